@@ -1,0 +1,40 @@
+# `make up` runs the gateway and `make test` checks everything; both set up what they need first.
+.DEFAULT_GOAL := help
+.PHONY: help up test lint format lock clean
+
+ARGS ?=
+
+help:
+	@echo 'make up      set up and run the gateway (ARGS="--help" for its options)'
+	@echo 'make test    set up and run every check (ARGS="-k name" goes to pytest)'
+	@echo 'make lint    format, lint, type and layer checks only'
+	@echo 'make format  format the code and fix what can be fixed'
+	@echo 'make lock    pin the dependencies again (ARGS=--upgrade for newer versions)'
+	@echo 'make clean   remove the environment and everything generated'
+
+up: .venv/.run
+	@exec .venv/bin/lasthop up $(ARGS)
+
+test: .venv/.dev
+	@scripts/system-packages peers
+	@scripts/check $(ARGS)
+
+lint: .venv/.dev
+	@scripts/lint
+
+format: .venv/.dev
+	@.venv/bin/ruff check --fix-only --quiet .
+	@.venv/bin/ruff format .
+
+lock: .venv/.run
+	@scripts/lock $(ARGS)
+
+clean:
+	rm -rf .venv .setup.lock build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/.run: requirements/build.txt requirements/run.txt pyproject.toml
+	@scripts/setup run
+
+.venv/.dev: requirements/dev.txt pyproject.toml
+	@scripts/setup dev
