@@ -1,0 +1,155 @@
+"""The life cycle of a delivery: one table, and the views of it that others speak of.
+
+A delivery is one message for one device. Odin's four states and the states that PAP reports are
+both views of the states here, kept apart where they differ: what PAP calls `delivered` for an
+unconfirmed push is our `SENT`, and Odin's Received is not its Delivered.
+
+    PENDING ──▶ SENDING ──▶ RECEIVED ──▶ DELIVERED
+       │  ▲        │  │ ▲       │
+       │  └────────┘  │ └───────┘  the device lost its memory, or the link its messages: once more
+       ▼              ▼
+    EXPIRED, CANCELLED, ...   every other end
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum, StrEnum
+
+from lasthop.events import Kind
+from lasthop.message import DeliveryMethod, Reliability
+
+
+class State(IntEnum):
+    """Where a delivery stands. The numbers are stored: never reuse one."""
+
+    PENDING = 0
+    """Ours to send: waiting for its time, for contact, or for its turn."""
+    SENDING = 1
+    """Released: it has its sequence number and can no longer be taken back."""
+    RECEIVED = 2
+    """Safe on the device, not yet with the application."""
+    DELIVERED = 10
+    """The application has had it (or, at the level at-least-once delivery, the device has)."""
+    SENT = 11
+    """Best effort: handed to the link, and nobody asked further."""
+    EXPIRED = 12
+    CANCELLED = 13
+    REPLACED = 14
+    ABORTED = 15
+    TIMED_OUT = 16
+    UNDELIVERABLE = 17
+    REASSIGNED = 18
+    SUPPRESSED = 19
+
+    @property
+    def final(self) -> bool:
+        """Whether nothing can happen to the delivery any more."""
+        return self >= State.DELIVERED
+
+
+class Step(StrEnum):
+    """What can happen to a delivery."""
+
+    RELEASE = "release"
+    RECEIVE = "receive"
+    DELIVER = "deliver"
+    HAND_OVER = "hand over"
+    REQUEUE = "requeue"
+    EXPIRE = "expire"
+    CANCEL = "cancel"
+    REPLACE = "replace"
+    ABORT = "abort"
+    TIME_OUT = "time out"
+    GIVE_UP = "give up"
+    REASSIGN = "reassign"
+    SUPPRESS = "suppress"
+
+
+_P, _S, _R = State.PENDING, State.SENDING, State.RECEIVED
+
+TRANSITIONS: dict[tuple[State, Step], tuple[State, Kind]] = {
+    # Ours to send. Everything that takes a message back is possible here and nowhere else.
+    (_P, Step.RELEASE): (State.SENDING, Kind.RELEASED),
+    (_P, Step.EXPIRE): (State.EXPIRED, Kind.EXPIRED),
+    (_P, Step.CANCEL): (State.CANCELLED, Kind.CANCELLED),
+    (_P, Step.REPLACE): (State.REPLACED, Kind.REPLACED),
+    (_P, Step.ABORT): (State.ABORTED, Kind.ABORTED),
+    (_P, Step.GIVE_UP): (State.UNDELIVERABLE, Kind.UNDELIVERABLE),
+    (_P, Step.REASSIGN): (State.REASSIGNED, Kind.REASSIGNED),
+    (_P, Step.SUPPRESS): (State.SUPPRESSED, Kind.SUPPRESSED),
+    # Released. Only the device's word, or the lack of it, leads on from here.
+    (_S, Step.HAND_OVER): (State.SENT, Kind.SENT),
+    (_S, Step.RECEIVE): (State.RECEIVED, Kind.RECEIVED),
+    (_S, Step.DELIVER): (State.DELIVERED, Kind.DELIVERED),
+    (_S, Step.REQUEUE): (State.PENDING, Kind.REQUEUED),
+    (_S, Step.EXPIRE): (State.EXPIRED, Kind.EXPIRED),
+    (_S, Step.TIME_OUT): (State.TIMED_OUT, Kind.TIMED_OUT),
+    (_S, Step.GIVE_UP): (State.UNDELIVERABLE, Kind.UNDELIVERABLE),
+    # On the device. It may still be dropped there as too late, or be lost with the device's memory.
+    (_R, Step.DELIVER): (State.DELIVERED, Kind.DELIVERED),
+    (_R, Step.REQUEUE): (State.PENDING, Kind.REQUEUED),
+    (_R, Step.EXPIRE): (State.EXPIRED, Kind.EXPIRED),
+    (_R, Step.TIME_OUT): (State.TIMED_OUT, Kind.TIMED_OUT),
+    (_R, Step.GIVE_UP): (State.UNDELIVERABLE, Kind.UNDELIVERABLE),
+}
+"""Every step that is possible, where it leads, and the event that records it. What is not here
+cannot happen."""
+
+
+ODIN_VIEW: dict[State, str] = {
+    State.PENDING: "PendingSend",
+    State.SENDING: "Sending",
+    State.RECEIVED: "Received",
+    State.DELIVERED: "Delivered",
+}
+"""Odin's names (seed 000, figure 7) for the states that it has."""
+
+PAP_VIEW: dict[State, str] = {
+    State.PENDING: "pending",
+    State.SENDING: "pending",
+    State.RECEIVED: "pending",
+    State.DELIVERED: "delivered",
+    State.SENT: "delivered",
+    State.EXPIRED: "expired",
+    State.CANCELLED: "cancelled",
+    State.REPLACED: "cancelled",
+    State.ABORTED: "aborted",
+    State.TIMED_OUT: "timeout",
+    State.UNDELIVERABLE: "undeliverable",
+    State.REASSIGNED: "pending",
+    State.SUPPRESSED: "undeliverable",
+}
+"""PAP's reportable states. `rejected` and `unknown` are said of messages that were never
+accepted."""
+
+
+class Confirmation(StrEnum):
+    """Whose word ends a delivery well."""
+
+    LINK = "link"
+    """It was handed to the link."""
+    RECEIPT = "receipt"
+    """The device has it."""
+    PROCESSING = "processing"
+    """The application has had it."""
+
+
+CONFIRMED_BY: dict[Reliability, Confirmation] = {
+    Reliability.BEST_EFFORT: Confirmation.LINK,
+    Reliability.AT_LEAST_ONCE_DELIVERY: Confirmation.RECEIPT,
+    Reliability.AT_LEAST_ONCE_PROCESSING: Confirmation.PROCESSING,
+    Reliability.EXACTLY_ONCE: Confirmation.PROCESSING,
+}
+"""The two processing levels differ on the device: only exactly-once remembers what was processed
+across its crash."""
+
+RELIABILITY_OF_METHOD: dict[DeliveryMethod, Reliability | None] = {
+    DeliveryMethod.NOT_SPECIFIED: None,
+    DeliveryMethod.UNCONFIRMED: Reliability.BEST_EFFORT,
+    DeliveryMethod.PREFER_CONFIRMED: Reliability.EXACTLY_ONCE,
+    DeliveryMethod.CONFIRMED: Reliability.EXACTLY_ONCE,
+    DeliveryMethod.CONFIRMED_WITH_RESPONSE: Reliability.EXACTLY_ONCE,
+    DeliveryMethod.ONESHOT: Reliability.BEST_EFFORT,
+}
+"""The reliability that a delivery method asks for; `None` leaves it to the message. A method that
+contradicts an explicit reliability is refused at the door."""

@@ -1,0 +1,1 @@
+"""What to send, when, and over which link: pure functions; `now` is an argument."""

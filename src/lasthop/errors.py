@@ -1,0 +1,188 @@
+"""Everything that can be refused, and how each edge says so.
+
+    LasthopError
+    ├── Rejected                 the request is at fault; nothing was done
+    │   ├── InvalidRequest         a field is missing, malformed or contradictory
+    │   ├── TooLarge               a size, depth or count is above its limit
+    │   ├── Unauthorized           no credential, or one we do not know
+    │   ├── Forbidden              a known credential without this right
+    │   ├── NotFound               no such message, device, topic
+    │   ├── Conflict               an idempotency key was used for something else
+    │   └── Expired                deliver_before has passed already
+    ├── Limited                  correct, but too much just now; try again later
+    │   ├── QuotaExceeded          the caller's share is used up
+    │   └── Overloaded             the gateway's own limit is reached (memory, disk)
+    ├── HopError                 the other end of a hop broke the protocol; its channel closes
+    │   ├── MalformedFrame
+    │   ├── FrameTooLarge
+    │   ├── UnsupportedFrame
+    │   ├── CreditExceeded
+    │   └── OutOfOrder
+    └── StoreError               the store could not do its work
+        ├── StoreFull              no room on the disk; what was accepted is safe
+        └── StoreBroken            corrupt, or written by a newer version
+
+An error holds fields, not sentences; `str()` puts them into one line for people. Every class knows
+whose fault it is, a stable `code` for machines and metrics, and its answer on each edge. Errors of
+a door are made at the door and never cross the core half-way through a change.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import ClassVar
+
+
+class Fault(StrEnum):
+    """Who has to act for the request to succeed."""
+
+    CALLER = "caller"
+    PEER = "peer"
+    GATEWAY = "gateway"
+
+
+class LasthopError(Exception):
+    """Base of all errors that lasthop raises on purpose."""
+
+    code: ClassVar[str] = "error"
+    fault: ClassVar[Fault] = Fault.GATEWAY
+    http_status: ClassVar[int] = 500
+    pap_code: ClassVar[int] = 3000
+    hop_code: ClassVar[int] = 8
+
+    def __init__(self, detail: str, **fields: object) -> None:
+        super().__init__(detail, fields)
+        self.detail = detail
+        self.fields = fields
+
+    def __str__(self) -> str:
+        if not self.fields:
+            return self.detail
+        facts = ", ".join(f"{name}={value!r}" for name, value in self.fields.items())
+        return f"{self.detail} ({facts})"
+
+
+class Rejected(LasthopError):
+    """The request is at fault; nothing was done."""
+
+    code = "rejected"
+    fault = Fault.CALLER
+    http_status = 400
+    pap_code = 2000
+
+
+class InvalidRequest(Rejected):
+    code = "invalid_request"
+    hop_code = 1
+
+
+class TooLarge(Rejected):
+    code = "too_large"
+    http_status = 413
+    hop_code = 2
+
+
+class Unauthorized(Rejected):
+    code = "unauthorized"
+    http_status = 401
+    pap_code = 2001
+    hop_code = 4
+
+
+class Forbidden(Rejected):
+    code = "forbidden"
+    http_status = 403
+    pap_code = 2001
+    hop_code = 4
+
+
+class NotFound(Rejected):
+    code = "not_found"
+    http_status = 404
+    pap_code = 2004
+    hop_code = 5
+
+
+class Conflict(Rejected):
+    code = "conflict"
+    http_status = 409
+    pap_code = 2007
+
+
+class Expired(Rejected):
+    code = "expired"
+    http_status = 422
+
+
+class Limited(LasthopError):
+    """Correct, but too much just now. `retry_after` is in seconds."""
+
+    code = "limited"
+    fault = Fault.CALLER
+    http_status = 429
+    pap_code = 3002
+
+    def __init__(self, detail: str, *, retry_after: float, **fields: object) -> None:
+        super().__init__(detail, **fields)
+        self.retry_after = retry_after
+
+
+class QuotaExceeded(Limited):
+    code = "quota_exceeded"
+
+
+class Overloaded(Limited):
+    code = "overloaded"
+    fault = Fault.GATEWAY
+    http_status = 503
+
+
+class HopError(LasthopError):
+    """The other end of a hop broke the protocol; its channel closes with `hop_code`."""
+
+    code = "hop_error"
+    fault = Fault.PEER
+    http_status = 400
+    hop_code = 1
+
+
+class MalformedFrame(HopError):
+    code = "malformed_frame"
+    hop_code = 1
+
+
+class FrameTooLarge(HopError):
+    code = "frame_too_large"
+    hop_code = 2
+
+
+class UnsupportedFrame(HopError):
+    code = "unsupported_frame"
+    hop_code = 3
+
+
+class CreditExceeded(HopError):
+    code = "credit_exceeded"
+    hop_code = 10
+
+
+class OutOfOrder(HopError):
+    code = "out_of_order"
+    hop_code = 11
+
+
+class StoreError(LasthopError):
+    """The store could not do its work."""
+
+    code = "store_error"
+    http_status = 503
+
+
+class StoreFull(StoreError):
+    code = "store_full"
+    http_status = 507
+
+
+class StoreBroken(StoreError):
+    code = "store_broken"
+    http_status = 500

@@ -1,0 +1,180 @@
+"""The message, its target and its id: the nouns that every part of lasthop shares.
+
+A `Message` is what a publisher hands over, stored once. A delivery (one message for one device) is
+the unit of the life cycle; its states live in `core.lifecycle`. Nothing here does I/O or decides
+anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum, StrEnum
+
+import msgspec
+
+from lasthop.clock import MILLISECOND, Micros
+
+EPOCH_MS = 1_735_689_600_000
+"""Keys count milliseconds from 2025-01-01T00:00:00Z: 41 bits last until 2094."""
+
+COUNTER_BITS = 12
+NODE_BITS = 10
+KEY_TIME_SHIFT = COUNTER_BITS + NODE_BITS
+MAX_KEY = (1 << 63) - 1
+MAX_NODE = (1 << NODE_BITS) - 1
+
+
+class Reliability(IntEnum):
+    """How hard a message is tried; the numbers are those on the wire."""
+
+    BEST_EFFORT = 0
+    AT_LEAST_ONCE_DELIVERY = 1
+    AT_LEAST_ONCE_PROCESSING = 2
+    EXACTLY_ONCE = 3
+
+
+class DeliveryMethod(StrEnum):
+    """What a publisher wants to hear back, in the words of PAP."""
+
+    NOT_SPECIFIED = "notspecified"
+    UNCONFIRMED = "unconfirmed"
+    PREFER_CONFIRMED = "preferconfirmed"
+    CONFIRMED = "confirmed"
+    CONFIRMED_WITH_RESPONSE = "confirmedwithresponse"
+    ONESHOT = "oneshot"
+
+
+class Handling(IntEnum):
+    """How the device treats a message when it arrives."""
+
+    FOREGROUND = 0
+    NOTIFY = 1
+    BACKGROUND = 2
+    SILENT = 3
+
+
+class TargetKind(StrEnum):
+    """Who a message is for."""
+
+    DEVICE = "device"
+    USER = "user"
+    TOPIC = "topic"
+    APP = "app"
+
+
+class Target(msgspec.Struct, frozen=True, array_like=True):
+    """Who a message is for, by kind and name: `device:alice-phone`, `topic:news`; `app:` is
+    everyone of the app."""
+
+    kind: TargetKind
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.name}"
+
+
+DEFAULT_PRIORITY = 4
+DEFAULT_CONTENT_TYPE = "text/plain; charset=utf-8"
+
+
+class Message(msgspec.Struct, array_like=True, gc=False):
+    """What was accepted from a publisher or a device. Immutable after acceptance.
+
+    `array_like` keeps stored pages small: new fields go to the end, with a default, and are never
+    removed.
+    """
+
+    key: int
+    salt: int
+    app: str
+    source: str
+    target: Target
+    accepted_at: Micros
+    body: bytes = b""
+    content_type: str = DEFAULT_CONTENT_TYPE
+    title: str | None = None
+    priority: int = DEFAULT_PRIORITY
+    rank: float = 0.0
+    deliver_after: Micros | None = None
+    deliver_before: Micros | None = None
+    delay_tolerance: Micros | None = None
+    reliability: Reliability = Reliability.EXACTLY_ONCE
+    method: DeliveryMethod = DeliveryMethod.NOT_SPECIFIED
+    handling: Handling = Handling.FOREGROUND
+    queue: str | None = None
+    replace_key: str | None = None
+    in_reply_to: int | None = None
+    reply_before: Micros | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def id(self) -> str:
+        """The public id: 32 hexadecimal digits, of which the first 16 are the key."""
+        return format_id(self.key, self.salt)
+
+
+def format_id(key: int, salt: int) -> str:
+    """Write a 128-bit id; ids sort by time of acceptance."""
+    return f"{key:016x}{salt:016x}"
+
+
+def parse_id(text: str) -> tuple[int, int | None]:
+    """Read an id, or its 16-digit short form, which has no salt.
+
+    >>> parse_id("00000000000000ff")
+    (255, None)
+    """
+    if len(text) not in (16, 32):
+        raise ValueError("a message id has 32 hexadecimal digits, its short form 16")
+    if not all(c in "0123456789abcdef" for c in text):
+        raise ValueError("a message id has only the digits 0-9 and a-f")
+    key = int(text[:16], 16)
+    if key > MAX_KEY:
+        raise ValueError("a message id starts with a digit below 8")
+    return key, int(text[16:], 16) if len(text) == 32 else None
+
+
+def key_time(key: int) -> Micros:
+    """When the message with this key was accepted, to the millisecond."""
+    return ((key >> KEY_TIME_SHIFT) + EPOCH_MS) * MILLISECOND
+
+
+def first_key_at(time: Micros, node: int = 0) -> int:
+    """The least key that this node can give out at this time."""
+    return (max(0, time // MILLISECOND - EPOCH_MS) << KEY_TIME_SHIFT) | (node << COUNTER_BITS)
+
+
+class KeyMaker:
+    """Gives out keys that only grow, even when the clock stands still or jumps back.
+
+    More than 4096 keys in a millisecond borrow from the next one. `random64` is injected so that a
+    rehearsal is repeatable.
+    """
+
+    __slots__ = ("_counter", "_ms", "_node", "_random64")
+
+    def __init__(self, *, node: int, after: int, random64: Callable[[], int]) -> None:
+        if not 0 <= node <= MAX_NODE:
+            raise ValueError(f"node must be 0 to {MAX_NODE}")
+        self._node = node << COUNTER_BITS
+        self._random64 = random64
+        # `after` is the last key given out in an earlier life: start strictly beyond it.
+        self._ms = after >> KEY_TIME_SHIFT
+        self._counter = (1 << COUNTER_BITS) - 1
+
+    def key(self, now: Micros) -> int:
+        """The next key at `now`."""
+        ms = now // MILLISECOND - EPOCH_MS
+        if ms > self._ms:
+            self._ms = ms
+            self._counter = 0
+        elif self._counter < (1 << COUNTER_BITS) - 1:
+            self._counter += 1
+        else:
+            self._ms += 1
+            self._counter = 0
+        return (self._ms << KEY_TIME_SHIFT) | self._node | self._counter
+
+    def salt(self) -> int:
+        """The random half of an id, so that ids cannot be guessed."""
+        return self._random64()
