@@ -1,0 +1,285 @@
+"""A store in memory: the reference for the contract, and what rehearsals crash and restart.
+
+An applied commit outlives `crash`, everything else is lost; that is all that "durable" means on a
+virtual clock. State moves to the next life by reference, so that a crash costs nothing.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from copy import copy
+from heapq import nlargest
+from itertools import count
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from lasthop.clock import Micros
+from lasthop.errors import StoreBroken, StoreError
+from lasthop.message import Message, first_key_at
+from lasthop.store.base import RECENT_KEYS, Counts, EventPage, Forgotten, check_sequence
+from lasthop.store.commit import (
+    Commit,
+    CredentialRow,
+    DeliveryRow,
+    DeviceRow,
+    FanoutRow,
+    KeyRow,
+    OpenMessage,
+    ReplyRow,
+    Restored,
+    SessionRow,
+)
+
+
+class _Tables:
+    """Everything that is durable."""
+
+    def __init__(self, incarnation: int) -> None:
+        self.incarnation = incarnation
+        self.boot = 0
+        self.next_commit = 1
+        self.next_event = 0
+        self.last_key = 0
+        self.next_device = 1
+        self.exported_to = 0
+        self.messages: dict[int, Message] = {}
+        self.deliveries: dict[int, dict[int, DeliveryRow]] = {}
+        self.devices: dict[int, DeviceRow] = {}
+        self.sessions: dict[int, SessionRow] = {}
+        self.keys: dict[tuple[str, str], KeyRow] = {}
+        self.fanouts: dict[int, FanoutRow] = {}
+        self.credentials: dict[bytes, CredentialRow] = {}
+        self.events: list[EventPage] = []
+
+    def add(self, commit: Commit) -> None:
+        """Write one commit. Messages are copied, since core drops the bodies of its own."""
+        self.next_commit = commit.n + 1
+        if commit.messages:
+            self.messages.update((message.key, copy(message)) for message in commit.messages)
+            self.last_key = commit.messages[-1].key
+        for (message, device), delivery in commit.deliveries.items():
+            self.deliveries.setdefault(message, {})[device] = delivery
+        self._add_replies(commit.replies)
+        self.sessions.update(commit.sessions)
+        self._add_devices(commit)
+        self.keys.update(((row.app, row.key), row) for row in commit.keys)
+        for message, fanout in commit.fanouts.items():
+            self.fanouts[message] = fanout
+            if fanout.done:
+                del self.fanouts[message]
+        self.credentials.update(commit.credentials)
+        if commit.event_count:
+            page = EventPage(self.next_event, commit.event_count, bytes(commit.events))
+            self.events.append(page)
+            self.next_event = page.end
+
+    def _add_replies(self, replies: list[ReplyRow]) -> None:
+        for row in replies:
+            delivery = self.deliveries.get(row.message, {}).get(row.device)
+            if delivery is not None and not delivery.reply:
+                self.deliveries[row.message][row.device] = replace(delivery, reply=row.reply)
+
+    def _add_devices(self, commit: Commit) -> None:
+        if commit.devices:
+            self.devices.update(commit.devices)
+            self.next_device = max(self.next_device, max(commit.devices) + 1)
+        for number in commit.removed_devices:
+            self.devices.pop(number, None)
+            self.sessions.pop(number, None)
+
+    def page_index(self, offset: int) -> int:
+        """Where in `events` the page with this offset is, or would be."""
+        return max(0, bisect_right(self.events, offset, key=lambda page: page.first) - 1)
+
+
+class MemoryStore:
+    """Keeps everything in dictionaries; see `Store` for what the methods promise."""
+
+    def __init__(self, *, incarnation: int = 1) -> None:
+        self._tables: _Tables | None = _Tables(incarnation)
+        self.refuse: StoreError | None = None
+        """While set, `apply` raises it and writes nothing: a full disk, or a broken one."""
+
+    @property
+    def _kept(self) -> _Tables:
+        if self._tables is None:
+            raise StoreBroken("the store is closed")
+        return self._tables
+
+    def crash(self) -> MemoryStore:
+        """End this life, and give the store that the next one opens: all that was applied."""
+        survivor = MemoryStore()
+        survivor._tables, self._tables = self._kept, None
+        return survivor
+
+    def open(self) -> Restored:
+        kept = self._kept
+        kept.boot += 1
+        newest = nlargest(
+            RECENT_KEYS, kept.keys.values(), key=lambda row: (row.at, row.app, row.key)
+        )
+        return Restored(
+            incarnation=kept.incarnation,
+            boot=kept.boot,
+            next_commit=kept.next_commit,
+            next_event=kept.next_event,
+            last_key=kept.last_key,
+            next_device=kept.next_device,
+            devices=[copy(row) for _, row in sorted(kept.devices.items())],
+            sessions=[copy(row) for _, row in sorted(kept.sessions.items())],
+            open=self._open_messages(),
+            fanouts=[copy(row) for _, row in sorted(kept.fanouts.items())],
+            keys=newest[::-1],
+            credentials=[copy(row) for _, row in sorted(kept.credentials.items())],
+        )
+
+    def _open_messages(self) -> list[OpenMessage]:
+        kept = self._kept
+        found: list[OpenMessage] = []
+        for key, rows in sorted(kept.deliveries.items()):
+            still_open = [copy(row) for _, row in sorted(rows.items()) if row.open]
+            if still_open:
+                found.append(OpenMessage(copy(kept.messages[key]), still_open))
+        return found
+
+    def apply(self, *commits: Commit) -> None:
+        kept = self._kept
+        if self.refuse is not None:
+            raise self.refuse
+        check_sequence(
+            commits,
+            next_commit=kept.next_commit,
+            next_event=kept.next_event,
+            last_key=kept.last_key,
+        )
+        for commit in commits:
+            kept.add(commit)
+
+    def messages(self, keys: Iterable[int]) -> dict[int, Message]:
+        kept = self._kept.messages
+        return {key: copy(kept[key]) for key in keys if key in kept}
+
+    def deliveries(self, message: int) -> list[DeliveryRow]:
+        rows = self._kept.deliveries.get(message, {})
+        return [copy(rows[device]) for device in sorted(rows)]
+
+    def all_deliveries(self) -> Iterator[DeliveryRow]:
+        kept = self._kept.deliveries
+        return iter([row for message in sorted(kept) for row in self.deliveries(message)])
+
+    def find_keys(self, app: str, keys: Iterable[str]) -> dict[str, KeyRow]:
+        kept = self._kept.keys
+        return {key: kept[app, key] for key in keys if (app, key) in kept}
+
+    def device(self, app: str, name: str) -> DeviceRow | None:
+        rows = self._kept.devices.values()
+        named = [row for row in rows if row.app == app and row.name == name]
+        return copy(max(named, key=lambda row: row.device)) if named else None
+
+    def events(self, first: int, limit_bytes: int) -> list[EventPage]:
+        kept = self._kept
+        pages: list[EventPage] = []
+        size = 0
+        for i in count(kept.page_index(first)):
+            if i == len(kept.events):
+                break
+            page = kept.events[i]
+            if page.end <= first:
+                continue
+            page = page.starting_at(first)
+            size += len(page.lines)
+            if pages and size > limit_bytes:
+                break
+            pages.append(page)
+        return pages
+
+    def event_at(self, offset: int) -> bytes | None:
+        kept = self._kept
+        for page in kept.events[kept.page_index(offset) :][:1]:
+            if page.first <= offset < page.end:
+                return page.starting_at(offset).lines.partition(b"\n")[0]
+        return None
+
+    def exported_to(self) -> int:
+        return self._kept.exported_to
+
+    def exported(self, upto: int) -> None:
+        kept = self._kept
+        if upto > kept.next_event:
+            raise StoreBroken(
+                "cannot have exported events yet to come", upto=upto, next=kept.next_event
+            )
+        kept.exported_to = max(kept.exported_to, upto)
+
+    def retire(
+        self,
+        *,
+        messages_before: Micros,
+        keys_before: Micros,
+        keep_events: int = 0,
+        start: int = 0,
+    ) -> Forgotten:
+        kept = self._kept
+        limit = first_key_at(messages_before)
+        done = [
+            key
+            for key in kept.messages
+            if key < limit
+            and key not in kept.fanouts
+            and not any(row.open for row in kept.deliveries.get(key, {}).values())
+        ]
+        old_keys = [key for key, row in kept.keys.items() if row.at < keys_before]
+        horizon = min(kept.exported_to, kept.next_event - keep_events)
+        old_events = [page for page in kept.events if page.end <= horizon]
+        retired = Forgotten(
+            messages=len(done),
+            deliveries=sum(len(kept.deliveries.pop(key, {})) for key in done),
+            keys=len(old_keys),
+            events=sum(page.count for page in old_events),
+        )
+        for key in done:
+            del kept.messages[key]
+        for app_key in old_keys:
+            del kept.keys[app_key]
+        del kept.events[: len(old_events)]
+        return retired
+
+    def erase_device(self, device: int, *, start: int = 0) -> Forgotten:
+        kept = self._kept
+        kept.devices.pop(device, None)
+        kept.sessions.pop(device, None)
+        theirs = [key for key, rows in kept.deliveries.items() if device in rows]
+        for key in theirs:
+            del kept.deliveries[key][device]
+        alone = [key for key in theirs if not kept.deliveries[key] and key not in kept.fanouts]
+        for key in alone:
+            del kept.messages[key], kept.deliveries[key]
+        return Forgotten(messages=len(alone), deliveries=len(theirs))
+
+    def backup(self, path: Path) -> None:
+        raise StoreBroken("a store in memory has no backup", path=str(path))
+
+    def counts(self) -> Counts:
+        kept = self._kept
+        rows = [row for by_device in kept.deliveries.values() for row in by_device.values()]
+        return Counts(
+            messages=len(kept.messages),
+            open_deliveries=dict(Counter(row.state for row in rows if row.open)),
+            finished_deliveries=dict(Counter(row.state for row in rows if not row.open)),
+            devices=len(kept.devices),
+            sessions=len(kept.sessions),
+            keys=len(kept.keys),
+            fanouts=len(kept.fanouts),
+            credentials=len(kept.credentials),
+            events=sum(page.count for page in kept.events),
+        )
+
+    def reader(self) -> MemoryStore:
+        """Itself: there is nothing to share but the dictionaries."""
+        return self
+
+    def close(self) -> None:
+        self._tables = None
