@@ -1,0 +1,153 @@
+"""The payloads of control frames: the part of decoding that needs no memory of the channel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lasthop.errors import MalformedFrame, UnsupportedFrame
+from lasthop.wire.hop import fields, layout
+from lasthop.wire.hop.frames import (
+    MAX_RANGES,
+    VERSION,
+    Ack,
+    Close,
+    CloseCode,
+    Credit,
+    Dropped,
+    Frame,
+    Hello,
+    Ping,
+    Pong,
+    Skip,
+    Time,
+    Welcome,
+)
+from lasthop.wire.hop.kinds import absolute_ranges, decode_text, read_numbers
+from lasthop.wire.varint import MAX_VALUE, read_varint
+
+
+def read(kind: int, payload: bytes) -> Frame | None:
+    """The frame of this type, or None when it is unknown and may be ignored."""
+    reader = _READERS.get(kind)
+    if reader is not None:
+        return reader(payload)
+    if kind == layout.BUNDLE:
+        raise MalformedFrame("a bundle is inside of a stream or of another bundle")
+    if kind >= layout.CRITICAL:
+        raise UnsupportedFrame("an unknown frame must be understood", type=kind)
+    return None
+
+
+def read_advance(payload: bytes) -> int:
+    """By how much an ADVANCE moves both counts."""
+    if not payload:
+        return 1
+    (count,) = _exactly(1, "ADVANCE", payload)
+    if count == 0:
+        raise MalformedFrame("an ADVANCE does not advance")
+    return count
+
+
+def _hello(payload: bytes) -> Hello:
+    if len(payload) < 2:
+        raise MalformedFrame("a HELLO has no versions")
+    lowest, highest = payload[0], payload[1]
+    if not lowest <= VERSION <= highest:
+        # What follows may be in words of another version, so it is not even looked at.
+        raise UnsupportedFrame("no common version", lowest=lowest, highest=highest)
+    found = fields.HELLO.read(payload[2:])
+    if "app" not in found or "device" not in found:
+        raise MalformedFrame("a HELLO does not say which app and device it is from")
+    named = "incarnation" in found
+    if named != ("epoch" in found):
+        raise MalformedFrame("an incarnation and an epoch come together or not at all")
+    if not named and not found.keys().isdisjoint(
+        {"received", "delivered", "individual", "dropped"}
+    ):
+        raise MalformedFrame("a HELLO has counts of no epoch")
+    return Hello(**found, lowest=lowest, highest=highest)
+
+
+def _welcome(payload: bytes) -> Welcome:
+    if not payload:
+        raise MalformedFrame("a WELCOME has no version")
+    if payload[0] != VERSION:
+        raise UnsupportedFrame("no common version", version=payload[0])
+    found = fields.WELCOME.read(payload[1:])
+    if "incarnation" not in found or "epoch" not in found:
+        raise MalformedFrame("a WELCOME does not say which incarnation and epoch hold")
+    return Welcome(**found, version=payload[0])
+
+
+def _close(payload: bytes) -> Close:
+    code, pos = read_varint(payload, 0)
+    retry_after, pos = read_varint(payload, pos)
+    known = CloseCode(code) if code in _CLOSE_CODES else code
+    return Close(known, retry_after, decode_text(payload[pos:]))
+
+
+def _ack(payload: bytes) -> Ack:
+    numbers = read_numbers(payload, 2 + 2 * MAX_RANGES)
+    if len(numbers) < 2:
+        raise MalformedFrame("an ACK has a received and a delivered count")
+    received, delivered = numbers[:2]
+    return Ack(received, delivered, absolute_ranges(received, numbers[2:]))
+
+
+def _skip(payload: bytes) -> Skip:
+    numbers = read_numbers(payload, 2)
+    if not numbers:
+        raise MalformedFrame("a SKIP has no number")
+    first = numbers[0]
+    count = numbers[1] + 1 if len(numbers) > 1 else 1
+    if first + count > MAX_VALUE:
+        raise MalformedFrame("a SKIP counts beyond 63 bits")
+    return Skip(first, count)
+
+
+def _dropped(payload: bytes) -> Dropped:
+    ranges = absolute_ranges(-1, read_numbers(payload, 2 * MAX_RANGES))
+    if not ranges:
+        raise MalformedFrame("a DROPPED has no number")
+    return Dropped(ranges)
+
+
+def _credit(payload: bytes) -> Credit:
+    return Credit(*_exactly(2, "CREDIT", payload))
+
+
+def _time(payload: bytes) -> Time:
+    return Time(*_exactly(2, "TIME", payload))
+
+
+def _ping(payload: bytes) -> Ping:
+    _exactly(0, "PING", payload)
+    return Ping()
+
+
+def _pong(payload: bytes) -> Pong:
+    _exactly(0, "PONG", payload)
+    return Pong()
+
+
+def _exactly(count: int, name: str, payload: bytes) -> list[int]:
+    numbers = read_numbers(payload, count)
+    if len(numbers) != count:
+        raise MalformedFrame(f"a {name} has {count} numbers", found=len(numbers))
+    return numbers
+
+
+_CLOSE_CODES = frozenset(CloseCode)
+
+_READERS: dict[int, Callable[[bytes], Frame]] = {
+    layout.PING: _ping,
+    layout.PONG: _pong,
+    layout.TIME: _time,
+    layout.HELLO: _hello,
+    layout.WELCOME: _welcome,
+    layout.CLOSE: _close,
+    layout.ACK: _ack,
+    layout.SKIP: _skip,
+    layout.CREDIT: _credit,
+    layout.DROPPED: _dropped,
+}

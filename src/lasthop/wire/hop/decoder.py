@@ -1,0 +1,280 @@
+"""Bytes to frames, however the network cut them.
+
+One decoder serves one direction of one channel. It undoes the shorthand of the peer's encoder, so
+that frames come out with absolute numbers. The peer may be hostile: what is not a frame raises a
+HopError, what is buffered is at most one incomplete frame, and after an error nothing more is read.
+"""
+
+from __future__ import annotations
+
+from lasthop.errors import FrameTooLarge, HopError, MalformedFrame
+from lasthop.message import MAX_KEY
+from lasthop.wire.hop import control, fields, layout
+from lasthop.wire.hop.frames import (
+    DEFAULT_MAX_FRAME,
+    MAX_TOPIC,
+    Ack,
+    Close,
+    Frame,
+    Headers,
+    MessageFrame,
+    Welcome,
+)
+from lasthop.wire.hop.kinds import decode_text
+from lasthop.wire.hop.mapping import Mapping
+from lasthop.wire.varint import MAX_BYTES, MAX_VALUE, read_varint
+
+
+class Decoder:
+    """Reads the frames of one direction of one channel.
+
+    `max_frame` is what we said we accept; it may change between two calls. Frames that stand before
+    an error in the same call are not returned: they were not acknowledged and will come again.
+    """
+
+    __slots__ = (
+        "_buffer",
+        "_closed",
+        "_delivered",
+        "_key",
+        "_mapping",
+        "_need",
+        "_next",
+        "_received",
+        "_topics",
+        "max_frame",
+    )
+
+    def __init__(self, mapping: Mapping, *, max_frame: int = DEFAULT_MAX_FRAME) -> None:
+        self.max_frame = max_frame
+        self._mapping = mapping
+        self._buffer: bytearray | None = None
+        self._need = 0
+        self._closed: HopError | Close | None = None
+        self._key = 0
+        self._topics: list[str] | None = None
+        self.begin()
+
+    def begin(self, *, next_seq: int = 0, received: int = 0, delivered: int = 0) -> None:
+        """Take over what the handshake said: our received count, and the counts of the peer."""
+        self._next = next_seq
+        self._received = received
+        self._delivered = delivered
+
+    @property
+    def buffered(self) -> int:
+        """Bytes of an incomplete frame."""
+        return len(self._buffer) if self._buffer is not None else 0
+
+    def decode(self, data: bytes | bytearray | memoryview) -> list[Frame]:
+        """Whichever of the following the mapping calls for."""
+        return self.feed(data) if self._mapping.streamed else self.decode_unit(data)
+
+    def feed(self, data: bytes | bytearray | memoryview) -> list[Frame]:
+        """The frames that are complete with the next piece of a stream."""
+        frames: list[Frame] = []
+        if self._closed is not None:
+            return self._refuse()
+        if self._buffer is not None:
+            self._buffer += data
+            if len(self._buffer) < self._need:
+                return frames
+            data = bytes(self._buffer)
+            self._buffer = None
+        elif type(data) is not bytes:
+            data = bytes(data)
+        try:
+            end = self._scan(data, 0, frames)
+        except HopError as error:
+            self._closed = error
+            raise
+        if end < len(data) and self._closed is None:
+            self._buffer = bytearray(memoryview(data)[end:])
+        return frames
+
+    def decode_unit(self, data: bytes | bytearray | memoryview) -> list[Frame]:
+        """The frames of one datagram: a single one, or a bundle."""
+        frames: list[Frame] = []
+        if self._closed is not None:
+            return self._refuse()
+        data = bytes(data)
+        try:
+            if len(data) > self.max_frame:
+                raise FrameTooLarge("a unit is too large", size=len(data), most=self.max_frame)
+            if not data:
+                raise MalformedFrame("a unit is empty")
+            if data[0] != layout.BUNDLE:
+                self._decode(data, 0, len(data), frames)
+            elif self._scan(data, 1, frames) < len(data) and self._closed is None:
+                raise MalformedFrame("a bundle ends inside a frame")
+        except HopError as error:
+            self._closed = error
+            raise
+        return frames
+
+    def _refuse(self) -> list[Frame]:
+        # A CLOSE is the last word: what a peer sends after it is of no interest, but no fault.
+        if isinstance(self._closed, Close):
+            return []
+        raise MalformedFrame("the channel has failed already")
+
+    def _scan(self, data: bytes, pos: int, frames: list[Frame]) -> int:
+        """Read frames that have their length before them; returns where the first incomplete is."""
+        size = len(data)
+        most = self.max_frame
+        ordered = self._mapping.ordered
+        add = frames.append
+        while pos < size:
+            # The length, and below the plainest messages, are read in place: this loop is what a
+            # busy channel spends its time in.
+            start = pos + 1
+            length = data[pos]
+            if length >= 0x80:
+                if start < size and 0 < data[start] < 0x80:
+                    length += (data[start] << 7) - 0x80
+                    start += 1
+                else:
+                    if size - pos < MAX_BYTES and min(data[pos:]) >= 0x80:
+                        self._need = size - pos + 1
+                        return pos
+                    length, start = read_varint(data, pos)
+            end = start + length
+            if length > most:
+                raise FrameTooLarge("a frame is too large", size=length, most=most)
+            if end > size:
+                self._need = end - pos
+                return pos
+            if length == 0:
+                raise MalformedFrame("a frame has no type")
+            kind = data[start]
+            if (kind == 0x80 or kind == 0x90) and ordered:  # noqa: PLR1714
+                start += 1
+                key = self._key
+                if kind == 0x80:
+                    key += 1
+                else:
+                    step, start = read_varint(data, start)
+                    key = forward(key, step)
+                seq = self._next
+                if start > end or key > MAX_KEY or seq > MAX_VALUE:
+                    raise MalformedFrame("a message ends early or counts beyond 63 bits")
+                self._key = key
+                self._next = seq + 1
+                add(MessageFrame(seq, key, None, None, data[start:end]))
+            else:
+                self._decode(data, start, end, frames)
+                if self._closed is not None:
+                    return size
+            pos = end
+        return pos
+
+    def _decode(self, data: bytes, start: int, end: int, frames: list[Frame]) -> None:
+        kind = data[start]
+        if kind >= layout.MESSAGE:
+            frames.append(self._message(kind, data, start + 1, end))
+            return
+        payload = data[start + 1 : end]
+        if kind == layout.ADVANCE:
+            frames.append(self._advance(payload))
+            return
+        frame = control.read(kind, payload)
+        if frame is None:
+            return
+        frames.append(frame)
+        if type(frame) is Ack:
+            self._received = frame.received
+            self._delivered = frame.delivered
+        elif type(frame) is Close:
+            self._closed = frame
+        elif type(frame) is Welcome:
+            # Messages may follow in the same piece, numbered by what this frame says.
+            first = self._next if frame.resumed else 0
+            self.begin(next_seq=first, received=frame.received, delivered=frame.received)
+
+    def _message(self, flags: int, data: bytes, pos: int, end: int) -> MessageFrame:
+        if flags & layout.SEGMENT:
+            raise MalformedFrame("a message is a segment, which version 1 does not have")
+        seq, pos = self._sequence(flags, data, pos)
+        key, pos = self._message_key(flags, data, pos)
+        topic, headers = None, None
+        if flags & layout.TOPIC:
+            topic, pos = self._topic(data, pos, end)
+        if flags & layout.HEADERS:
+            length, pos = read_varint(data, pos)
+            found = fields.HEADERS.read(data[pos : min(end, pos + length)])
+            headers = Headers(**found) if found else None
+            pos += length
+        if pos > end:
+            raise MalformedFrame("a message ends early")
+        return MessageFrame(seq, key, topic, headers, data[pos:end])
+
+    def _sequence(self, flags: int, data: bytes, pos: int) -> tuple[int | None, int]:
+        numbered = flags & layout.NUMBERED
+        if flags & layout.UNSEQUENCED:
+            if numbered:
+                raise MalformedFrame("a message is numbered and unsequenced")
+            return None, pos
+        seq = self._next
+        if numbered:
+            seq, pos = read_varint(data, pos)
+        elif not self._mapping.ordered:
+            raise MalformedFrame("a message has no number on a mapping without order")
+        if seq > MAX_VALUE:
+            raise MalformedFrame("a message counts beyond 63 bits")
+        self._next = seq + 1
+        return seq, pos
+
+    def _message_key(self, flags: int, data: bytes, pos: int) -> tuple[int | None, int]:
+        form = flags & layout.KEY_BITS
+        if form == layout.KEY_NONE:
+            return None, pos
+        if form == layout.KEY_ABSOLUTE:
+            key, pos = read_varint(data, pos)
+        elif not self._mapping.ordered:
+            raise MalformedFrame("a key is relative on a mapping without order")
+        elif form == layout.KEY_NEXT:
+            key = self._key + 1
+        else:
+            step, pos = read_varint(data, pos)
+            key = forward(self._key, step)
+        if key > MAX_KEY:
+            raise MalformedFrame("a key counts beyond 63 bits")
+        self._key = key
+        return key, pos
+
+    def _topic(self, data: bytes, pos: int, end: int) -> tuple[str, int]:
+        token, pos = read_varint(data, pos)
+        topics = self._topics
+        if token:
+            if topics is None or token > len(topics):
+                raise MalformedFrame("a topic's token was never defined", token=token)
+            return topics[token - 1], pos
+        length, pos = read_varint(data, pos)
+        if length > MAX_TOPIC:
+            raise FrameTooLarge("a topic is too long", size=length, most=MAX_TOPIC)
+        if pos + length > end:
+            raise MalformedFrame("a text is longer than its frame")
+        topic = decode_text(data[pos : pos + length])
+        if self._mapping.ordered:
+            if topics is None:
+                topics = self._topics = []
+            if len(topics) < layout.MAX_TOKEN:
+                topics.append(topic)
+        return topic, pos + length
+
+    def _advance(self, payload: bytes) -> Ack:
+        if not self._mapping.ordered:
+            raise MalformedFrame("an acknowledgement is relative on a mapping without order")
+        count = control.read_advance(payload)
+        self._received += count
+        self._delivered += count
+        if self._received > MAX_VALUE:
+            raise MalformedFrame("an acknowledgement counts beyond 63 bits")
+        return Ack(self._received, self._delivered)
+
+
+def forward(last: int, step: int) -> int:
+    """The key that is `step` ahead on the same node: milliseconds, the counter in the low bits."""
+    ms = (last >> layout.TIME_SHIFT) + (step >> layout.FORWARD_BITS)
+    counter = step & (layout.FORWARD_LIMIT - 1)
+    return ms << layout.TIME_SHIFT | last & layout.NODE_MASK | counter

@@ -1,0 +1,209 @@
+"""Frames to bytes, in the shortest words that the channel's context allows.
+
+One encoder serves one direction of one channel. It remembers what it said last (a number, a key, an
+acknowledgement, topics) and leaves out what the peer's decoder can work out from that. Every frame
+is written with its length before it, as on a stream; `bundling` makes datagrams of them.
+"""
+
+from __future__ import annotations
+
+from lasthop.errors import TooLarge
+from lasthop.message import DEFAULT_CONTENT_TYPE
+from lasthop.wire.hop import fields, layout
+from lasthop.wire.hop.frames import (
+    DEFAULT_MAX_FRAME,
+    MAX_TOPIC,
+    Ack,
+    Close,
+    Credit,
+    Dropped,
+    Frame,
+    Headers,
+    Hello,
+    MessageFrame,
+    Ping,
+    Pong,
+    Skip,
+    Time,
+    Welcome,
+)
+from lasthop.wire.hop.kinds import write_ranges, write_text
+from lasthop.wire.hop.mapping import Mapping
+from lasthop.wire.varint import encode_varint
+
+NOTHING = -1
+"""As the next number or the last key: no number follows from it."""
+
+
+class Encoder:
+    """Writes frames for one direction of one channel.
+
+    `preferred` is the first type of the peer's accept list, which is left out of headers;
+    `max_frame` is what the peer said it accepts.
+    """
+
+    __slots__ = (
+        "_delivered",
+        "_key",
+        "_next",
+        "_ordered",
+        "_received",
+        "_topics",
+        "max_frame",
+        "preferred",
+    )
+
+    def __init__(
+        self,
+        mapping: Mapping,
+        *,
+        preferred: str = DEFAULT_CONTENT_TYPE,
+        max_frame: int = DEFAULT_MAX_FRAME,
+    ) -> None:
+        self.preferred = preferred
+        self.max_frame = max_frame
+        self._ordered = mapping.ordered
+        self._key = 0 if self._ordered else NOTHING
+        self._topics: dict[str, int] | None = None
+        self.begin()
+
+    def begin(self, *, next_seq: int = 0, received: int = 0, delivered: int = 0) -> None:
+        """Take over what the handshake said: the peer's received count, and our own counts."""
+        self._next = next_seq if self._ordered else NOTHING
+        self._received = received
+        self._delivered = delivered
+
+    def encode(self, frame: Frame, out: bytearray) -> None:
+        """Append `frame` to `out`. When it raises, neither `out` nor the context has changed."""
+        if type(frame) is MessageFrame:
+            self.encode_message(out, frame.seq, frame.key, frame.topic, frame.headers, frame.body)
+        elif type(frame) is Ack:
+            self._encode_ack(frame, out)
+        else:
+            self._append(_control(frame), out)
+
+    def encode_message(
+        self,
+        out: bytearray,
+        seq: int | None,
+        key: int | None,
+        topic: str | None = None,
+        headers: Headers | None = None,
+        body: bytes = b"",
+    ) -> None:
+        """Append a message without making a frame of it first."""
+        flags = layout.MESSAGE
+        head = b""
+        if seq is None:
+            flags |= layout.UNSEQUENCED
+        elif seq != self._next:
+            flags |= layout.NUMBERED
+            head = encode_varint(seq)
+        if key is None:
+            flags |= layout.KEY_NONE
+        elif key != self._key + 1 or not self._ordered:
+            form, step = self._key_step(key)
+            flags |= form
+            head += encode_varint(step)
+        if topic is not None:
+            flags |= layout.TOPIC
+            head += self._topic(topic)
+        if headers is not None:
+            omit = "content_type" if headers.content_type == self.preferred else ""
+            block = fields.HEADERS.write(headers, omit=omit)
+            if block:
+                flags |= layout.HEADERS
+                head += encode_varint(len(block)) + block
+        size = 1 + len(head) + len(body)
+        if size > self.max_frame:
+            raise TooLarge("the message is above what the peer accepts", size=size)
+        if size < 0x80:
+            out.append(size)
+        elif size < 0x4000:
+            out.append(size & 0x7F | 0x80)
+            out.append(size >> 7)
+        else:
+            out += encode_varint(size)
+        out.append(flags)
+        if head:
+            out += head
+        out += body
+        if self._ordered:
+            if seq is not None:
+                self._next = seq + 1
+            if key is not None:
+                self._key = key
+            if topic is not None:
+                self._remember(topic)
+
+    def _key_step(self, key: int) -> tuple[int, int]:
+        last = self._key
+        ms = (key >> layout.TIME_SHIFT) - (last >> layout.TIME_SHIFT)
+        counter = key & layout.COUNTER_MASK
+        same_node = (key ^ last) & layout.NODE_MASK == 0
+        if self._ordered and same_node and ms >= 0 and counter < layout.FORWARD_LIMIT:
+            return layout.KEY_FORWARD, ms << layout.FORWARD_BITS | counter
+        return layout.KEY_ABSOLUTE, key
+
+    def _topic(self, topic: str) -> bytes:
+        token = self._topics.get(topic) if self._topics is not None else None
+        if token is not None:
+            return encode_varint(token)
+        text = write_text(topic)
+        if len(text) > MAX_TOPIC + 2:
+            raise TooLarge("a topic is longer than the hop protocol allows", most=MAX_TOPIC)
+        return b"\x00" + text
+
+    def _remember(self, topic: str) -> None:
+        if self._topics is None:
+            self._topics = {}
+        if topic not in self._topics and len(self._topics) < layout.MAX_TOKEN:
+            self._topics[topic] = len(self._topics) + 1
+
+    def _encode_ack(self, ack: Ack, out: bytearray) -> None:
+        step = ack.received - self._received
+        together = step == ack.delivered - self._delivered
+        if self._ordered and together and step > 0 and not ack.individual:
+            payload = b"" if step == 1 else encode_varint(step)
+            self._append(bytes((layout.ADVANCE,)) + payload, out)
+        else:
+            counts = encode_varint(ack.received) + encode_varint(ack.delivered)
+            ranges = write_ranges(ack.received, ack.individual)
+            self._append(bytes((layout.ACK,)) + counts + ranges, out)
+        self._received = ack.received
+        self._delivered = ack.delivered
+
+    def _append(self, content: bytes, out: bytearray) -> None:
+        if len(content) > self.max_frame:
+            raise TooLarge("the frame is above what the peer accepts", size=len(content))
+        out += encode_varint(len(content))
+        out += content
+
+
+def _control(frame: Frame) -> bytes:
+    match frame:
+        case Ping():
+            return bytes((layout.PING,))
+        case Pong():
+            return bytes((layout.PONG,))
+        case Time(own, peer):
+            return bytes((layout.TIME,)) + encode_varint(own) + encode_varint(peer)
+        case Skip(first, count):
+            if count < 1:
+                raise ValueError("a skip closes at least one number")
+            more = encode_varint(count - 1) if count > 1 else b""
+            return bytes((layout.SKIP,)) + encode_varint(first) + more
+        case Credit(messages, size):
+            return bytes((layout.CREDIT,)) + encode_varint(messages) + encode_varint(size)
+        case Dropped(ranges):
+            return bytes((layout.DROPPED,)) + write_ranges(-1, ranges)
+        case Close(code, retry_after, reason):
+            head = bytes((layout.CLOSE,)) + encode_varint(code) + encode_varint(retry_after)
+            return head + reason.encode()
+        case Hello():
+            versions = bytes((layout.HELLO, frame.lowest, frame.highest))
+            return versions + fields.HELLO.write(frame)
+        case Welcome():
+            return bytes((layout.WELCOME, frame.version)) + fields.WELCOME.write(frame)
+        case _:
+            raise TypeError(f"not a control frame: {type(frame).__name__}")

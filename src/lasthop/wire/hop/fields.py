@@ -1,0 +1,156 @@
+"""Tagged fields: the open-ended part of HELLO, WELCOME and a message's headers.
+
+A field is a tag byte, a length and a value. The tables at the end are those of the specification,
+row by row; a field at its default is not sent. Unknown tags below 0x80 are skipped, so that a newer
+peer can add to them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from lasthop.errors import MalformedFrame, UnsupportedFrame
+from lasthop.message import DEFAULT_PRIORITY, Handling, Reliability
+from lasthop.wire.hop.frames import DEFAULT_MAX_FRAME
+from lasthop.wire.hop.kinds import (
+    CREDIT,
+    DOUBLE,
+    FLAG,
+    FRAME_SIZE,
+    GAPS,
+    HANDLING,
+    INCARNATION,
+    MARK,
+    NUMBER,
+    NUMBERS,
+    OPERATION,
+    PAIRS,
+    PRIORITY,
+    RELIABILITY,
+    TEXT,
+    TEXTS,
+    Kind,
+    absolute_ranges,
+    write_ranges,
+)
+from lasthop.wire.varint import encode_varint, read_varint
+
+CRITICAL = 0x80
+"""Tags from here on must be understood."""
+
+
+class Field(NamedTuple):
+    """One row of a table: its tag, the attribute it carries, the type, what its absence means."""
+
+    tag: int
+    name: str
+    kind: Kind
+    default: object = None
+
+
+class Table:
+    """The fields of one kind of frame."""
+
+    __slots__ = ("_by_tag", "_fields")
+
+    def __init__(self, *fields: Field) -> None:
+        self._fields = fields
+        self._by_tag = {field.tag: field for field in fields}
+
+    def write(self, value: Any, *, omit: str = "") -> bytes:
+        """Every attribute of `value` that is not at its default, except the one named by `omit`."""
+        out = bytearray()
+        for tag, name, kind, default in self._fields:
+            item = getattr(value, name)
+            if item == default or name == omit:
+                continue
+            content = write_ranges(value.received, item) if kind is GAPS else kind.write(item)
+            out.append(tag)
+            out += encode_varint(len(content))
+            out += content
+        return bytes(out)
+
+    def read(self, data: bytes) -> dict[str, Any]:
+        """The attributes found in `data`, which holds fields and nothing else."""
+        found: dict[str, Any] = {}
+        seen = 0
+        pos = 0
+        size = len(data)
+        while pos < size:
+            tag = data[pos]
+            length, start = read_varint(data, pos + 1)
+            pos = start + length
+            if pos > size:
+                raise MalformedFrame("a field is longer than its frame", tag=tag)
+            if seen >> tag & 1:
+                raise MalformedFrame("a field comes twice", tag=tag)
+            seen |= 1 << tag
+            field = self._by_tag.get(tag)
+            if field is not None:
+                found[field.name] = field.kind.read(data[start:pos])
+            elif tag >= CRITICAL:
+                raise UnsupportedFrame("an unknown field must be understood", tag=tag)
+        if "individual" in found:
+            # Only now, because fields come in any order.
+            received = found.get("received", 0)
+            found["individual"] = absolute_ranges(received, found["individual"])
+        return found
+
+
+HELLO = Table(
+    Field(1, "app", TEXT),
+    Field(2, "device", TEXT),
+    Field(3, "token", TEXT),
+    Field(4, "features", NUMBER, 0),
+    Field(5, "incarnation", INCARNATION),
+    Field(6, "epoch", NUMBER),
+    Field(7, "received", NUMBER, 0),
+    Field(8, "delivered", NUMBER, 0),
+    Field(9, "individual", GAPS, ()),
+    Field(11, "accept", TEXTS, ()),
+    Field(12, "time", NUMBER),
+    Field(14, "window", CREDIT),
+    Field(15, "preserve", NUMBER),
+    Field(16, "max_frame", FRAME_SIZE, DEFAULT_MAX_FRAME),
+    Field(17, "link", TEXT),
+    Field(18, "network", TEXT),
+    Field(19, "heartbeat", NUMBER),
+    Field(22, "dropped", NUMBERS, ()),
+)
+
+WELCOME = Table(
+    Field(4, "features", NUMBER, 0),
+    Field(5, "incarnation", INCARNATION),
+    Field(6, "epoch", NUMBER),
+    Field(7, "received", NUMBER, 0),
+    Field(9, "individual", GAPS, ()),
+    Field(10, "closed", NUMBER, 0),
+    Field(11, "accept", TEXTS, ()),
+    Field(12, "time", NUMBER),
+    Field(13, "peer_time", NUMBER),
+    Field(14, "window", CREDIT),
+    Field(15, "preserve", NUMBER),
+    Field(16, "max_frame", FRAME_SIZE, DEFAULT_MAX_FRAME),
+    Field(19, "heartbeat", NUMBER),
+    Field(20, "resumed", FLAG, False),
+    Field(21, "superseded", NUMBER),
+)
+
+HEADERS = Table(
+    Field(1, "content_type", TEXT),
+    Field(2, "priority", PRIORITY, DEFAULT_PRIORITY),
+    Field(3, "deliver_within", NUMBER),
+    Field(4, "in_reply_to", NUMBER),
+    Field(5, "reply_within", NUMBER),
+    Field(6, "operation", OPERATION, 0),
+    Field(7, "handling", HANDLING, Handling.FOREGROUND),
+    Field(8, "reliability", RELIABILITY, Reliability.EXACTLY_ONCE),
+    Field(9, "title", TEXT),
+    Field(10, "rank", DOUBLE, 0.0),
+    Field(11, "source", TEXT),
+    Field(12, "to", TEXT),
+    Field(13, "redelivered", MARK, False),
+    Field(14, "extra", PAIRS, ()),
+    Field(15, "queue", TEXT),
+    Field(16, "correlation", NUMBER),
+)

@@ -1,0 +1,223 @@
+"""What a device and the gateway say to each other: one value class a frame of the hop protocol.
+
+Frames are what the codec makes of bytes and what the rest of lasthop talks in; they hold absolute
+numbers, whatever shorthand the wire uses. The bytes of each are described in docs/hop-protocol.md.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum, IntFlag
+from typing import Final, TypeAlias
+
+import msgspec
+
+from lasthop.message import DEFAULT_PRIORITY, Handling, Reliability
+
+VERSION: Final = 1
+
+DEFAULT_MAX_FRAME: Final = 2**20 + 2**10
+"""A body of 1 MiB, the gateway's own limit, and room for its headers."""
+
+MIN_MAX_FRAME: Final = 2**13
+"""The least limit that a peer may set: the largest ACK still fits."""
+
+MAX_HANDSHAKE: Final = 2**14
+"""What a stranger may make us buffer: a token, an accept list and 256 ranges fit easily."""
+
+MAX_RANGES: Final = 256
+"""With more gaps than this a sender does better to send again; bounds the work of one ACK."""
+
+MAX_TOPIC: Final = 512
+"""Bytes. A channel remembers up to 255 topics for its tokens: with this limit at most 128 KiB."""
+
+MAX_LIST: Final = 64
+"""Entries of an accept list or of free headers."""
+
+Ranges: TypeAlias = tuple[tuple[int, int], ...]
+"""Numbers as half-open ranges (start, stop), ascending, with gaps between them."""
+
+
+class CloseCode(IntEnum):
+    """Why a channel ends; docs/hop-protocol.md says whose fault each is and what to do then."""
+
+    BYE = 0
+    MALFORMED = 1
+    TOO_LARGE = 2
+    UNSUPPORTED = 3
+    UNAUTHORIZED = 4
+    UNKNOWN_DEVICE = 5
+    REPLACED = 6
+    TIMEOUT = 7
+    OVERLOADED = 8
+    SHUTTING_DOWN = 9
+    CREDIT_EXCEEDED = 10
+    OUT_OF_ORDER = 11
+
+
+class Operation(IntEnum):
+    """What a message asks of its receiver."""
+
+    DATA = 0
+    SUBSCRIBE = 1
+    UNSUBSCRIBE = 2
+    CONTEXT = 3
+    REPLY = 4
+    READ = 5
+
+
+class Feature(IntFlag):
+    """What a side understands beyond the core; WELCOME carries what both do."""
+
+    NONE = 0
+    BUNDLE = 1
+    TIME = 2
+
+
+ALL_FEATURES: Final = Feature.BUNDLE | Feature.TIME
+
+
+class Credit(msgspec.Struct, frozen=True, gc=False):
+    """The window: how much the peer may have unacknowledged. No messages: pause."""
+
+    messages: int
+    bytes: int
+
+
+DEFAULT_WINDOW: Final = Credit(64, 2**20)
+"""For a peer that names none: a busy second on a mobile link, and one body of the largest size."""
+
+
+class Hello(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """The device's first word: who it is, what it holds, what it can do."""
+
+    app: str
+    device: str
+    token: str | None = None
+    features: int = 0
+    incarnation: bytes | None = None
+    """8 bytes; together with `epoch` names the numbering that the counts below belong to."""
+    epoch: int | None = None
+    received: int = 0
+    delivered: int = 0
+    individual: Ranges = ()
+    dropped: Ranges = ()
+    """Numbers that were let go as too late, as far as the gateway may not know of them."""
+    accept: tuple[str, ...] = ()
+    time: int | None = None
+    window: Credit | None = None
+    preserve: int | None = None
+    max_frame: int = DEFAULT_MAX_FRAME
+    link: str | None = None
+    network: str | None = None
+    heartbeat: int | None = None
+    lowest: int = VERSION
+    highest: int = VERSION
+
+
+class Welcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """The gateway's answer: the numbering that holds, and the terms of the channel."""
+
+    incarnation: bytes
+    epoch: int
+    resumed: bool = False
+    superseded: int | None = None
+    received: int = 0
+    individual: Ranges = ()
+    closed: int = 0
+    features: int = 0
+    accept: tuple[str, ...] = ()
+    time: int | None = None
+    peer_time: int | None = None
+    window: Credit | None = None
+    preserve: int | None = None
+    max_frame: int = DEFAULT_MAX_FRAME
+    heartbeat: int | None = None
+    version: int = VERSION
+
+
+class Close(msgspec.Struct, frozen=True, gc=False):
+    """The last word on a channel. `code` is a CloseCode, unless the peer is newer than we are."""
+
+    code: int
+    retry_after_ms: int = 0
+    reason: str = ""
+
+
+class Headers(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """What is said of a body. A message with nothing but defaults has None instead."""
+
+    content_type: str | None = None
+    """None: the type that the receiver likes best; see `accept`."""
+    priority: int = DEFAULT_PRIORITY
+    deliver_within: int | None = None
+    """Milliseconds from the key's time (without a key: from arrival) to deliver_before."""
+    in_reply_to: int | None = None
+    reply_within: int | None = None
+    """Milliseconds from the key's time until an answer is of no more use."""
+    operation: int = 0
+    """An Operation, or a number that we do not know and answer with an error."""
+    handling: Handling = Handling.FOREGROUND
+    reliability: Reliability = Reliability.EXACTLY_ONCE
+    title: str | None = None
+    rank: float = 0.0
+    source: str | None = None
+    to: str | None = None
+    redelivered: bool = False
+    extra: tuple[tuple[str, str], ...] = ()
+    queue: str | None = None
+    correlation: int | None = None
+    """In a request from a device: the key under which that device knows it; an answer echoes it."""
+
+
+class MessageFrame(msgspec.Struct, frozen=True, gc=False):
+    """A message on the hop. Without `seq` it is best effort: not numbered, not acknowledged."""
+
+    seq: int | None
+    key: int | None
+    topic: str | None = None
+    headers: Headers | None = None
+    body: bytes = b""
+
+
+class Ack(msgspec.Struct, frozen=True, gc=False):
+    """How far numbers have come, as absolute counts, and what arrived beyond a gap."""
+
+    received: int
+    delivered: int
+    individual: Ranges = ()
+
+
+class Skip(msgspec.Struct, frozen=True, gc=False):
+    """These numbers are closed: their messages expired or were cancelled in flight."""
+
+    first: int
+    count: int = 1
+
+
+class Dropped(msgspec.Struct, frozen=True, gc=False):
+    """The application will never have these numbers: they came, or came to their turn, too late.
+
+    Said before the acknowledgement that covers them.
+    """
+
+    ranges: Ranges
+
+
+class Ping(msgspec.Struct, frozen=True, gc=False):
+    """Are you there?"""
+
+
+class Pong(msgspec.Struct, frozen=True, gc=False):
+    """I am."""
+
+
+class Time(msgspec.Struct, frozen=True, gc=False):
+    """The sender's clock, and what it believes the receiver's to be, in milliseconds."""
+
+    own: int
+    peer: int
+
+
+Frame: TypeAlias = (
+    MessageFrame | Ack | Skip | Dropped | Credit | Ping | Pong | Time | Close | Hello | Welcome
+)

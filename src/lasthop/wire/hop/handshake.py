@@ -1,0 +1,227 @@
+"""The first round trip of a channel: HELLO, and WELCOME or CLOSE.
+
+A channel's phase is its type. The device starts with `Dialing`, the gateway with `Waiting`; both
+end in an `Open` connection or are closed. Whether the session's numbering goes on is decided
+between the two, with `persistence`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from lasthop.clock import SECOND, Micros
+from lasthop.errors import HopError, MalformedFrame
+from lasthop.wire.hop.accept import preferred
+from lasthop.wire.hop.bundling import units
+from lasthop.wire.hop.connection import Open
+from lasthop.wire.hop.credit import Meter
+from lasthop.wire.hop.decoder import Decoder
+from lasthop.wire.hop.encoder import Encoder
+from lasthop.wire.hop.frames import (
+    ALL_FEATURES,
+    DEFAULT_WINDOW,
+    MAX_HANDSHAKE,
+    Close,
+    CloseCode,
+    Feature,
+    Frame,
+    Hello,
+    Welcome,
+)
+from lasthop.wire.hop.heartbeat import DEFAULT_INTERVAL, Listening, Pinging
+from lasthop.wire.hop.mapping import Mapping
+from lasthop.wire.hop.roundtrip import RoundTrip
+
+WAIT_FOR_HELLO = 10 * SECOND
+"""Strangers hold a socket of ours for no longer; a HELLO is one packet."""
+
+WAIT_FOR_WELCOME = 30 * SECOND
+"""The gateway may have to make a new epoch durable, on the far side of a satellite."""
+
+
+class Opened(NamedTuple):
+    """The handshake is over; `frames` came behind the WELCOME."""
+
+    connection: Open
+    welcome: Welcome
+    frames: list[Frame]
+
+
+class _Handshake:
+    """What both sides have before there is a connection."""
+
+    __slots__ = ("_deadline", "_decoder", "_encoder", "_mapping", "_units", "closed", "error")
+
+    def __init__(self, mapping: Mapping, deadline: Micros, *, max_frame: int) -> None:
+        self._mapping = mapping
+        self._deadline = deadline
+        self._encoder = Encoder(mapping)
+        self._decoder = Decoder(mapping, max_frame=max_frame)
+        self._units = units(self._encoder, mapping, bundled=False)
+        self.closed: Close | None = None
+        self.error: HopError | None = None
+
+    def data_to_send(self) -> list[bytes]:
+        """What to write now, unit by unit; it is handed out once."""
+        return self._units.take()
+
+    def next_timeout(self) -> Micros | None:
+        """When to call `timeout`."""
+        return None if self.closed is not None else self._deadline
+
+    def timeout(self, now: Micros) -> None:
+        """Time has passed: give up if it was too much."""
+        if now >= self._deadline:
+            self.close(Close(CloseCode.TIMEOUT, 0, "the handshake took too long"))
+
+    def close(self, close: Close) -> None:
+        """Say the last word."""
+        if self.closed is None:
+            self._units.add(close)
+            self.closed = close
+
+    def _fail(self, error: HopError) -> None:
+        self.error = error
+        self.close(Close(CloseCode(error.hop_code), 0, str(error)))
+
+    def _bundled(self, features: int) -> bool:
+        return bool(features & Feature.BUNDLE)
+
+
+class Dialing(_Handshake):
+    """The device has dialled: its HELLO is on the way."""
+
+    __slots__ = ("_hello", "_roundtrip")
+
+    def __init__(self, hello: Hello, *, mapping: Mapping, now: Micros) -> None:
+        super().__init__(mapping, now + WAIT_FOR_WELCOME, max_frame=hello.max_frame)
+        self._roundtrip = RoundTrip(now)
+        self._hello = msgspec.structs.replace(
+            hello, time=self._roundtrip.own_time(now), features=ALL_FEATURES
+        )
+        self._units.add(self._hello)
+        # Messages may follow the WELCOME at once, numbered from here if it resumes.
+        self._decoder.begin(next_seq=hello.received)
+
+    @property
+    def hello(self) -> Hello:
+        """What was claimed; `persistence.accept` compares it with the WELCOME."""
+        return self._hello
+
+    def receive(self, data: bytes | bytearray | memoryview, now: Micros) -> Opened | None:
+        """Take in what arrived. None: not yet, or `closed`."""
+        if self.closed is not None:
+            return None
+        try:
+            frames = self._decoder.decode(data)
+            if not frames:
+                return None
+            first = frames.pop(0)
+            if isinstance(first, Close):
+                self.closed = first
+                return None
+            if not isinstance(first, Welcome):
+                raise MalformedFrame("the first frame is not a WELCOME", frame=_name(first))
+        except HopError as error:
+            self._fail(error)
+            return None
+        return self._open(first, frames, now)
+
+    def _open(self, welcome: Welcome, frames: list[Frame], now: Micros) -> Opened:
+        hello = self._hello
+        received, delivered = (hello.received, hello.delivered) if welcome.resumed else (0, 0)
+        self._encoder.begin(next_seq=welcome.received, received=received, delivered=delivered)
+        self._encoder.max_frame = welcome.max_frame
+        self._encoder.preferred = preferred(welcome.accept)
+        if welcome.time is not None:
+            self._roundtrip.on_own_time(welcome.time, now)
+            self._roundtrip.owe()
+        if welcome.peer_time is not None:
+            self._roundtrip.on_peer_time(welcome.peer_time, now)
+        seconds = welcome.heartbeat
+        connection = Open(
+            decoder=self._decoder,
+            units=units(self._encoder, self._mapping, bundled=self._bundled(welcome.features)),
+            meter=Meter(hello.window or DEFAULT_WINDOW, received=received),
+            heartbeat=Pinging(now, interval=seconds * SECOND if seconds else DEFAULT_INTERVAL),
+            roundtrip=self._roundtrip,
+            features=welcome.features,
+            peer_window=welcome.window or DEFAULT_WINDOW,
+        )
+        return Opened(connection, welcome, connection.proceed(frames, now))
+
+
+class Waiting(_Handshake):
+    """Somebody has dialled the gateway, and may say who it is."""
+
+    __slots__ = ("_hello", "_roundtrip")
+
+    def __init__(self, *, mapping: Mapping, now: Micros) -> None:
+        super().__init__(mapping, now + WAIT_FOR_HELLO, max_frame=MAX_HANDSHAKE)
+        self._roundtrip = RoundTrip(now)
+        self._hello: Hello | None = None
+
+    def next_timeout(self) -> Micros | None:
+        """When to call `timeout`: not once the HELLO is here and the gateway is thinking."""
+        return None if self._hello is not None else super().next_timeout()
+
+    def receive(self, data: bytes | bytearray | memoryview, now: Micros) -> Hello | None:
+        """Take in what arrived. Returns the HELLO when it is complete, to be answered."""
+        if self.closed is not None:
+            return None
+        said = None
+        try:
+            for frame in self._decoder.decode(data):
+                if isinstance(frame, Close):
+                    self.closed = frame
+                elif self._hello is not None:
+                    raise MalformedFrame("a frame came before the WELCOME", frame=_name(frame))
+                elif not isinstance(frame, Hello):
+                    raise MalformedFrame("the first frame is not a HELLO", frame=_name(frame))
+                else:
+                    self._hello = said = frame
+        except HopError as error:
+            self._fail(error)
+        if said is not None and said.time is not None:
+            self._roundtrip.on_own_time(said.time, now)
+        return said if self.closed is None else None
+
+    def welcome(self, welcome: Welcome, now: Micros) -> Open:
+        """Answer the HELLO. Times and common features are filled in."""
+        hello = self._hello
+        if hello is None:
+            raise ValueError("there is no HELLO to answer")
+        features = ALL_FEATURES & hello.features
+        welcome = msgspec.structs.replace(
+            welcome,
+            features=int(features),
+            time=self._roundtrip.own_time(now),
+            peer_time=self._roundtrip.peer_time(now),
+        )
+        received, delivered = (hello.received, hello.delivered) if welcome.resumed else (0, 0)
+        self._encoder.begin(
+            next_seq=received, received=welcome.received, delivered=welcome.received
+        )
+        self._decoder.begin(next_seq=welcome.received, received=received, delivered=delivered)
+        self._decoder.max_frame = welcome.max_frame
+        seconds = welcome.heartbeat
+        connection = Open(
+            decoder=self._decoder,
+            units=units(self._encoder, self._mapping, bundled=self._bundled(features)),
+            meter=Meter(welcome.window or DEFAULT_WINDOW, received=welcome.received),
+            heartbeat=Listening(now, interval=seconds * SECOND if seconds else DEFAULT_INTERVAL),
+            roundtrip=self._roundtrip,
+            features=features,
+            peer_window=hello.window or DEFAULT_WINDOW,
+        )
+        connection.send((welcome,), now)
+        # Only now: the handshake has a limit of its own.
+        self._encoder.max_frame = hello.max_frame
+        self._encoder.preferred = preferred(hello.accept)
+        return connection
+
+
+def _name(frame: Frame) -> str:
+    return type(frame).__name__.removesuffix("Frame").upper()

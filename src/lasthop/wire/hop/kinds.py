@@ -1,0 +1,221 @@
+"""The types of value that a field can have, each with its way onto the wire and back.
+
+Writers complain to their caller with ValueError; readers blame the peer with MalformedFrame.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from lasthop.errors import MalformedFrame
+from lasthop.message import Handling, Reliability
+from lasthop.wire.hop.frames import MAX_LIST, MAX_RANGES, MIN_MAX_FRAME, Credit, Ranges
+from lasthop.wire.varint import MAX_VALUE, encode_varint, read_varint
+
+
+class Kind(NamedTuple):
+    """How a type of value is written to and read from the bytes of a field."""
+
+    write: Callable[[Any], bytes]
+    read: Callable[[bytes], Any]
+
+
+def write_text(text: str) -> bytes:
+    """A length and UTF-8."""
+    content = text.encode()
+    return encode_varint(len(content)) + content
+
+
+def read_text(data: bytes, pos: int) -> tuple[str, int]:
+    """The text whose length starts at `pos`, and the position behind it."""
+    length, start = read_varint(data, pos)
+    end = start + length
+    if end > len(data):
+        raise MalformedFrame("a text is longer than its frame")
+    return decode_text(data[start:end]), end
+
+
+def decode_text(content: bytes) -> str:
+    """UTF-8, or the peer is at fault."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise MalformedFrame("a text is not UTF-8") from None
+
+
+def write_ranges(received: int, ranges: Ranges) -> bytes:
+    """Pairs (gap, run), the first gap counted from `received`."""
+    if len(ranges) > MAX_RANGES:
+        raise ValueError(f"at most {MAX_RANGES} ranges are acknowledged at once")
+    out = bytearray()
+    at = received
+    for start, stop in ranges:
+        if not at < start < stop:
+            raise ValueError("ranges ascend from above the received count, with gaps between them")
+        out += encode_varint(start - at)
+        out += encode_varint(stop - start)
+        at = stop
+    return bytes(out)
+
+
+def absolute_ranges(received: int, numbers: list[int]) -> Ranges:
+    """Turn pairs (gap, run), the first gap counted from `received`, into ranges (start, stop)."""
+    if len(numbers) % 2:
+        raise MalformedFrame("an individual acknowledgement has a gap without a run")
+    ranges = []
+    at = received
+    for index in range(0, len(numbers), 2):
+        start = at + numbers[index]
+        stop = start + numbers[index + 1]
+        if not at < start < stop <= MAX_VALUE:
+            raise MalformedFrame("an individual acknowledgement has an empty or endless gap or run")
+        ranges.append((start, stop))
+        at = stop
+    return tuple(ranges)
+
+
+def read_numbers(data: bytes, most: int) -> list[int]:
+    """The numbers that fill `data`, not more than `most`."""
+    numbers: list[int] = []
+    pos = 0
+    while pos < len(data):
+        if len(numbers) == most:
+            raise MalformedFrame("there are more numbers than a list may have", most=most)
+        number, pos = read_varint(data, pos)
+        numbers.append(number)
+    return numbers
+
+
+def read_gaps(data: bytes) -> list[int]:
+    """Pairs (gap, run) as they stand; what they mean depends on a count beside them."""
+    return read_numbers(data, 2 * MAX_RANGES)
+
+
+def _read_number(data: bytes) -> int:
+    number, end = read_varint(data, 0)
+    if end != len(data):
+        raise MalformedFrame("bytes follow the number in a field")
+    return number
+
+
+def _read_frame_size(data: bytes) -> int:
+    size = _read_number(data)
+    if size < MIN_MAX_FRAME:
+        raise MalformedFrame("a limit of frames is too low", least=MIN_MAX_FRAME, value=size)
+    return size
+
+
+def _read_credit(data: bytes) -> Credit:
+    numbers = read_numbers(data, 2)
+    if len(numbers) != 2:
+        raise MalformedFrame("a window is a number of messages and a number of bytes")
+    return Credit(numbers[0], numbers[1])
+
+
+def _write_credit(credit: Credit) -> bytes:
+    return encode_varint(credit.messages) + encode_varint(credit.bytes)
+
+
+def _read_texts(data: bytes, most: int = MAX_LIST) -> tuple[str, ...]:
+    texts: list[str] = []
+    pos = 0
+    while pos < len(data):
+        if len(texts) == most:
+            raise MalformedFrame("there are more texts than a list may have", most=most)
+        text, pos = read_text(data, pos)
+        texts.append(text)
+    return tuple(texts)
+
+
+def _write_texts(texts: tuple[str, ...], most: int = MAX_LIST) -> bytes:
+    if len(texts) > most:
+        raise ValueError(f"a list has at most {most} texts")
+    return b"".join(map(write_text, texts))
+
+
+def _read_pairs(data: bytes) -> tuple[tuple[str, str], ...]:
+    texts = _read_texts(data, 2 * MAX_LIST)
+    if len(texts) % 2:
+        raise MalformedFrame("a header has a name without a value")
+    return tuple(zip(texts[::2], texts[1::2], strict=True))
+
+
+def _write_pairs(pairs: tuple[tuple[str, str], ...]) -> bytes:
+    return _write_texts(tuple(text for pair in pairs for text in pair), 2 * MAX_LIST)
+
+
+def _octet(name: str, most: int, make: Callable[[int], object] = int) -> Kind:
+    def write(value: int) -> bytes:
+        if not 0 <= value <= most:
+            raise ValueError(f"{name} is 0 to {most}: {value}")
+        return bytes((value,))
+
+    def read(data: bytes) -> object:
+        if len(data) != 1 or data[0] > most:
+            raise MalformedFrame(f"{name} is one byte, 0 to {most}", value=data[:8].hex())
+        return make(data[0])
+
+    return Kind(write, read)
+
+
+def _write_double(value: float) -> bytes:
+    if not math.isfinite(value):
+        raise ValueError("a rank is a finite number")
+    return struct.pack(">d", value)
+
+
+def _read_double(data: bytes) -> float:
+    if len(data) != 8:
+        raise MalformedFrame("a rank has eight bytes")
+    (value,) = struct.unpack(">d", data)
+    if not math.isfinite(value):
+        raise MalformedFrame("a rank is a finite number")
+    return float(value)
+
+
+def _read_incarnation(data: bytes) -> bytes:
+    if len(data) != 8:
+        raise MalformedFrame("an incarnation has eight bytes")
+    return data
+
+
+def _write_incarnation(value: bytes) -> bytes:
+    if len(value) != 8:
+        raise ValueError("an incarnation has eight bytes")
+    return value
+
+
+def _read_flag(data: bytes) -> bool:
+    if data != b"\x01":
+        raise MalformedFrame("a flag is the byte 01 or absent", value=data[:8].hex())
+    return True
+
+
+def _read_mark(data: bytes) -> bool:
+    if data:
+        raise MalformedFrame("a mark has no value")
+    return True
+
+
+TEXT = Kind(str.encode, decode_text)
+NUMBER = Kind(encode_varint, _read_number)
+CREDIT = Kind(_write_credit, _read_credit)
+TEXTS = Kind(_write_texts, _read_texts)
+PAIRS = Kind(_write_pairs, _read_pairs)
+DOUBLE = Kind(_write_double, _read_double)
+INCARNATION = Kind(_write_incarnation, _read_incarnation)
+FLAG = Kind(lambda _: b"\x01", _read_flag)
+MARK = Kind(lambda _: b"", _read_mark)
+NUMBERS = Kind(
+    lambda ranges: write_ranges(-1, ranges), lambda data: absolute_ranges(-1, read_gaps(data))
+)
+FRAME_SIZE = Kind(encode_varint, _read_frame_size)
+GAPS = Kind(lambda _: b"", read_gaps)
+"""Individual acknowledgements; the table writes them, since they depend on the received count."""
+PRIORITY = _octet("priority", 9)
+OPERATION = _octet("operation", 255)
+HANDLING = _octet("handling", 3, Handling)
+RELIABILITY = _octet("reliability", 3, Reliability)

@@ -1,0 +1,52 @@
+"""The numbers of the hop protocol's first byte, as the tables of docs/hop-protocol.md have them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lasthop.message import COUNTER_BITS, KEY_TIME_SHIFT, NODE_BITS
+
+BUNDLE: Final = 0x00
+"""Opens a datagram that holds several frames; never a frame itself."""
+
+PING: Final = 0x01
+PONG: Final = 0x02
+TIME: Final = 0x03
+
+CRITICAL: Final = 0x40
+"""Control frames from here on must be understood."""
+
+HELLO: Final = 0x40
+WELCOME: Final = 0x41
+CLOSE: Final = 0x42
+ACK: Final = 0x43
+ADVANCE: Final = 0x44
+SKIP: Final = 0x45
+CREDIT: Final = 0x46
+DROPPED: Final = 0x47
+
+MESSAGE: Final = 0x80
+"""Types from here on are messages; the rest of the byte is flags."""
+
+NUMBERED: Final = 0x40
+KEY_BITS: Final = 0x30
+KEY_NEXT: Final = 0x00
+KEY_FORWARD: Final = 0x10
+KEY_ABSOLUTE: Final = 0x20
+KEY_NONE: Final = 0x30
+TOPIC: Final = 0x08
+HEADERS: Final = 0x04
+UNSEQUENCED: Final = 0x02
+SEGMENT: Final = 0x01
+
+FORWARD_BITS: Final = 6
+"""Bits of counter in a key that is sent as a step forward: with a gap of 32 seconds it still takes
+three bytes, and a gateway that accepts 64 messages a millisecond still profits."""
+
+FORWARD_LIMIT: Final = 1 << FORWARD_BITS
+NODE_MASK: Final = ((1 << NODE_BITS) - 1) << COUNTER_BITS
+COUNTER_MASK: Final = (1 << COUNTER_BITS) - 1
+TIME_SHIFT: Final = KEY_TIME_SHIFT
+
+MAX_TOKEN: Final = 255
+"""Topics that a channel gives a token, in each direction; what comes later is spelt out."""

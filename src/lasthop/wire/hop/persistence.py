@@ -1,0 +1,181 @@
+"""Does the numbering go on? What each side makes of the other's half of a handshake.
+
+A session outlives its channels. When a device comes back, the gateway compares what the HELLO
+claims with what the store knows: either the numbering continues and only what is missing is sent,
+or a new epoch begins and both sides count from 0. The device then compares the WELCOME with what it
+holds. Both are pure functions of durable facts.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from lasthop.errors import OutOfOrder
+from lasthop.wire.hop.frames import Ack, Hello, Ranges, Welcome
+
+
+class Numbering(msgspec.Struct, frozen=True, gc=False):
+    """An epoch in which the gateway has received so many of the device's messages."""
+
+    incarnation: bytes
+    epoch: int
+    received: int = 0
+
+
+HISTORY = 4
+"""Earlier epochs that the gateway remembers. A device claims the last one whose WELCOME reached it;
+with several dials under way at once that need not be the latest."""
+
+
+class GatewaySession(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """What the store knows of a session when its device says HELLO."""
+
+    current: Numbering
+    """The numbering in force; its incarnation is that of the store."""
+    assigned: int = 0
+    """How many numbers were ever given out towards the device."""
+    acknowledged: int = 0
+    """How many of them the device has acknowledged as received, consecutively."""
+    previous: tuple[Numbering, ...] = ()
+    """Earlier numberings that the device may still claim, latest first."""
+
+
+class Resume(msgspec.Struct, frozen=True, gc=False):
+    """The numbering goes on: believe `ack`, then send what it leaves unacknowledged."""
+
+    ack: Ack
+    closed: int
+    """For the WELCOME: the device shall not wait for numbers below, which it acknowledged once."""
+
+
+class NewEpoch(msgspec.Struct, frozen=True, gc=False):
+    """Both directions start at 0.
+
+    `current` and `previous` are durable before WELCOME leaves, and channels of an older epoch are
+    closed as replaced, so that `superseded` stays true.
+    """
+
+    current: Numbering
+    previous: tuple[Numbering, ...]
+    superseded: int | None
+    """How many of the device's messages of the epoch it claimed the gateway holds, if it knows."""
+    offered_before: bool = False
+    """The epoch began with an earlier WELCOME, which got lost: there is nothing new to commit."""
+
+
+def answer(session: GatewaySession, hello: Hello) -> Resume | NewEpoch:
+    """What the gateway makes of a HELLO."""
+    if hello.delivered > hello.received:
+        raise OutOfOrder(
+            "a HELLO has more delivered than received",
+            received=hello.received,
+            delivered=hello.delivered,
+        )
+    current = session.current
+    claimed = _claimed(session, hello)
+    if claimed is current and _highest(hello) <= session.assigned:
+        # The claim may be below what was acknowledged once: an acknowledgement has overtaken this
+        # HELLO on another channel, or the device is an older copy of itself. Either way the
+        # messages are gone, and `closed` says so.
+        ack = Ack(hello.received, hello.delivered, hello.individual)
+        return Resume(ack, session.acknowledged)
+    unused = session.acknowledged == 0 and current.received == 0
+    superseded = claimed.received if claimed is not None else None
+    if unused and claimed is not None and claimed is not current:
+        # Nothing has happened in the current epoch that the device would have to know of, so lost
+        # WELCOMEs do not pile up epochs until the claimed one is forgotten.
+        return NewEpoch(current, session.previous, superseded, offered_before=True)
+    known = [claimed, None if unused else current, *session.previous]
+    history = tuple(dict.fromkeys(numbering for numbering in known if numbering is not None))
+    # Beyond the claimed epoch as well: it may be from a life of the store that a copy undid.
+    new = Numbering(current.incarnation, max(current.epoch, hello.epoch or 0) + 1)
+    return NewEpoch(new, history[:HISTORY], superseded)
+
+
+def _claimed(session: GatewaySession, hello: Hello) -> Numbering | None:
+    for numbering in (session.current, *session.previous):
+        if (hello.incarnation, hello.epoch) == (numbering.incarnation, numbering.epoch):
+            return numbering
+    return None
+
+
+def _highest(hello: Hello) -> int:
+    return hello.individual[-1][1] if hello.individual else hello.received
+
+
+class DeviceSession(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """What the device's own store knows of its session. Without an epoch it never had one."""
+
+    incarnation: bytes | None = None
+    epoch: int | None = None
+    assigned: int = 0
+    """How many numbers were ever given out towards the gateway."""
+    received: int = 0
+    delivered: int = 0
+    individual: Ranges = ()
+
+    def claim(self, hello: Hello) -> Hello:
+        """`hello` with what this session can say of itself."""
+        if self.epoch is None:
+            return hello
+        return msgspec.structs.replace(
+            hello,
+            incarnation=self.incarnation,
+            epoch=self.epoch,
+            received=self.received,
+            delivered=self.delivered,
+            individual=self.individual,
+        )
+
+
+class Continue(msgspec.Struct, frozen=True, gc=False):
+    """The numbering goes on: believe `ack`, send the rest again, await nothing below `closed`."""
+
+    ack: Ack
+    closed: int
+
+
+class StartOver(msgspec.Struct, frozen=True, gc=False):
+    """Forget all counts and number the outbox from 0, without what the gateway holds already.
+
+    The new epoch is durable before anything is sent or acknowledged in it.
+    """
+
+    incarnation: bytes
+    epoch: int
+    drop_below: int
+    """Messages with old numbers below are the gateway's now."""
+
+
+class Redial(msgspec.Struct, frozen=True, gc=False):
+    """This channel is of no use: close it and dial again, with other claims than before."""
+
+    forget: bool
+    """Without any claim: the gateway has numbers that this device does not remember using, so that
+    new messages under them would be taken for duplicates."""
+
+
+def accept(session: DeviceSession, hello: Hello, welcome: Welcome) -> Continue | StartOver | Redial:
+    """What the device makes of the WELCOME to its `hello`; `session` is as it is now."""
+    claimed = (hello.incarnation, hello.epoch)
+    offered = (welcome.incarnation, welcome.epoch)
+    if welcome.resumed != (claimed == offered):
+        raise OutOfOrder(
+            "a WELCOME resumes an epoch that was not claimed, or starts one again",
+            claimed=hello.epoch,
+            epoch=welcome.epoch,
+        )
+    if claimed != (session.incarnation, session.epoch):
+        # A WELCOME on another channel was faster and began an epoch; this one answers old claims.
+        return Redial(forget=False)
+    if welcome.resumed:
+        highest = welcome.individual[-1][1] if welcome.individual else welcome.received
+        if highest > session.assigned:
+            return Redial(forget=True)
+        ack = Ack(welcome.received, welcome.received, welcome.individual)
+        return Continue(ack, welcome.closed)
+    superseded = welcome.superseded or 0
+    # A count beyond what we ever assigned is of another life of this device and says nothing of
+    # our outbox; keys tell the gateway what it has already.
+    drop_below = superseded if superseded <= session.assigned else 0
+    return StartOver(welcome.incarnation, welcome.epoch, drop_below)

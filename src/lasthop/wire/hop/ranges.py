@@ -1,0 +1,81 @@
+"""Numbers as a few ascending ranges: what arrived beyond a gap, what was acknowledged there.
+
+Its size is that of the gaps, not of the numbers, and adding a range costs in proportion to what is
+new in it, so that a peer cannot make us walk over the same numbers again and again.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+
+from lasthop.wire.hop.frames import Ranges
+
+
+class RangeSet:
+    """Numbers, kept as half-open ranges with gaps between them."""
+
+    __slots__ = ("_starts", "_stops")
+
+    def __init__(self, ranges: Ranges = ()) -> None:
+        self._starts: list[int] = []
+        self._stops: list[int] = []
+        for start, stop in ranges:
+            self.add(start, stop)
+
+    def __bool__(self) -> bool:
+        return bool(self._starts)
+
+    def __contains__(self, number: int) -> bool:
+        index = bisect_right(self._starts, number) - 1
+        return index >= 0 and number < self._stops[index]
+
+    @property
+    def stop(self) -> int:
+        """One more than the largest number; 0 when there is none."""
+        return self._stops[-1] if self._stops else 0
+
+    def ranges(self, most: int | None = None) -> Ranges:
+        """The ranges, lowest first, at most so many."""
+        return tuple(zip(self._starts[:most], self._stops[:most], strict=True))
+
+    def gaps(self, start: int) -> Ranges:
+        """What is missing between `start` and the largest number."""
+        edges = [start, *self._stops]
+        gaps = zip(edges, self._starts, strict=False)
+        return tuple((low, high) for low, high in gaps if low < high)
+
+    def add(self, start: int, stop: int) -> Ranges:
+        """Add the numbers from `start` to below `stop`; returns those that are new."""
+        starts, stops = self._starts, self._stops
+        # Every range that overlaps or touches the new one melts into it.
+        low = bisect_left(stops, start)
+        high = bisect_right(starts, stop)
+        new = []
+        at = start
+        for index in range(low, high):
+            if at < starts[index]:
+                new.append((at, starts[index]))
+            at = max(at, stops[index])
+        if at < stop:
+            new.append((at, stop))
+        if low < high:
+            start = min(start, starts[low])
+            stop = max(stop, stops[high - 1])
+        starts[low:high] = [start]
+        stops[low:high] = [stop]
+        return tuple(new)
+
+    def drop_below(self, number: int) -> None:
+        """Forget what is below `number`."""
+        index = bisect_right(self._stops, number)
+        del self._starts[:index]
+        del self._stops[:index]
+        if self._starts and self._starts[0] < number:
+            self._starts[0] = number
+
+    def take_from(self, number: int) -> int:
+        """How far the numbers go on without a gap from `number`; they leave the set."""
+        if self._starts and self._starts[0] <= number:
+            number = max(number, self._stops[0])
+            self.drop_below(number)
+        return number

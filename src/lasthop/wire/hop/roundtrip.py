@@ -1,0 +1,129 @@
+"""How long a round trip takes, learned without making one (AMME, section 6.2.4).
+
+Each side now and then sends its own time and what it believes the peer's time to be. That belief
+lags by the delay of the message it came from; when it comes back it lags by the delay of the way
+back as well, so that the difference to the true time is one full round trip.
+
+    sot = ct                    own timestamp to send
+    spt = not + (ct - npt)      peer timestamp to send
+    rtt = ct - rpt              on a received peer timestamp
+    not = rot, npt = ct         on a received own timestamp
+
+The last line replaces the thesis's `not = rot - (ct - npt)`, which keeps the first `npt` for ever;
+both give the same `spt`, this one without a number that grows.
+"""
+
+from __future__ import annotations
+
+from lasthop.clock import MILLISECOND, MINUTE, SECOND, Micros
+from lasthop.wire.hop.frames import Time
+
+INITIAL_TIMEOUT = SECOND
+"""Before the first measurement (RFC 6298, 2.1)."""
+
+MIN_TIMEOUT = 200 * MILLISECOND
+"""RFC 6298 (2.4) asks for a second, for the sake of delayed acknowledgements; ours are not delayed
+that long, and a lost message on a fast link should not wait for it."""
+
+MAX_TIMEOUT = MINUTE
+"""RFC 6298, 2.5."""
+
+
+TIME_EVERY = 10 * SECOND
+"""Delays change with the network, not with the message."""
+
+TIME_WITH = 2048
+"""TIME takes 14 bytes: it rides with units of this size, not with a lone message or heartbeat."""
+
+
+class RoundTrip:
+    """One channel's clock exchange and the smoothed round-trip time that comes of it."""
+
+    __slots__ = (
+        "_asked",
+        "_owed",
+        "_peer_time",
+        "_taken_at",
+        "_told_at",
+        "smoothed",
+        "variation",
+    )
+
+    def __init__(self, now: Micros) -> None:
+        self._peer_time: int | None = None
+        self._taken_at: Micros = now
+        self._told_at: Micros = now
+        self._asked = False
+        self._owed = False
+        self.smoothed: Micros | None = None
+        self.variation: Micros = 0
+
+    @staticmethod
+    def own_time(now: Micros) -> int:
+        """The timestamp to send (`sot`), in milliseconds."""
+        return now // MILLISECOND
+
+    def peer_time(self, now: Micros) -> int | None:
+        """What we believe the peer's clock to say (`spt`); None before its first timestamp."""
+        if self._peer_time is None:
+            return None
+        return self._peer_time + (now - self._taken_at) // MILLISECOND
+
+    def on_own_time(self, timestamp: int, now: Micros) -> None:
+        """The peer told us its time (`rot`)."""
+        self._peer_time = timestamp
+        self._taken_at = now
+
+    def on_peer_time(self, timestamp: int, now: Micros) -> Micros | None:
+        """The peer told us what it believes our time to be (`rpt`); returns the round trip."""
+        elapsed = now - timestamp * MILLISECOND
+        # A wild claim, or a clock that jumped in between, must not spoil the average.
+        if not 0 <= elapsed <= MAX_TIMEOUT:
+            return None
+        self.sample(elapsed)
+        return elapsed
+
+    def sample(self, elapsed: Micros) -> None:
+        """Take a measured round trip into the average (RFC 6298, 2.2 and 2.3)."""
+        if self.smoothed is None:
+            self.smoothed = elapsed
+            self.variation = elapsed // 2
+        else:
+            self.variation += (abs(self.smoothed - elapsed) - self.variation) // 4
+            self.smoothed += (elapsed - self.smoothed) // 8
+
+    @property
+    def timeout(self) -> Micros:
+        """How long to wait for an acknowledgement before sending again."""
+        if self.smoothed is None:
+            return INITIAL_TIMEOUT
+        wait = self.smoothed + max(MILLISECOND, 4 * self.variation)
+        return min(max(wait, MIN_TIMEOUT), MAX_TIMEOUT)
+
+    def backed_off(self, attempts: int) -> Micros:
+        """The timeout after so many unanswered attempts: doubled each time (RFC 6298, 5.5)."""
+        return min(self.timeout << min(attempts, 20), MAX_TIMEOUT)
+
+    def owe(self) -> None:
+        """Answer the WELCOME's time with the first unit: the gateway has no measurement yet."""
+        self._owed = True
+        self._told_at -= TIME_EVERY
+
+    def on_time(self, time: Time, now: Micros) -> None:
+        """A TIME arrived. It is answered, unless it is the answer to ours."""
+        self.on_own_time(time.own, now)
+        self.on_peer_time(time.peer, now)
+        self._owed = not self._asked
+        self._asked = False
+
+    def time_to_send(self, now: Micros, pending: int) -> Time | None:
+        """The TIME to add to a unit of `pending` bytes, if one is due."""
+        if now - self._told_at < TIME_EVERY or not (self._owed or pending >= TIME_WITH):
+            return None
+        peer = self.peer_time(now)
+        if peer is None:
+            return None
+        self._told_at = now
+        self._asked = not self._owed
+        self._owed = False
+        return Time(self.own_time(now), peer)

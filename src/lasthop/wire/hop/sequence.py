@@ -1,0 +1,334 @@
+"""The numbers of a session: what we sent and nobody confirmed yet, what came in and in which order.
+
+`Outbound` is the sender's memory, `Inbound` the receiver's; both outlive channels. Numbers start at
+0 in every epoch. Neither decides when to send again: out-of-order mappings (parallel HTTP requests,
+several channels) leave gaps that fill by themselves, so a gap only says what *may* be lost, and a
+retransmission timer decides (AMME, section 6.2.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Generic, NamedTuple, TypeVar
+
+from lasthop.errors import OutOfOrder
+from lasthop.wire.hop.frames import MAX_RANGES, Ack, Ranges
+from lasthop.wire.hop.ranges import RangeSet
+
+T = TypeVar("T")
+
+DEFAULT_WINDOW = 1024
+"""How far ahead a number may be: above any credit that we grant, so that only nonsense meets it."""
+
+
+class Progress(NamedTuple, Generic[T]):
+    """What an acknowledgement changed: items that are safe now, items the application now has."""
+
+    received: list[T]
+    delivered: list[T]
+
+
+class Outbound(Generic[T]):
+    """Items under the numbers they were sent with, until the other side has them.
+
+    Every operation costs in proportion to the items that it moves.
+    """
+
+    __slots__ = ("_individual", "_sent", "_undelivered", "assigned", "delivered", "received")
+
+    def __init__(self) -> None:
+        self.assigned = 0
+        """How many numbers were given out."""
+        self.received = 0
+        self.delivered = 0
+        self._sent: dict[int, T] = {}
+        self._undelivered: dict[int, T] = {}
+        self._individual: RangeSet | None = None
+
+    @property
+    def in_flight(self) -> int:
+        """How many items the other side may not have; credit limits it."""
+        return len(self._sent)
+
+    def restore(
+        self, *, assigned: int, received: int, delivered: int, items: Iterable[tuple[int, T]]
+    ) -> None:
+        """Take up an earlier life: the counts, and every (number, item) not delivered, in order."""
+        self.assigned = assigned
+        self.received = received
+        self.delivered = delivered
+        self._individual = None
+        self._sent = {}
+        self._undelivered = {}
+        for seq, item in items:
+            (self._sent if seq >= received else self._undelivered)[seq] = item
+
+    def push(self, item: T) -> int:
+        """Give `item` the next number."""
+        seq = self.assigned
+        self.assigned = seq + 1
+        self._sent[seq] = item
+        return seq
+
+    def replace(self, seq: int, item: T) -> T | None:
+        """Put another item under a number in flight, such as a skip for what was cancelled.
+
+        Returns what was there, or None when it is too late: the other side has it.
+        """
+        old = self._sent.get(seq)
+        if old is not None:
+            self._sent[seq] = item
+        return old
+
+    def get(self, seq: int) -> T | None:
+        """What has this number, unless it was delivered."""
+        item = self._sent.get(seq)
+        return item if item is not None else self._undelivered.get(seq)
+
+    def put(self, seq: int, item: T) -> None:
+        """While restoring: say what a number stands for."""
+        (self._sent if seq in self._sent else self._undelivered)[seq] = item
+
+    def undelivered(self) -> list[tuple[int, T]]:
+        """Everything that the other side's application may not have had, in order."""
+        return sorted((*self._undelivered.items(), *self._sent.items()), key=lambda pair: pair[0])
+
+    def unacknowledged(self) -> list[tuple[int, T]]:
+        """What to send again after a reconnect: every number the other side may not have."""
+        return list(self._sent.items())
+
+    def missing(self) -> list[tuple[int, T]]:
+        """What may be lost: numbers below one that was acknowledged individually."""
+        if self._individual is None:
+            return []
+        gaps = self._individual.gaps(self.received)
+        numbers = (seq for low, high in gaps for seq in range(low, high))
+        return [(seq, self._sent[seq]) for seq in numbers if seq in self._sent]
+
+    def acknowledge(self, ack: Ack) -> Progress[T]:
+        """Believe an acknowledgement, unless it is impossible. A stale one changes nothing."""
+        stop = ack.individual[-1][1] if ack.individual else ack.received
+        if max(ack.received, stop) > self.assigned:
+            raise OutOfOrder(
+                "an acknowledgement is for a number that was never sent",
+                received=max(ack.received, stop),
+                assigned=self.assigned,
+            )
+        if ack.delivered > ack.received:
+            raise OutOfOrder(
+                "an acknowledgement has more delivered than received",
+                received=ack.received,
+                delivered=ack.delivered,
+            )
+        received: list[T] = []
+        if ack.received > self.received:
+            self._move(self.received, ack.received, received)
+            self.received = ack.received
+            if self._individual is not None:
+                self.received = self._individual.take_from(self.received)
+                if not self._individual:
+                    self._individual = None
+        for start, end in ack.individual:
+            self._receive_individually(start, end, received)
+        return Progress(received, self._deliver(ack.delivered))
+
+    def _receive_individually(self, start: int, stop: int, received: list[T]) -> None:
+        start = max(start, self.received)
+        if start >= stop:
+            return
+        if self._individual is None:
+            self._individual = RangeSet()
+        for low, high in self._individual.add(start, stop):
+            self._move(low, high, received)
+        # With stale counts beside fresh ranges the gap may have closed from both sides.
+        self.received = self._individual.take_from(self.received)
+        if not self._individual:
+            self._individual = None
+
+    def _move(self, start: int, stop: int, received: list[T]) -> None:
+        for seq in range(start, stop):
+            item = self._sent.pop(seq, None)
+            if item is not None:
+                received.append(item)
+                self._undelivered[seq] = item
+        if not self._sent:
+            self._sent = {}  # an emptied dict keeps its table; ten thousand idle sessions must not
+
+    def _deliver(self, count: int) -> list[T]:
+        delivered: list[T] = []
+        for seq in range(self.delivered, count):
+            item = self._undelivered.pop(seq, None)
+            if item is not None:
+                delivered.append(item)
+        if count > self.delivered:
+            self.delivered = count
+            if not self._undelivered:
+                self._undelivered = {}
+        return delivered
+
+
+class Inbound(Generic[T]):
+    """Items by number, each once, given out in order; and what to acknowledge.
+
+    `window` bounds how far ahead of the first missing number an item may be.
+    """
+
+    __slots__ = (
+        "_acknowledged",
+        "_ahead",
+        "_done",
+        "_waiting",
+        "_window",
+        "delivered",
+        "duplicates",
+        "received",
+    )
+
+    def __init__(self, *, window: int = DEFAULT_WINDOW) -> None:
+        self.received = 0
+        self.delivered = 0
+        self.duplicates = 0
+        self._window = window
+        self._waiting: dict[int, T] | None = None
+        self._ahead: RangeSet | None = None
+        self._done: RangeSet | None = None
+        self._acknowledged = Ack(0, 0)
+
+    def restore(
+        self,
+        *,
+        received: int,
+        delivered: int,
+        waiting: Iterable[tuple[int, T]] = (),
+        acknowledged: bool = True,
+    ) -> None:
+        """Take up an earlier life: the counts, and every (number, item) that waits behind a gap.
+
+        After a handshake that named the counts nothing is left to acknowledge.
+        """
+        self.received = received
+        self.delivered = delivered
+        self._waiting = None
+        self._ahead = None
+        self._done = None
+        for seq, item in waiting:
+            self.receive(seq, item)
+        self._acknowledged = self._state() if acknowledged else Ack(0, 0)
+
+    def receive(self, seq: int, item: T, *, reorder: bool = True) -> list[T]:
+        """Take an item in; returns what can be handed over now, in order.
+
+        With `reorder` off it is handed over at once, even beyond a gap. A duplicate gives nothing.
+        """
+        if seq == self.received and self._ahead is None:
+            self.received = seq + 1
+            return [item]
+        self._check(seq + 1)
+        if not self._note(seq, seq + 1):
+            self.duplicates += 1
+            return []
+        if reorder:
+            if self._waiting is None:
+                self._waiting = {}
+            self._waiting[seq] = item
+            return self._advance()
+        return [item, *self._advance()]
+
+    def skip(self, first: int, count: int) -> list[T]:
+        """Close numbers whose message expired or was cancelled; returns what waited only for them.
+
+        Of what has arrived under them, an item that still waits is dropped with them.
+        """
+        stop = first + count
+        self._check(stop)
+        for seq in range(max(first, self.received), stop):
+            if self._waiting is not None and self._waiting.pop(seq, None) is not None:
+                self._finish(seq, seq + 1)
+        return self._skip(first, stop)
+
+    def close_below(self, count: int) -> list[T]:
+        """At a resume: wait for no number below `count`; returns what waited behind them."""
+        return self._skip(self.received, count)
+
+    def deliver(self, seq: int, count: int = 1) -> None:
+        """The application has had these numbers."""
+        stop = seq + count
+        if stop > self.received and (self._ahead is None or stop > self._ahead.stop):
+            raise ValueError("a number is delivered before it was received")
+        self._finish(seq, stop)
+
+    def missing(self) -> Ranges:
+        """The gaps below the highest number that has arrived."""
+        return self._ahead.gaps(self.received) if self._ahead is not None else ()
+
+    @property
+    def dirty(self) -> bool:
+        """Whether there is something to acknowledge."""
+        return self._state() != self._acknowledged
+
+    def acknowledgement(self) -> Ack:
+        """What to tell the sender now."""
+        self._acknowledged = self._state()
+        return self._acknowledged
+
+    def _state(self) -> Ack:
+        ahead = self._ahead
+        return Ack(
+            self.received, self.delivered, ahead.ranges(MAX_RANGES) if ahead is not None else ()
+        )
+
+    def _check(self, stop: int) -> None:
+        if stop > self.received + self._window:
+            raise OutOfOrder("a number is too far ahead", number=stop - 1, received=self.received)
+
+    def _note(self, start: int, stop: int) -> bool:
+        """Remember numbers as arrived; says whether any of them is new."""
+        start = max(start, self.received)
+        if start >= stop:
+            return False
+        if self._ahead is None:
+            self._ahead = RangeSet()
+        return bool(self._ahead.add(start, stop))
+
+    def _advance(self) -> list[T]:
+        """Move the received count over everything that has arrived."""
+        ahead = self._ahead
+        if ahead is None:
+            return []
+        start = self.received
+        self.received = ahead.take_from(start)
+        if not ahead:
+            self._ahead = None
+        waiting = self._waiting
+        if waiting is None:
+            return []
+        numbers: Iterable[int] = range(start, self.received)
+        if self.received - start > len(waiting):
+            # A resume may close any count of numbers at once; what waits is bounded.
+            numbers = sorted(seq for seq in waiting if seq < self.received)
+        ready = [waiting.pop(seq) for seq in numbers if seq in waiting]
+        if not waiting:
+            self._waiting = None
+        return ready
+
+    def _skip(self, first: int, stop: int) -> list[T]:
+        start = max(first, self.received)
+        if start >= stop:
+            return []
+        if self._ahead is None:
+            self._ahead = RangeSet()
+        for low, high in self._ahead.add(start, stop):
+            self._finish(low, high)
+        return self._advance()
+
+    def _finish(self, start: int, stop: int) -> None:
+        start = max(start, self.delivered)
+        if start == self.delivered and self._done is None:
+            self.delivered = max(stop, self.delivered)
+        elif start < stop:
+            if self._done is None:
+                self._done = RangeSet()
+            self._done.add(start, stop)
+            self.delivered = self._done.take_from(self.delivered)
+            if not self._done:
+                self._done = None
