@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
+from operator import lt
 from pathlib import Path
 from typing import Protocol
 
@@ -94,7 +95,10 @@ class Reader(Protocol):
         ...
 
     def all_deliveries(self) -> Iterator[DeliveryRow]:
-        """Every delivery, in ascending order of message and device, as of when it is called."""
+        """Every delivery, in ascending order of message and device.
+
+        They are those of one moment: when the first is taken.
+        """
         ...
 
     def find_keys(self, app: str, keys: Iterable[str]) -> dict[str, KeyRow]:
@@ -200,10 +204,9 @@ def check_sequence(
                 "events must be consecutive", expected=next_event, got=commit.first_event
             )
         if commit.messages:
-            if commit.messages[0].key <= last_key:
-                raise StoreBroken(
-                    "message keys must ascend", last=last_key, got=commit.messages[0].key
-                )
-            last_key = commit.messages[-1].key
+            keys = [message.key for message in commit.messages]
+            if keys[0] <= last_key or not all(map(lt, keys, keys[1:])):
+                raise StoreBroken("message keys must ascend", last=last_key, commit=commit.n)
+            last_key = keys[-1]
         next_commit += 1
         next_event += commit.event_count

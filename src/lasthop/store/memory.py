@@ -168,7 +168,7 @@ class MemoryStore:
 
     def all_deliveries(self) -> Iterator[DeliveryRow]:
         kept = self._kept.deliveries
-        return iter([row for message in sorted(kept) for row in self.deliveries(message)])
+        yield from [row for message in sorted(kept) for row in self.deliveries(message)]
 
     def find_keys(self, app: str, keys: Iterable[str]) -> dict[str, KeyRow]:
         kept = self._kept.keys

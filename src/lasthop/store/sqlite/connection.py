@@ -1,0 +1,72 @@
+"""Connections to the store's file, and what SQLite's complaints mean to us."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from lasthop.errors import StoreBroken, StoreError, StoreFull
+
+FILE_NAME = "store.db"
+
+BUSY_TIMEOUT_MS = 5_000
+"""The lock keeps other gateways out, so only a person with a database tool can be in the way."""
+
+CACHE_KIB = 64 * 1024
+"""For the writer: holds the newest deliveries, which are the ones that are updated."""
+
+PAGE_SIZE = 8192
+"""Bodies and events are long runs of bytes: larger pages mean fewer frames to write and checksum.
+Beyond this, a scattered update of a delivery costs more than the long runs gain."""
+
+_FULL = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE})
+"""The second is what growing the shared index of the log reports on a full disk."""
+
+_BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+
+
+@contextmanager
+def store_errors() -> Iterator[None]:
+    """Turn SQLite's errors into the store's."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _translated(error) from error
+
+
+def _translated(error: sqlite3.Error) -> StoreError:
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    name: str = getattr(error, "sqlite_errorname", type(error).__name__)
+    if isinstance(error, sqlite3.ProgrammingError) and "closed database" in str(error):
+        return StoreBroken("the store is closed")
+    if code in _FULL:
+        return StoreFull("no room left for the store", sqlite=name)
+    if code is not None and code & 0xFF in _BUSY:
+        return StoreError("another program holds the store's file locked", sqlite=name)
+    if code is not None and code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return StoreBroken("the store's file is damaged", sqlite=name)
+    return StoreBroken("the store failed", sqlite=name, cause=str(error))
+
+
+def connect(path: Path, *, mode: str) -> sqlite3.Connection:
+    """Connect with `mode` ro, rw or rwc. Transactions are ours to begin and end."""
+    uri = f"{path.absolute().as_uri()}?mode={mode}"
+    connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+    connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+    return connection
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All or nothing, whatever goes wrong in between."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        # A full disk has ended the transaction already.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise

@@ -1,0 +1,129 @@
+"""Removing what is old, and what must go, in steps that each hold the store up only briefly."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection
+
+import msgspec
+
+from lasthop.store.base import Forgotten
+from lasthop.store.sqlite.pages import Page
+from lasthop.store.sqlite.reader import page_of
+
+PAGES_PER_STEP = 8
+"""With up to some thousand messages on a page, a step takes some 20 ms: about as long as a commit
+under load, so that publishers hardly notice."""
+
+ROWS_PER_STEP = 20_000
+"""For what is small: keys, and deliveries that are only looked at."""
+
+
+def retire_messages(connection: sqlite3.Connection, *, before: int, start: int) -> Forgotten:
+    """Take one step through the pages from key `start` on; messages from `before` on stay."""
+    pages = [
+        Page(*row)
+        for row in connection.execute(
+            "SELECT first, last, count, body FROM page WHERE first >= ? AND first < ?"
+            " ORDER BY first LIMIT ?",
+            (start, before, PAGES_PER_STEP),
+        )
+    ]
+    result = Forgotten(next=pages[-1].last + 1 if len(pages) == PAGES_PER_STEP else None)
+    for page in pages:
+        pinned = _pinned(connection, page)
+        gone = [key for key in page.all_keys() if key < before and key not in pinned]
+        if gone:
+            result.messages += len(gone)
+            result.deliveries += _delete_deliveries(connection, gone, pinned)
+            _take_off(connection, page, frozenset(gone))
+    return result
+
+
+def _pinned(connection: sqlite3.Connection, page: Page) -> frozenset[int]:
+    """Messages on this page that are still needed."""
+    rows = connection.execute(
+        "SELECT message FROM delivery WHERE open AND message BETWEEN ?1 AND ?2"
+        " UNION SELECT message FROM fanout WHERE message BETWEEN ?1 AND ?2",
+        (page.first, page.last),
+    )
+    return frozenset(message for (message,) in rows)
+
+
+def _delete_deliveries(
+    connection: sqlite3.Connection, gone: list[int], pinned: Collection[int]
+) -> int:
+    """Delete by range: all deliveries of `gone`, which ascend, and none of `pinned`."""
+    return connection.execute(
+        "DELETE FROM delivery WHERE message BETWEEN ? AND ?"
+        " AND message NOT IN (SELECT value FROM json_each(?))",
+        (gone[0], gone[-1], msgspec.json.encode(list(pinned)).decode()),
+    ).rowcount
+
+
+def _take_off(connection: sqlite3.Connection, page: Page, gone: Collection[int]) -> None:
+    connection.execute("DELETE FROM page WHERE first = ?", (page.first,))
+    rest = page.without(gone)
+    if rest is not None:
+        connection.execute(
+            "INSERT INTO page (first, last, count, body) VALUES (?, ?, ?, ?)",
+            (rest.first, rest.last, rest.count, rest.body),
+        )
+
+
+def retire_keys(connection: sqlite3.Connection, *, before: int) -> Forgotten:
+    """Delete old idempotency keys, as many as a step may."""
+    keys = connection.execute(
+        "DELETE FROM idempotency WHERE (app, key) IN"
+        " (SELECT app, key FROM idempotency WHERE at < ? ORDER BY at LIMIT ?)",
+        (before, ROWS_PER_STEP),
+    ).rowcount
+    return Forgotten(keys=keys, next=0 if keys == ROWS_PER_STEP else None)
+
+
+def retire_events(connection: sqlite3.Connection, *, keep: int) -> Forgotten:
+    """Delete pages of events that are exported, as many as a step may."""
+    pages = connection.execute(
+        "SELECT event_page.first, event_page.count FROM event_page, meta"
+        " WHERE event_page.first + event_page.count <= min(exported_to, next_event - ?)"
+        " ORDER BY event_page.first LIMIT ?",
+        (keep, PAGES_PER_STEP),
+    ).fetchall()
+    if pages:
+        connection.execute("DELETE FROM event_page WHERE first <= ?", (pages[-1][0],))
+    return Forgotten(
+        events=sum(count for _, count in pages), next=0 if len(pages) == PAGES_PER_STEP else None
+    )
+
+
+def erase_deliveries(connection: sqlite3.Connection, device: int, *, start: int) -> Forgotten:
+    """Take one step through the deliveries from message `start` on, and erase a device's."""
+    ahead = connection.execute(
+        "SELECT message FROM delivery WHERE message >= ? ORDER BY message LIMIT 1 OFFSET ?",
+        (start, ROWS_PER_STEP),
+    ).fetchone()
+    # One message may have more deliveries than a step has rows: always move on by at least one.
+    end: int | None = max(ahead[0], start + 1) if ahead else None
+    until = end if end is not None else 2**63 - 1
+    theirs = connection.execute(
+        "DELETE FROM delivery WHERE message >= ? AND message < ? AND device = ? RETURNING message",
+        (start, until, device),
+    ).fetchall()
+    alone = connection.execute(
+        "SELECT value FROM json_each(?) WHERE value NOT IN (SELECT message FROM fanout)"
+        " AND NOT EXISTS (SELECT 1 FROM delivery WHERE message = value) ORDER BY value",
+        (msgspec.json.encode([message for (message,) in theirs]).decode(),),
+    ).fetchall()
+    _erase_messages(connection, [message for (message,) in alone])
+    return Forgotten(messages=len(alone), deliveries=len(theirs), next=end)
+
+
+def _erase_messages(connection: sqlite3.Connection, keys: list[int]) -> None:
+    """Take these messages, in ascending order of key, off their pages."""
+    while keys:
+        page = page_of(connection, keys[0])
+        if page is None:
+            keys = keys[1:]
+            continue
+        _take_off(connection, page, frozenset(keys))
+        keys = [key for key in keys if key > page.last]

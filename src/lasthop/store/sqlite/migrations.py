@@ -1,0 +1,122 @@
+"""The schema, as the numbered steps that lead to it.
+
+A step that has been released is never changed: a new one is added. They run in one transaction, so
+that a store is of one version or of the next. Rows are kept as the JSON that `msgspec` makes of
+them, next to the columns that are searched for: a field that is added to the end of a row needs no
+step here.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from lasthop.errors import StoreBroken
+from lasthop.store.sqlite.connection import transaction
+
+APPLICATION_ID = 0x6C686F70
+"""In the file's header, so that `file` and we can tell a store from any other database: "lhop"."""
+
+
+class Migration(NamedTuple):
+    """One step, to version `to`."""
+
+    to: int
+    statements: tuple[str, ...]
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    Migration(
+        1,
+        (
+            # One row. The numbers are those that come next, and never go back.
+            """CREATE TABLE meta (
+                one INTEGER PRIMARY KEY CHECK (one = 1),
+                incarnation INTEGER NOT NULL,
+                boot INTEGER NOT NULL DEFAULT 0,
+                next_commit INTEGER NOT NULL DEFAULT 1,
+                next_event INTEGER NOT NULL DEFAULT 0,
+                last_key INTEGER NOT NULL DEFAULT 0,
+                next_device INTEGER NOT NULL DEFAULT 1,
+                exported_to INTEGER NOT NULL DEFAULT 0)""",
+            # The messages of a commit as one msgpack array, in ascending order of key.
+            """CREATE TABLE page (
+                first INTEGER PRIMARY KEY,
+                last INTEGER NOT NULL,
+                count INTEGER NOT NULL,
+                body BLOB NOT NULL)""",
+            """CREATE TABLE delivery (
+                message INTEGER NOT NULL,
+                device INTEGER NOT NULL,
+                open INTEGER NOT NULL,
+                row TEXT NOT NULL,
+                PRIMARY KEY (message, device)) WITHOUT ROWID""",
+            "CREATE INDEX open_delivery ON delivery (message, device) WHERE open",
+            "CREATE TABLE session (device INTEGER PRIMARY KEY, row TEXT NOT NULL)",
+            """CREATE TABLE device (
+                device INTEGER PRIMARY KEY,
+                app TEXT NOT NULL,
+                name TEXT NOT NULL,
+                row TEXT NOT NULL)""",
+            "CREATE INDEX device_name ON device (app, name)",
+            # `key` is the idempotency key that a publisher chose.
+            """CREATE TABLE idempotency (
+                app TEXT NOT NULL,
+                key TEXT NOT NULL,
+                at INTEGER NOT NULL,
+                row TEXT NOT NULL,
+                PRIMARY KEY (app, key)) WITHOUT ROWID""",
+            "CREATE INDEX idempotency_age ON idempotency (at)",
+            "CREATE TABLE fanout (message INTEGER PRIMARY KEY, row TEXT NOT NULL)",
+            "CREATE TABLE credential (hash TEXT PRIMARY KEY, row TEXT NOT NULL) WITHOUT ROWID",
+            # JSON lines as they will be exported.
+            """CREATE TABLE event_page (
+                first INTEGER PRIMARY KEY,
+                count INTEGER NOT NULL,
+                lines BLOB NOT NULL)""",
+        ),
+    ),
+)
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """The version of this store, 0 for a new one; refuses what is not a store."""
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    application = int(connection.execute("PRAGMA application_id").fetchone()[0])
+    tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+    if application != APPLICATION_ID and (application or version or tables):
+        raise StoreBroken("this file is not a lasthop store", application_id=application)
+    return version
+
+
+def check_version(version: int, migrations: Sequence[Migration] = MIGRATIONS) -> None:
+    """Refuse a store from the future: its rows may mean something that we do not know."""
+    newest = migrations[-1].to
+    if version > newest:
+        raise StoreBroken(
+            "the store was written by a newer lasthop; upgrade, or restore an older backup",
+            store_version=version,
+            newest_known=newest,
+        )
+
+
+def migrate(
+    connection: sqlite3.Connection,
+    *,
+    incarnation: int,
+    migrations: Sequence[Migration] = MIGRATIONS,
+) -> None:
+    """Bring a store to the newest version; a new one gets this incarnation."""
+    version = version_of(connection)
+    check_version(version, migrations)
+    if version == migrations[-1].to:
+        return
+    with transaction(connection):
+        for step in migrations[version:]:
+            for statement in step.statements:
+                connection.execute(statement)
+        if version == 0:
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute("INSERT INTO meta (one, incarnation) VALUES (1, ?)", (incarnation,))
+        connection.execute(f"PRAGMA user_version = {migrations[-1].to}")

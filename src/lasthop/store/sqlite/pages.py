@@ -1,0 +1,83 @@
+"""Pages of messages: the msgpack arrays in which messages are kept, in ascending order of key."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Sequence
+
+import msgspec
+
+from lasthop.message import Message
+
+PAGE_BYTES = 256 * 1024
+"""Where a page is cut. Reading one message reads its page, which at this size takes some 0.1 ms;
+much smaller pages would make more rows of a large commit than they save."""
+
+_encoder = msgspec.msgpack.Encoder()
+_messages = msgspec.msgpack.Decoder(list[Message])
+_message = msgspec.msgpack.Decoder(Message)
+_split = msgspec.msgpack.Decoder(list[msgspec.Raw])
+
+FEW = 16
+"""Up to one message in this many is looked for without decoding its neighbours."""
+
+
+class Page(msgspec.Struct):
+    """Messages from key `first` to key `last`, encoded."""
+
+    first: int
+    last: int
+    count: int
+    body: bytes
+
+    def find(self, keys: Sequence[int]) -> list[Message]:
+        """Those of these ascending keys that are on the page."""
+        if len(keys) * FEW > self.count:
+            wanted = frozenset(keys)
+            return [message for message in _messages.decode(self.body) if message.key in wanted]
+        raws = _split.decode(self.body)
+        found: list[Message] = []
+        for key in keys:
+            i = bisect_left(raws, key, key=_key_of)
+            if i < len(raws) and _key_of(raws[i]) == key:
+                found.append(_message.decode(raws[i]))
+        return found
+
+    def all_keys(self) -> list[int]:
+        """The keys of all messages on the page."""
+        return [_key_of(raw) for raw in _split.decode(self.body)]
+
+    def without(self, gone: Collection[int]) -> Page | None:
+        """The page when these messages are taken off it; None when nothing is left."""
+        kept = [raw for raw in _split.decode(self.body) if _key_of(raw) not in gone]
+        if not kept:
+            return None
+        return Page(_key_of(kept[0]), _key_of(kept[-1]), len(kept), _encoder.encode(kept))
+
+
+class _Keyed(msgspec.Struct, array_like=True):
+    """As much of a message as is needed to find it."""
+
+    key: int
+
+
+_decode_key: Callable[[msgspec.Raw], _Keyed] = msgspec.msgpack.Decoder(_Keyed).decode
+
+
+def _key_of(raw: msgspec.Raw) -> int:
+    return _decode_key(raw).key
+
+
+def cut_into_pages(messages: list[Message]) -> list[Page]:
+    """Encode messages, in ascending order of key, into pages of about `PAGE_BYTES`."""
+    if not messages:
+        return []
+    body = _encoder.encode(messages)
+    if len(body) <= PAGE_BYTES or len(messages) == 1:
+        return [Page(messages[0].key, messages[-1].key, len(messages), body)]
+    pieces = min(len(messages), -(-len(body) // PAGE_BYTES))
+    step = -(-len(messages) // pieces)
+    return [
+        Page(cut[0].key, cut[-1].key, len(cut), _encoder.encode(cut))
+        for cut in (messages[i : i + step] for i in range(0, len(messages), step))
+    ]
