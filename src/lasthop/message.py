@@ -60,6 +60,8 @@ class TargetKind(StrEnum):
     USER = "user"
     TOPIC = "topic"
     APP = "app"
+    PUBLISHER = "publisher"
+    """Whoever published what is being answered; such a message is fetched, not delivered."""
 
 
 class Target(msgspec.Struct, frozen=True, array_like=True):
@@ -104,6 +106,8 @@ class Message(msgspec.Struct, array_like=True, gc=False):
     queue: str | None = None
     replace_key: str | None = None
     in_reply_to: int | None = None
+    correlation: int | None = None
+    """The sending device's own key for a request; its answer carries it as `in_reply_to`."""
     reply_before: Micros | None = None
     headers: tuple[tuple[str, str], ...] = ()
 
@@ -142,6 +146,14 @@ def key_time(key: int) -> Micros:
 def first_key_at(time: Micros, node: int = 0) -> int:
     """The least key that this node can give out at this time."""
     return (max(0, time // MILLISECOND - EPOCH_MS) << KEY_TIME_SHIFT) | (node << COUNTER_BITS)
+
+
+def successor(key: int) -> int:
+    """The key that a node gives out next within one moment."""
+    last = (1 << COUNTER_BITS) - 1
+    if key & last != last:
+        return key + 1
+    return key - last + (1 << KEY_TIME_SHIFT)
 
 
 class KeyMaker:

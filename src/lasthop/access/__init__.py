@@ -1,0 +1,1 @@
+"""Front doors: a request in some protocol becomes a validated submission, or a clear refusal."""

@@ -1,0 +1,87 @@
+"""Open deliveries in memory: one message, its deliveries, and what is kept of each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lasthop.core.lifecycle import State
+from lasthop.message import Message
+from lasthop.store.commit import DeliveryRow
+
+if TYPE_CHECKING:
+    from lasthop.core.session import Session
+
+
+class Item:
+    """A message with open deliveries. Its body may have been left to the store to save memory."""
+
+    __slots__ = ("deliveries", "message", "resident", "size", "spreading")
+
+    def __init__(self, message: Message) -> None:
+        self.message = message
+        self.size = len(message.body)
+        self.resident = True
+        self.spreading = False
+        """More deliveries of it are to come: a fan-out is under way."""
+        self.deliveries: list[Delivery] = []
+
+    def evict(self) -> None:
+        """Drop the body; the store has it."""
+        self.message.body = b""
+        self.resident = False
+
+    def refill(self, body: bytes) -> None:
+        """Take the body back from the store."""
+        self.message.body = body
+        self.resident = True
+
+
+class Delivery:
+    """One message for one device: the unit of the life cycle."""
+
+    __slots__ = (
+        "attempts",
+        "changed_at",
+        "dirty",
+        "epoch",
+        "item",
+        "last_event",
+        "redelivered",
+        "reply",
+        "seq",
+        "session",
+        "state",
+    )
+
+    def __init__(self, item: Item, session: Session, now: int) -> None:
+        self.item = item
+        self.session = session
+        self.state = State.PENDING
+        self.epoch = -1
+        self.seq = -1
+        self.attempts = 0
+        self.changed_at = now
+        self.last_event = -1
+        self.redelivered = False
+        self.reply = 0
+        self.dirty = False
+
+    def row(self) -> DeliveryRow:
+        """The delivery as the store keeps it."""
+        state = self.state
+        return DeliveryRow(
+            self.item.message.key,
+            self.session.device.number,
+            int(state),
+            state < State.DELIVERED,
+            self.epoch,
+            self.seq,
+            self.attempts,
+            self.changed_at,
+            self.last_event,
+            self.redelivered,
+            self.reply,
+        )
+
+    def __lt__(self, other: Delivery) -> bool:
+        return self.item.message.key < other.item.message.key

@@ -1,0 +1,48 @@
+"""What the core wants done. Drivers carry effects out in order; core never waits for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from lasthop.core.lifecycle import State
+from lasthop.wire.hop.frames import CloseCode, Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Hand frames to a channel. Everything that they depend on is durable."""
+
+    channel: int
+    frames: list[Frame]
+
+
+@dataclass(frozen=True, slots=True)
+class Disconnect:
+    """Say why, and close a channel."""
+
+    channel: int
+    code: CloseCode
+    reason: str
+    retry_after_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """Read these messages from the store and hand them back by `fetched`."""
+
+    keys: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A delivery of a watched message stands somewhere else now, durably; `reply` is a new answer's
+    key."""
+
+    message: int
+    device: int
+    state: State | None
+    reply: int = 0
+
+
+Effect: TypeAlias = Send | Disconnect | Fetch | Changed

@@ -1,0 +1,290 @@
+"""The spine: every input of the gateway, and what it makes of it.
+
+A `Gateway` owns no socket, task, clock or randomness. A driver (live, rehearsal) calls one of the
+inputs, then `settle`; carries out the `effects`; takes the `commit` when there is one, makes it
+durable, and says `committed`. It wakes the gateway at `next_wake`. Nothing that an outsider could
+rely on leaves before the commit that it depends on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from lasthop.clock import Micros
+from lasthop.core.acceptance import Acceptance, Receipt, Submission, Withdrawal
+from lasthop.core.contact import Contacts, Terms
+from lasthop.core.credentials import Credentials, Scope
+from lasthop.core.dispatch import Dispatcher
+from lasthop.core.effects import Disconnect, Effect
+from lasthop.core.inbound import Inbound
+from lasthop.core.journal import Journal
+from lasthop.core.lifecycle import Step
+from lasthop.core.mailroom import Limits, Mailroom
+from lasthop.core.registry import Device, DeviceRecord, Registry
+from lasthop.core.restore import restore
+from lasthop.errors import Conflict, HopError, NotFound
+from lasthop.events import Kind
+from lasthop.message import KeyMaker, Message, format_id, successor
+from lasthop.store.commit import Commit, KeyRow, Restored
+from lasthop.wire.hop.frames import (
+    Ack,
+    CloseCode,
+    Credit,
+    Dropped,
+    Frame,
+    Hello,
+    MessageFrame,
+    Skip,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Who this gateway is, and what it allows."""
+
+    name: str = "gateway"
+    node: int = 0
+    open_house: bool = False
+    accept: tuple[str, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Idempotency:
+    """A publisher's key for a request, the request's digest, and what the store knows of the
+    key."""
+
+    key: str
+    digest: bytes
+    found: KeyRow | None = None
+
+
+class Gateway:
+    """One gateway, restored from its store."""
+
+    def __init__(
+        self,
+        identity: Identity,
+        restored: Restored,
+        *,
+        random64: Callable[[], int],
+        now: Micros,
+    ) -> None:
+        journal = Journal(
+            gateway=identity.name,
+            boot=restored.boot,
+            next_commit=restored.next_commit,
+            next_event=restored.next_event,
+        )
+        keys = KeyMaker(node=identity.node, after=restored.last_key, random64=random64)
+        self.registry = Registry()
+        self.credentials = Credentials()
+        self.credentials.restore(restored.credentials)
+        self.room = Mailroom(
+            registry=self.registry, journal=journal, keys=keys, limits=identity.limits
+        )
+        self._journal = journal
+        self._acceptance = Acceptance(self.room)
+        self._dispatcher = Dispatcher(self.room)
+        terms = Terms(restored.incarnation.to_bytes(8), identity.open_house, identity.accept)
+        self._contacts = Contacts(self.room, self._dispatcher, terms)
+        self._inbound = Inbound(self.room, self._acceptance)
+        journal.tell(
+            Kind.GATEWAY_STARTED,
+            now,
+            incarnation=f"{restored.incarnation:016x}",
+            count=restored.boot,
+        )
+        restore(restored, self.room, self._acceptance, now)
+
+    # Publishers.
+
+    def publish(
+        self,
+        app: str,
+        source: str,
+        submissions: Sequence[Submission],
+        now: Micros,
+        *,
+        once: Idempotency | None = None,
+    ) -> Receipt:
+        """Accept a batch, all or nothing. It may be answered when commit `horizon` is durable."""
+        if once is not None:
+            row = self._acceptance.known(app, once.key, once.digest, once.found)
+            if row is not None:
+                keys = [row.first]
+                while len(keys) < row.count:
+                    keys.append(successor(keys[-1]))
+                return Receipt([], keys)
+        messages = self._acceptance.accept(app, source, submissions, now)
+        if once is not None:
+            row = KeyRow(app, once.key, once.digest, messages[0].key, len(messages), now)
+            self._journal.commit.keys.append(row)
+            self._acceptance.remember(row)
+        return Receipt([format_id(m.key, m.salt) for m in messages])
+
+    def cancel(self, app: str, key: int, now: Micros) -> Withdrawal | None:
+        """Take a message back where it has not been released; `None` when nothing of it is open."""
+        self._own(app, key)
+        return self._acceptance.cancel(key, now)
+
+    def replace(
+        self, app: str, key: int, source: str, submission: Submission, now: Micros
+    ) -> tuple[Withdrawal | None, str | None]:
+        """Put a new message in the place of one that has not been released everywhere yet."""
+        self._own(app, key)
+        withdrawal, message = self._acceptance.replace(key, app, source, submission, now)
+        return withdrawal, message.id if message is not None else None
+
+    def watch(self, key: int) -> None:
+        """Say `Changed` for this message from now on."""
+        self.room.watched[key] += 1
+
+    def unwatch(self, key: int) -> None:
+        """One watcher less."""
+        self.room.watched[key] -= 1
+        if self.room.watched[key] <= 0:
+            del self.room.watched[key]
+
+    # Devices as things to administer.
+
+    def register(self, app: str, name: str, record: DeviceRecord, now: Micros) -> Device:
+        """Add a device; it may connect as soon as commit `horizon` is durable."""
+        if self.registry.find(app, name) is not None:
+            raise Conflict("a device of this name exists", app=app, device=name)
+        return self._contacts.register(app, name, record, now)
+
+    def remove(self, app: str, name: str, now: Micros) -> Device:
+        """Forget a device: what is open for it becomes undeliverable."""
+        device = self.registry.find(app, name)
+        if device is None:
+            raise NotFound("no such device", app=app, device=name)
+        session = self.room.session(device)
+        if session.channel:
+            channel = session.channel
+            self._contacts.lost(channel, "the device was removed", now)
+            gone = Disconnect(channel, CloseCode.UNKNOWN_DEVICE, "the device was removed")
+            self.room.effects.append(gone)
+        for item in list(self.room.items.values()):
+            for delivery in [d for d in item.deliveries if d.session is session]:
+                self.room.step(delivery, Step.GIVE_UP, now, "the device was removed")
+        self._journal.tell(Kind.REMOVED, now, session)
+        self._journal.commit.removed_devices.append(device.number)
+        self.registry.remove(device)
+        self.room.forget_session(device)
+        return device
+
+    def admit(self, secret: str, app: str, name: str, scopes: set[Scope], now: Micros) -> None:
+        """Accept a new credential."""
+        row = self.credentials.add(secret, app, name, scopes, now)
+        self._journal.commit.credentials[row.hash] = row
+
+    def dismiss(self, app: str, name: str) -> int:
+        """Accept a credential no longer; how many there were of this name."""
+        rows = self.credentials.revoke(app, name)
+        self._journal.commit.credentials.update((row.hash, row) for row in rows)
+        return len(rows)
+
+    # Channels.
+
+    def frames_received(
+        self, channel: int, frames: Sequence[Frame], now: Micros, *, local: bool = False
+    ) -> None:
+        """Act on what came in over a channel; a peer that breaks the protocol loses it."""
+        try:
+            for frame in frames:
+                self._frame(channel, frame, now, local=local)
+        except HopError as error:
+            self.room.effects.append(Disconnect(channel, CloseCode(error.hop_code), str(error)))
+            self._contacts.lost(channel, str(error), now)
+
+    def _frame(self, channel: int, frame: Frame, now: Micros, *, local: bool) -> None:
+        if isinstance(frame, Hello):
+            self._contacts.hello(channel, frame, now, local=local)
+            return
+        session = self._contacts.session(channel)
+        if session is None:
+            return  # A newer channel took over while this was on its way.
+        if isinstance(frame, Ack):
+            self._contacts.acknowledge(session, frame, now)
+        elif isinstance(frame, MessageFrame):
+            self._inbound.message(session, frame, now)
+        elif isinstance(frame, Skip):
+            self._inbound.skip(session, frame, now)
+        elif isinstance(frame, Dropped):
+            self._contacts.dropped(session, frame, now)
+        elif isinstance(frame, Credit):
+            self._contacts.credit(session, frame, now)
+
+    def channel_lost(self, channel: int, reason: str, now: Micros) -> None:
+        """A channel has ended, whoever ended it."""
+        self._contacts.lost(channel, reason, now)
+
+    def channel_paused(self, channel: int, paused: bool) -> None:
+        """The channel's unsent buffer is full, or has room again."""
+        session = self._contacts.session(channel)
+        if session is not None:
+            session.paused = paused
+            self.room.touch(session)
+
+    # The driver.
+
+    def settle(self, now: Micros) -> None:
+        """Draw the consequences of the inputs since the last time."""
+        self._journal.let_go(now)
+        for session in self.room.touched():
+            self._inbound.settle(session)
+            if session.channel:
+                self._dispatcher.pump(session, now)
+
+    def effects(self) -> list[Effect]:
+        """What is to be done now, in this order."""
+        effects, self.room.effects = self.room.effects, []
+        return effects
+
+    def commit(self, now: Micros, *, flush: bool = False) -> Commit | None:
+        """What is to be made durable next, if it is time; one at a time."""
+        return self._journal.take(now, flush=flush)
+
+    def committed(self, n: int, now: Micros) -> None:
+        """Commit `n` is durable."""
+        self._journal.committed(n, now)
+        self._acceptance.proceed(now)
+
+    def fetched(self, messages: dict[int, Message], now: Micros) -> None:
+        """The answer to a `Fetch`."""
+        self._dispatcher.fetched(messages, now)
+
+    @property
+    def horizon(self) -> int:
+        """The commit that everything said so far depends on."""
+        return self._journal.horizon
+
+    @property
+    def durable(self) -> int:
+        """The newest durable commit."""
+        return self._journal.durable
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to write."""
+        return self._journal.idle
+
+    def hurry(self) -> None:
+        """Somebody waits for what has been noted so far."""
+        self._journal.hurry()
+
+    def next_wake(self) -> Micros | None:
+        """When `wake` or `commit` wants to be called next, if nothing else happens."""
+        due = [t for t in (self.room.timers.next_due(), self._journal.next_due()) if t is not None]
+        return min(due, default=None)
+
+    def wake(self, now: Micros) -> None:
+        """Time has passed."""
+        self._dispatcher.wake(now)
+
+    def _own(self, app: str, key: int) -> None:
+        item = self.room.items.get(key)
+        if item is not None and item.message.app != app:
+            raise NotFound("no such message", id=f"{key:016x}")

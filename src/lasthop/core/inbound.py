@@ -1,0 +1,251 @@
+"""What devices send: messages for others, answers, subscriptions and reports about themselves.
+
+Messages are taken strictly in the order of their numbers, and acknowledged when what they caused is
+durable.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from lasthop.clock import MILLISECOND, Micros
+from lasthop.core.acceptance import Acceptance, Submission
+from lasthop.core.effects import Changed, Send
+from lasthop.core.mailroom import Mailroom
+from lasthop.core.session import Session
+from lasthop.errors import InvalidRequest, LasthopError, QuotaExceeded, TooLarge
+from lasthop.events import Kind
+from lasthop.message import (
+    DEFAULT_CONTENT_TYPE,
+    Message,
+    Reliability,
+    Target,
+    TargetKind,
+    key_time,
+)
+from lasthop.store.commit import ReplyRow
+from lasthop.wire.hop.frames import Ack, Headers, MessageFrame, Operation, Skip
+
+ERROR_TYPE = "application/vnd.lasthop.error+json"
+"""Content type of an answer that says why a device's message was refused."""
+
+MAX_TOPIC = 200
+_NO_HEADERS = Headers()
+_decode_context = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode_read = msgspec.json.Decoder(dict[str, int]).decode
+
+
+class Inbound:
+    """Acts on what devices say."""
+
+    def __init__(self, room: Mailroom, acceptance: Acceptance) -> None:
+        self._room = room
+        self._acceptance = acceptance
+
+    def message(self, session: Session, frame: MessageFrame, now: Micros) -> None:
+        """Take one message; out of order it waits, seen before it is only acknowledged again."""
+        if frame.seq is None:
+            self._act(session, frame, now)
+            return
+        for ready in session.inbound.receive(frame.seq, frame):
+            self._act(session, ready, now)
+        self._acknowledge(session)
+
+    def skip(self, session: Session, skip: Skip, now: Micros) -> None:
+        """The device closed these numbers."""
+        for ready in session.inbound.skip(skip.first, skip.count):
+            self._act(session, ready, now)
+        self._acknowledge(session)
+
+    def _acknowledge(self, session: Session) -> None:
+        """Say how far we are; one acknowledgement for all that came together."""
+        session.ack_due = True
+        self._room.journal.touch_session(session)
+        self._room.touch(session)
+
+    def settle(self, session: Session) -> None:
+        """Acknowledge what has been taken as soon as it is durable."""
+        if session.ack_due:
+            session.ack_due = False
+            count = session.inbound.received
+            ack = Ack(count, count)
+            channel = session.channel
+            self._room.journal.when_durable(lambda _: self._send(session, channel, ack))
+
+    def _send(self, session: Session, channel: int, ack: Ack) -> None:
+        if session.channel == channel:
+            self._room.effects.append(Send(channel, [ack]))
+
+    def _act(self, session: Session, frame: MessageFrame, now: Micros) -> None:
+        headers = frame.headers or _NO_HEADERS
+        try:
+            match headers.operation:
+                case Operation.DATA:
+                    self._publish(session, frame, headers, now)
+                case Operation.REPLY:
+                    self._reply(session, frame, headers, now)
+                case Operation.SUBSCRIBE:
+                    self._subscribe(session, frame.topic, now)
+                case Operation.UNSUBSCRIBE:
+                    self._unsubscribe(session, frame.topic, now)
+                case Operation.CONTEXT:
+                    self._context(session, frame.body, now)
+                case Operation.READ:
+                    self._read(session, frame, now)
+                case other:
+                    raise InvalidRequest("unknown operation", operation=other)
+        except LasthopError as error:
+            self._refuse(session, frame, error, now)
+
+    def _publish(
+        self, session: Session, frame: MessageFrame, headers: Headers, now: Micros
+    ) -> None:
+        if headers.to is None and frame.topic is None:
+            raise InvalidRequest("a message needs a target: a topic or `to`")
+        target = Target(TargetKind.TOPIC, frame.topic) if frame.topic else parse_target(headers.to)
+        self._accept(session, frame, headers, target, now)
+
+    def _reply(self, session: Session, frame: MessageFrame, headers: Headers, now: Micros) -> None:
+        if headers.in_reply_to is None:
+            raise InvalidRequest("a reply must name the message that it answers")
+        if headers.to is not None:
+            # The request came from a device: the answer goes there under the key it knows.
+            target = parse_target(headers.to)
+        else:
+            target = Target(TargetKind.PUBLISHER, "")
+        message = self._accept(session, frame, headers, target, now)
+        number = session.device.number
+        if target.kind is TargetKind.PUBLISHER:
+            row = ReplyRow(headers.in_reply_to, number, message.key)
+            self._room.journal.commit.replies.append(row)
+            if headers.in_reply_to in self._room.watched:
+                change = Changed(headers.in_reply_to, number, None, message.key)
+                self._room.journal.when_durable(lambda _: self._room.effects.append(change))
+        self._room.journal.tell(
+            Kind.REPLIED, now, session, msg=headers.in_reply_to, other=message.key
+        )
+
+    def _accept(
+        self,
+        session: Session,
+        frame: MessageFrame,
+        headers: Headers,
+        target: Target,
+        now: Micros,
+    ) -> Message:
+        start = key_time(frame.key) if frame.key is not None else now
+        answers = headers.in_reply_to
+        if headers.correlation is not None and answers is not None:
+            answers = headers.correlation
+        submission = Submission(
+            target=target,
+            body=frame.body,
+            content_type=headers.content_type or DEFAULT_CONTENT_TYPE,
+            title=headers.title,
+            priority=headers.priority,
+            rank=headers.rank,
+            deliver_before=_after(headers.deliver_within, start),
+            reliability=headers.reliability,
+            handling=headers.handling,
+            queue=headers.queue,
+            in_reply_to=answers,
+            correlation=frame.key if headers.reply_within is not None else None,
+            reply_before=_after(headers.reply_within, start),
+            headers=headers.extra,
+        )
+        device = session.device
+        source = f"device:{device.name}"
+        return self._acceptance.accept(device.app, source, [submission], now)[0]
+
+    def _subscribe(self, session: Session, topic: str | None, now: Micros) -> None:
+        device = session.device
+        topic = check_topic(topic)
+        if len(device.record.subscriptions) >= self._room.limits.subscriptions_per_device:
+            raise QuotaExceeded(
+                "too many subscriptions",
+                retry_after=60,
+                limit=self._room.limits.subscriptions_per_device,
+            )
+        if self._room.registry.subscribe(device, topic):
+            self._room.journal.commit.devices[device.number] = device.row()
+            self._room.journal.tell(Kind.SUBSCRIBED, now, session, topic=topic)
+
+    def _unsubscribe(self, session: Session, topic: str | None, now: Micros) -> None:
+        device = session.device
+        topic = check_topic(topic)
+        if self._room.registry.unsubscribe(device, topic):
+            self._room.journal.commit.devices[device.number] = device.row()
+            self._room.journal.tell(Kind.UNSUBSCRIBED, now, session, topic=topic)
+
+    def _context(self, session: Session, body: bytes, now: Micros) -> None:
+        limit = self._room.limits.context
+        if len(body) > limit:
+            raise TooLarge("context too large", size=len(body), limit=limit)
+        try:
+            report = _decode_context(body)
+        except msgspec.DecodeError as error:
+            raise InvalidRequest(f"a context is a JSON object: {error}") from None
+        device = session.device
+        device.record.context = {name: bytes(value) for name, value in report.items()}
+        self._room.journal.commit.devices[device.number] = device.row()
+        self._room.journal.tell(Kind.CONTEXT_CHANGED, now, session, size=len(body))
+
+    def _read(self, session: Session, frame: MessageFrame, now: Micros) -> None:
+        try:
+            report = _decode_read(frame.body)
+        except msgspec.DecodeError as error:
+            raise InvalidRequest(f"a read is a JSON object of numbers: {error}") from None
+        self._room.journal.tell(
+            Kind.READ,
+            now,
+            session,
+            topic=frame.topic or "",
+            msg=report.get("message", 0),
+            count=report.get("count", 1),
+            queue_size=report.get("queue_size", -1),
+        )
+
+    def _refuse(
+        self, session: Session, frame: MessageFrame, error: LasthopError, now: Micros
+    ) -> None:
+        """Answer with the reason; a device that asked for nothing back is told all the same."""
+        device = session.device
+        answer = Submission(
+            target=Target(TargetKind.DEVICE, device.name),
+            body=msgspec.json.encode({"code": error.code, "detail": str(error)}),
+            content_type=ERROR_TYPE,
+            in_reply_to=frame.key,
+            reliability=Reliability.EXACTLY_ONCE,
+        )
+        self._acceptance.accept(device.app, "gateway:", [answer], now)
+
+
+def parse_target(text: str | None) -> Target:
+    """Read `kind:name`."""
+    kind, colon, name = (text or "").partition(":")
+    if not colon or kind not in _ADDRESSABLE or (not name and kind != TargetKind.APP):
+        raise InvalidRequest("a target is device:NAME, user:NAME, topic:NAME or app:", target=text)
+    if kind == TargetKind.TOPIC:
+        check_topic(name)
+    return Target(TargetKind(kind), name)
+
+
+_ADDRESSABLE = {TargetKind.DEVICE, TargetKind.USER, TargetKind.TOPIC, TargetKind.APP}
+
+
+def check_topic(topic: str | None) -> str:
+    """A topic has up to 200 characters of words separated by dots; `*` and `#` are not part of a
+    word."""
+    if not topic:
+        raise InvalidRequest("a topic is needed")
+    if len(topic) > MAX_TOPIC:
+        raise TooLarge("topic too long", length=len(topic), limit=MAX_TOPIC)
+    if any(c in "*#/ " or not c.isprintable() for c in topic) or "" in topic.split("."):
+        raise InvalidRequest(
+            "a topic is words separated by dots, without spaces, `/`, `*` and `#`", topic=topic
+        )
+    return topic
+
+
+def _after(within: int | None, start: Micros) -> Micros | None:
+    return None if within is None else start + within * MILLISECOND

@@ -1,0 +1,187 @@
+"""The open commit: what has changed since the last one was taken, and what waits for it.
+
+Every change is noted here together with the event that tells of it. The driver takes the commit,
+makes it durable and says so; only then are the effects let go that depend on it. While one commit
+is being written, the next one collects: that is the whole of group commit.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+import msgspec
+
+from lasthop.clock import MILLISECOND, Micros
+from lasthop.core.delivery import Delivery
+from lasthop.core.session import Session
+from lasthop.events import SCHEMA_VERSION, Event, Kind
+from lasthop.message import Message
+from lasthop.store.commit import Commit
+
+LAZY_DELAY = 20 * MILLISECOND
+"""How long a change that nobody waits for may stay in memory. A crash in between is healed by the
+device, which says again what it has; the delay lets an idle gateway write once instead of three
+times for a message."""
+
+_encode_into = msgspec.json.Encoder().encode_into
+
+
+class Journal:
+    """Collects one commit at a time and holds back what depends on it."""
+
+    def __init__(self, *, gateway: str, boot: int, next_commit: int, next_event: int) -> None:
+        self._gateway = gateway
+        self._boot = boot
+        self._next_event = next_event
+        self._open = Commit(n=next_commit, first_event=next_event)
+        self._dirty_deliveries: list[Delivery] = []
+        self._dirty_sessions: list[Session] = []
+        self._waiting: deque[tuple[int, Callable[[Micros], None]]] = deque()
+        self._taken = next_commit - 1
+        self._durable = next_commit - 1
+        self._urgent = False
+        self._due: Micros | None = None
+
+    @property
+    def commit(self) -> Commit:
+        """The open commit, for rows that are written as they are."""
+        return self._open
+
+    @property
+    def horizon(self) -> int:
+        """The commit that everything said so far depends on."""
+        return self._taken if self._empty else self._open.n
+
+    @property
+    def durable(self) -> int:
+        """The newest durable commit."""
+        return self._durable
+
+    @property
+    def _empty(self) -> bool:
+        return not (self._dirty_deliveries or self._dirty_sessions) and self._open.empty
+
+    def touch(self, delivery: Delivery) -> None:
+        """Write this delivery with the open commit."""
+        if not delivery.dirty:
+            delivery.dirty = True
+            self._dirty_deliveries.append(delivery)
+
+    def touch_session(self, session: Session) -> None:
+        """Write this session with the open commit."""
+        if not session.dirty:
+            session.dirty = True
+            self._dirty_sessions.append(session)
+
+    def add_message(self, message: Message) -> None:
+        """Write this message with the open commit."""
+        self._open.messages.append(message)
+
+    def tell(self, kind: Kind, now: Micros, session: Session | None = None, **facts: object) -> int:
+        """Record an event that is not about one delivery; returns its offset."""
+        event = Event(SCHEMA_VERSION, self._gateway, self._boot, 0, now, kind)
+        if session is not None:
+            event.app = session.device.app
+            event.dev = session.device.name
+            event.dn = session.events
+            session.events += 1
+            self.touch_session(session)
+        for name, value in facts.items():
+            setattr(event, name, value)
+        return self._append(event, now)
+
+    def story(self, delivery: Delivery, kind: Kind, now: Micros, reason: str) -> Event:
+        """Begin the next event of a delivery; `append` it when its facts are filled in."""
+        session = delivery.session
+        device = session.device
+        event = Event(
+            SCHEMA_VERSION,
+            self._gateway,
+            self._boot,
+            0,
+            now,
+            kind,
+            device.app,
+            device.name,
+            session.events,
+            delivery.item.message.key,
+            delivery.last_event,
+            delivery.state.name,
+            reason,
+        )
+        session.events += 1
+        self.touch_session(session)
+        return event
+
+    def append(self, delivery: Delivery, event: Event, now: Micros) -> None:
+        """Record the delivery's next event, and the delivery with it."""
+        delivery.last_event = self._append(event, now)
+        if not delivery.dirty:
+            delivery.dirty = True
+            self._dirty_deliveries.append(delivery)
+
+    def _append(self, event: Event, now: Micros) -> int:
+        offset = event.n = self._next_event
+        self._next_event = offset + 1
+        commit = self._open
+        commit.event_count += 1
+        _encode_into(event, commit.events, -1)
+        commit.events += b"\n"
+        if self._due is None:
+            self._due = now + LAZY_DELAY
+        return offset
+
+    def when_durable(self, action: Callable[[Micros], None]) -> None:
+        """Do this once everything that has been noted so far is durable."""
+        self._urgent = True
+        self._waiting.append((self.horizon, action))
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits to be written, and nothing is being written."""
+        return self._empty and self._taken == self._durable
+
+    def hurry(self) -> None:
+        """Do not let the open commit wait."""
+        self._urgent = True
+
+    def next_due(self) -> Micros | None:
+        """When the open commit wants to be taken."""
+        if self._urgent:
+            return 0
+        return self._due
+
+    def take(self, now: Micros, *, flush: bool = False) -> Commit | None:
+        """The open commit if somebody waits for it or it has waited long enough; a new one
+        begins."""
+        if not (flush or self._urgent or (self._due is not None and self._due <= now)):
+            return None
+        self._urgent = False
+        self._due = None
+        if self._empty:
+            return None
+        commit = self._open
+        for delivery in self._dirty_deliveries:
+            delivery.dirty = False
+            row = delivery.row()
+            commit.deliveries[row.message, row.device] = row
+        for session in self._dirty_sessions:
+            session.dirty = False
+            commit.sessions[session.device.number] = session.row()
+        self._dirty_deliveries = []
+        self._dirty_sessions = []
+        self._taken = commit.n
+        self._open = Commit(n=commit.n + 1, first_event=self._next_event)
+        return commit
+
+    def committed(self, n: int, now: Micros) -> None:
+        """Commit `n` is durable: let go what waited for it."""
+        self._durable = n
+        self.let_go(now)
+
+    def let_go(self, now: Micros) -> None:
+        """Do what waited for commits that are durable by now."""
+        waiting = self._waiting
+        while waiting and waiting[0][0] <= self._durable:
+            waiting.popleft()[1](now)

@@ -1,0 +1,156 @@
+"""Who there is: devices with their users and subscriptions, found by name, number, user or
+topic."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from lasthop.errors import NotFound
+from lasthop.message import Target, TargetKind
+from lasthop.store.commit import DeviceRow
+
+
+class DeviceRecord(msgspec.Struct, omit_defaults=True):
+    """What is stored about a device beside its number, app and name."""
+
+    token_hash: bytes = b""
+    """SHA-256 of the device's token; empty for a device that registered itself on an open
+    gateway."""
+    user: str = ""
+    zone: str = "UTC"
+    subscriptions: list[str] = []
+    capabilities: dict[str, str] = {}
+    context: dict[str, bytes] = {}
+    """What the device last said of itself: names to JSON values."""
+    registered_at: int = 0
+
+
+_encode_record = msgspec.msgpack.Encoder().encode
+_decode_record = msgspec.msgpack.Decoder(DeviceRecord).decode
+
+
+class Device:
+    """A registered device."""
+
+    __slots__ = ("app", "name", "number", "record")
+
+    def __init__(self, number: int, app: str, name: str, record: DeviceRecord) -> None:
+        self.number = number
+        self.app = app
+        self.name = name
+        self.record = record
+
+    def row(self) -> DeviceRow:
+        """The device as the store keeps it."""
+        return DeviceRow(self.number, self.app, self.name, _encode_record(self.record))
+
+    def accepts(self, token: str) -> bool:
+        """Whether `token` is this device's secret."""
+        return hmac.compare_digest(hash_token(token), self.record.token_hash)
+
+
+def hash_token(token: str) -> bytes:
+    """Tokens are long and random, so one round of SHA-256 protects them; only the hash is kept."""
+    return hashlib.sha256(token.encode()).digest()
+
+
+class Registry:
+    """All devices, and the ways to find them."""
+
+    def __init__(self) -> None:
+        self.next_number = 1
+        self._by_number: dict[int, Device] = {}
+        self._by_name: dict[tuple[str, str], Device] = {}
+        # Dictionaries rather than sets: iteration follows registration, in every run alike.
+        self._by_user: dict[tuple[str, str], dict[int, Device]] = {}
+        self._by_topic: dict[tuple[str, str], dict[int, Device]] = {}
+        self._by_app: dict[str, dict[int, Device]] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_number)
+
+    def __iter__(self) -> Iterator[Device]:
+        return iter(self._by_number.values())
+
+    def restore(self, rows: Iterable[DeviceRow], next_number: int) -> None:
+        """Fill an empty registry from a store."""
+        for row in rows:
+            self._index(Device(row.device, row.app, row.name, _decode_record(row.record)))
+        self.next_number = next_number
+
+    def add(self, app: str, name: str, record: DeviceRecord) -> Device:
+        """Register a device under a new number."""
+        device = Device(self.next_number, app, name, record)
+        self.next_number += 1
+        self._index(device)
+        return device
+
+    def remove(self, device: Device) -> None:
+        """Forget a device."""
+        for topic in list(device.record.subscriptions):
+            self.unsubscribe(device, topic)
+        del self._by_number[device.number]
+        del self._by_name[device.app, device.name]
+        del self._by_app[device.app][device.number]
+        if device.record.user:
+            del self._by_user[device.app, device.record.user][device.number]
+
+    def find(self, app: str, name: str) -> Device | None:
+        """The device of this name."""
+        return self._by_name.get((app, name))
+
+    def numbered(self, number: int) -> Device | None:
+        """The device with this number."""
+        return self._by_number.get(number)
+
+    def subscribe(self, device: Device, topic: str) -> bool:
+        """Add a subscription; false when it was there."""
+        subscribers = self._by_topic.setdefault((device.app, topic), {})
+        if device.number in subscribers:
+            return False
+        subscribers[device.number] = device
+        device.record.subscriptions.append(topic)
+        return True
+
+    def unsubscribe(self, device: Device, topic: str) -> bool:
+        """Remove a subscription; false when there was none."""
+        subscribers = self._by_topic.get((device.app, topic))
+        if subscribers is None or subscribers.pop(device.number, None) is None:
+            return False
+        if not subscribers:
+            del self._by_topic[device.app, topic]
+        device.record.subscriptions.remove(topic)
+        return True
+
+    def reach(self, app: str, target: Target) -> dict[int, Device]:
+        """The devices that a target stands for now; a name that stands for nobody is an error.
+
+        A topic may have no subscribers: its publisher need not know.
+        """
+        found: dict[int, Device] | None
+        if target.kind is TargetKind.DEVICE:
+            device = self._by_name.get((app, target.name))
+            if device is None:
+                raise NotFound("no such device", app=app, device=target.name)
+            return {device.number: device}
+        if target.kind is TargetKind.TOPIC:
+            return self._by_topic.get((app, target.name), {})
+        if target.kind is TargetKind.USER:
+            found = self._by_user.get((app, target.name))
+            if not found:
+                raise NotFound("no device of this user", app=app, user=target.name)
+            return found
+        return self._by_app.get(app, {})
+
+    def _index(self, device: Device) -> None:
+        self._by_number[device.number] = device
+        self._by_name[device.app, device.name] = device
+        self._by_app.setdefault(device.app, {})[device.number] = device
+        if device.record.user:
+            self._by_user.setdefault((device.app, device.record.user), {})[device.number] = device
+        for topic in device.record.subscriptions:
+            self._by_topic.setdefault((device.app, topic), {})[device.number] = device

@@ -1,0 +1,101 @@
+"""Coming back after a stop or a crash: everything as the store has it, nothing else.
+
+What was under way is still under way: the device will say how much of it arrived.
+"""
+
+from __future__ import annotations
+
+from lasthop.clock import Micros
+from lasthop.core.acceptance import Acceptance
+from lasthop.core.delivery import Delivery, Item
+from lasthop.core.lifecycle import State, Step
+from lasthop.core.mailroom import Mailroom
+from lasthop.core.session import Session
+from lasthop.message import Reliability
+from lasthop.store.commit import DeliveryRow, Restored, SessionRow
+from lasthop.wire.hop.frames import Skip
+from lasthop.wire.hop.persistence import Numbering
+
+
+def restore(restored: Restored, room: Mailroom, acceptance: Acceptance, now: Micros) -> None:
+    """Fill an empty gateway from what its store knows."""
+    room.registry.restore(restored.devices, restored.next_device)
+    for row in restored.sessions:
+        device = room.registry.numbered(row.device)
+        if device is not None:
+            _resume(room.session(device), row, now)
+    for key_row in restored.keys:
+        acceptance.remember(key_row)
+    for opened in restored.open:
+        item = room.items[opened.message.key] = Item(opened.message)
+        for delivery_row in opened.deliveries:
+            _reopen(room, item, delivery_row, now)
+        if item.deliveries:
+            room.keep_in_reserve(item)
+        else:
+            room.items.pop(opened.message.key, None)
+    for fanout_row in restored.fanouts:
+        acceptance.resume_fanout(fanout_row, now)
+
+
+def _reopen(room: Mailroom, item: Item, row: DeliveryRow, now: Micros) -> None:
+    device = room.registry.numbered(row.device)
+    if device is None:
+        return
+    session = room.session(device)
+    delivery = room.open_delivery(item, session, now)
+    delivery.state = State(row.state)
+    delivery.epoch = row.epoch
+    delivery.seq = row.seq
+    delivery.attempts = row.attempts
+    delivery.last_event = row.last_event
+    delivery.redelivered = row.redelivered
+    delivery.reply = row.reply
+    delivery.changed_at = row.changed_at
+    if delivery.state is State.PENDING:
+        _wait_again(room, delivery, now)
+    elif item.message.reliability is Reliability.BEST_EFFORT:
+        # It left, or was lost with the gateway: sending it again could show it twice.
+        room.step(delivery, Step.HAND_OVER, now, "the gateway stopped while it was being sent")
+    else:
+        under_way = session.outbound.get(delivery.seq)
+        assert isinstance(under_way, Skip), "an open delivery has a number that is not under way"
+        session.outbound.put(delivery.seq, delivery)
+        if delivery.state is State.SENDING:
+            session.flight_bytes += item.size
+        if item.message.deliver_before is not None:
+            room.timers.add(max(item.message.deliver_before, now), delivery)
+
+
+def _resume(session: Session, row: SessionRow, now: Micros) -> None:
+    session.epoch = row.epoch
+    session.events = row.events
+    session.incarnation = row.incarnation.to_bytes(8)
+    session.previous = tuple(
+        Numbering(incarnation.to_bytes(8), epoch, received)
+        for incarnation, epoch, received in row.previous
+    )
+    session.lost_at = now
+    # Until its delivery is found a number stands for a skip: those that ended stay so.
+    session.outbound.restore(
+        assigned=row.assigned,
+        received=row.received,
+        delivered=row.delivered,
+        items=((seq, Skip(seq)) for seq in range(row.delivered, row.assigned)),
+    )
+    session.inbound.restore(received=row.inbound, delivered=row.inbound)
+
+
+def _wait_again(room: Mailroom, delivery: Delivery, now: Micros) -> None:
+    message = delivery.item.message
+    session = delivery.session
+    if message.replace_key is not None:
+        if session.replaceable is None:
+            session.replaceable = {}
+        session.replaceable[message.replace_key] = delivery
+    if message.deliver_after is not None and message.deliver_after > now:
+        room.timers.add(message.deliver_after, delivery)
+    else:
+        session.enqueue(delivery)
+    if message.deliver_before is not None:
+        room.timers.add(message.deliver_before, delivery)

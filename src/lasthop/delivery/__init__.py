@@ -1,0 +1,1 @@
+"""Ways to reach a device: each channel is one live attempt at talking over one link."""

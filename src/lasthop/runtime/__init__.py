@@ -1,0 +1,1 @@
+"""Run it: settings, the live driver, the command line, metrics."""
