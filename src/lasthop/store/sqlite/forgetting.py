@@ -102,8 +102,8 @@ def erase_deliveries(connection: sqlite3.Connection, device: int, *, start: int)
         "SELECT message FROM delivery WHERE message >= ? ORDER BY message LIMIT 1 OFFSET ?",
         (start, ROWS_PER_STEP),
     ).fetchone()
-    # One message may have more deliveries than a step has rows: always move on by at least one.
-    end: int | None = max(ahead[0], start + 1) if ahead else None
+    # A message is never split between steps, however many deliveries it has.
+    end: int | None = ahead[0] + 1 if ahead else None
     until = end if end is not None else 2**63 - 1
     theirs = connection.execute(
         "DELETE FROM delivery WHERE message >= ? AND message < ? AND device = ? RETURNING message",

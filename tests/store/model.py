@@ -1,0 +1,174 @@
+"""The contract once more, as naively as it can be said: lists that are filtered and rewritten."""
+
+from __future__ import annotations
+
+from collections import Counter
+from copy import deepcopy
+from typing import Any
+
+import msgspec
+
+from lasthop.message import Message, first_key_at
+from lasthop.store.base import Counts, Forgotten, Store
+from lasthop.store.commit import (
+    Commit,
+    CredentialRow,
+    DeliveryRow,
+    DeviceRow,
+    FanoutRow,
+    KeyRow,
+    Restored,
+    SessionRow,
+)
+
+
+class Model:
+    """What a store should hold after the same calls."""
+
+    def __init__(self) -> None:
+        self.next_commit = 1
+        self.next_event = 0
+        self.last_key = 0
+        self.next_device = 1
+        self.exported_to = 0
+        self.messages: list[Message] = []
+        self.deliveries: list[DeliveryRow] = []
+        self.devices: list[DeviceRow] = []
+        self.sessions: list[SessionRow] = []
+        self.keys: list[KeyRow] = []
+        self.fanouts: list[FanoutRow] = []
+        self.credentials: list[CredentialRow] = []
+        self.events: list[tuple[int, list[bytes]]] = []
+
+    def apply(self, commit: Commit) -> None:
+        commit = deepcopy(commit)
+        self.next_commit += 1
+        self.messages += commit.messages
+        self.last_key = max([self.last_key, *(message.key for message in commit.messages)])
+        for delivery in commit.deliveries.values():
+            self.deliveries = [
+                row
+                for row in self.deliveries
+                if (row.message, row.device) != (delivery.message, delivery.device)
+            ] + [delivery]
+        for reply in commit.replies:
+            for row in self.deliveries:
+                if (row.message, row.device, row.reply) == (reply.message, reply.device, 0):
+                    row.reply = reply.reply
+        for session in commit.sessions.values():
+            self.sessions = [row for row in self.sessions if row.device != session.device]
+            self.sessions.append(session)
+        for device in commit.devices.values():
+            self.devices = [row for row in self.devices if row.device != device.device] + [device]
+            self.next_device = max(self.next_device, device.device + 1)
+        for number in commit.removed_devices:
+            self._forget(number)
+        for key in commit.keys:
+            self.keys = [row for row in self.keys if (row.app, row.key) != (key.app, key.key)]
+            self.keys.append(key)
+        for fanout in commit.fanouts.values():
+            self.fanouts = [row for row in self.fanouts if row.message != fanout.message]
+            self.fanouts += [] if fanout.done else [fanout]
+        for credential in commit.credentials.values():
+            self.credentials = [row for row in self.credentials if row.hash != credential.hash]
+            self.credentials.append(credential)
+        if commit.event_count:
+            lines = bytes(commit.events).splitlines()
+            assert len(lines) == commit.event_count
+            self.events.append((commit.first_event, lines))
+            self.next_event += len(lines)
+
+    def _forget(self, number: int) -> None:
+        self.devices = [row for row in self.devices if row.device != number]
+        self.sessions = [row for row in self.sessions if row.device != number]
+
+    def retire(self, *, messages_before: int, keys_before: int, keep_events: int) -> Forgotten:
+        needed = {row.message for row in self.deliveries if row.open}
+        needed |= {row.message for row in self.fanouts}
+        limit = first_key_at(messages_before)
+        gone = {m.key for m in self.messages if m.key < limit and m.key not in needed}
+        horizon = min(self.exported_to, self.next_event - keep_events)
+        before = self.counts()
+        self.messages = [message for message in self.messages if message.key not in gone]
+        self.deliveries = [row for row in self.deliveries if row.message not in gone]
+        self.keys = [row for row in self.keys if row.at >= keys_before]
+        self.events = [page for page in self.events if page[0] + len(page[1]) > horizon]
+        return self._difference(before)
+
+    def erase_device(self, number: int) -> Forgotten:
+        before = self.counts()
+        self._forget(number)
+        theirs = {row.message for row in self.deliveries if row.device == number}
+        self.deliveries = [row for row in self.deliveries if row.device != number]
+        needed = {row.message for row in self.deliveries} | {row.message for row in self.fanouts}
+        self.messages = [m for m in self.messages if m.key not in theirs or m.key in needed]
+        return self._difference(before)
+
+    def _difference(self, before: Counts) -> Forgotten:
+        def deliveries(counts: Counts) -> int:
+            return sum((*counts.open_deliveries.values(), *counts.finished_deliveries.values()))
+
+        after = self.counts()
+        return Forgotten(
+            messages=before.messages - after.messages,
+            deliveries=deliveries(before) - deliveries(after),
+            keys=before.keys - after.keys,
+            events=before.events - after.events,
+        )
+
+    def counts(self) -> Counts:
+        return Counts(
+            messages=len(self.messages),
+            open_deliveries=dict(Counter(row.state for row in self.deliveries if row.open)),
+            finished_deliveries=dict(Counter(row.state for row in self.deliveries if not row.open)),
+            devices=len(self.devices),
+            sessions=len(self.sessions),
+            keys=len(self.keys),
+            fanouts=len(self.fanouts),
+            credentials=len(self.credentials),
+            events=sum(len(lines) for _, lines in self.events),
+        )
+
+    def check(self, store: Store) -> None:
+        """Compare everything that can be asked of a store that is open."""
+        assert list(store.all_deliveries()) == by_key(self.deliveries)
+        kept = {message.key: message for message in self.messages}
+        assert store.messages(range_of_interest(self, kept)) == kept
+        assert store.counts() == self.counts()
+        assert store.exported_to() == self.exported_to
+        for app in {row.app for row in self.keys} | {"app"}:
+            keys = {row.key: row for row in self.keys if row.app == app}
+            assert store.find_keys(app, [*keys, "unknown"]) == keys
+        pages = [(p.first, p.lines.splitlines()) for p in store.events(0, 1 << 30)]
+        assert pages == self.events
+        for first, lines in self.events:
+            assert store.event_at(first + len(lines) - 1) == lines[-1]
+
+    def check_restored(self, restored: Restored) -> None:
+        """Compare what a store gives back when it is opened."""
+        assert restored.next_commit == self.next_commit
+        assert restored.next_event == self.next_event
+        assert restored.last_key == self.last_key
+        assert restored.next_device == self.next_device
+        assert list(restored.devices) == by_key(self.devices)
+        assert list(restored.sessions) == by_key(self.sessions)
+        assert list(restored.fanouts) == by_key(self.fanouts)
+        assert list(restored.credentials) == by_key(self.credentials)
+        assert list(restored.keys) == sorted(self.keys, key=lambda r: (r.at, r.app, r.key))
+        opened = list(restored.open)
+        rows = [row for row in by_key(self.deliveries) if row.open]
+        assert [row for item in opened for row in item.deliveries] == rows
+        kept = {message.key: message for message in self.messages}
+        assert all(item.message == kept[item.deliveries[0].message] for item in opened)
+        assert len({item.message.key for item in opened}) == len(opened)
+
+
+def by_key(rows: list[Any]) -> list[Any]:
+    """In the order of the fields, which begin with the key."""
+    return sorted(rows, key=msgspec.structs.astuple)
+
+
+def range_of_interest(model: Model, kept: dict[int, Message]) -> list[int]:
+    """Keys to ask for: those that are kept, their neighbours, and those that may be gone."""
+    mentioned = {row.message for row in model.deliveries} | {model.last_key}
+    return [key + d for key in {*kept, *mentioned} for d in (-1, 0, 1) if key + d >= 0]

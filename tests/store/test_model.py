@@ -1,0 +1,172 @@
+"""Both drivers against the naive model, over whatever Hypothesis can think of."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from unittest import mock
+
+from hypothesis import settings, strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from lasthop.clock import SECOND
+from lasthop.store.base import Forgotten, Store
+from lasthop.store.commit import Commit, FanoutRow, ReplyRow
+from tests.store.conftest import Driver, memory_driver, sqlite_driver
+from tests.store.making import DELIVERED, Maker, credential, delivery, device, key, session
+from tests.store.model import Model
+
+devices = st.integers(1, 6)
+seconds = st.integers(0, 40)
+
+
+class Drivers(RuleBasedStateMachine):
+    """Does the same to the drivers and to the model, and compares."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.directory = tempfile.TemporaryDirectory()
+        self.drivers: list[Driver] = [
+            memory_driver(),
+            sqlite_driver(Path(self.directory.name) / "data"),
+        ]
+        self.model = Model()
+        self.make = Maker()
+        self.waiting: list[Commit] = []
+        self.known: list[int] = []
+        self.gone: set[int] = set()
+
+    @property
+    def stores(self) -> list[Store]:
+        return [driver.store for driver in self.drivers]
+
+    @rule(data=st.data(), new=st.integers(0, 4), pause=seconds, events=st.integers(0, 3))
+    def collect(self, data: st.DataObject, new: int, pause: int, events: int) -> None:
+        """Make a commit, to be applied alone or with others."""
+        self.make.now += pause * SECOND // 4
+        messages = self.make.messages(new)
+        self.known += [message.key for message in messages]
+        chosen = st.lists(st.sampled_from(self.known), max_size=5) if self.known else st.just([])
+        state = st.integers(0, DELIVERED + 1)
+        # Devices that were removed or erased are not heard of again, nor are retired messages.
+        alive = [number for number in range(1, 7) if number not in self.gone] or [99]
+        number = st.sampled_from(alive)
+        self.waiting.append(
+            self.make.commit(
+                messages,
+                [delivery(m, data.draw(number), data.draw(state)) for m in data.draw(chosen)],
+                sessions=[session(n, epoch=events) for n in data.draw(st.lists(number))],
+                devices=[device(n) for n in data.draw(st.lists(number, max_size=3))],
+                removed_devices=data.draw(removals(alive)),
+                keys=[
+                    key(data.draw(st.sampled_from("abc")), at=self.make.now)
+                    for _ in range(new // 2)
+                ],
+                replies=[
+                    ReplyRow(m, data.draw(number), data.draw(st.integers(1, 9)))
+                    for m in data.draw(chosen)
+                ],
+                fanouts=[
+                    FanoutRow(m, events, 6, data.draw(st.booleans())) for m in data.draw(chosen)[:1]
+                ],
+                credentials=[credential(new, revoked=events == 1)] if new < 3 else [],
+                events=events,
+            )
+        )
+        self.gone |= set(self.waiting[-1].removed_devices)
+
+    @rule()
+    def apply_together(self) -> None:
+        self._apply()
+
+    def _apply(self) -> None:
+        for store in self.stores:
+            store.apply(*self.waiting)
+        for commit in self.waiting:
+            self.model.apply(commit)
+        self.waiting = []
+
+    @rule()
+    def restart(self) -> None:
+        for driver in self.drivers:
+            self.model.check_restored(driver.restart())
+
+    @rule(share=st.floats(0, 1))
+    def export(self, share: float) -> None:
+        upto = int(self.model.next_event * share)
+        self.model.exported_to = max(self.model.exported_to, upto)
+        for store in self.stores:
+            store.exported(upto)
+
+    @rule(messages_ago=seconds, keys_ago=seconds, keep=st.integers(0, 5))
+    def retire(self, messages_ago: int, keys_ago: int, keep: int) -> None:
+        self._apply()
+        messages_before = self.make.now - messages_ago * SECOND
+        keys_before = self.make.now - keys_ago * SECOND
+        expected = self.model.retire(
+            messages_before=messages_before, keys_before=keys_before, keep_events=keep
+        )
+        for store in self.stores:
+            total = Forgotten(next=0)
+            while total.next is not None:
+                add(
+                    total,
+                    store.retire(
+                        messages_before=messages_before,
+                        keys_before=keys_before,
+                        keep_events=keep,
+                        start=total.next,
+                    ),
+                )
+            assert total == expected
+        self._forget_messages()
+
+    @rule(number=devices)
+    def erase(self, number: int) -> None:
+        self._apply()
+        expected = self.model.erase_device(number)
+        for store in self.stores:
+            total = Forgotten(next=0)
+            while total.next is not None:
+                add(total, store.erase_device(number, start=total.next))
+            assert total == expected
+        self.gone.add(number)
+        self._forget_messages()
+
+    def _forget_messages(self) -> None:
+        self.known = [message.key for message in self.model.messages]
+
+    @invariant()
+    def agree(self) -> None:
+        for store in self.stores:
+            self.model.check(store)
+
+    def teardown(self) -> None:
+        for store in self.stores:
+            store.close()
+        self.directory.cleanup()
+
+
+def removals(alive: list[int]) -> st.SearchStrategy[list[int]]:
+    some = st.lists(st.sampled_from(alive), max_size=2)
+    return st.one_of(st.just([]), st.just([]), st.just([]), some)
+
+
+def add(total: Forgotten, step: Forgotten) -> None:
+    total.messages += step.messages
+    total.deliveries += step.deliveries
+    total.keys += step.keys
+    total.events += step.events
+    total.next = step.next
+
+
+def test_drivers_do_what_the_model_does() -> None:
+    # Small steps and pages, so that the edges between them are met.
+    with (
+        mock.patch("lasthop.store.sqlite.forgetting.PAGES_PER_STEP", 2),
+        mock.patch("lasthop.store.sqlite.forgetting.ROWS_PER_STEP", 3),
+        mock.patch("lasthop.store.sqlite.pages.PAGE_BYTES", 250),
+    ):
+        run_state_machine_as_test(
+            Drivers, settings=settings(max_examples=60, stateful_step_count=25, deadline=None)
+        )
