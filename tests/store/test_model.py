@@ -164,6 +164,7 @@ def test_drivers_do_what_the_model_does() -> None:
     # Small steps and pages, so that the edges between them are met.
     with (
         mock.patch("lasthop.store.sqlite.forgetting.PAGES_PER_STEP", 2),
+        mock.patch("lasthop.store.sqlite.forgetting.EVENT_PAGES_PER_STEP", 2),
         mock.patch("lasthop.store.sqlite.forgetting.ROWS_PER_STEP", 3),
         mock.patch("lasthop.store.sqlite.pages.PAGE_BYTES", 250),
     ):

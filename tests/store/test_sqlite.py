@@ -124,6 +124,13 @@ class TestVersions:
         assert str(refused.value) == "this file is not a lasthop store (application_id=5)"
         assert (data / FILE_NAME).read_bytes() == before
 
+    def test_an_old_sqlite_is_refused(self, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 37, 2))
+        monkeypatch.setattr(sqlite3, "sqlite_version", "3.37.2")
+        with pytest.raises(StoreBroken) as refused:
+            SqliteStore(data)
+        assert str(refused.value) == "SQLite is too old (found='3.37.2', needed='3.38.0')"
+
     def test_steps_are_numbered_from_one_without_gaps(self) -> None:
         assert [step.to for step in MIGRATIONS] == list(range(1, len(MIGRATIONS) + 1))
 

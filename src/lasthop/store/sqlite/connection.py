@@ -11,6 +11,9 @@ from lasthop.errors import StoreBroken, StoreError, StoreFull
 
 FILE_NAME = "store.db"
 
+OLDEST_SQLITE = (3, 38, 0)
+"""Has `->>`. Pythons are built with whatever SQLite was there: Ubuntu 22.04 has 3.37."""
+
 BUSY_TIMEOUT_MS = 5_000
 """The lock keeps other gateways out, so only a person with a database tool can be in the way."""
 
@@ -52,6 +55,9 @@ def _translated(error: sqlite3.Error) -> StoreError:
 
 def connect(path: Path, *, mode: str) -> sqlite3.Connection:
     """Connect with `mode` ro, rw or rwc. Transactions are ours to begin and end."""
+    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+        needed = ".".join(map(str, OLDEST_SQLITE))
+        raise StoreBroken("SQLite is too old", found=sqlite3.sqlite_version, needed=needed)
     uri = f"{path.absolute().as_uri()}?mode={mode}"
     connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
     connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")

@@ -11,9 +11,12 @@ from lasthop.store.base import Forgotten
 from lasthop.store.sqlite.pages import Page
 from lasthop.store.sqlite.reader import page_of
 
-PAGES_PER_STEP = 8
-"""With up to some thousand messages on a page, a step takes some 20 ms: about as long as a commit
-under load, so that publishers hardly notice."""
+PAGES_PER_STEP = 32
+"""Pages of messages. With their deliveries a step takes some 20 ms, which is about as long as a
+commit under load, so that publishers hardly notice."""
+
+EVENT_PAGES_PER_STEP = 16
+"""Pages of events may be larger: each has those of a whole commit."""
 
 ROWS_PER_STEP = 20_000
 """For what is small: keys, and deliveries that are only looked at."""
@@ -87,12 +90,13 @@ def retire_events(connection: sqlite3.Connection, *, keep: int) -> Forgotten:
         "SELECT event_page.first, event_page.count FROM event_page, meta"
         " WHERE event_page.first + event_page.count <= min(exported_to, next_event - ?)"
         " ORDER BY event_page.first LIMIT ?",
-        (keep, PAGES_PER_STEP),
+        (keep, EVENT_PAGES_PER_STEP),
     ).fetchall()
     if pages:
         connection.execute("DELETE FROM event_page WHERE first <= ?", (pages[-1][0],))
     return Forgotten(
-        events=sum(count for _, count in pages), next=0 if len(pages) == PAGES_PER_STEP else None
+        events=sum(count for _, count in pages),
+        next=0 if len(pages) == EVENT_PAGES_PER_STEP else None,
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lasthop.clock import Micros
 from lasthop.errors import StoreBroken
-from lasthop.message import first_key_at
+from lasthop.message import MAX_KEY, first_key_at
 from lasthop.store.base import RECENT_KEYS, Durability, Forgotten, check_sequence
 from lasthop.store.commit import (
     Commit,
@@ -148,9 +148,10 @@ class SqliteStore(SqliteReader):
         keep_events: int = 0,
         start: int = 0,
     ) -> Forgotten:
-        before = first_key_at(messages_before)
+        before = min(first_key_at(messages_before), MAX_KEY)
         with self._overwriting():
             messages = retire_messages(self._connection, before=before, start=start)
+        with store_errors(), transaction(self._connection):
             keys = retire_keys(self._connection, before=keys_before)
             events = retire_events(self._connection, keep=keep_events)
         again = messages.next

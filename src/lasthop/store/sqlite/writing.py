@@ -24,7 +24,7 @@ _json = msgspec.json.Encoder()
 _REPLY = f"$[{DeliveryRow.__struct_fields__.index('reply')}]"
 
 # Temporary, hence part of this program and not of the stored schema. `WHERE true` keeps the parser
-# from taking ON CONFLICT for a join.
+# from taking ON CONFLICT for a join; `'$[0]'` is a fifth faster than the number 0 alone.
 SETUP = (
     """CREATE TEMP VIEW incoming AS SELECT
         0 AS next_commit, 0 AS next_event, 0 AS last_key, 0 AS next_device,
@@ -33,40 +33,41 @@ SETUP = (
         '' AS event_pages, x'' AS events""",
     f"""CREATE TEMP TRIGGER apply INSTEAD OF INSERT ON incoming BEGIN
         INSERT INTO page (first, last, count, body)
-            SELECT value ->> 0, value ->> 1, value ->> 2,
-                substr(NEW.bodies, value ->> 3, value ->> 4)
+            SELECT value ->> '$[0]', value ->> '$[1]', value ->> '$[2]',
+                substr(NEW.bodies, value ->> '$[3]', value ->> '$[4]')
             FROM json_each(NEW.pages);
         INSERT INTO delivery (message, device, open, row)
-            SELECT value ->> 0, value ->> 1, value ->> 3, value
+            SELECT value ->> '$[0]', value ->> '$[1]', value ->> '$[3]', value
             FROM json_each(NEW.deliveries) WHERE true
             ON CONFLICT DO UPDATE SET open = excluded.open, row = excluded.row;
-        UPDATE delivery SET row = json_set(row, '{_REPLY}', reply.value ->> 2)
+        UPDATE delivery SET row = json_set(row, '{_REPLY}', reply.value ->> '$[2]')
             FROM json_each(NEW.replies) AS reply
-            WHERE message = reply.value ->> 0 AND device = reply.value ->> 1
+            WHERE message = reply.value ->> '$[0]' AND device = reply.value ->> '$[1]'
             AND row ->> '{_REPLY}' = 0;
         INSERT INTO session (device, row)
-            SELECT value ->> 0, value FROM json_each(NEW.sessions) WHERE true
+            SELECT value ->> '$[0]', value FROM json_each(NEW.sessions) WHERE true
             ON CONFLICT DO UPDATE SET row = excluded.row;
         INSERT INTO device (device, app, name, row)
-            SELECT value ->> 0, value ->> 1, value ->> 2, value
+            SELECT value ->> '$[0]', value ->> '$[1]', value ->> '$[2]', value
             FROM json_each(NEW.devices) WHERE true
             ON CONFLICT DO UPDATE SET app = excluded.app, name = excluded.name, row = excluded.row;
         DELETE FROM device WHERE device IN (SELECT value FROM json_each(NEW.removed));
         DELETE FROM session WHERE device IN (SELECT value FROM json_each(NEW.removed));
         INSERT INTO idempotency (app, key, at, row)
-            SELECT value ->> 0, value ->> 1, value ->> 5, value
+            SELECT value ->> '$[0]', value ->> '$[1]', value ->> '$[5]', value
             FROM json_each(NEW.keys) WHERE true
             ON CONFLICT DO UPDATE SET at = excluded.at, row = excluded.row;
         INSERT INTO fanout (message, row)
-            SELECT value ->> 0, value FROM json_each(NEW.fanouts) WHERE true
+            SELECT value ->> '$[0]', value FROM json_each(NEW.fanouts) WHERE true
             ON CONFLICT DO UPDATE SET row = excluded.row;
         DELETE FROM fanout WHERE message IN
-            (SELECT value ->> 0 FROM json_each(NEW.fanouts) WHERE value ->> 3);
+            (SELECT value ->> '$[0]' FROM json_each(NEW.fanouts) WHERE value ->> '$[3]');
         INSERT INTO credential (hash, row)
-            SELECT value ->> 0, value FROM json_each(NEW.credentials) WHERE true
+            SELECT value ->> '$[0]', value FROM json_each(NEW.credentials) WHERE true
             ON CONFLICT DO UPDATE SET row = excluded.row;
         INSERT INTO event_page (first, count, lines)
-            SELECT value ->> 0, value ->> 1, substr(NEW.events, value ->> 2, value ->> 3)
+            SELECT value ->> '$[0]', value ->> '$[1]',
+                substr(NEW.events, value ->> '$[2]', value ->> '$[3]')
             FROM json_each(NEW.event_pages);
         UPDATE meta SET
             next_commit = NEW.next_commit,
