@@ -131,9 +131,13 @@ def _pong(payload: bytes) -> Pong:
 
 
 def _exactly(count: int, name: str, payload: bytes) -> list[int]:
-    numbers = read_numbers(payload, count)
-    if len(numbers) != count:
-        raise MalformedFrame(f"a {name} has {count} numbers", found=len(numbers))
+    numbers = []
+    pos = 0
+    for _ in range(count):
+        number, pos = read_varint(payload, pos)
+        numbers.append(number)
+    if pos != len(payload):
+        raise MalformedFrame(f"bytes follow the end of a {name}")
     return numbers
 
 

@@ -24,6 +24,9 @@ from lasthop.wire.hop.kinds import decode_text
 from lasthop.wire.hop.mapping import Mapping
 from lasthop.wire.varint import MAX_BYTES, MAX_VALUE, read_varint
 
+ENDS_EARLY = "a message ends early"
+BEYOND_63_BITS = "a message counts beyond 63 bits"
+
 
 class Decoder:
     """Reads the frames of one direction of one channel.
@@ -157,7 +160,8 @@ class Decoder:
                     key = forward(key, step)
                 seq = self._next
                 if start > end or key > MAX_KEY or seq > MAX_VALUE:
-                    raise MalformedFrame("a message ends early or counts beyond 63 bits")
+                    early = start > end
+                    raise MalformedFrame(ENDS_EARLY if early else BEYOND_63_BITS)
                 self._key = key
                 self._next = seq + 1
                 add(MessageFrame(seq, key, None, None, data[start:end]))
@@ -200,12 +204,13 @@ class Decoder:
         if flags & layout.TOPIC:
             topic, pos = self._topic(data, pos, end)
         if flags & layout.HEADERS:
-            length, pos = read_varint(data, pos)
-            found = fields.HEADERS.read(data[pos : min(end, pos + length)])
-            headers = Headers(**found) if found else None
-            pos += length
+            length, start = read_varint(data, pos)
+            pos = start + length
+            if pos <= end:
+                found = fields.HEADERS.read(data[start:pos])
+                headers = Headers(**found) if found else None
         if pos > end:
-            raise MalformedFrame("a message ends early")
+            raise MalformedFrame(ENDS_EARLY)
         return MessageFrame(seq, key, topic, headers, data[pos:end])
 
     def _sequence(self, flags: int, data: bytes, pos: int) -> tuple[int | None, int]:
@@ -220,7 +225,7 @@ class Decoder:
         elif not self._mapping.ordered:
             raise MalformedFrame("a message has no number on a mapping without order")
         if seq > MAX_VALUE:
-            raise MalformedFrame("a message counts beyond 63 bits")
+            raise MalformedFrame(BEYOND_63_BITS)
         self._next = seq + 1
         return seq, pos
 
@@ -238,7 +243,7 @@ class Decoder:
             step, pos = read_varint(data, pos)
             key = forward(self._key, step)
         if key > MAX_KEY:
-            raise MalformedFrame("a key counts beyond 63 bits")
+            raise MalformedFrame(BEYOND_63_BITS)
         self._key = key
         return key, pos
 

@@ -8,7 +8,7 @@ is written with its length before it, as on a stream; `bundling` makes datagrams
 from __future__ import annotations
 
 from lasthop.errors import TooLarge
-from lasthop.message import DEFAULT_CONTENT_TYPE
+from lasthop.message import DEFAULT_CONTENT_TYPE, MAX_KEY
 from lasthop.wire.hop import fields, layout
 from lasthop.wire.hop.frames import (
     DEFAULT_MAX_FRAME,
@@ -137,6 +137,8 @@ class Encoder:
                 self._remember(topic)
 
     def _key_step(self, key: int) -> tuple[int, int]:
+        if not 0 <= key <= MAX_KEY:
+            raise ValueError(f"a key has at most 63 bits, unsigned: {key}")
         last = self._key
         ms = (key >> layout.TIME_SHIFT) - (last >> layout.TIME_SHIFT)
         counter = key & layout.COUNTER_MASK

@@ -217,6 +217,7 @@ class Waiting(_Handshake):
             peer_window=hello.window or DEFAULT_WINDOW,
         )
         connection.send((welcome,), now)
+        self._roundtrip.ask()
         # Only now: the handshake has a limit of its own.
         self._encoder.max_frame = hello.max_frame
         self._encoder.preferred = preferred(hello.accept)

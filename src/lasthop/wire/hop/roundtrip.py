@@ -104,6 +104,10 @@ class RoundTrip:
         """The timeout after so many unanswered attempts: doubled each time (RFC 6298, 5.5)."""
         return min(self.timeout << min(attempts, 20), MAX_TIMEOUT)
 
+    def ask(self) -> None:
+        """Our WELCOME says the time, and the device will answer."""
+        self._asked = True
+
     def owe(self) -> None:
         """Answer the WELCOME's time with the first unit: the gateway has no measurement yet."""
         self._owed = True

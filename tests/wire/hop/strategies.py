@@ -1,0 +1,156 @@
+"""Hypothesis strategies for every frame of the hop protocol."""
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from lasthop.message import Handling, Reliability
+from lasthop.wire.hop.frames import (
+    MIN_MAX_FRAME,
+    Ack,
+    Close,
+    Credit,
+    Dropped,
+    Frame,
+    Headers,
+    Hello,
+    MessageFrame,
+    Ping,
+    Pong,
+    Ranges,
+    Skip,
+    Time,
+    Welcome,
+)
+
+counts = st.integers(0, 2**40) | st.integers(0, 300)
+numbers = st.integers(0, 2**63 - 1) | st.integers(0, 300)
+texts = st.text(max_size=20)
+maybe_texts = st.none() | texts
+incarnations = st.binary(min_size=8, max_size=8)
+
+
+@st.composite
+def ranges_above(draw: st.DrawFn, received: int, *, least: int = 0) -> Ranges:
+    """Ranges that ascend from above `received`, with gaps between them."""
+    pairs = st.tuples(st.integers(1, 300), st.integers(1, 300))
+    ranges = []
+    at = received
+    for gap, run in draw(st.lists(pairs, min_size=least, max_size=5)):
+        ranges.append((at + gap, at + gap + run))
+        at += gap + run
+    return tuple(ranges)
+
+
+@st.composite
+def acks(draw: st.DrawFn) -> Ack:
+    received = draw(counts)
+    return Ack(received, draw(st.integers(0, received)), draw(ranges_above(received)))
+
+
+@st.composite
+def hellos(draw: st.DrawFn) -> Hello:
+    claims: dict[str, Any] = {}
+    if draw(st.booleans()):
+        received = draw(counts)
+        claims = {
+            "incarnation": draw(incarnations),
+            "epoch": draw(counts),
+            "received": received,
+            "delivered": draw(st.integers(0, received)),
+            "individual": draw(ranges_above(received)),
+            "dropped": draw(ranges_above(-1)),
+        }
+    return Hello(app=draw(texts), device=draw(texts), **claims, **draw(_terms()), **draw(_device()))
+
+
+@st.composite
+def welcomes(draw: st.DrawFn) -> Welcome:
+    received = draw(counts)
+    return Welcome(
+        incarnation=draw(incarnations),
+        epoch=draw(counts),
+        resumed=draw(st.booleans()),
+        superseded=draw(st.none() | counts),
+        received=received,
+        individual=draw(ranges_above(received)),
+        closed=draw(counts),
+        peer_time=draw(st.none() | counts),
+        **draw(_terms()),
+    )
+
+
+def _terms() -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries(
+        {},
+        optional={
+            "features": st.integers(0, 7),
+            "accept": st.lists(texts, max_size=3).map(tuple),
+            "time": counts,
+            "window": credits_,
+            "preserve": counts,
+            "max_frame": st.integers(MIN_MAX_FRAME, 2**40),
+            "heartbeat": counts,
+        },
+    )
+
+
+def _device() -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries({}, optional={"token": texts, "link": texts, "network": texts})
+
+
+headers = st.builds(
+    Headers,
+    content_type=maybe_texts,
+    priority=st.integers(0, 9),
+    deliver_within=st.none() | counts,
+    in_reply_to=st.none() | numbers,
+    reply_within=st.none() | counts,
+    operation=st.integers(0, 255),
+    handling=st.sampled_from(Handling),
+    reliability=st.sampled_from(Reliability),
+    title=maybe_texts,
+    rank=st.floats(allow_nan=False, allow_infinity=False),
+    source=maybe_texts,
+    to=maybe_texts,
+    redelivered=st.booleans(),
+    extra=st.lists(st.tuples(texts, texts), max_size=3).map(tuple),
+    queue=maybe_texts,
+    correlation=st.none() | numbers,
+).map(lambda made: made if made != Headers() else Headers(priority=1))
+
+topics = st.sampled_from(["news", "news/local", "t"]) | texts
+
+messages = st.builds(
+    MessageFrame,
+    seq=st.none() | counts,
+    key=st.none() | numbers,
+    topic=st.none() | topics,
+    headers=st.none() | headers,
+    body=st.binary(max_size=300),
+)
+
+runs_of_messages = st.lists(
+    st.builds(
+        MessageFrame,
+        seq=st.integers(0, 8),
+        key=st.integers(0, 3).map(lambda low: low << 22 | low) | numbers,
+        topic=st.none() | topics,
+        headers=st.none() | headers,
+        body=st.binary(max_size=40),
+    ),
+    max_size=20,
+)
+"""Messages that lie close together, so that every shorthand is used."""
+
+credits_ = st.builds(Credit, counts, counts)
+skips = st.builds(Skip, counts, st.integers(1, 2**40))
+dropped = ranges_above(-1, least=1).map(Dropped)
+times = st.builds(Time, counts, counts)
+closes = st.builds(Close, st.integers(0, 300), counts, texts)
+heartbeats = st.sampled_from([Ping(), Pong()])
+
+payload: st.SearchStrategy[Frame] = st.one_of(
+    messages, acks(), skips, dropped, credits_, times, heartbeats
+)
+"""Everything that an open channel carries, except its end."""

@@ -1,0 +1,109 @@
+"""The vectors of vectors/hop as values: JSON that a JavaScript implementation reads too.
+
+Bytes are hexadecimal. What may exceed 53 bits (keys) is a decimal string. What is at its default is
+left out.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from lasthop.message import Handling, Reliability
+from lasthop.wire.hop.frames import (
+    Ack,
+    Close,
+    Credit,
+    Dropped,
+    Frame,
+    Headers,
+    Hello,
+    MessageFrame,
+    Ping,
+    Pong,
+    Skip,
+    Time,
+    Welcome,
+)
+
+FOLDER = Path("vectors/hop")
+
+TYPES: dict[str, type[Frame]] = {
+    "message": MessageFrame,
+    "ack": Ack,
+    "skip": Skip,
+    "dropped": Dropped,
+    "credit": Credit,
+    "ping": Ping,
+    "pong": Pong,
+    "time": Time,
+    "close": Close,
+    "hello": Hello,
+    "welcome": Welcome,
+}
+NAMES = {kind: name for name, kind in TYPES.items()}
+BIG = {"key", "in_reply_to", "correlation"}
+
+
+def load(name: str) -> dict[str, Any]:
+    """One file of vectors."""
+    content: dict[str, Any] = json.loads((FOLDER / name).read_text())
+    return content
+
+
+def frame_from_json(value: dict[str, Any]) -> Frame:
+    """The frame that a vector describes."""
+    kind = TYPES[value["type"]]
+    known = {field.name for field in msgspec.structs.fields(kind)}
+    items = {name: _from_json(name, item) for name, item in value.items() if name != "type"}
+    assert items.keys() <= known, items.keys() - known
+    if kind is MessageFrame:
+        items = {"seq": None, "key": None} | items
+    return kind(**items)
+
+
+def frame_to_json(frame: Frame) -> dict[str, Any]:
+    """How a vector describes a frame."""
+    return {"type": NAMES[type(frame)], **_struct_to_json(frame)}
+
+
+def _struct_to_json(value: Any) -> dict[str, Any]:
+    found = {}
+    for field in msgspec.structs.fields(value):
+        item = getattr(value, field.name)
+        if item is not None and item != field.default:
+            found[field.name] = _to_json(field.name, item)
+    return found
+
+
+def _to_json(name: str, item: Any) -> Any:
+    if name in BIG:
+        return str(item)
+    if isinstance(item, bytes):
+        return item.hex()
+    if isinstance(item, Headers | Credit):
+        return _struct_to_json(item)
+    return item
+
+
+def _from_json(name: str, item: Any) -> Any:
+    match name:
+        case "key" | "in_reply_to" | "correlation":
+            return int(item)
+        case "body" | "incarnation":
+            return bytes.fromhex(item)
+        case "window":
+            return Credit(**item)
+        case "headers":
+            return Headers(**{key: _from_json(key, value) for key, value in item.items()})
+        case "handling":
+            return Handling(item)
+        case "reliability":
+            return Reliability(item)
+        case "individual" | "ranges" | "dropped" | "extra":
+            return tuple(tuple(pair) for pair in item)
+        case "accept":
+            return tuple(item)
+        case _:
+            return item
