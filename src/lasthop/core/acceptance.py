@@ -18,7 +18,7 @@ from lasthop.core.lifecycle import State, Step
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.registry import Device
 from lasthop.decision.decide import Action, decide
-from lasthop.errors import Conflict, Expired, InvalidRequest, QuotaExceeded, TooLarge
+from lasthop.errors import Conflict, Expired, InvalidRequest, QuotaExceeded, Rejected, TooLarge
 from lasthop.events import Kind
 from lasthop.message import (
     DEFAULT_CONTENT_TYPE,
@@ -113,8 +113,15 @@ class Acceptance:
     def accept(
         self, app: str, source: str, submissions: Sequence[Submission], now: Micros
     ) -> list[Message]:
-        """Own a batch: every submission or none."""
-        reached = [self._check(app, submission, now) for submission in submissions]
+        """Own a batch: every submission or none. A refusal of one among several names it."""
+        reached: list[Mapping[int, Device]] = []
+        try:
+            for submission in submissions:
+                reached.append(self._check(app, submission, now))
+        except Rejected as error:
+            if len(submissions) > 1:
+                error.fields["item"] = len(reached)
+            raise
         self._check_room(reached)
         return [
             self._own(app, source, submission, devices, now)

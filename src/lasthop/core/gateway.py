@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from lasthop.clock import Micros
 from lasthop.core.acceptance import Acceptance, Receipt, Submission, Withdrawal
 from lasthop.core.contact import Contacts, Terms
@@ -23,6 +25,7 @@ from lasthop.core.lifecycle import Step
 from lasthop.core.mailroom import Limits, Mailroom
 from lasthop.core.registry import Device, DeviceRecord, Registry
 from lasthop.core.restore import restore
+from lasthop.core.session import Session
 from lasthop.errors import Conflict, HopError, NotFound
 from lasthop.events import Kind
 from lasthop.message import KeyMaker, Message, format_id, successor
@@ -155,17 +158,40 @@ class Gateway:
             raise Conflict("a device of this name exists", app=app, device=name)
         return self._contacts.register(app, name, record, now)
 
-    def remove(self, app: str, name: str, now: Micros) -> Device:
-        """Forget a device: what is open for it becomes undeliverable."""
+    def device(self, app: str, name: str) -> Device:
+        """The device of this name; there must be one."""
         device = self.registry.find(app, name)
         if device is None:
             raise NotFound("no such device", app=app, device=name)
+        return device
+
+    def amend(self, app: str, name: str, now: Micros, **changes: object) -> Device:
+        """Change fields of a device's record. Who holds its old token is sent away."""
+        device = self.device(app, name)
         session = self.room.session(device)
-        if session.channel:
-            channel = session.channel
-            self._contacts.lost(channel, "the device was removed", now)
-            gone = Disconnect(channel, CloseCode.UNKNOWN_DEVICE, "the device was removed")
-            self.room.effects.append(gone)
+        if "user" in changes:
+            self.registry.assign(device, str(changes["user"]))
+        device.record = msgspec.structs.replace(device.record, **changes)
+        self._journal.commit.devices[device.number] = device.row()
+        reason = f"an administrator changed {', '.join(sorted(changes))}"
+        self._journal.tell(Kind.CONTEXT_CHANGED, now, session, reason=reason)
+        if "token_hash" in changes:
+            self._disconnect(session, CloseCode.UNAUTHORIZED, "the token was changed", now)
+        return device
+
+    def subscribe(self, app: str, name: str, topic: str, now: Micros) -> bool:
+        """Subscribe a device to a topic; false when it was."""
+        return self._inbound.subscribe(self.room.session(self.device(app, name)), topic, now)
+
+    def unsubscribe(self, app: str, name: str, topic: str, now: Micros) -> bool:
+        """End a device's subscription; false when there was none."""
+        return self._inbound.unsubscribe(self.room.session(self.device(app, name)), topic, now)
+
+    def remove(self, app: str, name: str, now: Micros) -> Device:
+        """Forget a device: what is open for it becomes undeliverable."""
+        device = self.device(app, name)
+        session = self.room.session(device)
+        self._disconnect(session, CloseCode.UNKNOWN_DEVICE, "the device was removed", now)
         for item in list(self.room.items.values()):
             for delivery in [d for d in item.deliveries if d.session is session]:
                 self.room.step(delivery, Step.GIVE_UP, now, "the device was removed")
@@ -283,6 +309,12 @@ class Gateway:
     def wake(self, now: Micros) -> None:
         """Time has passed."""
         self._dispatcher.wake(now)
+
+    def _disconnect(self, session: Session, code: CloseCode, reason: str, now: Micros) -> None:
+        if session.channel:
+            channel = session.channel
+            self._contacts.lost(channel, reason, now)
+            self.room.effects.append(Disconnect(channel, code, reason))
 
     def _own(self, app: str, key: int) -> None:
         item = self.room.items.get(key)

@@ -85,9 +85,9 @@ class Inbound:
                 case Operation.REPLY:
                     self._reply(session, frame, headers, now)
                 case Operation.SUBSCRIBE:
-                    self._subscribe(session, frame.topic, now)
+                    self.subscribe(session, frame.topic, now)
                 case Operation.UNSUBSCRIBE:
-                    self._unsubscribe(session, frame.topic, now)
+                    self.unsubscribe(session, frame.topic, now)
                 case Operation.CONTEXT:
                     self._context(session, frame.body, now)
                 case Operation.READ:
@@ -157,7 +157,8 @@ class Inbound:
         source = f"device:{device.name}"
         return self._acceptance.accept(device.app, source, [submission], now)[0]
 
-    def _subscribe(self, session: Session, topic: str | None, now: Micros) -> None:
+    def subscribe(self, session: Session, topic: str | None, now: Micros) -> bool:
+        """Add a subscription; false when it was there."""
         device = session.device
         topic = check_topic(topic)
         if len(device.record.subscriptions) >= self._room.limits.subscriptions_per_device:
@@ -166,16 +167,21 @@ class Inbound:
                 retry_after=60,
                 limit=self._room.limits.subscriptions_per_device,
             )
-        if self._room.registry.subscribe(device, topic):
-            self._room.journal.commit.devices[device.number] = device.row()
-            self._room.journal.tell(Kind.SUBSCRIBED, now, session, topic=topic)
+        if not self._room.registry.subscribe(device, topic):
+            return False
+        self._room.journal.commit.devices[device.number] = device.row()
+        self._room.journal.tell(Kind.SUBSCRIBED, now, session, topic=topic)
+        return True
 
-    def _unsubscribe(self, session: Session, topic: str | None, now: Micros) -> None:
+    def unsubscribe(self, session: Session, topic: str | None, now: Micros) -> bool:
+        """Remove a subscription; false when there was none."""
         device = session.device
         topic = check_topic(topic)
-        if self._room.registry.unsubscribe(device, topic):
-            self._room.journal.commit.devices[device.number] = device.row()
-            self._room.journal.tell(Kind.UNSUBSCRIBED, now, session, topic=topic)
+        if not self._room.registry.unsubscribe(device, topic):
+            return False
+        self._room.journal.commit.devices[device.number] = device.row()
+        self._room.journal.tell(Kind.UNSUBSCRIBED, now, session, topic=topic)
+        return True
 
     def _context(self, session: Session, body: bytes, now: Micros) -> None:
         limit = self._room.limits.context
@@ -234,12 +240,13 @@ _ADDRESSABLE = {TargetKind.DEVICE, TargetKind.USER, TargetKind.TOPIC, TargetKind
 
 
 def check_topic(topic: str | None) -> str:
-    """A topic has up to 200 characters of words separated by dots; `*` and `#` are not part of a
+    """A topic has up to 200 bytes of words separated by dots; `*` and `#` are not part of a
     word."""
     if not topic:
         raise InvalidRequest("a topic is needed")
-    if len(topic) > MAX_TOPIC:
-        raise TooLarge("topic too long", length=len(topic), limit=MAX_TOPIC)
+    size = len(topic) if topic.isascii() else len(topic.encode())
+    if size > MAX_TOPIC:
+        raise TooLarge("topic too long", size=size, limit=MAX_TOPIC)
     if any(c in "*#/ " or not c.isprintable() for c in topic) or "" in topic.split("."):
         raise InvalidRequest(
             "a topic is words separated by dots, without spaces, `/`, `*` and `#`", topic=topic

@@ -107,6 +107,14 @@ class Registry:
         """The device with this number."""
         return self._by_number.get(number)
 
+    def assign(self, device: Device, user: str) -> None:
+        """Give a device to another user, or to nobody."""
+        if device.record.user:
+            del self._by_user[device.app, device.record.user][device.number]
+        device.record.user = user
+        if user:
+            self._by_user.setdefault((device.app, user), {})[device.number] = device
+
     def subscribe(self, device: Device, topic: str) -> bool:
         """Add a subscription; false when it was there."""
         subscribers = self._by_topic.setdefault((device.app, topic), {})
