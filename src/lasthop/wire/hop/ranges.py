@@ -74,8 +74,9 @@ class RangeSet:
             self._starts[0] = number
 
     def take_from(self, number: int) -> int:
-        """How far the numbers go on without a gap from `number`; they leave the set."""
-        if self._starts and self._starts[0] <= number:
-            number = max(number, self._stops[0])
-            self.drop_below(number)
+        """How far the numbers go on without a gap from `number`; they and all below leave."""
+        self.drop_below(number)
+        if self._starts and self._starts[0] == number:
+            del self._starts[0]
+            return self._stops.pop(0)
         return number
