@@ -30,7 +30,25 @@ T = TypeVar("T")
 RETRY_WHEN_FULL = 1.0
 """Seconds between attempts to write when the disk is full."""
 
+LONGEST_SLEEP = 60.0
+"""Seconds. Timers run on a clock that no one sets, deadlines on one that can be set or sleep with
+the machine: look at least this often."""
+
+GOODBYE = "the gateway is shutting down"
+RETURN_AFTER_MS = 1000
+"""A restart takes about as long."""
+
 log = structlog.get_logger()
+
+
+class Observer:
+    """Hears what the engine does, for metrics. This one ignores it."""
+
+    def committed(self, commit: Commit, seconds: float) -> None:
+        """A commit is durable, that long after it was handed over."""
+
+    def disconnected(self, code: CloseCode) -> None:
+        """The gateway sent a channel away."""
 
 
 class Engine:
@@ -44,24 +62,31 @@ class Engine:
         reader: Reader,
         clock: Clock,
         failed: Callable[[StoreError], None],
+        observer: Observer | None = None,
     ) -> None:
+        """`failed` is told when nothing can be written or read any more."""
         self.gateway = gateway
         self._writer = writer
         self._reader = reader
         self._clock = clock
         self._failed = failed
+        self._observer = observer or Observer()
         self._loop = asyncio.get_running_loop()
         self._reading = ThreadPoolExecutor(1, thread_name_prefix="lasthop-reader")
         self._channels: dict[int, Channel] = {}
         self._last_channel = 0
         self._turning = False
         self._writing: Commit | None = None
+        self._written_from = 0.0
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._durable = gateway.durable
         self._watchers: dict[int, set[asyncio.Event]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due: Micros | None = None
         self._refusal: str | None = None
+        self._retry: asyncio.TimerHandle | None = None
+        self._draining = False
+        self._stopped = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._poke()
 
@@ -71,9 +96,15 @@ class Engine:
         return self._clock.now()
 
     async def call(self, act: Callable[[Gateway, Micros], T]) -> T:
-        if self._refusal is not None:
-            raise Overloaded(self._refusal, retry_after=RETRY_WHEN_FULL)
+        refusal = GOODBYE if self._stopped else self._refusal
+        if refusal is not None:
+            raise Overloaded(refusal, retry_after=RETRY_WHEN_FULL)
         result = act(self.gateway, self._clock.now())
+        await self._all_durable()
+        return result
+
+    async def _all_durable(self) -> None:
+        """Until everything that has been said so far is durable."""
         horizon = self.gateway.horizon
         self.gateway.hurry()
         self._poke()
@@ -81,7 +112,6 @@ class Engine:
             future: asyncio.Future[None] = self._loop.create_future()
             self._waiting.append((horizon, future))
             await future
-        return result
 
     async def read(self, ask: Callable[[Reader], T]) -> T:
         return await self._loop.run_in_executor(self._reading, ask, self._reader)
@@ -94,10 +124,12 @@ class Engine:
         self.gateway.watch(key)
         deadline = self._loop.time() + seconds
         try:
+            # What happened before we watched is not announced, and may not be written yet.
+            await self._all_durable()
             while True:
                 changed.clear()
                 rows = await self.read(lambda reader: reader.deliveries(key))
-                if ready(rows):
+                if ready(rows) or self._draining:
                     return rows
                 try:
                     async with asyncio.timeout_at(deadline):
@@ -109,6 +141,23 @@ class Engine:
             self._watchers[key].discard(changed)
             if not self._watchers[key]:
                 del self._watchers[key]
+
+    @property
+    def connections(self) -> int:
+        """How many channels are open."""
+        return len(self._channels)
+
+    @property
+    def ready(self) -> bool:
+        """Whether work is taken in."""
+        return self._refusal is None and not self._draining
+
+    def drain(self) -> None:
+        """Let those who wait for an outcome go with what there is: a shutdown has begun."""
+        self._draining = True
+        for watchers in self._watchers.values():
+            for changed in watchers:
+                changed.set()
 
     # For channels.
 
@@ -152,6 +201,7 @@ class Engine:
 
     def _write(self, commit: Commit) -> None:
         self._writing = commit
+        self._written_from = self._loop.time()
         self._writer.submit(commit, self._written)
 
     def _written(self, n: int, error: StoreError | None) -> None:
@@ -159,12 +209,13 @@ class Engine:
 
     def _committed(self, n: int, error: StoreError | None) -> None:
         commit, self._writing = self._writing, None
+        assert commit is not None
         if error is not None:
-            assert commit is not None
             self._not_committed(commit, error)
             return
         self._refusal = None
         self._durable = n
+        self._observer.committed(commit, self._loop.time() - self._written_from)
         self.gateway.committed(n, self._clock.now())
         waiting = self._waiting
         while waiting and waiting[0][0] <= n:
@@ -187,7 +238,7 @@ class Engine:
                 future.set_exception(Overloaded(str(error), retry_after=RETRY_WHEN_FULL))
         if isinstance(error, StoreFull):
             self._writing = commit
-            self._loop.call_later(RETRY_WHEN_FULL, self._write, commit)
+            self._retry = self._loop.call_later(RETRY_WHEN_FULL, self._write, commit)
         else:
             self._failed(error)
 
@@ -200,6 +251,7 @@ class Engine:
             elif isinstance(effect, Disconnect):
                 channel = self._channels.get(effect.channel)
                 if channel is not None:
+                    self._observer.disconnected(effect.code)
                     channel.close(effect.code, effect.reason, effect.retry_after_ms)
             elif isinstance(effect, Changed):
                 for changed in self._watchers.get(effect.message, ()):
@@ -210,7 +262,12 @@ class Engine:
                 task.add_done_callback(self._tasks.discard)
 
     async def _fetch(self, fetch: Fetch) -> None:
-        messages = await self.read(lambda reader: reader.messages(fetch.keys))
+        try:
+            messages = await self.read(lambda reader: reader.messages(fetch.keys))
+        except StoreError as error:
+            log.error("bodies could not be read", messages=len(fetch.keys), error=str(error))
+            self._failed(error)
+            return
         self.gateway.fetched(messages, self._clock.now())
         self._poke()
 
@@ -225,24 +282,34 @@ class Engine:
             self._timer = None
         self._timer_due = due
         if due is not None:
-            self._timer = self._loop.call_later(max(0, due - now) / SECOND, self._wake)
+            delay = min(max(0, due - now) / SECOND, LONGEST_SLEEP)
+            self._timer = self._loop.call_later(delay, self._wake)
 
     def _wake(self) -> None:
         self._timer = None
         self._poke()
 
-    async def close(self) -> None:
-        """Say goodbye to everyone and write what is left."""
-        self._refusal = "the gateway is shutting down"
+    async def stop(self) -> None:
+        """Say goodbye to everyone and write what is left; the store stays open.
+
+        When the store takes nothing more, what is left is what nobody was promised.
+        """
+        self._stopped = True
+        self.drain()
         for channel in list(self._channels.values()):
-            channel.close(CloseCode.SHUTTING_DOWN, "the gateway is shutting down", 1000)
-        while self._writing is not None or not self.gateway.idle:
+            channel.close(CloseCode.SHUTTING_DOWN, GOODBYE, RETURN_AFTER_MS)
+        while self._refusal is None and (self._writing is not None or not self.gateway.idle):
             if self._writing is None:
                 commit = self.gateway.commit(self._clock.now(), flush=True)
                 if commit is not None:
                     self._write(commit)
             await asyncio.sleep(0.001)
-        if self._timer is not None:
-            self._timer.cancel()
+        for handle in (self._timer, self._retry):
+            if handle is not None:
+                handle.cancel()
+
+    async def close(self) -> None:
+        """Stop, and let go of the store."""
+        await self.stop()
         await self._loop.run_in_executor(None, self._writer.close)
         self._reading.shutdown()

@@ -1,0 +1,255 @@
+"""The live driver over a store in memory and channels that a test plays itself."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
+from random import Random
+
+import pytest
+
+from lasthop.core.acceptance import Receipt, Submission
+from lasthop.core.gateway import Gateway, Identity
+from lasthop.errors import NotFound, Overloaded, StoreBroken, StoreError, StoreFull
+from lasthop.message import Target, TargetKind, parse_id
+from lasthop.runtime import engine as engine_module
+from lasthop.runtime.clock import SystemClock
+from lasthop.runtime.engine import Engine, Observer
+from lasthop.store.commit import Commit
+from lasthop.store.memory import MemoryStore
+from lasthop.store.writer import CommitWriter
+from lasthop.wire.hop.frames import Ack, CloseCode, Credit, Frame, Hello, MessageFrame, Welcome
+
+DEADLINE = 5.0
+
+
+class Line:
+    """A channel whose far end is the test."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.sent: list[Frame] = []
+        self.closed: tuple[CloseCode, str] | None = None
+        self._news = asyncio.Event()
+
+    @property
+    def local(self) -> bool:
+        return True
+
+    def send(self, frames: Sequence[Frame]) -> None:
+        self.sent += frames
+        self._news.set()
+
+    def close(self, code: CloseCode, reason: str, retry_after_ms: int = 0) -> None:
+        self.closed = code, reason
+        self._news.set()
+
+    async def until(self, happened: Callable[[], bool]) -> None:
+        async with asyncio.timeout(DEADLINE):
+            while not happened():
+                self._news.clear()
+                await self._news.wait()
+
+    @property
+    def bodies(self) -> list[bytes]:
+        return [frame.body for frame in self.sent if isinstance(frame, MessageFrame)]
+
+
+class Seen(Observer):
+    def __init__(self) -> None:
+        self.commits: list[Commit] = []
+        self.closed: list[CloseCode] = []
+
+    def committed(self, commit: Commit, seconds: float) -> None:
+        assert seconds >= 0
+        self.commits.append(commit)
+
+    def disconnected(self, code: CloseCode) -> None:
+        self.closed.append(code)
+
+
+class Rig:
+    """An engine, what is underneath it, and what it reports."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        clock = SystemClock()
+        restored = store.open()
+        self.store = store
+        self.failures: list[StoreError] = []
+        self.seen = Seen()
+        gateway = Gateway(
+            Identity(open_house=True),
+            restored,
+            random64=lambda: Random(1).getrandbits(64),
+            now=clock.now(),
+        )
+        self.engine = Engine(
+            gateway,
+            writer=CommitWriter(store, next_commit=restored.next_commit),
+            reader=store,
+            clock=clock,
+            failed=self.failures.append,
+            observer=self.seen,
+        )
+
+    async def connect(self, name: str) -> Line:
+        line = Line()
+        self.engine.opened(line)
+        hello = Hello(app="default", device=name, window=Credit(100, 1 << 20))
+        self.engine.received(line, [hello])
+        await line.until(lambda: any(isinstance(frame, Welcome) for frame in line.sent))
+        return line
+
+    async def push(self, name: str, body: bytes) -> Receipt:
+        submission = Submission(target=Target(TargetKind.DEVICE, name), body=body)
+        return await self.engine.call(
+            lambda gateway, now: gateway.publish("default", "publisher:", [submission], now)
+        )
+
+
+@pytest.fixture
+async def rig() -> AsyncIterator[Rig]:
+    rig = Rig(MemoryStore(incarnation=7))
+    yield rig
+    await rig.engine.close()
+
+
+async def test_a_call_returns_when_its_change_is_durable(rig: Rig) -> None:
+    await rig.connect("phone")
+    receipt = await rig.push("phone", b"hi")
+    key, _ = parse_id(receipt.ids[0])
+    assert rig.store.messages([key])[key].body == b"hi"
+    assert sum(len(commit.messages) for commit in rig.seen.commits) == 1
+
+
+async def test_a_message_reaches_the_channel_and_its_end_is_seen(rig: Rig) -> None:
+    line = await rig.connect("phone")
+    receipt = await rig.push("phone", b"hi")
+    await line.until(lambda: line.bodies == [b"hi"])
+    key, _ = parse_id(receipt.ids[0])
+    waiting = asyncio.ensure_future(
+        rig.engine.wait(key, lambda rows: not any(row.open for row in rows), DEADLINE)
+    )
+    await asyncio.sleep(0)
+    rig.engine.received(line, [Ack(1, 1)])
+    (row,) = await waiting
+    assert not row.open
+
+
+async def test_an_end_that_came_just_before_the_wait_is_seen_too(rig: Rig) -> None:
+    line = await rig.connect("phone")
+    receipt = await rig.push("phone", b"hi")
+    await line.until(lambda: line.bodies == [b"hi"])
+    key, _ = parse_id(receipt.ids[0])
+    rig.engine.received(line, [Ack(1, 1)])
+    async with asyncio.timeout(DEADLINE):
+        (row,) = await rig.engine.wait(key, lambda rows: not any(r.open for r in rows), 3600)
+    assert not row.open
+
+
+async def test_what_an_act_raises_comes_back_and_nothing_is_written(rig: Rig) -> None:
+    await rig.connect("phone")
+    with pytest.raises(NotFound):
+        await rig.push("nobody", b"hi")
+    assert not any(commit.messages for commit in rig.seen.commits)
+
+
+async def test_a_full_disk_refuses_work_and_is_waited_out(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_module, "RETRY_WHEN_FULL", 0.01)
+    line = await rig.connect("phone")
+    rig.store.refuse = StoreFull("no room")
+    with pytest.raises(Overloaded, match="no room"):
+        await rig.push("phone", b"waits")
+    ready = [rig.engine.ready]
+    with pytest.raises(Overloaded, match="no room"):
+        await rig.push("phone", b"refused")
+    rig.store.refuse = None
+    await line.until(lambda: line.bodies == [b"waits"])
+    assert [*ready, rig.engine.ready] == [False, True]
+    assert not rig.failures
+
+
+async def test_a_broken_store_is_reported_and_closing_does_not_hang(rig: Rig) -> None:
+    await rig.connect("phone")
+    rig.store.refuse = StoreBroken("bad sector")
+    with pytest.raises(Overloaded, match="bad sector"):
+        await rig.push("phone", b"lost")
+    assert [str(error) for error in rig.failures] == ["bad sector"]
+    async with asyncio.timeout(DEADLINE):
+        await rig.engine.close()
+
+
+async def test_closing_with_a_full_disk_does_not_hang(rig: Rig) -> None:
+    await rig.connect("phone")
+    rig.store.refuse = StoreFull("no room")
+    with pytest.raises(Overloaded):
+        await rig.push("phone", b"lost")
+    async with asyncio.timeout(DEADLINE):
+        await rig.engine.close()
+
+
+async def test_a_shutdown_says_goodbye_and_writes_what_is_left(rig: Rig) -> None:
+    line = await rig.connect("phone")
+    await rig.push("phone", b"hi")
+    await line.until(lambda: line.bodies == [b"hi"])
+    rig.engine.received(line, [Ack(1, 1)])
+    await rig.engine.stop()
+    assert line.closed == (CloseCode.SHUTTING_DOWN, "the gateway is shutting down")
+    assert rig.engine.gateway.idle
+    assert rig.store.counts().open_deliveries == {}
+    with pytest.raises(Overloaded, match="shutting down"):
+        await rig.push("phone", b"late")
+
+
+async def test_a_drain_lets_those_go_who_wait_for_an_outcome(rig: Rig) -> None:
+    await rig.connect("phone")
+    receipt = await rig.push("phone", b"hi")
+    key, _ = parse_id(receipt.ids[0])
+    waiting = asyncio.ensure_future(rig.engine.wait(key, lambda rows: False, 3600))
+    await asyncio.sleep(0)
+    rig.engine.drain()
+    async with asyncio.timeout(DEADLINE):
+        (row,) = await waiting
+    assert row.open
+
+
+async def test_a_device_that_breaks_the_protocol_is_sent_away_and_counted(rig: Rig) -> None:
+    line = await rig.connect("phone")
+    rig.engine.received(line, [Ack(99, 99)])
+    await line.until(lambda: line.closed is not None)
+    assert rig.seen.closed == [CloseCode.OUT_OF_ORDER]
+
+
+async def test_bodies_that_cannot_be_read_are_a_failure_not_a_silence(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = await rig.connect("phone")
+    rig.engine.lost(line, "gone")
+    receipt = await rig.push("phone", b"hi")
+    key, _ = parse_id(receipt.ids[0])
+    rig.engine.gateway.room.items[key].evict()
+    told = asyncio.Event()
+
+    def broken(keys: object) -> dict[int, object]:
+        raise StoreBroken("bad sector")
+
+    monkeypatch.setattr(rig.store, "messages", broken)
+    monkeypatch.setattr(rig.engine, "_failed", lambda error: told.set())
+    await rig.connect("phone")
+    async with asyncio.timeout(DEADLINE):
+        await told.wait()
+
+
+async def test_everything_comes_back_after_a_crash() -> None:
+    rig = Rig(MemoryStore(incarnation=7))
+    await rig.connect("phone")
+    await rig.push("phone", b"hi")
+    again = Rig(rig.store.crash())
+    line = await again.connect("phone")
+    await line.until(lambda: line.bodies == [b"hi"])
+    for each in (again, rig):
+        await each.engine.close()
+    assert not [t for t in threading.enumerate() if t.name == "lasthop-store"]
