@@ -1,0 +1,53 @@
+"""Settings as the commented TOML file that they could have been read from."""
+
+from __future__ import annotations
+
+import json
+from textwrap import wrap
+from typing import get_args, get_type_hints
+
+import msgspec
+
+from lasthop.runtime.settings import Settings, choices, variable
+
+WIDTH = 98
+
+_HEAD = """\
+# Settings of a lasthop gateway, with their defaults: `lasthop up --config FILE`.
+# A variable overrides what is here: {variable} for http.listen, and so on.
+# Times end in d, h, min, s or ms; sizes in B, KiB, MiB or GiB.
+"""
+
+
+def render(settings: Settings) -> str:
+    """The file. Reading it gives the same settings back."""
+    hints = get_type_hints(Settings, include_extras=True)
+    lines = [_HEAD.format(variable=variable("http.listen"))]
+    for name, hint in hints.items():
+        if not _is_section(hint):
+            lines += _setting(name, hint, getattr(settings, name))
+    for section, kind in hints.items():
+        if _is_section(kind):
+            lines += [*_comment(kind.__doc__ or ""), f"[{section}]"]
+            for name, hint in get_type_hints(kind, include_extras=True).items():
+                value = getattr(getattr(settings, section), name)
+                lines += _setting(f"{section}.{name}", hint, value)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _is_section(hint: object) -> bool:
+    return isinstance(hint, type) and issubclass(hint, msgspec.Struct)
+
+
+def _setting(name: str, hint: object, value: object) -> list[str]:
+    (meta,) = (m for m in get_args(hint) if isinstance(m, msgspec.Meta))
+    about = meta.description or ""
+    allowed = [f'"{choice}"' for choice in choices(name)]
+    if not all(choice in about for choice in allowed):
+        about += f" One of {', '.join(allowed)}."
+    written = str(value) if type(value) is int else json.dumps(str(value))
+    return [*_comment(about), f"{name.rpartition('.')[2]} = {written}", ""]
+
+
+def _comment(text: str) -> list[str]:
+    return ["# " + line for line in wrap(" ".join(text.split()), WIDTH)]

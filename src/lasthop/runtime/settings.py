@@ -1,0 +1,302 @@
+"""Everything that can be set, in one place: a TOML file, then LASTHOP_* variables, then options.
+
+Each setting is a typed field with its explanation; `lasthop config` prints them all, and
+`lasthop.example.toml` is that print. A name that is not here is an error that says which one was
+probably meant.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
+
+import msgspec
+from msgspec import Meta
+
+from lasthop.clock import DAY, SECOND
+from lasthop.core.mailroom import Limits as CoreLimits
+from lasthop.errors import InvalidRequest
+from lasthop.runtime.units import Address, Duration, Size
+from lasthop.store.base import Durability
+
+DEFAULT_HTTP = Address("127.0.0.1:8080")
+DEFAULT_TCP = Address("127.0.0.1:7300")
+
+PREFIX = "LASTHOP_"
+CLIENT_VARIABLES = frozenset({"LASTHOP_CONFIG", "LASTHOP_URL", "LASTHOP_TOKEN", "LASTHOP_APP"})
+"""Read by commands, and no settings of the gateway."""
+
+_KUBERNETES = re.compile(r"LASTHOP_(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT(_.*)?)")
+"""What Kubernetes adds to every pod beside a service named `lasthop`: not meant for us."""
+
+
+class Http(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The REST door, WebSocket devices, /health and /metrics."""
+
+    listen: Annotated[Address, Meta(description="Port 0 lets the system choose.")] = DEFAULT_HTTP
+    websocket: Annotated[
+        str,
+        Meta(
+            description="Path at which devices connect by WebSocket; empty turns it off.",
+            pattern="^(/.*)?$",
+        ),
+    ] = "/hop"
+    drain: Annotated[
+        Duration, Meta(description="How long a shutdown waits for requests to be answered.")
+    ] = Duration(5 * SECOND)
+
+
+class Tcp(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Devices that connect by TCP."""
+
+    listen: Annotated[Address, Meta(description="Port 0 lets the system choose.")] = DEFAULT_TCP
+
+
+class Tls(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Certificate and key for all listeners; without them they speak plain HTTP and TCP."""
+
+    cert: Annotated[str, Meta(description="PEM file with the certificate and its chain.")] = ""
+    key: Annotated[str, Meta(description="PEM file with the private key.")] = ""
+
+
+class Access(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Who may come in without a credential."""
+
+    anonymous: Annotated[
+        Literal["loopback", "never"],
+        Meta(
+            description='"loopback" lets everyone in as long as every listener is bound to this'
+            ' machine alone; "never" always asks for a credential.'
+        ),
+    ] = "loopback"
+
+
+class Retention(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """How long things are kept once they are done with."""
+
+    messages: Annotated[
+        Duration, Meta(description="Messages that have reached an end on every device.")
+    ] = Duration(7 * DAY)
+    keys: Annotated[
+        Duration, Meta(description="Idempotency keys: how late a publisher may try again.")
+    ] = Duration(2 * DAY)
+    log: Annotated[Duration, Meta(description="Segments of the event log.")] = Duration(30 * DAY)
+
+
+_limits = CoreLimits()
+
+
+class Limits(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What one gateway takes on."""
+
+    body: Annotated[Size, Meta(description="The body of one message.")] = Size(_limits.body)
+    open_per_device: Annotated[
+        int,
+        Meta(description="Messages that wait for one device; more are refused.", ge=1),
+    ] = _limits.open_per_device
+    resident: Annotated[
+        Size,
+        Meta(description="Bodies in memory for devices that are away; the store has them all."),
+    ] = Size(_limits.resident)
+    context: Annotated[Size, Meta(description="A device's report about itself.")] = Size(
+        _limits.context
+    )
+    subscriptions_per_device: Annotated[int, Meta(description="Topics of one device.", ge=1)] = (
+        _limits.subscriptions_per_device
+    )
+    preserve: Annotated[
+        Duration, Meta(description="How long a device's session outlives its last connection.")
+    ] = Duration(_limits.preserve)
+    heartbeat: Annotated[
+        Duration, Meta(description="Silence after which a device asks whether we are there.")
+    ] = Duration(_limits.heartbeat)
+
+    def core(self) -> CoreLimits:
+        """As the gateway takes them."""
+        return CoreLimits(
+            body=self.body,
+            open_per_device=self.open_per_device,
+            resident=self.resident,
+            context=self.context,
+            subscriptions_per_device=self.subscriptions_per_device,
+            max_frame=self.body + 1024,
+            preserve=self.preserve,
+            heartbeat=self.heartbeat,
+        )
+
+
+class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A gateway's settings. Times end in d, h, min, s or ms; sizes in B, KiB, MiB or GiB."""
+
+    data: Annotated[
+        str, Meta(description="Directory of the store and the event log; made if missing.")
+    ] = "lasthop-data"
+    name: Annotated[
+        str,
+        Meta(description="This gateway's name in the event log.", pattern="^[A-Za-z0-9._-]{1,64}$"),
+    ] = "gateway"
+    durability: Annotated[
+        Durability,
+        Meta(
+            description='"full": what was accepted survives a loss of power. "relaxed": it survives'
+            " kill -9 only; for benchmarks and throw-away set-ups."
+        ),
+    ] = Durability.FULL
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"],
+        Meta(description="How much is said on standard error."),
+    ] = "info"
+    http: Http = msgspec.field(default_factory=Http)
+    tcp: Tcp = msgspec.field(default_factory=Tcp)
+    tls: Tls = msgspec.field(default_factory=Tls)
+    access: Access = msgspec.field(default_factory=Access)
+    retention: Retention = msgspec.field(default_factory=Retention)
+    limits: Limits = msgspec.field(default_factory=Limits)
+
+    @property
+    def open_house(self) -> bool:
+        """Whether anonymous publishers and devices are let in."""
+        private = self.http.listen.loopback and self.tcp.listen.loopback
+        return private and self.access.anonymous == "loopback"
+
+
+Values: TypeAlias = dict[str, Any]
+Section: TypeAlias = type[msgspec.Struct]
+
+
+def load(
+    file: Path | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    options: Mapping[str, object] | None = None,
+) -> Settings:
+    """Settings from a file, overridden by variables, overridden by options such as `http.listen`.
+
+    Raises `InvalidRequest` with one line that names the place and the setting.
+    """
+    settings = Settings()
+    if file is not None:
+        settings = _merged(settings, _read(file), str(file))
+    settings = _merged(settings, _from_environment(environment or {}), "the environment")
+    given = {name: value for name, value in (options or {}).items() if value is not None}
+    settings = _merged(settings, _nested(given), "the command line")
+    if bool(settings.tls.cert) != bool(settings.tls.key):
+        raise InvalidRequest("tls.cert and tls.key are needed together")
+    return settings
+
+
+def names(of: Section = Settings, prefix: str = "") -> Iterator[str]:
+    """Every setting's dotted name, in order."""
+    for name, hint in get_type_hints(of).items():
+        if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+            yield from names(hint, f"{prefix}{name}.")
+        else:
+            yield prefix + name
+
+
+def choices(name: str) -> tuple[str, ...]:
+    """The words that a setting may have; none when any value of its type will do."""
+    hint: Any = Settings
+    for part in name.split("."):
+        hint = get_type_hints(hint)[part]
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return tuple(hint)
+    return get_args(hint)
+
+
+def variable(name: str) -> str:
+    """The environment variable of a setting.
+
+    >>> variable("http.listen")
+    'LASTHOP_HTTP_LISTEN'
+    """
+    return PREFIX + name.replace(".", "_").upper()
+
+
+def _read(file: Path) -> Values:
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except OSError as error:
+        raise InvalidRequest(f"cannot read {file}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidRequest(f"{file}: {error}") from None
+
+
+def _from_environment(environment: Mapping[str, str]) -> Values:
+    known = {variable(name): name for name in names()}
+    values: dict[str, object] = {}
+    for key, value in environment.items():
+        if not key.startswith(PREFIX) or key in CLIENT_VARIABLES or _KUBERNETES.fullmatch(key):
+            continue
+        if key not in known:
+            raise InvalidRequest(f"unknown variable {key}{_guess(key, known)}")
+        values[known[key]] = value
+    return _nested(values)
+
+
+def _nested(values: Mapping[str, object]) -> Values:
+    nested: Values = {}
+    for name, value in values.items():
+        *sections, last = name.split(".")
+        place = nested
+        for section in sections:
+            place = place.setdefault(section, {})
+        place[last] = value
+    return nested
+
+
+def _merged(settings: Settings, values: Values, origin: str) -> Settings:
+    _refuse_unknown(values, origin)
+    merged: Values = {}
+    for name in Settings.__struct_fields__:
+        current, new = getattr(settings, name), values.get(name, {})
+        if isinstance(current, msgspec.Struct) and isinstance(new, dict):
+            merged[name] = {f: getattr(current, f) for f in current.__struct_fields__} | new
+        else:
+            merged[name] = values.get(name, current)
+    try:
+        return msgspec.convert(merged, Settings, strict=False, dec_hook=_decode)
+    except msgspec.ValidationError as error:
+        message, _, path = str(error).partition(" - at `$.")
+        name = path.rstrip("`")
+        allowed = choices(name)
+        if allowed:
+            message = "expected " + " or ".join(f'"{choice}"' for choice in allowed)
+        raise InvalidRequest(f"{origin}: {name}: {message.replace('`', '')}") from None
+
+
+def _refuse_unknown(values: Values, origin: str) -> None:
+    known = set(names())
+    sections = {name.partition(".")[0] for name in known if "." in name}
+    for name, value in values.items():
+        if isinstance(value, dict):
+            given = [f"{name}.{inner}" for inner in value]
+        elif name in sections:
+            raise InvalidRequest(f"{origin}: {name} is a section: write [{name}]")
+        else:
+            given = [name]
+        for full in given:
+            if full not in known:
+                raise InvalidRequest(f"{origin}: unknown setting {full}{_guess(full, known)}")
+
+
+def _guess(name: str, known: set[str] | Mapping[str, str]) -> str:
+    close = get_close_matches(name, known, n=1, cutoff=0.5)
+    if not close:
+        # A right name in the wrong section, or in none.
+        last = name.rpartition(".")[2]
+        close = [other for other in sorted(known) if other.rpartition(".")[2] == last]
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def _decode(kind: type, value: object) -> object:
+    if isinstance(value, kind):
+        return value
+    if kind in (Duration, Size, Address):
+        return kind.parse(value)
+    raise NotImplementedError(kind)

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lasthop.clock import DAY
+from lasthop.errors import InvalidRequest
+from lasthop.runtime.example import render
+from lasthop.runtime.settings import Settings, load, names, variable
+from lasthop.store.base import Durability
+
+EXAMPLE = Path(__file__).parents[2] / "lasthop.example.toml"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "lasthop.toml"
+
+
+def test_the_example_is_what_the_code_says() -> None:
+    """After a change of settings: `lasthop config > lasthop.example.toml`."""
+    assert EXAMPLE.read_text() == render(Settings())
+
+
+def test_the_example_sets_the_defaults() -> None:
+    assert load(EXAMPLE) == Settings()
+
+
+def test_changed_settings_survive_being_written_and_read(file: Path) -> None:
+    options = {"data": "/var/lib/lasthop", "limits.body": "2MiB", "http.listen": "[::1]:0"}
+    settings = load(options=options)
+    file.write_text(render(settings))
+    assert load(file) == settings
+
+
+def test_a_variable_overrides_the_file_and_an_option_both(file: Path) -> None:
+    file.write_text('[http]\nlisten = "127.0.0.1:1"\n[tcp]\nlisten = "127.0.0.1:2"\n')
+    environment = {"LASTHOP_HTTP_LISTEN": "127.0.0.1:3", "LASTHOP_TCP_LISTEN": "127.0.0.1:4"}
+    options = {"tcp.listen": "127.0.0.1:5", "data": None}
+    settings = load(file, environment=environment, options=options)
+    assert settings.http.listen == "127.0.0.1:3"
+    assert settings.tcp.listen == "127.0.0.1:5"
+    assert settings.data == Settings().data
+
+
+def test_a_section_may_be_given_in_part(file: Path) -> None:
+    file.write_text('[retention]\nlog = "90d"\n')
+    retention = load(file).retention
+    assert (retention.messages, retention.keys, retention.log) == (7 * DAY, 2 * DAY, 90 * DAY)
+
+
+def test_values_in_variables_have_their_types() -> None:
+    environment = {"LASTHOP_LIMITS_OPEN_PER_DEVICE": "7", "LASTHOP_DURABILITY": "relaxed"}
+    settings = load(environment=environment)
+    assert settings.limits.open_per_device == 7
+    assert settings.durability is Durability.RELAXED
+
+
+@pytest.mark.parametrize(
+    "text,message",
+    [
+        ('[http]\nlisen = "x:1"', "unknown setting http.lisen; did you mean http.listen?"),
+        ('[htp]\nlisten = "x:1"', "unknown setting htp.listen; did you mean http.listen?"),
+        ("body = 3", "unknown setting body; did you mean limits.body?"),
+        ("frobnicate = 1", "unknown setting frobnicate"),
+        ("http = 3", "http is a section: write [http]"),
+        ('durability = "none"', 'durability: expected "full" or "relaxed"'),
+        ('[limits]\nbody = "3MB"', "limits.body: expected a size"),
+        ('[http]\nlisten = "80"', "http.listen: expected an address"),
+        ("[limits]\nopen_per_device = 0", "limits.open_per_device: Expected int >= 1"),
+        ('[tls]\ncert = "a.pem"', "tls.cert and tls.key are needed together"),
+        ("data =", "Invalid value"),
+    ],
+)
+def test_a_mistake_is_named_in_one_line(file: Path, text: str, message: str) -> None:
+    file.write_text(text)
+    with pytest.raises(InvalidRequest) as caught:
+        load(file)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_misspelt_variable_is_named() -> None:
+    with pytest.raises(InvalidRequest, match=r"LASTHOP_HTP_LISTEN; did you mean LASTHOP_HTTP_LIS"):
+        load(environment={"LASTHOP_HTP_LISTEN": "x"})
+
+
+def test_variables_of_commands_and_of_kubernetes_are_not_settings() -> None:
+    environment = {
+        "LASTHOP_URL": "http://x",
+        "LASTHOP_TOKEN": "t",
+        "LASTHOP_SERVICE_HOST": "10.0.0.1",
+        "LASTHOP_SERVICE_PORT_HTTP": "80",
+        "LASTHOP_PORT": "tcp://10.0.0.1:80",
+        "LASTHOP_PORT_80_TCP_ADDR": "10.0.0.1",
+    }
+    assert load(environment=environment) == Settings()
+
+
+def test_a_file_that_is_not_there_is_said() -> None:
+    with pytest.raises(InvalidRequest, match="cannot read /nowhere: No such file"):
+        load(Path("/nowhere"))
+
+
+def test_no_two_settings_share_a_variable() -> None:
+    variables = [variable(name) for name in names()]
+    assert len(set(variables)) == len(variables)
+
+
+@pytest.mark.parametrize("listener", ["http.listen", "tcp.listen"])
+def test_one_listener_beyond_this_machine_closes_the_open_house(listener: str) -> None:
+    assert load().open_house
+    assert not load(options={listener: "0.0.0.0:1"}).open_house
+
+
+def test_the_open_house_can_be_closed_on_loopback_too() -> None:
+    assert not load(options={"access.anonymous": "never"}).open_house
