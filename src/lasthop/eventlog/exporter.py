@@ -1,0 +1,196 @@
+"""From the store to sealed segments: every event once, in order, whenever we are interrupted.
+
+The store keeps an event until it is told that it was exported, which happens after the segment
+with it is sealed. So an unsealed segment holds nothing that is not safe elsewhere: after a crash or
+a failed write it is thrown away and written again. (Carrying it on from its last whole line would
+save little and prove nothing: after a loss of power any block before that line may be missing.)
+
+An exporter has no thread and no clock: its owner calls `step`, and again when `step` says.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from lasthop.clock import SECOND, Micros
+from lasthop.errors import StoreBroken, StoreError, StoreFull
+from lasthop.eventlog.files import Files
+from lasthop.eventlog.segment import (
+    OpenSegment,
+    day_of,
+    sealed_segments,
+    stamp_of,
+    stamps_of,
+    unsealed_files,
+)
+from lasthop.eventlog.source import Page, Pages
+
+STEP_BYTES = 256 << 10
+"""Copied in one step: about a thousand events, and less than a millisecond in which the
+interpreter does nothing else."""
+
+POLL = 1 * SECOND
+"""How soon to look for new events when there were few: well within a segment's age, and long
+enough to copy many at once."""
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rolling:
+    """When a segment is sealed and the next one begins; also whenever the date changes."""
+
+    size: int = 64 << 20
+    """Spark reads files of 32 to 128 MB best."""
+    age: Micros = 10 * SECOND
+    """How far the sealed log may lag behind. Only a busy gateway has a file that often: without
+    events there is no segment."""
+
+
+class Exporter:
+    """Copies committed events to segments under `log`.
+
+    `confirm` is the store's `exported`, wherever that may be called. `rolling` may be changed at
+    any time: seal often while somebody follows the segments, rarely while nobody does.
+    """
+
+    def __init__(
+        self,
+        log: Path,
+        pages: Pages,
+        *,
+        confirm: Callable[[int], None],
+        rolling: Rolling | None = None,
+        files: Files | None = None,
+    ) -> None:
+        self.rolling = rolling or Rolling()
+        self._log = log
+        self._pages = pages
+        self._confirm = confirm
+        self._files = files or Files()
+        self._next: int | None = None
+        """The offset to copy next; None until we have looked at what is there."""
+        self._open: OpenSegment | None = None
+        self._since: Micros = 0
+        """When the open segment began to age."""
+
+    def step(self, now: Micros) -> Micros:
+        """Copy a bounded amount, seal what is due, and say when to be called again.
+
+        Raises `StoreFull` when the disk has no room, another `StoreError` when it fails: nothing
+        is lost then, and the next step begins again after the last sealed segment.
+        """
+        with self._starting_over_on_failure():
+            copied = self._copy_some(now)
+            if self._open is not None and now - self._since >= self.rolling.age:
+                self._seal()
+            if copied >= STEP_BYTES // 2:
+                return now
+            if self._open is not None:
+                return min(now + POLL, self._since + self.rolling.age)
+            return now + POLL
+
+    def finish(self, now: Micros) -> None:
+        """Export and seal everything there is, however young: the gateway is about to stop."""
+        with self._starting_over_on_failure():
+            while self._copy_some(now):
+                pass
+            self._seal()
+
+    @contextmanager
+    def _starting_over_on_failure(self) -> Iterator[None]:
+        """Whatever goes wrong, the files are the truth: look at them again the next time."""
+        try:
+            yield
+        except BaseException as error:
+            self._next = None
+            unfinished, self._open = self._open, None
+            if unfinished is not None:
+                with suppress(OSError):
+                    unfinished.discard()
+            if isinstance(error, OSError):
+                raise _cause(error, self._log) from error
+            raise
+
+    def _copy_some(self, now: Micros) -> int:
+        """Copy the next events; returns how many bytes they had."""
+        if self._next is None:
+            self._next = self._recover()
+        pages = self._pages.events(self._next, STEP_BYTES)
+        for page in pages:
+            self._copy(page, now)
+        return sum(len(page.lines) for page in pages)
+
+    def _recover(self) -> int:
+        """Clear away what was interrupted, and find the first event that is in no segment."""
+        self._files.make_directory(self._log)
+        self._files.sync_directory(self._log.parent)
+        for path in unsealed_files(self._log):
+            self._files.remove(path)
+        exported = self._pages.exported_to()
+        segments = sealed_segments(self._log)
+        if not segments:
+            return exported
+        newest = segments[-1]
+        line = newest.last_line()
+        end = stamp_of(line).n + 1
+        if end <= exported:
+            return exported
+        # Sealed, but the store has not heard of it. Its name may not be on the disk yet either.
+        if self._pages.event_at(end - 1) != line:
+            raise StoreBroken(
+                "these segments are from another life of the store (was it restored from a"
+                " backup?): move them away",
+                segment=str(newest.path),
+                exported=exported,
+            )
+        self._files.sync_directory(newest.path.parent)
+        self._confirm(end)
+        return end
+
+    def _copy(self, page: Page, now: Micros) -> None:
+        stamps = stamps_of(page.lines)
+        if page.first != self._next or len(stamps) != page.count or stamps[0].n != page.first:
+            raise StoreBroken("the store's events have a gap", wanted=self._next, got=page.first)
+        if len({day_of(stamp.t) for stamp in stamps}) == 1:
+            self._append(page.lines, page.count, time=stamps[0].t, now=now)
+            return
+        lines = iter(page.lines.splitlines(keepends=True))
+        for _, group in groupby(stamps, key=lambda stamp: day_of(stamp.t)):
+            run = list(group)
+            part = b"".join(next(lines) for _ in run)
+            self._append(part, len(run), time=run[0].t, now=now)
+
+    def _append(self, lines: bytes, count: int, *, time: Micros, now: Micros) -> None:
+        """Write events of one day."""
+        assert self._next is not None
+        day = day_of(time)
+        if self._open is not None and self._open.day != day:
+            self._seal()
+        if self._open is None:
+            self._open = OpenSegment(self._files, self._log, first=self._next, day=day)
+            # By the event's own time, so that a gateway that restarts often seals all the same.
+            self._since = min(time, now)
+        self._open.add(lines)
+        self._next += count
+        if self._open.size >= self.rolling.size:
+            self._seal()
+
+    def _seal(self) -> None:
+        if self._open is None:
+            return
+        assert self._next is not None
+        self._open.seal()
+        self._open = None
+        self._confirm(self._next)
+
+
+def _cause(error: OSError, log: Path) -> StoreError:
+    if error.errno in _NO_ROOM:
+        return StoreFull("no room for the event log; the store keeps the events", path=str(log))
+    return StoreError(f"the event log cannot be written: {error}", path=str(log))

@@ -1,0 +1,168 @@
+"""Segments: how the files of the log are named, found, written and sealed.
+
+    log/date=2026-11-15/events-00000000000000004711.jsonl         sealed: whole, and never changed
+    log/date=2026-11-15/.events-00000000000000009000.jsonl.open   being written; not part of the log
+
+A segment holds consecutive offsets from the one in its name on, all with times of the UTC date in
+its directory's name. It appears by a rename once its bytes are on the disk, so whoever sees it
+sees all of it. The hidden name keeps Spark and shell patterns away from what is not sealed, the
+suffix keeps out tools whose patterns match hidden files.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+
+import msgspec
+
+from lasthop.clock import DAY, Micros
+from lasthop.errors import StoreBroken
+from lasthop.eventlog.files import Files
+
+_SEALED = re.compile(r"events-(\d{20})\.jsonl")
+_OPEN = re.compile(r"\.events-\d{20}\.jsonl\.open")
+_DATE = re.compile(r"date=\d{4}-\d\d-\d\d")
+_UNIX_EPOCH = date(1970, 1, 1).toordinal()
+_TAIL = 16 << 10
+"""Bytes read from the end of a file to find its last line; most lines have 200 to 400."""
+
+
+class Stamp(msgspec.Struct, gc=False):
+    """What tells an event's place: its offset and its time."""
+
+    n: int
+    t: Micros
+
+
+_decode_stamp = msgspec.json.Decoder(Stamp).decode
+_decode_stamps = msgspec.json.Decoder(Stamp).decode_lines
+
+
+def stamp_of(line: bytes) -> Stamp:
+    """The place of one line."""
+    try:
+        return _decode_stamp(line)
+    except msgspec.DecodeError as error:
+        raise StoreBroken(f"a line of the event log cannot be read: {error}") from None
+
+
+def stamps_of(lines: bytes) -> list[Stamp]:
+    """The places of many lines."""
+    try:
+        return _decode_stamps(lines)
+    except msgspec.DecodeError as error:
+        raise StoreBroken(f"a line of the event log cannot be read: {error}") from None
+
+
+def day_of(time: Micros) -> int:
+    """The UTC day of a time, counted from 1970-01-01."""
+    return time // DAY
+
+
+def directory_of(day: int) -> str:
+    """The directory of a day's segments.
+
+    >>> directory_of(20772)
+    'date=2026-11-15'
+    """
+    return f"date={date.fromordinal(_UNIX_EPOCH + day).isoformat()}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Segment:
+    """A sealed segment."""
+
+    first: int
+    path: Path = field(compare=False)
+
+    @property
+    def date(self) -> str:
+        """The UTC date of all its events, as YYYY-MM-DD."""
+        return self.path.parent.name.removeprefix("date=")
+
+    def last_line(self) -> bytes:
+        """Its newest event, without the newline."""
+        with self.path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            length = 0
+            while length < size:
+                length = min(size, max(_TAIL, length * 4))
+                file.seek(size - length)
+                *before, line, rest = file.read(length).rsplit(b"\n", 2)
+                if rest:
+                    break
+                if before or length == size:
+                    return line
+        raise StoreBroken("a sealed segment is damaged at its end", path=str(self.path))
+
+
+def sealed_segments(log: Path) -> list[Segment]:
+    """All sealed segments, in the order of their offsets."""
+    found = [
+        Segment(int(match[1]), Path(entry.path))
+        for entry in _entries(log)
+        if (match := _SEALED.fullmatch(entry.name))
+    ]
+    return sorted(found)
+
+
+def unsealed_files(log: Path) -> list[Path]:
+    """What an interrupted export left behind."""
+    return [Path(entry.path) for entry in _entries(log) if _OPEN.fullmatch(entry.name)]
+
+
+def _entries(log: Path) -> Iterator[os.DirEntry[str]]:
+    try:
+        days = [entry.path for entry in os.scandir(log) if _DATE.fullmatch(entry.name)]
+    except FileNotFoundError:
+        return
+    for day in days:
+        try:
+            yield from os.scandir(day)
+        except FileNotFoundError:
+            continue  # An operator removed an old day while we looked.
+
+
+class OpenSegment:
+    """A segment that is being written."""
+
+    def __init__(self, files: Files, log: Path, *, first: int, day: int) -> None:
+        self.day = day
+        self.size = 0
+        self._files = files
+        self._directory = log / directory_of(day)
+        name = f"events-{first:020d}.jsonl"
+        self._sealed = self._directory / name
+        self._path = self._directory / f".{name}.open"
+        files.make_directory(self._directory)
+        files.sync_directory(log)
+        self._file: int | None = files.create(self._path)
+
+    def add(self, lines: bytes) -> None:
+        """Append whole lines."""
+        assert self._file is not None
+        self._files.write(self._file, lines)
+        self.size += len(lines)
+
+    def seal(self) -> None:
+        """Make the segment part of the log: whole on the disk before its name says so."""
+        assert self._file is not None
+        self._files.sync(self._file)
+        self._close()
+        self._files.rename(self._path, self._sealed)
+        self._files.sync_directory(self._directory)
+
+    def discard(self) -> None:
+        """Give the attempt up, and its room back."""
+        self._close()
+        self._files.remove(self._path)
+
+    def _close(self) -> None:
+        if self._file is not None:
+            file, self._file = self._file, None
+            self._files.close(file)
