@@ -73,7 +73,8 @@ class _Handshake:
 
     def timeout(self, now: Micros) -> None:
         """Time has passed: give up if it was too much."""
-        if now >= self._deadline:
+        due = self.next_timeout()
+        if due is not None and now >= due:
             self.close(Close(CloseCode.TIMEOUT, 0, "the handshake took too long"))
 
     def close(self, close: Close) -> None:
