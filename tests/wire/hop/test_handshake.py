@@ -159,6 +159,15 @@ def test_a_device_that_gives_up_is_let_go() -> None:
     assert gateway.data_to_send() == []
 
 
+def test_a_device_that_hangs_up_while_the_gateway_thinks_gets_no_welcome() -> None:
+    gateway = waiting()
+    assert gateway.receive(encoded(HELLO), NOW) == HELLO
+    gateway.receive(encoded(Close(CloseCode.BYE)), NOW)
+    connection = gateway.welcome(WELCOME, NOW)
+    assert connection.closed == Close(CloseCode.BYE)
+    assert connection.data_to_send() == []
+
+
 def test_a_gateway_can_refuse() -> None:
     gateway, device = waiting(), dialing()
     for unit in device.data_to_send():

@@ -85,6 +85,12 @@ def test_a_wild_timestamp_does_not_spoil_the_average(wrong: int) -> None:
     assert roundtrip.smoothed == 50 * MILLISECOND
 
 
+def test_an_impossible_clock_is_not_believed() -> None:
+    roundtrip = RoundTrip(NOW)
+    roundtrip.on_own_time(2**63 - 1, NOW)
+    assert roundtrip.peer_time(NOW) is None
+
+
 def test_the_timeout_follows_rfc_6298() -> None:
     roundtrip = RoundTrip(NOW)
     assert roundtrip.timeout == INITIAL_TIMEOUT

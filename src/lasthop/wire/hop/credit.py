@@ -45,12 +45,12 @@ class Meter:
             raise CreditExceeded(
                 "a message is beyond the window", number=seq, window=self._window.messages
             )
+        if seq < self._received:
+            return
         sizes = self._sizes
         if sizes is None:
             sizes = self._sizes = {}
         elif seq in sizes:
-            return
-        if seq < self._received:
             return
         total = self._bytes + size
         if total > self._byte_limit and self._bytes > self._freed:

@@ -217,6 +217,8 @@ class Waiting(_Handshake):
             features=features,
             peer_window=hello.window or DEFAULT_WINDOW,
         )
+        # The device may have hung up while the gateway was thinking: then nothing is sent.
+        connection.closed = self.closed
         connection.send((welcome,), now)
         self._roundtrip.ask()
         # Only now: the handshake has a limit of its own.

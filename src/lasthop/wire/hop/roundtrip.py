@@ -29,6 +29,9 @@ MAX_TIMEOUT = MINUTE
 """RFC 6298, 2.5."""
 
 
+MAX_TIMESTAMP = 2**53
+"""No clock shows more milliseconds; what we would send back must still fit into 63 bits."""
+
 TIME_EVERY = 10 * SECOND
 """Delays change with the network, not with the message."""
 
@@ -71,8 +74,9 @@ class RoundTrip:
 
     def on_own_time(self, timestamp: int, now: Micros) -> None:
         """The peer told us its time (`rot`)."""
-        self._peer_time = timestamp
-        self._taken_at = now
+        if timestamp <= MAX_TIMESTAMP:
+            self._peer_time = timestamp
+            self._taken_at = now
 
     def on_peer_time(self, timestamp: int, now: Micros) -> Micros | None:
         """The peer told us what it believes our time to be (`rpt`); returns the round trip."""
