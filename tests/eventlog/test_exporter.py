@@ -148,7 +148,7 @@ def test_dates_are_those_of_the_events_also_when_the_clock_jumps(log: Path) -> N
 def test_a_full_disk_is_said_and_loses_nothing(log: Path) -> None:
     history = History()
     history.commit([NOON] * 5)
-    disk = Disk(log)
+    disk = Disk()
     exporter = exporter_of(history, log, disk=disk)
     for operation in ("write", "sync", "create"):
         disk.fault = lambda wanted=operation: (  # type: ignore[misc]
@@ -166,7 +166,7 @@ def test_a_full_disk_is_said_and_loses_nothing(log: Path) -> None:
 def test_a_failing_disk_is_an_error_of_the_store(log: Path) -> None:
     history = History()
     history.commit([NOON])
-    disk = Disk(log)
+    disk = Disk()
     disk.fault = lambda: OSError(errno.EIO, "broken")
     with pytest.raises(StoreError, match="cannot be written"):
         exporter_of(history, log, disk=disk).step(NOON)
@@ -244,7 +244,7 @@ def export_with_crashes(directory: Path, *, kill_at: int, lose_power_at: int) ->
     """Export two days with a kill and then a loss of power; returns which of them took place."""
     log = directory / "log"
     history = History()
-    disk = Disk(log)
+    disk = Disk()
     history.commit([NOON, NOON + DAY])
     history.commit([NOON + DAY])
     happened = []
@@ -323,7 +323,7 @@ class Run:
         self.log = log
         self.random = random
         self.history = History()
-        self.disk = Disk(log)
+        self.disk = Disk()
         self.now = self.event_time = NOON
         self.power_fails = False
         self._start()

@@ -1,0 +1,210 @@
+"""A real gateway over a store in memory, driven by hand, and a day in its life."""
+
+from __future__ import annotations
+
+from random import Random
+
+from lasthop.clock import HOUR, MINUTE, SECOND, Micros
+from lasthop.core.acceptance import Submission
+from lasthop.core.effects import Send
+from lasthop.core.gateway import Gateway, Identity
+from lasthop.core.lifecycle import State
+from lasthop.core.mailroom import Limits
+from lasthop.core.registry import DeviceRecord
+from lasthop.eventlog.check import StoredDelivery
+from lasthop.message import Reliability, Target, TargetKind, parse_id
+from lasthop.store.memory import MemoryStore
+from lasthop.wire.hop.frames import (
+    Ack,
+    Credit,
+    Dropped,
+    Frame,
+    Headers,
+    Hello,
+    MessageFrame,
+    Operation,
+    Welcome,
+)
+from tests.eventlog.history import NOON
+
+APP = "news"
+
+
+class Rehearsal:
+    """Time stands still unless `pass_time` moves it; everything else settles at once."""
+
+    def __init__(self, *, limits: Limits | None = None) -> None:
+        self.now: Micros = NOON
+        self.store = MemoryStore(incarnation=7)
+        self.sent: list[Frame] = []
+        self.welcomes: dict[int, Welcome] = {}
+        self._random = Random(7)
+        self._identity = Identity(open_house=True, limits=limits or Limits())
+        self._start()
+
+    def _start(self) -> None:
+        self.gateway = Gateway(
+            self._identity,
+            self.store.open(),
+            random64=lambda: self._random.getrandbits(64),
+            now=self.now,
+        )
+        self.settle()
+
+    def restart(self) -> None:
+        """Crash, and come back from what was durable."""
+        self.store = self.store.crash()
+        self._start()
+
+    def settle(self) -> None:
+        """Carry out and commit until nothing is left to do."""
+        while True:
+            self.gateway.settle(self.now)
+            for effect in self.gateway.effects():
+                if isinstance(effect, Send):
+                    self.sent += effect.frames
+                    for frame in effect.frames:
+                        if isinstance(frame, Welcome):
+                            self.welcomes[effect.channel] = frame
+            commit = self.gateway.commit(self.now, flush=True)
+            if commit is None:
+                return
+            self.store.apply(commit)
+            self.gateway.committed(commit.n, self.now)
+
+    def pass_time(self, span: Micros) -> None:
+        self.now += span
+        self.gateway.wake(self.now)
+        self.settle()
+
+    def register(self, name: str, *, user: str = "") -> None:
+        self.gateway.register(APP, name, DeviceRecord(user=user), self.now)
+        self.settle()
+
+    def publish(self, target: Target, **facts: object) -> int:
+        """Publish, and return the message's key."""
+        submission = Submission(target=target, body=b"hello", **facts)  # type: ignore[arg-type]
+        receipt = self.gateway.publish(APP, "publisher:desk", [submission], self.now)
+        self.settle()
+        return parse_id(receipt.ids[0])[0]
+
+    def hear(self, channel: int, *frames: Frame) -> None:
+        """The device says something."""
+        self.gateway.frames_received(channel, frames, self.now, local=True)
+        self.settle()
+
+    def connect(self, name: str, channel: int, *, resume: Welcome | None = None) -> Welcome:
+        """The device comes, as new or where it was."""
+        self.hear(
+            channel,
+            Hello(
+                app=APP,
+                device=name,
+                link="wifi",
+                network="ssid:home",
+                incarnation=resume.incarnation if resume is not None else None,
+                epoch=resume.epoch if resume is not None else None,
+            ),
+        )
+        return self.welcomes[channel]
+
+    def lose(self, channel: int) -> None:
+        self.gateway.channel_lost(channel, "no answer to a heartbeat", self.now)
+        self.settle()
+
+    def rows(self) -> list[StoredDelivery]:
+        """The store's deliveries, as the check wants them."""
+        return [
+            StoredDelivery(row.message, row.device, State(row.state).name, row.open, row.last_event)
+            for row in self.store.all_deliveries()
+        ]
+
+    def lines(self) -> list[bytes]:
+        """Every event so far, as written."""
+        return [line for page in self.store.events(0, 1 << 30) for line in page.lines.splitlines()]
+
+    def last_event(self, message: int) -> int:
+        """Of a message's only delivery."""
+        (row,) = self.store.deliveries(message)
+        return row.last_event
+
+
+def device(name: str) -> Target:
+    return Target(TargetKind.DEVICE, name)
+
+
+def busy_day() -> Rehearsal:
+    """Every kind of event that core makes, and deliveries at all kinds of ends."""
+    day = Rehearsal(limits=Limits(open_per_device=5, preserve=HOUR))
+    for name in ("phone", "tablet", "watch"):
+        day.register(name, user="alice")
+    _deliver_to_the_phone(day)
+    _talk_back(day)
+    _take_back_and_expire(day)
+    _fan_out(day)
+    day.restart()
+    # The phone comes without its memory, twice: what was under way is sent once more.
+    day.connect("phone", 30)
+    day.connect("phone", 31)
+    day.gateway.remove(APP, "watch", day.now)
+    day.settle()
+    day.register("watch")
+    day.publish(device("watch"))
+    return day
+
+
+def _deliver_to_the_phone(day: Rehearsal) -> None:
+    day.publish(device("phone"), rank=2.5)
+    day.connect("phone", 1)
+    day.pass_time(SECOND)
+    day.hear(1, Ack(1, 1))
+    day.publish(device("phone"), reliability=Reliability.BEST_EFFORT)
+    day.publish(device("phone"), reliability=Reliability.AT_LEAST_ONCE_DELIVERY)
+    day.publish(device("phone"))
+    day.hear(1, Ack(3, 1))
+    day.pass_time(SECOND)
+    day.hear(1, Ack(3, 3))
+
+
+def _talk_back(day: Rehearsal) -> None:
+    request = day.publish(device("phone"))
+    day.hear(1, Ack(4, 4))
+    day.hear(1, Credit(100, 100_000))
+    said = [
+        MessageFrame(0, None, "news.local", Headers(operation=Operation.SUBSCRIBE)),
+        MessageFrame(1, None, "news.world", Headers(operation=Operation.SUBSCRIBE)),
+        MessageFrame(2, None, "news.world", Headers(operation=Operation.UNSUBSCRIBE)),
+        MessageFrame(3, None, None, Headers(operation=Operation.CONTEXT), b'{"battery":0.5}'),
+        MessageFrame(
+            4, None, "news.local", Headers(operation=Operation.READ), b'{"count":2,"queue_size":3}'
+        ),
+        MessageFrame(
+            5, None, None, Headers(operation=Operation.REPLY, in_reply_to=request), b"yes"
+        ),
+        MessageFrame(6, None, None, Headers(to="device:tablet"), b"from the phone"),
+    ]
+    day.hear(1, *said)
+
+
+def _take_back_and_expire(day: Rehearsal) -> None:
+    cancelled = day.publish(device("tablet"))
+    day.gateway.cancel(APP, cancelled, day.now)
+    day.publish(device("tablet"), replace_key="score")
+    day.publish(device("tablet"), replace_key="score", deliver_before=day.now + MINUTE)
+    day.publish(
+        device("tablet"), deliver_after=day.now + MINUTE, deliver_before=day.now + 2 * MINUTE
+    )
+    day.pass_time(3 * MINUTE)
+    day.publish(device("phone"), deliver_before=day.now + SECOND)
+    day.hear(1, Dropped(((4, 5),)), Ack(5, 5))
+    day.publish(device("phone"), deliver_before=day.now + SECOND)
+    day.lose(1)
+    day.pass_time(2 * HOUR)
+    day.pass_time(2 * HOUR)
+
+
+def _fan_out(day: Rehearsal) -> None:
+    day.publish(Target(TargetKind.TOPIC, "news.local"))
+    day.publish(Target(TargetKind.TOPIC, "nobody.listens"))
+    for _ in range(6):
+        day.publish(Target(TargetKind.USER, "alice"))
