@@ -1,0 +1,402 @@
+"""The incoming half of a device's session: order, duplicates, deadlines, and whose turn it is.
+
+A message is taken in, waits until it may be handed over, and is finished when the application is
+done with it. Everything that has to survive is collected for the next change.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from lasthop.clock import MILLISECOND, Micros
+from lasthop.device.change import Change, Held, InboxRow
+from lasthop.device.keys import KeyMemory
+from lasthop.device.message import NO_POSITION, Message, Refusal, refusal
+from lasthop.device.terms import Terms
+from lasthop.message import DEFAULT_CONTENT_TYPE, key_time
+from lasthop.wire.hop.accept import preferred
+from lasthop.wire.hop.frames import MAX_RANGES, Ack, Credit, MessageFrame, Ranges, Skip
+from lasthop.wire.hop.ranges import RangeSet
+from lasthop.wire.hop.sequence import Inbound
+
+PAUSE = Credit(0, 0)
+
+
+class Arrivals:
+    """What came from the gateway and is not finished."""
+
+    def __init__(self, terms: Terms, held: Held) -> None:
+        state = held.state
+        self._terms = terms
+        self._default_type = preferred(terms.accept)
+        self._inbound: Inbound[Message] = Inbound()
+        self._keys = KeyMemory(
+            terms.keys, generation=state.generation, old=held.old_keys, young=held.young_keys
+        )
+        self._open: dict[int, Message] = {}
+        """Everything that is not finished, by position."""
+        self._known: dict[int, Message] = {}
+        """The same by key, as far as its turn has come."""
+        self._gapped: dict[int, Message] = {}
+        """By number, what arrived beyond a gap."""
+        self._turn: deque[Message] = deque()
+        """In order, what has not been offered to the application."""
+        self._offered: deque[Message] = deque()
+        """In order, what has been offered, and is handed over when that is durable."""
+        self._casual: deque[Message] = deque()
+        """Best-effort messages, which wait for nothing."""
+        self._outstanding = 0
+        self._top = 0
+        self.base = state.base
+        self.offered = state.offered
+        self.held_bytes = 0
+        self._paused = False
+        self.lapsed: list[Message] = []
+        """What was let go as too late since the owner last looked."""
+        self.refusals: list[tuple[int, Refusal]] = []
+        """What the gateway said against our messages, by their keys, since then."""
+        self._dropped = RangeSet(state.dropped)
+        self._unstored: list[Message] = []
+        self._adopted: list[tuple[int, int]] = []
+        self._removed: list[int] = []
+        self._news = RangeSet()
+        self._detached = False
+        self.dirty = False
+        self._restore(held)
+
+    def _restore(self, held: Held) -> None:
+        state = held.state
+        waiting: list[tuple[int, Message]] = []
+        finished = RangeSet()
+        at = state.delivered
+        numbers = sorted(row.number for row in held.inbox if row.number is not None)
+        for row in held.inbox:
+            message = self._message(row.frame, row.position, row.number)
+            message.default_type = row.default_type or DEFAULT_CONTENT_TYPE
+            message.stored = True
+            message.redelivered = message.redelivered or row.position < state.offered
+            self._hold(message)
+            self._top = row.position + 1
+            if row.number is not None and row.number >= state.received:
+                waiting.append((row.number, message))
+                self._gapped[row.number] = message
+                continue
+            self._recognise(message)
+            if row.position < state.offered:
+                message.offered = True
+                self._outstanding += 1
+                self._offered.append(message)
+            else:
+                self._turn.append(message)
+        for number in numbers:
+            if at < number < state.received:
+                finished.add(at, number)
+            at = number + 1
+        if at < state.received:
+            finished.add(at, state.received)
+        self._inbound.restore(received=state.received, delivered=state.delivered, waiting=waiting)
+        for start, stop in finished.ranges():
+            self._inbound.deliver(start, stop - start)
+
+    @property
+    def held(self) -> int:
+        """How many messages are not finished."""
+        return len(self._open)
+
+    @property
+    def received(self) -> int:
+        """How many numbers have arrived without a gap."""
+        return self._inbound.received
+
+    @property
+    def delivered(self) -> int:
+        """How many numbers are finished without a gap."""
+        return self._inbound.delivered
+
+    @property
+    def duplicates(self) -> int:
+        """How many numbers came more than once."""
+        return self._inbound.duplicates
+
+    @property
+    def dropped(self) -> Ranges:
+        """What the gateway may not know to be dropped; the newest, as many as a HELLO takes."""
+        return self._dropped.ranges()[-MAX_RANGES:]
+
+    @property
+    def generation(self) -> int:
+        """Of the memory of keys."""
+        return self._keys.generation
+
+    def acknowledgement(self) -> Ack:
+        """How far the numbers have come."""
+        return self._inbound.acknowledgement()
+
+    def window(self) -> Credit:
+        """What the gateway may have on the way: nothing while the next lot might not fit."""
+        terms = self._terms
+        messages = terms.inbox_messages - terms.window.messages
+        size = terms.inbox_bytes - terms.window.bytes
+        if self._paused:
+            # Opened again at the half, so that a full inbox does not flutter.
+            messages //= 2
+            size //= 2
+        self._paused = self.held > max(0, messages) or self.held_bytes > max(0, size)
+        return PAUSE if self._paused else terms.window
+
+    # What the gateway says.
+
+    def take(self, frame: MessageFrame, now: Micros) -> None:
+        """A message arrived."""
+        number = frame.seq
+        if number is None:
+            if len(self._casual) < self._terms.window.messages:
+                self._casual.append(self._message(frame, NO_POSITION, None))
+            return
+        message = self._message(frame, self.base + number, number)
+        duplicates = self._inbound.duplicates
+        ready = self._inbound.receive(number, message)
+        if ready:
+            self._hold(message)
+            self._arrive(message, now)
+            if len(ready) > 1:
+                self._move_up(ready[1:], now)
+            self.dirty = True
+        elif self._inbound.duplicates == duplicates:
+            self._hold(message)
+            self._gapped[number] = message
+            self._top = max(self._top, message.position + 1)
+            self._unstored.append(message)
+            self.dirty = True
+
+    def skip(self, skip: Skip, now: Micros) -> None:
+        """The gateway closed these numbers."""
+        for number in [n for n in self._gapped if skip.first <= n < skip.first + skip.count]:
+            self._end(self._gapped.pop(number))
+        self._move_up(self._inbound.skip(skip.first, skip.count), now)
+
+    def close_below(self, count: int, now: Micros) -> None:
+        """The gateway will not send what is missing below."""
+        if count > self._inbound.received:
+            self._move_up(self._inbound.close_below(count), now)
+
+    def told(self, ranges: Ranges, below: int) -> None:
+        """The gateway has taken note of these dropped numbers, and of all below."""
+        if not self._dropped:
+            return
+        known = RangeSet(ranges)
+        if below:
+            known.add(0, below)
+        left = RangeSet()
+        for start, stop in self._dropped.ranges():
+            for low, high in _without(start, stop, known):
+                left.add(low, high)
+        self._dropped = left
+        self.dirty = True
+
+    def start_over(self) -> None:
+        """A new epoch: numbers count from 0; what is not finished keeps its place before them."""
+        self.base = max(self.base + self._inbound.received, self._top)
+        for number in sorted(self._gapped):
+            # Whether the gap would ever have been filled, nobody can tell any more.
+            self._recognise(self._gapped[number])
+            self._turn.append(self._gapped[number])
+        self._gapped.clear()
+        for message in self._open.values():
+            message.number = None
+        self._inbound = Inbound()
+        self._adopted.clear()
+        self._dropped = RangeSet()
+        self._news = RangeSet()
+        self._detached = True
+        self.dirty = True
+
+    # What the application does.
+
+    def ready(self, now: Micros, offered: int) -> list[Message]:
+        """What to hand over now: in order, in time, and durably offered below this position."""
+        queue = self._offered
+        messages = self._take_casual(now)
+        while queue and queue[0].position < offered:
+            message = queue.popleft()
+            if message.deadline is not None and now >= message.deadline:
+                self.drop(message)
+            elif not message.finished:
+                messages.append(message)
+        return messages
+
+    def fresh(self, now: Micros) -> list[Message]:
+        """All that was not handed over yet, for a handler whose work commits with the arrival."""
+        messages = self._take_casual(now)
+        for queue in (self._offered, self._turn):
+            for message in queue:
+                if message.deadline is not None and now >= message.deadline:
+                    self.drop(message)
+                elif not message.finished:
+                    messages.append(message)
+            queue.clear()
+        return messages
+
+    def put_back(self, messages: Iterable[Message]) -> None:
+        """The handler did not come to these, which are in order: they keep their turn."""
+        self._turn.extendleft(reversed([m for m in messages if m.position != NO_POSITION]))
+
+    def finish(self, message: Message) -> None:
+        """The application is done with it; doing it twice changes nothing."""
+        if message.finished:
+            return
+        if message.frame.key is not None and message.position != NO_POSITION:
+            self._keys.add(message.frame.key)
+        self._end(message)
+
+    def drop(self, message: Message) -> None:
+        """Too late: the application will not have it, and the gateway is told so."""
+        if message.finished:
+            return
+        self.lapsed.append(message)
+        if message.number is not None:
+            self._dropped.add(message.number, message.number + 1)
+            self._news.add(message.number, message.number + 1)
+        self._end(message)
+
+    def collect(self, change: Change) -> None:
+        """Put into `change` what has to survive, and offer what may be offered with it."""
+        while self._turn and self._outstanding < self._terms.prefetch:
+            message = self._turn.popleft()
+            if message.finished:
+                continue
+            if not message.offered:
+                message.offered = True
+                self._outstanding += 1
+                self.offered = max(self.offered, message.position + 1)
+            self._offered.append(message)
+        change.detached, self._detached = self._detached, False
+        for message in self._unstored:
+            if not message.finished:
+                message.stored = True
+                change.stored.append(_row(message))
+        self._unstored = []
+        change.adopted, self._adopted = self._adopted, []
+        change.removed, self._removed = self._removed, []
+        change.keys = self._keys.take_added()
+        if len(self._dropped.ranges()) > MAX_RANGES:
+            self._dropped = RangeSet(self.dropped)
+        self.dirty = False
+
+    def news(self) -> Ranges:
+        """What was dropped since the last change."""
+        news, self._news = self._news.ranges(), RangeSet()
+        return news
+
+    # Within.
+
+    def _message(self, frame: MessageFrame, position: int, number: int | None) -> Message:
+        message = Message(frame, self._default_type, position, number)
+        headers = frame.headers
+        if headers is not None:
+            message.redelivered = headers.redelivered
+            if headers.deliver_within is not None and frame.key is not None:
+                # The same arithmetic as the sender's, so that both mean the same moment.
+                message.deadline = key_time(frame.key) + headers.deliver_within * MILLISECOND
+        return message
+
+    def _move_up(self, messages: list[Message], now: Micros) -> None:
+        """The gap before these is gone."""
+        for message in messages:
+            assert message.number is not None
+            del self._gapped[message.number]
+            self._arrive(message, now)
+        self.dirty = True
+
+    def _arrive(self, message: Message, now: Micros) -> None:
+        """Its number is due: it is known, too late, or new."""
+        key = message.frame.key
+        if key is not None:
+            if key in self._keys:
+                self._end(message)
+                return
+            known = self._known.get(key)
+            if known is not None:
+                self._adopt(known, message)
+                return
+            self._known[key] = message
+        if message.frame.headers is not None:
+            if message.deadline is not None and now >= message.deadline:
+                self.drop(message)
+                return
+            answer = refusal(message)
+            if answer is not None:
+                self.refusals.append((message.in_reply_to or 0, answer))
+                self.finish(message)
+                return
+        if not message.stored:
+            self._unstored.append(message)
+        self._turn.append(message)
+
+    def _adopt(self, known: Message, again: Message) -> None:
+        """It waits in the inbox already: the new number is finished when the message is."""
+        number = again.number
+        if known.number is None and number is not None:
+            known.number = number
+            again.number = None
+            if known.stored:
+                self._adopted.append((known.position, number))
+        self._end(again)
+
+    def _hold(self, message: Message) -> None:
+        self._open[message.position] = message
+        self.held_bytes += len(message.frame.body)
+
+    def _recognise(self, message: Message) -> None:
+        if message.frame.key is not None:
+            self._known[message.frame.key] = message
+
+    def _end(self, message: Message) -> None:
+        """Whatever became of it, its number is closed and nothing of it is kept."""
+        message.finished = True
+        if message.position == NO_POSITION:
+            return
+        del self._open[message.position]
+        self.held_bytes -= len(message.frame.body)
+        key = message.frame.key
+        if key is not None and self._known.get(key) is message:
+            del self._known[key]
+        if message.offered:
+            self._outstanding -= 1
+        if message.stored:
+            self._removed.append(message.position)
+        number = message.number
+        if number is not None and number < self._inbound.received:
+            self._inbound.deliver(number)
+        self.dirty = True
+
+    def _take_casual(self, now: Micros) -> list[Message]:
+        messages = []
+        while self._casual:
+            message = self._casual.popleft()
+            if message.deadline is not None and now >= message.deadline:
+                self.drop(message)
+            else:
+                messages.append(message)
+        return messages
+
+
+def _without(start: int, stop: int, known: RangeSet) -> list[tuple[int, int]]:
+    """The numbers from `start` to below `stop` that are not known."""
+    left = []
+    for low, high in known.ranges():
+        if start < low < stop:
+            left.append((start, low))
+        if low < stop:
+            start = max(start, high)
+    if start < stop:
+        left.append((start, stop))
+    return left
+
+
+def _row(message: Message) -> InboxRow:
+    plain = message.default_type == DEFAULT_CONTENT_TYPE
+    return InboxRow(
+        message.position, message.number, message.frame, None if plain else message.default_type
+    )

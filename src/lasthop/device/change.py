@@ -1,0 +1,81 @@
+"""What a device's session wants made durable, and what it gets back in its next life.
+
+A `Change` is one commit of the inbox: all of it or nothing. Everything in it is plain, so that a
+driver needs to know nothing of the protocol.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from lasthop.wire.hop.frames import MessageFrame, Ranges
+
+
+class State(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """The session in numbers. New fields go to the end, with a default."""
+
+    incarnation: bytes | None = None
+    epoch: int | None = None
+    base: int = 0
+    """The position of number 0 of this epoch."""
+    received: int = 0
+    delivered: int = 0
+    dropped: Ranges = ()
+    """Numbers that were let go as too late, as far as the gateway may not know of them."""
+    offered: int = 0
+    """Messages at positions below may have been seen by the application."""
+    assigned: int = 0
+    """How many numbers were given out towards the gateway."""
+    accepted: int = 0
+    """How many of them the gateway is known to have."""
+    last_key: int = 0
+    generation: int = 0
+    """Of the memory of keys."""
+
+
+class InboxRow(msgspec.Struct, frozen=True, gc=False):
+    """A message that the application has not dealt with."""
+
+    position: int
+    number: int | None
+    frame: MessageFrame
+    default_type: str | None = None
+
+
+class OutboxRow(msgspec.Struct, frozen=True, gc=False):
+    """A message that the gateway may not have. Its own key tells it apart."""
+
+    number: int
+    frame: MessageFrame
+
+
+class Change(msgspec.Struct, kw_only=True):
+    """One commit, to be carried out in the order of its fields."""
+
+    n: int
+    state: State
+    detached: bool = False
+    """A new epoch began: no stored message has a number any more."""
+    stored: list[InboxRow] = []
+    adopted: list[tuple[int, int]] = []
+    """(position, number): known messages that came again in a new epoch."""
+    removed: list[int] = []
+    """Positions of messages that the application has had, or never will."""
+    keys: list[int] = []
+    """Keys of what it has had, to be remembered with the state's generation; those of
+    generations before the last one may be forgotten."""
+    queued: list[OutboxRow] = []
+    renumbered: list[tuple[int, int]] = []
+    """(key, number) of stored outgoing messages."""
+    taken: list[int] = []
+    """Keys of outgoing messages that need not be kept."""
+
+
+class Held(msgspec.Struct, kw_only=True):
+    """What an inbox has kept: rows in ascending order, keys of the last two generations."""
+
+    state: State = State()
+    inbox: list[InboxRow] = []
+    outbox: list[OutboxRow] = []
+    old_keys: list[int] = []
+    young_keys: list[int] = []

@@ -1,0 +1,148 @@
+"""An inbox in memory: for devices that may forget, for tests, and for rehearsal.
+
+`crash` is what a power cut does to a real one: what was committed survives, the object does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from lasthop.device.change import Change, Held, InboxRow, OutboxRow, State
+from lasthop.errors import StoreBroken, StoreError
+
+
+class _Kept:
+    """What survives."""
+
+    __slots__ = ("inbox", "notes", "old_keys", "outbox", "state", "young_keys")
+
+    def __init__(self) -> None:
+        self.state = State()
+        self.inbox: dict[int, InboxRow] = {}
+        self.outbox: dict[int, OutboxRow] = {}
+        self.old_keys: list[int] = []
+        self.young_keys: list[int] = []
+        self.notes: dict[str, bytes] = {}
+
+
+class MemoryTransaction:
+    """Collects work until it is committed."""
+
+    __slots__ = ("_changes", "_kept", "_notes")
+
+    def __init__(self, kept: _Kept) -> None:
+        self._kept = kept
+        self._notes: dict[str, bytes] = {}
+        self._changes: list[Change] = []
+
+    def get(self, name: str) -> bytes | None:
+        value = self._notes.get(name)
+        return value if value is not None else self._kept.notes.get(name)
+
+    def put(self, name: str, value: bytes) -> None:
+        self._notes[name] = bytes(value)
+
+    def apply(self, change: Change) -> None:
+        self._changes.append(change)
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        before = dict(self._notes)
+        try:
+            yield
+        except BaseException:
+            self._notes = before
+            raise
+
+    def commit(self) -> None:
+        """Make it last."""
+        for change in self._changes:
+            _apply(self._kept, change)
+        self._kept.notes.update(self._notes)
+
+
+class MemoryInbox:
+    """Keeps everything in dictionaries."""
+
+    def __init__(self) -> None:
+        self._kept = _Kept()
+        self._closed = False
+        self.commits = 0
+        self.refuse: StoreError | None = None
+        """Raised by every commit while it is set: a full disk."""
+
+    def load(self) -> Held:
+        kept = self._use()
+        return Held(
+            state=kept.state,
+            inbox=[kept.inbox[position] for position in sorted(kept.inbox)],
+            outbox=[kept.outbox[key] for key in sorted(kept.outbox)],
+            old_keys=list(kept.old_keys),
+            young_keys=list(kept.young_keys),
+        )
+
+    @contextmanager
+    def transaction(self) -> Iterator[MemoryTransaction]:
+        transaction = MemoryTransaction(self._use())
+        yield transaction
+        if self.refuse is not None:
+            raise self.refuse
+        self._use()
+        transaction.commit()
+        self.commits += 1
+
+    def apply(self, change: Change) -> None:
+        with self.transaction() as transaction:
+            transaction.apply(change)
+
+    def note(self, name: str) -> bytes | None:
+        """What a committed transaction has put under this name."""
+        return self._use().notes.get(name)
+
+    def crash(self) -> MemoryInbox:
+        """End this life in mid-air; returns the next one, with what was committed."""
+        survivor = MemoryInbox()
+        survivor._kept = self._use()
+        self._closed = True
+        return survivor
+
+    def close(self) -> None:
+        self._closed = True
+
+    def _use(self) -> _Kept:
+        if self._closed:
+            raise StoreBroken("the inbox is closed")
+        return self._kept
+
+
+def _apply(kept: _Kept, change: Change) -> None:
+    if change.detached:
+        kept.inbox = {
+            position: InboxRow(position, None, row.frame, row.default_type)
+            for position, row in kept.inbox.items()
+        }
+    for row in change.stored:
+        kept.inbox[row.position] = row
+    for position, number in change.adopted:
+        old = kept.inbox[position]
+        kept.inbox[position] = InboxRow(position, number, old.frame, old.default_type)
+    for position in change.removed:
+        kept.inbox.pop(position, None)
+    _remember(kept, change)
+    for waiting in change.queued:
+        kept.outbox[waiting.frame.key or 0] = waiting
+    for key, number in change.renumbered:
+        kept.outbox[key] = OutboxRow(number, kept.outbox[key].frame)
+    for key in change.taken:
+        kept.outbox.pop(key, None)
+    kept.state = change.state
+
+
+def _remember(kept: _Kept, change: Change) -> None:
+    generation = kept.state.generation
+    if change.state.generation == generation + 1:
+        kept.old_keys, kept.young_keys = kept.young_keys, []
+    elif change.state.generation > generation:
+        kept.old_keys, kept.young_keys = [], []
+    kept.young_keys += change.keys

@@ -1,0 +1,276 @@
+"""The outgoing half of a device's session: what the gateway may not have yet.
+
+A message has its number from the moment it is queued, leaves when it is durable, the gateway has
+credit for it and a channel is open, and is kept until the gateway has acknowledged it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+import msgspec
+
+from lasthop.device.change import Change, Held, OutboxRow
+from lasthop.device.message import Refusal
+from lasthop.device.terms import Terms
+from lasthop.errors import Overloaded, TooLarge
+from lasthop.wire.hop.credit import admits
+from lasthop.wire.hop.frames import (
+    DEFAULT_MAX_FRAME,
+    DEFAULT_WINDOW,
+    Ack,
+    Credit,
+    Frame,
+    Headers,
+    MessageFrame,
+    Skip,
+)
+from lasthop.wire.hop.ranges import RangeSet
+from lasthop.wire.hop.sequence import DEFAULT_WINDOW as FARTHEST, Outbound
+
+OVERHEAD = 64
+"""Room in a frame for what comes before the headers and the body, and the headers' own lengths."""
+
+PRUNE = 256
+"""Acknowledged messages that may wait to be removed with some other change: after a crash the
+WELCOME tells again that they were taken, so a commit of their own is not worth a disk's effort."""
+
+
+class Outgoing(msgspec.Struct, gc=False, eq=False):
+    """One message on its way to the gateway."""
+
+    frame: MessageFrame
+    """As it is sent, but for the number."""
+    size: int
+    """Of the frame, no less."""
+    number: int = -1
+    stored: bool = False
+    sent: bool = False
+    """Over the channel that is open now."""
+    taken: bool = False
+
+
+class Outbox:
+    """What was queued and the gateway has not acknowledged."""
+
+    def __init__(self, terms: Terms, held: Held) -> None:
+        state = held.state
+        self._terms = terms
+        self._outbound: Outbound[Outgoing] = Outbound()
+        items = [
+            (row.number, Outgoing(row.frame, frame_size(row.frame), row.number, stored=True))
+            for row in held.outbox
+        ]
+        self._outbound.restore(
+            assigned=state.assigned,
+            received=state.accepted,
+            delivered=state.accepted,
+            items=[(number, item) for number, item in items if number >= state.accepted],
+        )
+        self._bytes = sum(item.size for _, item in items)
+        self._casual: deque[Outgoing] = deque()
+        self._unstored: list[Outgoing] = []
+        self._taken: list[int] = []
+        self._renumbered = False
+        self.accepted: list[int] = []
+        self.sent: list[int] = []
+        """Keys of what was acknowledged, and of what left, since the owner last looked."""
+        self.refusals: list[tuple[int, Refusal]] = []
+        self._window = DEFAULT_WINDOW
+        self._max_frame = DEFAULT_MAX_FRAME
+        self.lost()
+
+    @property
+    def assigned(self) -> int:
+        """How many numbers were given out."""
+        return self._outbound.assigned
+
+    @property
+    def received(self) -> int:
+        """How many of them the gateway has."""
+        return self._outbound.received
+
+    @property
+    def waiting(self) -> int:
+        """How many messages the gateway may not have."""
+        return self._outbound.in_flight + len(self._casual)
+
+    @property
+    def dirty(self) -> bool:
+        """Whether something must be made durable before long."""
+        return bool(self._unstored) or self._renumbered or len(self._taken) >= PRUNE
+
+    def queue(self, frame: MessageFrame, *, casual: bool) -> None:
+        """Take a message; raises when it is too large or too many wait already."""
+        size = frame_size(frame)
+        if size > self._max_frame:
+            raise TooLarge(
+                "the message is above what a frame holds", size=size, most=self._max_frame
+            )
+        if self.waiting >= self._terms.outbox_messages:
+            raise Overloaded(
+                "the outbox is full", retry_after=60, limit=self._terms.outbox_messages
+            )
+        if self._bytes + size > self._terms.outbox_bytes:
+            raise Overloaded(
+                "the outbox is full", retry_after=60, limit_bytes=self._terms.outbox_bytes
+            )
+        item = Outgoing(frame, size)
+        self._bytes += size
+        if casual:
+            self._casual.append(item)
+        else:
+            item.number = self._outbound.push(item)
+            self._unstored.append(item)
+
+    # The channel.
+
+    def resume(self, ack: Ack, window: Credit | None, max_frame: int) -> None:
+        """A channel is open and the gateway says what it has: the rest goes again."""
+        self.lost()
+        self._window = window or DEFAULT_WINDOW
+        self._max_frame = max_frame
+        self._peer_received = ack.received
+        self.acknowledge(ack)
+        self._cursor = ack.received
+        # What it lacks and we no longer have (it is an older copy of itself) it must not wait for.
+        there = RangeSet(ack.individual)
+        for number, item in self._outbound.unacknowledged():
+            if not item.taken:
+                there.add(number, number + 1)
+        there.add(self._outbound.assigned, self._outbound.assigned + 1)
+        self._skips = RangeSet(there.gaps(ack.received))
+
+    def start_over(self, drop_below: int) -> None:
+        """Number everything from 0, without what the gateway has."""
+        old = self._outbound
+        self._outbound = Outbound()
+        for number, item in old.unacknowledged():
+            if number < drop_below:
+                self._accept(item)
+            elif not item.taken:
+                item.number = self._outbound.push(item)
+        self._renumbered = True
+        self.lost()
+
+    def lost(self) -> None:
+        """No channel is open: what is under way must be sent again."""
+        for _, item in self._outbound.unacknowledged():
+            item.sent = False
+        self._cursor = self._outbound.received
+        self._peer_received = self._outbound.received
+        self._in_flight = 0
+        self._skips = RangeSet()
+
+    def acknowledge(self, ack: Ack) -> None:
+        """The gateway has these."""
+        for item in self._outbound.acknowledge(ack).received:
+            if item.sent:
+                self._in_flight -= len(item.frame.body)
+            self._accept(item)
+        self._peer_received = max(self._peer_received, ack.received)
+
+    def credit(self, window: Credit) -> None:
+        """The gateway takes more, or less, at a time."""
+        self._window = window
+
+    def frames(self, durable: int) -> list[Frame]:
+        """What goes out now, of the numbers below `durable`."""
+        frames: list[Frame] = []
+        while self._casual:
+            item = self._casual.popleft()
+            self._bytes -= item.size
+            frames.append(item.frame)
+            self.sent.append(item.frame.key or 0)
+        while self._cursor < durable:
+            number = self._cursor
+            item_or_none = self._outbound.get(number)
+            if item_or_none is None or item_or_none.taken:
+                if not self._pass(number, frames):
+                    break
+                continue
+            if not self._put(number, item_or_none, frames):
+                break
+        return frames
+
+    def _pass(self, number: int, frames: list[Frame]) -> bool:
+        """Nothing is left under this number: skip it if the gateway waits for it."""
+        if number not in self._skips:
+            self._cursor += 1
+            return True
+        if number >= self._peer_received + FARTHEST:
+            return False
+        stop = next(stop for start, stop in self._skips.ranges() if start <= number < stop)
+        count = min(stop, number + FARTHEST) - number
+        frames.append(Skip(number, count))
+        self._cursor = number + count
+        if self._peer_received == number:
+            self._peer_received += count
+        return True
+
+    def _put(self, number: int, item: Outgoing, frames: list[Frame]) -> bool:
+        size = len(item.frame.body)
+        if item.size > self._max_frame:
+            answer = Refusal(TooLarge.code, f"the gateway takes frames of {self._max_frame} bytes")
+            self.refusals.append((item.frame.key or 0, answer))
+            self._forget(item)
+            self._skips.add(number, number + 1)
+            return True
+        ahead = number - self._peer_received
+        if not admits(self._window, ahead=ahead, bytes_in_flight=self._in_flight, size=size):
+            return False
+        frames.append(
+            MessageFrame(
+                number, item.frame.key, item.frame.topic, item.frame.headers, item.frame.body
+            )
+        )
+        item.sent = True
+        self._in_flight += size
+        self._cursor += 1
+        self.sent.append(item.frame.key or 0)
+        return True
+
+    def _accept(self, item: Outgoing) -> None:
+        """The gateway has it."""
+        if not item.taken:
+            self.accepted.append(item.frame.key or 0)
+            self._forget(item)
+
+    def _forget(self, item: Outgoing) -> None:
+        item.taken = True
+        self._bytes -= item.size
+        if item.stored:
+            self._taken.append(item.frame.key or 0)
+
+    def collect(self, change: Change) -> None:
+        """Put into `change` what has to survive."""
+        if self._renumbered:
+            change.renumbered = [
+                (item.frame.key or 0, number)
+                for number, item in self._outbound.unacknowledged()
+                if item.stored
+            ]
+            self._renumbered = False
+        for item in self._unstored:
+            if not item.taken:
+                item.stored = True
+                change.queued.append(OutboxRow(item.number, item.frame))
+        self._unstored = []
+        change.taken, self._taken = self._taken, []
+
+
+def frame_size(frame: MessageFrame) -> int:
+    """An upper bound of what a message takes on the wire."""
+    size = OVERHEAD + len(frame.body)
+    if frame.topic is not None:
+        size += len(frame.topic.encode())
+    if frame.headers is not None:
+        size += _headers_size(frame.headers)
+    return size
+
+
+def _headers_size(headers: Headers) -> int:
+    texts = [headers.content_type, headers.title, headers.source, headers.to, headers.queue]
+    texts += [text for pair in headers.extra for text in pair]
+    # A tag, a length and the text; the other headers together are below a hundred bytes.
+    return 100 + sum(4 + len(text.encode()) for text in texts if text is not None)

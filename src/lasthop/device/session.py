@@ -1,0 +1,353 @@
+"""A device's side of the conversation, sans-I/O: everything that decides or keeps a promise.
+
+A driver (asyncio, or the simulator on a virtual clock) feeds it what happened: a WELCOME, frames,
+the loss of a channel, what the application did. It asks for the next `change`, makes it durable in
+an inbox and says `committed`; sends the `frames` that may leave now; hands `ready` messages over.
+Nothing is acknowledged, and nothing of our own is sent, before the change that it depends on.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import TypeAlias
+
+import msgspec
+
+from lasthop.clock import MILLISECOND, Micros
+from lasthop.device.arrivals import Arrivals
+from lasthop.device.change import Change, Held, State
+from lasthop.device.message import Message, Refusal
+from lasthop.device.outgoing import Outbox
+from lasthop.device.terms import Terms
+from lasthop.message import KeyMaker, Reliability
+from lasthop.wire.hop.frames import (
+    MAX_RANGES,
+    Ack,
+    Credit,
+    Dropped,
+    Frame,
+    Headers,
+    Hello,
+    MessageFrame,
+    Ranges,
+    Skip,
+    Welcome,
+)
+from lasthop.wire.hop.persistence import (
+    Continue,
+    DeviceSession as Claims,
+    Redial,
+    StartOver,
+    accept,
+)
+from lasthop.wire.hop.ranges import RangeSet
+
+MAX_WINDOW = 1024
+"""`wire.hop.sequence` takes a number farther ahead for nonsense."""
+
+
+class Sent(msgspec.Struct, frozen=True):
+    """A message of ours left over the open channel; it may have to leave again."""
+
+    key: int
+
+
+class Accepted(msgspec.Struct, frozen=True):
+    """The gateway has a message of ours: it is safe there."""
+
+    key: int
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """The gateway has it and will not act on it."""
+
+    key: int
+    refusal: Refusal
+
+
+class Lapsed(msgspec.Struct, frozen=True):
+    """A message came, or came to its turn, after its deadline: the application does not get it."""
+
+    message: Message
+
+
+Happening: TypeAlias = Sent | Accepted | Refused | Lapsed
+
+
+class _Snapshot(msgspec.Struct, frozen=True):
+    """What becomes true when change `n` is durable."""
+
+    n: int
+    state: State
+    ack: Ack
+    news: Ranges
+
+
+class DeviceSession:
+    """The session of one device, as it was held by its inbox."""
+
+    def __init__(self, terms: Terms, held: Held) -> None:
+        if not 1 <= terms.window.messages <= MAX_WINDOW:
+            raise ValueError(f"a window has 1 to {MAX_WINDOW} messages")
+        state = held.state
+        self.terms = terms
+        self._arrivals = Arrivals(terms, held)
+        self._outbox = Outbox(terms, held)
+        # Keys are not secret here, so they need no salt.
+        self._keys = KeyMaker(node=0, after=state.last_key, random64=lambda: 0)
+        self._last_key = state.last_key
+        self._incarnation = state.incarnation
+        self._epoch = state.epoch
+        self._changes = 0
+        self._pending: deque[_Snapshot] = deque()
+        self._durable = _Snapshot(0, state, self._arrivals.acknowledgement(), ())
+        self._gate = 0
+        """The change that must be durable before anything leaves on this channel."""
+        self._dirty = False
+        self._untold = RangeSet()
+        self._open = False
+        self._told = Ack(0, 0)
+        self._told_window = terms.window
+        self._repeat = False
+
+    # The channel.
+
+    def hello(self, *, link: str | None = None, network: str | None = None) -> Hello:
+        """What to dial with. Everything that arrived must be durable before, since only that is
+        claimed: a gateway that is an older copy of itself may give other numbers out again."""
+        if self._arrivals.received != self._durable.ack.received:
+            raise ValueError("what has arrived is made durable before the device dials again")
+        terms = self.terms
+        hello = Hello(
+            app=terms.app,
+            device=terms.name,
+            token=terms.token,
+            accept=terms.accept,
+            window=self._arrivals.window(),
+            preserve=terms.preserve,
+            max_frame=terms.max_frame,
+            link=link,
+            network=network,
+        )
+        state, ack = self._durable.state, self._durable.ack
+        if state.epoch is None:
+            return hello
+        claims = Claims(
+            incarnation=state.incarnation,
+            epoch=state.epoch,
+            assigned=state.assigned,
+            received=ack.received,
+            delivered=ack.delivered,
+            individual=ack.individual,
+        )
+        return msgspec.structs.replace(claims.claim(hello), dropped=state.dropped)
+
+    def welcomed(self, hello: Hello, welcome: Welcome, now: Micros) -> bool:
+        """The gateway answered. False: close this channel and dial again, with a new `hello`.
+
+        Raises a HopError when the answer is impossible.
+        """
+        claims = Claims(
+            incarnation=self._incarnation, epoch=self._epoch, assigned=self._outbox.assigned
+        )
+        self.lost()
+        match accept(claims, hello, welcome):
+            case Continue(ack, closed):
+                self._arrivals.close_below(closed, now)
+                # WELCOME leaves when what HELLO said is durable at the gateway.
+                self._arrivals.told(hello.dropped, closed)
+                self._told = Ack(hello.received, hello.delivered, hello.individual)
+                self._gate = 0
+                self._outbox.resume(ack, welcome.window, welcome.max_frame)
+            case StartOver(incarnation, epoch, drop_below):
+                self._begin(incarnation, epoch)
+                self._outbox.start_over(drop_below)
+                self._told = Ack(0, 0)
+                self._gate = self._changes + 1
+                self._outbox.resume(Ack(0, 0), welcome.window, welcome.max_frame)
+            case Redial(forget):
+                if forget:
+                    self._begin(None, None)
+                    # To claim nothing is true at any time, so it need not be durable first.
+                    forgotten = msgspec.structs.replace(
+                        self._durable.state, incarnation=None, epoch=None, dropped=()
+                    )
+                    self._durable = msgspec.structs.replace(self._durable, state=forgotten)
+                return False
+        self._told_window = hello.window or self.terms.window
+        self._open = True
+        return True
+
+    def _begin(self, incarnation: bytes | None, epoch: int | None) -> None:
+        self._incarnation = incarnation
+        self._epoch = epoch
+        self._arrivals.start_over()
+        self._untold = RangeSet()
+        self._dirty = True
+
+    def lost(self) -> None:
+        """The channel has ended; what it still owed is said in the next HELLO."""
+        self._open = False
+        self._untold = RangeSet()
+        self._outbox.lost()
+
+    def received(self, frames: Iterable[Frame], now: Micros) -> None:
+        """Frames came in. Raises a HopError when the gateway says something impossible; then the
+        channel has to be closed."""
+        arrivals = self._arrivals
+        duplicates = arrivals.duplicates
+        for frame in frames:
+            if type(frame) is MessageFrame:
+                arrivals.take(frame, now)
+            elif type(frame) is Ack:
+                self._outbox.acknowledge(frame)
+            elif type(frame) is Skip:
+                arrivals.skip(frame, now)
+            elif type(frame) is Credit:
+                self._outbox.credit(frame)
+        if arrivals.duplicates != duplicates:
+            # The acknowledgement may have been lost; on a mapping without order that happens.
+            self._repeat = True
+
+    # The application.
+
+    def queue(
+        self,
+        now: Micros,
+        *,
+        topic: str | None = None,
+        headers: Headers | None = None,
+        body: bytes = b"",
+    ) -> int:
+        """Take a message for the gateway; returns the key by which its fate is told.
+
+        Raises TooLarge or Overloaded, and then has not taken it.
+        """
+        key = self._keys.key(now)
+        casual = headers is not None and headers.reliability is Reliability.BEST_EFFORT
+        self._outbox.queue(MessageFrame(None, key, topic, headers, body), casual=casual)
+        self._last_key = key
+        return key
+
+    def ready(self, now: Micros) -> list[Message]:
+        """What to hand to the application now; `finished` tells when it is done with a message."""
+        return self._arrivals.ready(now, self._durable.state.offered)
+
+    def fresh(self, now: Micros) -> list[Message]:
+        """Like `ready`, for a handler whose work becomes durable together with the next change:
+        what has just arrived is not stored first."""
+        return self._arrivals.fresh(now)
+
+    def put_back(self, messages: Iterable[Message]) -> None:
+        """A handler got no further than these of the `fresh` messages; their work was undone."""
+        self._arrivals.put_back(messages)
+
+    def finished(self, *messages: Message) -> None:
+        """The application is done with these; with the next change that is durable."""
+        for message in messages:
+            self._arrivals.finish(message)
+
+    def lapsed(self, message: Message) -> None:
+        """The application had not looked at it when its deadline passed."""
+        self._arrivals.drop(message)
+
+    # The driver.
+
+    def change(self, *, flush: bool = False) -> Change | None:
+        """What is to be made durable next, if anything; several may be under way, in order."""
+        arrivals, outbox = self._arrivals, self._outbox
+        if not (self._dirty or arrivals.dirty or outbox.dirty or flush):
+            return None
+        self._dirty = False
+        self._changes += 1
+        change = Change(n=self._changes, state=State())
+        arrivals.collect(change)
+        outbox.collect(change)
+        change.state = State(
+            incarnation=self._incarnation,
+            epoch=self._epoch,
+            base=arrivals.base,
+            received=arrivals.received,
+            delivered=arrivals.delivered,
+            dropped=arrivals.dropped,
+            offered=arrivals.offered,
+            assigned=outbox.assigned,
+            accepted=outbox.received,
+            last_key=self._last_key,
+            generation=arrivals.generation,
+        )
+        ack = arrivals.acknowledgement()
+        self._pending.append(_Snapshot(change.n, change.state, ack, arrivals.news()))
+        return change
+
+    def committed(self, n: int) -> None:
+        """Change `n`, and all before it, is durable."""
+        while self._pending and self._pending[0].n <= n:
+            self._durable = self._pending.popleft()
+            if self._durable.state.epoch == self._epoch:
+                for start, stop in self._durable.news:
+                    self._untold.add(start, stop)
+
+    def frames(self, *, room: bool = True) -> list[Frame]:
+        """What may leave over the open channel now; without room only what takes next to none."""
+        if not self._open or self._durable.n < self._gate:
+            return []
+        frames: list[Frame] = []
+        while self._untold:
+            # Before the acknowledgement that covers them (Acknowledgements and credit).
+            some = self._untold.ranges(MAX_RANGES)
+            self._untold.drop_below(some[-1][1])
+            frames.append(Dropped(some))
+        ack = self._durable.ack
+        if ack != self._told or self._repeat:
+            self._told = ack
+            self._repeat = False
+            frames.append(ack)
+        window = self._arrivals.window()
+        if window != self._told_window:
+            self._told_window = window
+            frames.append(window)
+        if room:
+            frames += self._outbox.frames(self._durable.state.assigned)
+        return frames
+
+    def happenings(self) -> list[Happening]:
+        """What the application may want to know, since the last time."""
+        arrivals, outbox = self._arrivals, self._outbox
+        if not (
+            outbox.sent
+            or outbox.accepted
+            or outbox.refusals
+            or arrivals.refusals
+            or arrivals.lapsed
+        ):
+            return []
+        happenings: list[Happening] = [Sent(key) for key in outbox.sent]
+        happenings += [Accepted(key) for key in outbox.accepted]
+        for key, answer in (*outbox.refusals, *arrivals.refusals):
+            happenings.append(Refused(key, answer))
+        happenings += [Lapsed(message) for message in arrivals.lapsed]
+        outbox.sent, outbox.accepted, outbox.refusals = [], [], []
+        arrivals.refusals, arrivals.lapsed = [], []
+        return happenings
+
+    @property
+    def held(self) -> int:
+        """How many messages the application is not done with."""
+        return self._arrivals.held
+
+    @property
+    def waiting(self) -> int:
+        """How many messages the gateway may not have."""
+        return self._outbox.waiting
+
+    @property
+    def settled(self) -> bool:
+        """Whether every change so far is durable."""
+        return not self._pending and not (self._dirty or self._arrivals.dirty or self._outbox.dirty)
+
+
+def milliseconds(time: Micros) -> int:
+    """A duration in the unit of the wire, rounded up: a deadline is not made shorter."""
+    return -(-time // MILLISECOND)

@@ -1,0 +1,44 @@
+"""Who this device is, and how much it takes on."""
+
+from __future__ import annotations
+
+import msgspec
+
+from lasthop.wire.hop.frames import DEFAULT_MAX_FRAME, Credit
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
+    """What a device says of itself in every HELLO, and its limits. Each number says why."""
+
+    app: str
+    name: str
+    token: str | None = None
+    accept: tuple[str, ...] = ()
+    """Content types that the application understands, its favourite first."""
+
+    window: Credit = Credit(512, 2 << 20)
+    """What the gateway may have on the way to us: one commit's worth on a fast link. Numbers more
+    than 1024 ahead would be taken for nonsense."""
+
+    prefetch: int = 64
+    """Messages that a handler may be offered before it is done with the first of them; after a
+    crash so many at most come again as redelivered without having been seen."""
+
+    inbox_messages: int = 10_000
+    inbox_bytes: int = 64 << 20
+    """Of messages that the application has not dealt with. When the next window might not fit, the
+    gateway is asked to pause."""
+
+    outbox_messages: int = 10_000
+    outbox_bytes: int = 64 << 20
+    """Of messages that the gateway has not taken. Beyond it `send` refuses."""
+
+    keys: int = 65_536
+    """At least so many keys of past messages, at most twice as many, are remembered, so that a
+    message is recognised when a new epoch gives it another number. A gateway that was restored from
+    a copy older than that many messages may repeat some; in memory a key takes 60 bytes."""
+
+    preserve: int | None = None
+    """Seconds that the gateway shall keep the session of an absent device; None: its own rule."""
+
+    max_frame: int = DEFAULT_MAX_FRAME
