@@ -22,10 +22,15 @@ def encode_varint(value: int) -> bytes:
     >>> encode_varint(300).hex()
     'ac02'
     """
-    if 0 <= value < 0x80:
-        return _ONE_BYTE[value]
     if not 0 <= value <= MAX_VALUE:
         raise ValueError(f"a varint has at most 63 bits, unsigned: {value}")
+    if value < 0x80:
+        return _ONE_BYTE[value]
+    if value < 0x200000:
+        # The sizes of lengths, counts and steps between keys, at half the price of the loop.
+        if value < 0x4000:
+            return bytes((value & 0x7F | 0x80, value >> 7))
+        return bytes((value & 0x7F | 0x80, value >> 7 & 0x7F | 0x80, value >> 14))
     out = bytearray()
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)
