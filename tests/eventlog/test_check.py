@@ -108,6 +108,17 @@ def test_the_small_log_is_good() -> None:
     assert check(small_log()).good
 
 
+def set_to(event: Event, **values: object) -> None:
+    for name, value in values.items():
+        setattr(event, name, value)
+
+
+def steal(events: list[Event]) -> None:
+    """Let an event continue a delivery that is not its own."""
+    events.pop(3)
+    set_to(events[4], prev=2)
+
+
 BREAKS: dict[str, tuple[Callable[[list[Event]], object], str]] = {
     "gap": (lambda e: e.pop(5), "order: event 6 where 5 was to come"),
     "twice": (lambda e: e.insert(5, e[5]), "order: event 5 where 6 was to come"),
@@ -121,7 +132,7 @@ BREAKS: dict[str, tuple[Callable[[list[Event]], object], str]] = {
         "chain: event 6: message 0000000000000008 for a/tablet was transmitted after event 4,",
     ),
     "stolen": (
-        lambda e: steal(e),
+        steal,
         "chain: event 5: message 0000000000000008 for a/tablet was released after event 2 of",
     ),
     "begun": (
@@ -141,17 +152,6 @@ BREAKS: dict[str, tuple[Callable[[list[Event]], object], str]] = {
         "reason: event 7: message 0000000000000008 for a/tablet was expired without a reason",
     ),
 }
-
-
-def steal(events: list[Event]) -> None:
-    """Let an event continue a delivery that is not its own."""
-    events.pop(3)
-    set_to(events[4], prev=2)
-
-
-def set_to(event: Event, **values: object) -> None:
-    for name, value in values.items():
-        setattr(event, name, value)
 
 
 @pytest.mark.parametrize("name", sorted(BREAKS))
