@@ -1,0 +1,138 @@
+"""What an event costs where it is made: the promise is at most 2 µs.
+
+    python bench/event_append.py --events 200000
+
+Deliveries of a real gateway get events as `core.mailroom`, `core.dispatch` and `core.acceptance`
+make them: begun, filled with facts, encoded into the open commit. Beside them are the same lines
+written by the standard library, and the share that is encoding alone. A figure is microseconds an
+event in the best of all commits, since other work on the machine only ever adds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+
+from lasthop.core.delivery import Delivery, Item
+from lasthop.core.gateway import Gateway, Identity
+from lasthop.core.journal import Journal
+from lasthop.core.registry import DeviceRecord
+from lasthop.events import Event, Kind
+from lasthop.message import Message, Target, TargetKind
+from lasthop.store.memory import MemoryStore
+
+NOW = 1_794_744_000_000_000
+COMMIT = 500
+"""Events in one commit, as under load."""
+LIMIT = 2.0
+"""Microseconds: what DESIGN promises."""
+
+Tell = Callable[[Journal, Delivery], None]
+
+
+def released(journal: Journal, delivery: Delivery) -> None:
+    event = journal.story(delivery, Kind.RELEASED, NOW, "in contact")
+    event.epoch = 1
+    event.seq = 4711
+    event.link = "wifi"
+    journal.append(delivery, event, NOW)
+
+
+def transmitted(journal: Journal, delivery: Delivery) -> None:
+    event = journal.story(delivery, Kind.TRANSMITTED, NOW, "")
+    event.bytes = 256
+    event.attempt = 1
+    event.link = "wifi"
+    event.channel = 12
+    event.seq = 4711
+    event.epoch = 1
+    journal.append(delivery, event, NOW)
+
+
+def accepted(journal: Journal, delivery: Delivery) -> None:
+    event = journal.story(delivery, Kind.ACCEPTED, NOW, "no contact")
+    event.source = "publisher:desk"
+    event.target = "topic:news"
+    event.size = 256
+    event.rank = 1.5
+    event.priority = 4
+    event.after = 0
+    event.before = NOW + 1
+    event.reliability = 3
+    journal.append(delivery, event, NOW)
+
+
+class Result(NamedTuple):
+    """Microseconds an event."""
+
+    ours: float
+    encoding: float
+    standard: float
+    size: int
+
+
+def measure(tell: Tell, events: int) -> Result:
+    """One kind of event, and its peers, in one run."""
+    gateway = Gateway(Identity(), MemoryStore().open(), random64=lambda: 7, now=NOW)
+    journal = gateway.room.journal
+    deliveries = [_delivery(gateway, i) for i in range(COMMIT)]
+    rounds = range(max(1, events // COMMIT))
+    ours = min(_appending(journal, tell, deliveries) for _ in rounds)
+    tell(journal, deliveries[0])
+    line = bytes(journal.commit.events.splitlines()[-1])
+    event = msgspec.json.decode(line, type=Event)
+    fields = json.loads(line)
+    encode = msgspec.json.Encoder().encode
+    return Result(
+        ours,
+        min(_repeating(lambda: encode(event)) for _ in rounds),
+        min(_repeating(lambda: json.dumps(fields)) for _ in rounds),
+        len(line) + 1,
+    )
+
+
+def _delivery(gateway: Gateway, i: int) -> Delivery:
+    device = gateway.register("news", f"phone-{i}", DeviceRecord(), NOW)
+    target = Target(TargetKind.DEVICE, device.name)
+    message = Message((1 << 57) + i, i, "news", "publisher:desk", target, NOW, b"x" * 256)
+    return Delivery(Item(message), gateway.room.session(device), NOW)
+
+
+def _appending(journal: Journal, tell: Tell, deliveries: list[Delivery]) -> float:
+    start = time.perf_counter_ns()
+    for delivery in deliveries:
+        tell(journal, delivery)
+    spent = time.perf_counter_ns() - start
+    journal.take(NOW, flush=True)
+    return spent / 1000 / len(deliveries)
+
+
+def _repeating(work: Callable[[], object]) -> float:
+    start = time.perf_counter_ns()
+    for _ in range(COMMIT):
+        work()
+    return (time.perf_counter_ns() - start) / 1000 / COMMIT
+
+
+def main() -> None:
+    """Print one line for each kind."""
+    parser = argparse.ArgumentParser(description="What an event costs where it is made.")
+    parser.add_argument("--events", type=int, default=200_000)
+    events = parser.parse_args().events
+    print(f"{'event':12} {'bytes':>6} {'µs':>6} {'encoding':>9} {'json':>6} {'ratio':>6}")
+    for tell in (released, transmitted, accepted):
+        result = measure(tell, events)
+        verdict = "" if result.ours <= LIMIT else f"  above {LIMIT} µs"
+        print(
+            f"{tell.__name__:12} {result.size:6} {result.ours:6.2f} {result.encoding:9.2f}"
+            f" {result.standard:6.2f} {result.standard / result.ours:6.1f}{verdict}"
+        )
+
+
+if __name__ == "__main__":
+    main()
