@@ -1,0 +1,163 @@
+"""Who is asking: a credential becomes a caller with an app and rights, or the request ends here.
+
+The same for every HTTP door: bearer tokens or HTTP Basic (any user name, the token as password).
+Without a credential only processes of this machine are served, and only by an open gateway.
+"""
+
+from __future__ import annotations
+
+import binascii
+import hashlib
+import re
+from base64 import b64decode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from lasthop.access.desk import Desk
+from lasthop.core.credentials import Scope
+from lasthop.errors import Forbidden, InvalidRequest, Unauthorized
+from lasthop.store.commit import CredentialRow
+
+DEFAULT_APP = "default"
+
+APP_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+"""Apps are made by being named; the limit keeps keys, events and metric labels short."""
+
+MAX_AUTHORIZATION = 1024
+"""Bytes of an Authorization header: our tokens need 60, and what is longer is not hashed."""
+
+CACHED = 4096
+"""Credentials recognised without asking the gateway. They are the gateway's own rows, so that a
+revoked one is known as such at once."""
+
+_FORWARDED = (b"forwarded", b"x-forwarded-for", b"x-real-ip")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks, for which app, with which rights."""
+
+    app: str
+    name: str
+    scopes: frozenset[Scope]
+
+    @property
+    def source(self) -> str:
+        """The caller as the source of messages."""
+        return f"publisher:{self.name}"
+
+    @property
+    def holder(self) -> tuple[str, str]:
+        """Whose quota is used."""
+        return self.app, self.name
+
+    def require(self, scope: Scope) -> None:
+        """Refuse a caller without this right; an administrator has every right."""
+        if scope not in self.scopes and Scope.ADMIN not in self.scopes:
+            raise Forbidden(f"this needs a credential with the scope {scope.value!r}")
+
+
+class Callers:
+    """Recognises callers by the headers and the address of their requests."""
+
+    def __init__(self, desk: Desk, *, open_house: bool) -> None:
+        self._desk = desk
+        self._open_house = open_house
+        self._known: dict[bytes, tuple[CredentialRow, Caller]] = {}
+
+    async def identify(self, headers: Mapping[bytes, bytes], peer: str | None) -> Caller:
+        """The caller of a request with these (lower-case) headers from this address."""
+        authorization = headers.get(b"authorization")
+        if authorization is not None:
+            caller = await self._credentialed(authorization)
+        elif self._open_house and is_local(headers, peer):
+            caller = Caller(DEFAULT_APP, "anonymous", frozenset(Scope))
+        else:
+            raise Unauthorized("a credential is needed: Authorization: Bearer TOKEN")
+        app = headers.get(b"x-app")
+        return caller if app is None else _in_app(caller, app.decode("latin-1"))
+
+    async def _credentialed(self, authorization: bytes) -> Caller:
+        if len(authorization) > MAX_AUTHORIZATION:
+            raise Unauthorized("the Authorization header is too long for any credential")
+        digest = hashlib.sha256(authorization).digest()
+        known = self._known.get(digest)
+        if known is None:
+            known = await self._ask(secret_in(authorization))
+            if len(self._known) >= CACHED:
+                self._known.clear()
+            self._known[digest] = known
+        row, caller = known
+        if row.revoked:
+            del self._known[digest]
+            raise Unauthorized("this credential was revoked")
+        return caller
+
+    async def _ask(self, secret: str) -> tuple[CredentialRow, Caller]:
+        row = await self._desk.call(lambda gateway, _: gateway.credentials.find(secret))
+        if row is None:
+            raise Unauthorized("unknown credential")
+        return row, Caller(row.app, row.name, frozenset(Scope(s) for s in row.scopes.split()))
+
+
+def secret_in(authorization: bytes) -> str:
+    """The token in an Authorization header."""
+    scheme, _, value = authorization.strip().partition(b" ")
+    try:
+        if scheme.lower() == b"bearer":
+            return value.strip().decode("ascii")
+        if scheme.lower() == b"basic":
+            return b64decode(value.strip(), validate=True).decode().partition(":")[2]
+    except (UnicodeDecodeError, binascii.Error):
+        raise Unauthorized("the Authorization header cannot be read") from None
+    raise Unauthorized("the Authorization header is neither Bearer nor Basic")
+
+
+def is_local(headers: Mapping[bytes, bytes], peer: str | None) -> bool:
+    """Whether a request comes from a process of this machine, by its own will.
+
+    A proxy on this machine speaks for others, and so does a browser that shows somebody's page: the
+    page's own address then stands in Origin, or (after DNS rebinding) in Host.
+    """
+    if peer is None or not _is_loopback(peer) or any(name in headers for name in _FORWARDED):
+        return False
+    if not _is_loopback(_host(b"//" + headers.get(b"host", b""))):
+        return False
+    origin = headers.get(b"origin")
+    return origin is None or _is_loopback(_host(origin))
+
+
+@lru_cache(256)
+def _host(address: bytes) -> str:
+    try:
+        return urlsplit(address.decode("latin-1")).hostname or ""
+    except ValueError:
+        return ""
+
+
+@lru_cache(256)
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)
+    return (mapped or address).is_loopback
+
+
+def _in_app(caller: Caller, app: str) -> Caller:
+    if not APP_NAME.fullmatch(app):
+        raise InvalidRequest(
+            "an app is named with up to 64 letters, digits, dots, dashes and underscores",
+            field="X-App",
+        )
+    if app == caller.app:
+        return caller
+    if Scope.ADMIN not in caller.scopes:
+        raise Forbidden("this credential is for another app", app=caller.app)
+    return Caller(app, caller.name, caller.scopes)

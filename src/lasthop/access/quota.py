@@ -1,0 +1,97 @@
+"""How much a caller may send: token buckets, with time as an argument.
+
+A caller has one bucket for every resource (messages, bytes); a request takes from all of them or
+from none. All arithmetic is in whole numbers, so that who waits as long as he was told succeeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from lasthop.clock import SECOND, Micros
+
+MAX_HOLDERS = 10_000
+"""Buckets kept at once. A bucket that has filled up again is no different from a new one, so only
+callers that were busy in the last few seconds count; some 300 bytes each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """So many a second in the long run, and so many at once."""
+
+    per_second: int
+    burst: int
+
+    def __post_init__(self) -> None:
+        if self.per_second < 1 or self.burst < 1:
+            raise ValueError("a rate and its burst are at least 1")
+
+
+class _Buckets:
+    """What one holder has left, in millionths, as it was at `at`."""
+
+    __slots__ = ("at", "levels")
+
+    def __init__(self, at: Micros, levels: list[int]) -> None:
+        self.at = at
+        self.levels = levels
+
+
+class Quota:
+    """The buckets of all holders, with the same rates for each."""
+
+    def __init__(self, *rates: Rate, max_holders: int = MAX_HOLDERS) -> None:
+        self._rates = rates
+        self._full = [rate.burst * SECOND for rate in rates]
+        self._max_holders = max_holders
+        self._holders: dict[Hashable, _Buckets] = {}
+
+    def __len__(self) -> int:
+        return len(self._holders)
+
+    def take(self, holder: Hashable, now: Micros, *amounts: int) -> Micros:
+        """Take one amount of each resource; returns 0, or how long to wait before asking again.
+
+        A request above the burst is let through when the bucket is full and leaves a debt:
+        otherwise it could never succeed.
+        """
+        buckets = self._refill(holder, now)
+        wait = 0
+        for rate, full, level, amount in zip(
+            self._rates, self._full, buckets.levels, amounts, strict=True
+        ):
+            missing = min(amount * SECOND, full) - level
+            if missing > 0:
+                wait = max(wait, -(-missing // rate.per_second))
+        if not wait:
+            for i, amount in enumerate(amounts):
+                buckets.levels[i] -= amount * SECOND
+        return wait
+
+    def _refill(self, holder: Hashable, now: Micros) -> _Buckets:
+        buckets = self._holders.get(holder)
+        if buckets is None:
+            if len(self._holders) >= self._max_holders:
+                self._forget(now)
+            buckets = self._holders[holder] = _Buckets(now, self._full.copy())
+        elif now > buckets.at:
+            self._fill(buckets, now)
+        return buckets
+
+    def _fill(self, buckets: _Buckets, now: Micros) -> None:
+        elapsed = now - buckets.at
+        buckets.at = now
+        for i, rate in enumerate(self._rates):
+            level = buckets.levels[i] + elapsed * rate.per_second
+            buckets.levels[i] = min(level, self._full[i])
+
+    def _forget(self, now: Micros) -> None:
+        """Drop the buckets that are full; if too few are, those of who came first, and be lenient
+        once."""
+        for holder, buckets in list(self._holders.items()):
+            self._fill(buckets, max(now, buckets.at))
+            if buckets.levels == self._full:
+                del self._holders[holder]
+        for holder in list(self._holders)[: len(self._holders) - self._max_holders * 3 // 4]:
+            del self._holders[holder]

@@ -1,0 +1,13 @@
+"""The REST door: publish, follow, take back and answer messages; administer devices and
+credentials.
+
+`requests` holds what may be asked and turns it into submissions, `answers` what is said back,
+`operations` lists every operation once (routing and the OpenAPI document are both made from it).
+Publishing, by `publish` and `oneline`, is bare ASGI; everything else goes through Starlette's
+router.
+"""
+
+from lasthop.access.rest.app import Door, make_app
+from lasthop.access.rest.settings import RestSettings
+
+__all__ = ["Door", "RestSettings", "make_app"]

@@ -1,0 +1,99 @@
+"""What administrators may ask for: devices and credentials, checked in form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from lasthop.access.callers import APP_NAME
+from lasthop.core.credentials import Scope
+from lasthop.core.inbound import check_topic
+from lasthop.core.registry import DeviceRecord, hash_token
+from lasthop.errors import InvalidRequest, Rejected
+
+NAME = r"^[^\x00-\x20\x7f/]{1,128}$"
+"""Names stand in paths, logs and metric labels: no spaces, no control characters, no slash."""
+
+_Name = Annotated[str, Meta(pattern=NAME)]
+_User = Annotated[str, Meta(pattern=r"^[^\x00-\x20\x7f/]{0,128}$")]
+_Capabilities = Annotated[
+    dict[Annotated[str, Meta(max_length=64)], Annotated[str, Meta(max_length=250)]],
+    Meta(max_length=64, description="What the device says it can do, in its own words"),
+]
+"""At most 20 kB: a device's record is kept in memory."""
+_Topics = Annotated[list[str], Meta(max_length=1000)]
+_zone_form = re.compile(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*")
+
+
+class NewDevice(msgspec.Struct, forbid_unknown_fields=True):
+    """A device to register."""
+
+    name: _Name
+    user: _User = ""
+    zone: Annotated[str, Meta(description="IANA time zone", max_length=64)] = "UTC"
+    capabilities: _Capabilities = {}
+    subscriptions: _Topics = []
+
+    def record(self, token: str, now: int) -> DeviceRecord:
+        """What is to be stored."""
+        return DeviceRecord(
+            token_hash=hash_token(token),
+            user=self.user,
+            zone=checked_zone(self.zone),
+            subscriptions=_checked_topics(self.subscriptions),
+            capabilities=self.capabilities,
+            registered_at=now,
+        )
+
+
+class DeviceChange(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """What to change about a device; what is left out stays."""
+
+    user: _User | UnsetType = UNSET
+    zone: Annotated[str, Meta(description="IANA time zone", max_length=64)] | UnsetType = UNSET
+    capabilities: _Capabilities | UnsetType = UNSET
+
+    def changes(self) -> dict[str, object]:
+        """The fields that were given."""
+        if self.zone is not UNSET:
+            checked_zone(self.zone)
+        given = {name: getattr(self, name) for name in self.__struct_fields__}
+        return {name: value for name, value in given.items() if value is not UNSET}
+
+
+class NewCredential(msgspec.Struct, forbid_unknown_fields=True):
+    """A credential to make. Several of one name are allowed, and revoked together."""
+
+    name: _Name
+    scopes: Annotated[list[Scope], Meta(min_length=1, max_length=8)]
+    app: Annotated[
+        Annotated[str, Meta(pattern=f"^{APP_NAME.pattern}$")] | None,
+        Meta(description="Default: the app of the request"),
+    ] = None
+
+
+@lru_cache(1024)
+def checked_zone(name: str) -> str:
+    """A time zone that this machine knows."""
+    try:
+        if name != "UTC" and _zone_form.fullmatch(name):
+            ZoneInfo(name)
+        elif name != "UTC":
+            raise ValueError(name)
+    except (ValueError, OSError, LookupError):
+        raise InvalidRequest("zone: no such IANA time zone", field="zone", zone=name) from None
+    return name
+
+
+def _checked_topics(topics: Iterable[str]) -> list[str]:
+    try:
+        return [check_topic(topic) for topic in dict.fromkeys(topics)]
+    except Rejected as error:
+        error.fields["field"] = "subscriptions"
+        raise

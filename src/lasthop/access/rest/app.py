@@ -1,0 +1,181 @@
+"""The door itself: an ASGI application that lets nothing out but answers and clear refusals."""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+from collections.abc import Callable, Sequence
+from importlib.resources import files
+from itertools import groupby
+from operator import attrgetter
+
+import structlog
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route, Router
+from starlette.types import Receive, Scope as Connection, Send
+
+import lasthop
+from lasthop.access.desk import Desk
+from lasthop.access.rest.answers import encode
+from lasthop.access.rest.clerk import Clerk, Erase, Explain
+from lasthop.access.rest.exchange import Exchange
+from lasthop.access.rest.oneline import RESERVED, answer_line, refuse_reserved, topic_in
+from lasthop.access.rest.openapi import document
+from lasthop.access.rest.operations import EXPLAIN, OPERATIONS, Operation
+from lasthop.access.rest.problems import Internal, headers_of, of_routing, problem_of
+from lasthop.access.rest.publish import peer_of, publish
+from lasthop.access.rest.settings import RestSettings
+from lasthop.errors import LasthopError, TooLarge
+
+MAX_HEADERS = 32 << 10
+"""Bytes of all headers of a request. The largest that we read has 1 kB; the rest is cookies of
+somebody else."""
+
+_DOCS_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'"
+)
+
+log = structlog.get_logger()
+
+
+def make_token() -> str:
+    """A secret that cannot be guessed: 256 random bits."""
+    return secrets.token_urlsafe(32)
+
+
+def make_app(
+    desk: Desk,
+    settings: RestSettings | None = None,
+    *,
+    make_token: Callable[[], str] = make_token,
+    explain: Explain | None = None,
+    erase: Erase | None = None,
+    routes: Sequence[BaseRoute] = (),
+) -> Door:
+    """The REST door of a gateway, ready to be served or mounted at the root.
+
+    `routes` are served before ours, and their first segments are no topics in the one-line form.
+    """
+    clerk = Clerk(
+        desk, settings or RestSettings(), make_token=make_token, explain=explain, erase=erase
+    )
+    return Door(clerk, routes)
+
+
+class Door:
+    """Serves HTTP; `refused` counts refusals by code, for metrics."""
+
+    def __init__(self, clerk: Clerk, routes: Sequence[BaseRoute]) -> None:
+        operations = OPERATIONS if clerk.explain is None else (*OPERATIONS, EXPLAIN)
+        self._clerk = clerk
+        self._taken = {_first_segment(route) for route in routes}
+        self._router = Router([*routes, *_operations(clerk, operations), *_pages(operations)])
+
+    @property
+    def refused(self) -> Counter[str]:
+        """How many requests were refused, by the code of the error."""
+        return self._clerk.refused
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait for something to happen."""
+        return self._clerk.waiting
+
+    async def __call__(self, connection: Connection, receive: Receive, send: Send) -> None:
+        if connection["type"] != "http":
+            await self._router(connection, receive, send)
+            return
+        try:
+            await self._serve(connection, receive, send)
+        except ClientDisconnect:
+            return
+        except HTTPException as error:
+            await self._refuse(of_routing(error), connection, receive, send)
+        except LasthopError as error:
+            await self._refuse(error, connection, receive, send)
+        except Exception:
+            log.exception("request failed", method=connection["method"], path=connection["path"])
+            problem = Internal("the gateway failed at this; the reason is in its log")
+            await self._refuse(problem, connection, receive, send)
+
+    async def _serve(self, connection: Connection, receive: Receive, send: Send) -> None:
+        if sum(len(name) + len(value) for name, value in connection["headers"]) > MAX_HEADERS:
+            raise TooLarge("the headers are too large", limit=MAX_HEADERS)
+        path, method = connection["path"], connection["method"]
+        if path == "/v1/messages" and method == "POST":
+            await publish(self._clerk, connection, receive, send)
+            return
+        segment = topic_in(path)
+        if segment is None or segment in self._taken:
+            await self._route(connection, receive, send)
+        elif segment not in RESERVED:
+            await answer_line(self._clerk, connection, receive, send)
+        elif method in {"POST", "PUT"}:
+            raise refuse_reserved(segment)
+        else:
+            await self._route(connection, receive, send)
+
+    async def _route(self, connection: Connection, receive: Receive, send: Send) -> None:
+        connection["app"] = self  # The router then raises its refusals instead of sending them.
+        await self._router(connection, receive, send)
+
+    async def _refuse(
+        self, error: LasthopError, connection: Connection, receive: Receive, send: Send
+    ) -> None:
+        self._clerk.refused[error.code] += 1
+        response = Response(
+            encode(problem_of(error)),
+            error.http_status,
+            headers_of(error),
+            media_type="application/json",
+        )
+        await response(connection, receive, send)
+
+
+def _first_segment(route: BaseRoute) -> str:
+    return str(getattr(route, "path", "")).strip("/").partition("/")[0]
+
+
+def _operations(clerk: Clerk, operations: Sequence[Operation]) -> list[Route]:
+    """One route for every path."""
+    by_path = groupby(sorted(operations, key=attrgetter("path")), key=attrgetter("path"))
+    return [_resource(clerk, path, list(found)) for path, found in by_path]
+
+
+def _resource(clerk: Clerk, path: str, operations: list[Operation]) -> Route:
+    by_method = {operation.method: operation for operation in operations}
+
+    async def endpoint(request: Request) -> Response:
+        # A route for GET is asked for HEAD as well; Starlette sends the headers of the former.
+        operation = by_method["GET" if request.method == "HEAD" else request.method]
+        headers: dict[bytes, bytes] = dict(request.scope["headers"])
+        caller = await clerk.callers.identify(headers, peer_of(request.scope))
+        caller.require(operation.scope)
+        assert operation.handler is not None
+        return await operation.handler(Exchange(clerk, request, caller, headers))
+
+    return Route(path, endpoint, methods=list(by_method))
+
+
+def _pages(operations: Sequence[Operation]) -> list[Route]:
+    described = encode(document(operations, lasthop.__version__))
+    page = files("lasthop.access.rest").joinpath("docs.html").read_bytes()
+    return [
+        _page("/openapi.json", lambda: Response(described, media_type="application/json")),
+        _page(
+            "/docs",
+            lambda: Response(
+                page, headers={"content-security-policy": _DOCS_POLICY}, media_type="text/html"
+            ),
+        ),
+        _page("/", lambda: RedirectResponse("/docs")),
+    ]
+
+
+def _page(path: str, make: Callable[[], Response]) -> Route:
+    async def endpoint(request: Request) -> Response:
+        return make()
+
+    return Route(path, endpoint, methods=["GET"])

@@ -1,0 +1,170 @@
+"""What the operations of the REST door have in common: the desk, the limits, and the ways to find,
+accept and wait."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
+
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive
+
+from lasthop.access.callers import Caller, Callers
+from lasthop.access.desk import Desk
+from lasthop.access.quota import Quota
+from lasthop.access.rest.answers import Accepted, AcceptedMany
+from lasthop.access.rest.intake import Intake
+from lasthop.access.rest.settings import RestSettings
+from lasthop.clock import SECOND
+from lasthop.core.acceptance import Submission
+from lasthop.core.gateway import Idempotency
+from lasthop.errors import InvalidRequest, NotFound, Overloaded, QuotaExceeded
+from lasthop.message import Message, format_id, parse_id
+from lasthop.store.commit import DeliveryRow
+
+Explain: TypeAlias = Callable[[int, int], Awaitable[object]]
+"""Tells the story of a message (by key) and a device (by number), as something that JSON can hold;
+raises `NotFound` when there is none."""
+
+Erase: TypeAlias = Callable[[int], Awaitable[object]]
+"""Makes the store forget a removed device, by number."""
+
+MAX_IDEMPOTENCY_KEY = 200
+"""Characters: a UUID has 36, and every key is kept for days."""
+
+RETRY_WAITING = 5.0
+"""Seconds after which one of many waiting requests is likely to have ended."""
+
+
+class Clerk:
+    """Serves callers at the desk."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        settings: RestSettings,
+        *,
+        make_token: Callable[[], str],
+        explain: Explain | None,
+        erase: Erase | None,
+    ) -> None:
+        self.desk = desk
+        self.settings = settings
+        self.make_token = make_token
+        self.explain = explain
+        self.erase = erase
+        self.callers = Callers(desk, open_house=settings.open_house)
+        self.quota = Quota(settings.messages, settings.bytes)
+        self.intake = Intake(max_body=settings.max_body, max_held=settings.max_held)
+        self.refused: Counter[str] = Counter()
+        self.waiting = 0
+
+    def charge(self, caller: Caller, *, messages: int, size: int) -> None:
+        """Take a request out of the caller's quota, before anything is done for it."""
+        wait = self.quota.take(caller.holder, self.desk.now(), messages, size)
+        if wait:
+            raise QuotaExceeded("you are sending too much", retry_after=wait / SECOND)
+
+    async def accept(
+        self,
+        caller: Caller,
+        submissions: Sequence[Submission],
+        *,
+        key: bytes | None = None,
+        digest: Callable[[], bytes],
+    ) -> AcceptedMany:
+        """Publish, once under a key; returns when it is durable."""
+        app, source = caller.app, caller.source
+        if key is None:
+            receipt = await self.desk.call(
+                lambda gateway, now: gateway.publish(app, source, submissions, now)
+            )
+            return AcceptedMany(receipt.ids)
+        text = checked_key(key)
+        found = await self.desk.read(lambda reader: reader.find_keys(app, [text]))
+        once = Idempotency(text, digest(), found.get(text))
+        receipt = await self.desk.call(
+            lambda gateway, now: gateway.publish(app, source, submissions, now, once=once)
+        )
+        if receipt.repeated is None:
+            return AcceptedMany(receipt.ids)
+        return AcceptedMany(await self._ids(receipt.repeated), repeated=True)
+
+    async def _ids(self, keys: list[int]) -> list[str]:
+        """The ids of messages; the short form for those that are older than what is retained."""
+        kept = await self.desk.read(lambda reader: reader.messages(keys))
+        return [format_id(k, kept[k].salt) if k in kept else f"{k:016x}" for k in keys]
+
+    async def find(self, caller: Caller, text: str) -> Message:
+        """The message with this id, if it is of the caller's app."""
+        try:
+            key, salt = parse_id(text)
+        except ValueError as error:
+            raise NotFound(str(error), id=text) from None
+        found = await self.desk.read(lambda reader: reader.messages([key]))
+        message = found.get(key)
+        if message is None or message.app != caller.app or salt not in (None, message.salt):
+            raise NotFound("no such message", id=text)
+        return message
+
+    async def deliveries(self, key: int) -> list[DeliveryRow]:
+        """A message's deliveries as they stand."""
+        return await self.desk.read(lambda reader: reader.deliveries(key))
+
+    async def wait(
+        self,
+        receive: Receive,
+        key: int,
+        ready: Callable[[list[DeliveryRow]], bool],
+        seconds: float,
+    ) -> list[DeliveryRow]:
+        """Wait for a message's deliveries, as long as the caller is there and others may wait
+        too."""
+        if not 0 <= seconds <= self.settings.max_wait:
+            limit = self.settings.max_wait
+            raise InvalidRequest(f"timeout: wait between 0 and {limit} seconds", field="timeout")
+        if self.waiting >= self.settings.max_waiting:
+            raise Overloaded("too many requests are waiting", retry_after=RETRY_WAITING)
+        self.waiting += 1
+        try:
+            return await _unless_gone(receive, self.desk.wait(key, ready, seconds))
+        finally:
+            self.waiting -= 1
+
+
+def one_of(accepted: AcceptedMany) -> Accepted:
+    """The answer for a single message."""
+    return Accepted(accepted.ids[0], accepted.repeated)
+
+
+def checked_key(key: bytes) -> str:
+    """An idempotency key."""
+    text = key.decode("latin-1")
+    if not 0 < len(text) <= MAX_IDEMPOTENCY_KEY or not text.isprintable():
+        raise InvalidRequest(
+            f"an idempotency key has 1 to {MAX_IDEMPOTENCY_KEY} printable characters",
+            field="Idempotency-Key",
+        )
+    return text
+
+
+async def _unless_gone(receive: Receive, answer: Awaitable[list[DeliveryRow]]) -> list[DeliveryRow]:
+    """Wait for an answer, and give up when nobody is there to hear it."""
+    answering = asyncio.ensure_future(answer)
+    leaving = asyncio.ensure_future(_gone(receive))
+    try:
+        await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if not answering.done():
+            raise ClientDisconnect
+        return answering.result()
+    finally:
+        answering.cancel()
+        leaving.cancel()
+        await asyncio.gather(answering, leaving, return_exceptions=True)
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

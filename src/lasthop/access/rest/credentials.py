@@ -1,0 +1,46 @@
+"""Credentials, for administrators."""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+
+from lasthop.access.rest.administration import NewCredential
+from lasthop.access.rest.answers import (
+    CredentialInfo,
+    CredentialList,
+    Revoked,
+    credential_of,
+    json_response,
+)
+from lasthop.access.rest.exchange import Exchange
+from lasthop.access.rest.times import datetime_of
+from lasthop.clock import Micros
+from lasthop.core.gateway import Gateway
+
+
+async def admit(exchange: Exchange) -> Response:
+    """Make a credential. Its token is shown this once."""
+    new = await exchange.body(NewCredential)
+    app = new.app or exchange.caller.app
+    token = exchange.clerk.make_token()
+    scopes = set(new.scopes)
+
+    def act(gateway: Gateway, now: Micros) -> CredentialInfo:
+        gateway.admit(token, app, new.name, scopes, now)
+        return CredentialInfo(app, new.name, sorted(scopes), datetime_of(now), token=token)
+
+    return json_response(await exchange.clerk.desk.call(act), 201)
+
+
+async def list_credentials(exchange: Exchange) -> Response:
+    """The credentials of the app, without their tokens."""
+    app = exchange.caller.app
+    rows = await exchange.clerk.desk.call(lambda gateway, _: gateway.credentials.of(app))
+    return json_response(CredentialList([credential_of(row) for row in rows]))
+
+
+async def dismiss(exchange: Exchange) -> Response:
+    """Revoke the credentials of a name."""
+    app, name = exchange.caller.app, exchange.path("name")
+    count = await exchange.clerk.desk.call(lambda gateway, _: gateway.dismiss(app, name))
+    return json_response(Revoked(count))

@@ -1,0 +1,139 @@
+"""Devices as things to administer."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+from starlette.responses import Response
+
+from lasthop.access.rest.administration import DeviceChange, NewDevice
+from lasthop.access.rest.answers import (
+    DeviceInfo,
+    DeviceList,
+    Removed,
+    Subscribed,
+    device_of,
+    json_response,
+)
+from lasthop.access.rest.exchange import Exchange
+from lasthop.clock import Micros
+from lasthop.core.gateway import Gateway
+from lasthop.core.registry import Device, hash_token
+from lasthop.errors import InvalidRequest
+from lasthop.message import Target, TargetKind
+
+
+class ListQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """Which page of the devices."""
+
+    after: Annotated[int, Meta(ge=0, description="Only those with a higher number")] = 0
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 100
+
+
+class RemoveQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """How thoroughly."""
+
+    erase: Annotated[bool, Meta(description="Also forget everything that was ever sent to it")] = (
+        False
+    )
+
+
+def _info(gateway: Gateway, device: Device, token: str | None = None) -> DeviceInfo:
+    return device_of(device, gateway.room.session(device), token)
+
+
+async def register(exchange: Exchange) -> Response:
+    """Add a device. Its token is shown this once."""
+    new = await exchange.body(NewDevice)
+    token = exchange.clerk.make_token()
+    app = exchange.caller.app
+
+    def act(gateway: Gateway, now: Micros) -> DeviceInfo:
+        return _info(gateway, gateway.register(app, new.name, new.record(token, now), now), token)
+
+    return json_response(await exchange.clerk.desk.call(act), 201)
+
+
+async def list_devices(exchange: Exchange) -> Response:
+    """The app's devices, page by page."""
+    query = exchange.query(ListQuery)
+    everyone = Target(TargetKind.APP, "")
+    app = exchange.caller.app
+    limit = min(query.limit, exchange.clerk.settings.max_listed)
+
+    def act(gateway: Gateway, _: Micros) -> list[DeviceInfo]:
+        devices = gateway.registry.reach(app, everyone).values()
+        page = islice((d for d in devices if d.number > query.after), limit + 1)
+        return [_info(gateway, device) for device in page]
+
+    found = await exchange.clerk.desk.call(act)
+    page = found[:limit]
+    return json_response(DeviceList(page, page[-1].number if len(found) > limit else None))
+
+
+async def show(exchange: Exchange) -> Response:
+    """A device, and how it is reached."""
+    app, name = exchange.caller.app, exchange.path("name")
+    info = await exchange.clerk.desk.call(
+        lambda gateway, _: _info(gateway, gateway.device(app, name))
+    )
+    return json_response(info)
+
+
+async def change(exchange: Exchange) -> Response:
+    """Change a device's user, zone or capabilities."""
+    app, name = exchange.caller.app, exchange.path("name")
+    changes = (await exchange.body(DeviceChange)).changes()
+    if not changes:
+        raise InvalidRequest("nothing to change: give user, zone or capabilities")
+
+    def act(gateway: Gateway, now: Micros) -> DeviceInfo:
+        return _info(gateway, gateway.amend(app, name, now, **changes))
+
+    return json_response(await exchange.clerk.desk.call(act))
+
+
+async def rotate(exchange: Exchange) -> Response:
+    """Give a device a new token; whoever uses the old one is disconnected."""
+    app, name = exchange.caller.app, exchange.path("name")
+    token = exchange.clerk.make_token()
+
+    def act(gateway: Gateway, now: Micros) -> DeviceInfo:
+        device = gateway.amend(app, name, now, token_hash=hash_token(token))
+        return _info(gateway, device, token)
+
+    return json_response(await exchange.clerk.desk.call(act))
+
+
+async def remove(exchange: Exchange) -> Response:
+    """Forget a device: what is open for it becomes undeliverable."""
+    query = exchange.query(RemoveQuery)
+    clerk = exchange.clerk
+    app, name = exchange.caller.app, exchange.path("name")
+    if query.erase and clerk.erase is None:
+        raise InvalidRequest("erase: this gateway cannot erase", field="erase")
+    device = await clerk.desk.call(lambda gateway, now: gateway.remove(app, name, now))
+    if query.erase and clerk.erase is not None:
+        await clerk.erase(device.number)
+    return json_response(Removed(name, device.number, query.erase))
+
+
+async def subscribe(exchange: Exchange) -> Response:
+    """Subscribe a device to a topic."""
+    app, name, topic = exchange.caller.app, exchange.path("name"), exchange.path("topic")
+    changed = await exchange.clerk.desk.call(
+        lambda gateway, now: gateway.subscribe(app, name, topic, now)
+    )
+    return json_response(Subscribed(name, topic, subscribed=True, changed=changed))
+
+
+async def unsubscribe(exchange: Exchange) -> Response:
+    """End a device's subscription."""
+    app, name, topic = exchange.caller.app, exchange.path("name"), exchange.path("topic")
+    changed = await exchange.clerk.desk.call(
+        lambda gateway, now: gateway.unsubscribe(app, name, topic, now)
+    )
+    return json_response(Subscribed(name, topic, subscribed=False, changed=changed))

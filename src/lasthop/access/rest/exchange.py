@@ -1,0 +1,45 @@
+"""One request to one operation, as its handler sees it: the caller is known and may do this."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import msgspec
+from starlette.requests import Request
+
+from lasthop.access.callers import Caller
+from lasthop.access.rest.clerk import Clerk
+from lasthop.access.rest.problems import malformed
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What a handler works with."""
+
+    clerk: Clerk
+    request: Request
+    caller: Caller
+    headers: dict[bytes, bytes]
+
+    def path(self, name: str) -> str:
+        """A part of the path."""
+        return str(self.request.path_params[name])
+
+    def query(self, kind: type[T]) -> T:
+        """The parameters behind the question mark."""
+        try:
+            return msgspec.convert(dict(self.request.query_params), kind, strict=False)
+        except msgspec.ValidationError as error:
+            raise malformed(error) from None
+
+    async def body(self, kind: type[T]) -> T:
+        """The JSON body."""
+        data = await self.clerk.intake.read(self.headers, self.request.receive)
+        self.clerk.intake.release(len(data))  # It is small once it is decoded, and soon gone.
+        try:
+            return msgspec.json.decode(data, type=kind)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise malformed(error) from None

@@ -1,0 +1,59 @@
+"""Reads request bodies, and never holds more of them than was agreed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive
+
+from lasthop.access.rest.problems import UnsupportedMedia
+from lasthop.errors import Overloaded, TooLarge
+
+RETRY_WHEN_FULL = 1.0
+"""Seconds. What is held is waiting for the disk, which takes milliseconds."""
+
+
+class Intake:
+    """The bodies of all requests that are under way."""
+
+    def __init__(self, *, max_body: int, max_held: int) -> None:
+        self._max_body = max_body
+        self._max_held = max_held
+        self.held = 0
+
+    async def read(self, headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
+        """The whole body. It counts as held until it is released."""
+        if headers.get(b"content-encoding", b"identity").lower() != b"identity":
+            raise UnsupportedMedia("send the body uncompressed", field="Content-Encoding")
+        declared = headers.get(b"content-length", b"")
+        if declared.isdigit() and (len(declared) > 18 or int(declared) > self._max_body):
+            raise TooLarge("request too large", limit=self._max_body)
+        chunks: list[bytes] = []
+        size = 0
+        try:
+            more = True
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientDisconnect
+                chunk: bytes = message.get("body", b"")
+                more = message.get("more_body", False)
+                self._hold(len(chunk))
+                size += len(chunk)
+                if size > self._max_body:
+                    raise TooLarge("request too large", limit=self._max_body)
+                chunks.append(chunk)
+        except BaseException:
+            self.release(size)
+            raise
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+    def release(self, size: int) -> None:
+        """A body of this size is no longer needed."""
+        self.held -= size
+
+    def _hold(self, size: int) -> None:
+        if self.held + size > self._max_held:
+            raise Overloaded("too much is waiting to be stored", retry_after=RETRY_WHEN_FULL)
+        self.held += size

@@ -1,0 +1,250 @@
+"""Messages after their acceptance: what became of them, taking them back, and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+from msgspec import Meta
+from starlette.responses import Response
+
+from lasthop.access.rest.answers import (
+    Cancelled,
+    MessageStatus,
+    Replaced,
+    delivery_of,
+    json_response,
+    summary_of,
+)
+from lasthop.access.rest.clerk import one_of
+from lasthop.access.rest.exchange import Exchange
+from lasthop.access.rest.problems import NoReply, TooLate
+from lasthop.access.rest.requests import Converter, Publication, digest
+from lasthop.access.rest.times import datetime_of
+from lasthop.core.lifecycle import State
+from lasthop.errors import InvalidRequest, NotFound
+from lasthop.message import Message, Target, TargetKind
+from lasthop.store.commit import DeliveryRow
+
+Ready: TypeAlias = Callable[[list[DeliveryRow]], bool]
+
+
+class StatusQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """How to look at a message."""
+
+    wait: Annotated[
+        Literal["received", "delivered", "final", "reply"] | None,
+        Meta(description="Answer when some device has come so far, or none can any more"),
+    ] = None
+    timeout: Annotated[float, Meta(ge=0, description="Seconds to wait at most")] = 30.0
+    limit: Annotated[int, Meta(ge=1, le=1000, description="Deliveries to list")] = 100
+    device: Annotated[str | None, Meta(description="List only this device's")] = None
+
+
+class ReplyQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """Which answer, and how long to wait for it."""
+
+    timeout: Annotated[float, Meta(ge=0, description="Seconds to wait at most")] = 0.0
+    device: Annotated[str | None, Meta(description="Whose answer; otherwise the first")] = None
+
+
+class ExplainQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """Which delivery."""
+
+    device: str
+
+
+_HAD = {State.DELIVERED, State.SENT}
+
+
+def _over(rows: list[DeliveryRow]) -> bool:
+    return not any(row.open for row in rows)
+
+
+REACHED: dict[str, Ready] = {
+    "received": lambda rows: any(row.state in {State.RECEIVED, *_HAD} for row in rows),
+    "delivered": lambda rows: any(row.state in _HAD for row in rows),
+    "final": _over,
+    "reply": lambda rows: any(row.reply for row in rows),
+}
+"""What `wait` waits for: that some device has come so far; `final` is everybody's end."""
+
+
+def is_ready(goal: str, rows: list[DeliveryRow]) -> bool:
+    """Whether it has come so far, or cannot any more.
+
+    An answer may come long after the delivery; only who never had the message cannot answer.
+    """
+    if REACHED[goal](rows):
+        return True
+    return _over(rows) and not (goal == "reply" and REACHED["delivered"](rows))
+
+
+async def status(exchange: Exchange) -> Response:
+    """What became of a message; with `wait`, as soon as something did."""
+    query = exchange.query(StatusQuery)
+    clerk = exchange.clerk
+    message = await clerk.find(exchange.caller, exchange.path("id"))
+    if query.wait is None:
+        rows = await clerk.deliveries(message.key)
+        return json_response(await _status(exchange, message, rows, query))
+    ready = partial(is_ready, query.wait)
+    rows = await clerk.wait(exchange.request.receive, message.key, ready, query.timeout)
+    answer = await _status(exchange, message, rows, query)
+    answer.satisfied = REACHED[query.wait](rows)
+    return json_response(answer)
+
+
+async def _status(
+    exchange: Exchange, message: Message, rows: list[DeliveryRow], query: StatusQuery
+) -> MessageStatus:
+    clerk = exchange.clerk
+    shown = rows
+    if query.device is not None:
+        number = await device_number(exchange, query.device)
+        shown = [row for row in rows if row.device == number]
+    listed = shown[: min(query.limit, clerk.settings.max_listed)]
+    names = await _names(exchange, [row.device for row in listed])
+    keys = [row.reply for row in listed if row.reply]
+    replies = await clerk.desk.read(lambda reader: reader.messages(keys)) if keys else {}
+    return MessageStatus(
+        id=message.id,
+        to=str(message.target),
+        source=message.source,
+        accepted_at=datetime_of(message.accepted_at),
+        summary=summary_of(rows),
+        deliveries=[delivery_of(row, names, replies) for row in listed],
+        more=len(listed) < len(shown),
+    )
+
+
+async def _names(exchange: Exchange, numbers: list[int]) -> dict[int, str]:
+    """The names of devices that are still there."""
+    if not numbers:
+        return {}
+    found = await exchange.clerk.desk.call(
+        lambda gateway, _: [gateway.registry.numbered(number) for number in numbers]
+    )
+    return {device.number: device.name for device in found if device is not None}
+
+
+async def device_number(exchange: Exchange, name: str) -> int:
+    """The number of one of the caller's devices."""
+    app = exchange.caller.app
+    return await exchange.clerk.desk.call(lambda gateway, _: gateway.device(app, name).number)
+
+
+async def cancel(exchange: Exchange) -> Response:
+    """Take a message back where it has not been sent."""
+    clerk = exchange.clerk
+    message = await clerk.find(exchange.caller, exchange.path("id"))
+    app, key = message.app, message.key
+    withdrawal = await clerk.desk.call(lambda gateway, now: gateway.cancel(app, key, now))
+    rows = await clerk.deliveries(key)
+    # Deliveries that a fan-out had not begun have no rows, now or ever; they are in the withdrawal.
+    # Those of an earlier cancellation are in the rows: asking again gets the same answer.
+    in_rows = sum(row.state == State.CANCELLED for row in rows)
+    answer = Cancelled(
+        cancelled=max(in_rows, 0 if withdrawal is None else withdrawal.taken_back),
+        too_late=len(rows) - in_rows,
+    )
+    if not answer.cancelled:
+        raise TooLate("no delivery of it can be taken back", too_late=answer.too_late)
+    return json_response(answer)
+
+
+async def replace(exchange: Exchange) -> Response:
+    """Send something else to those who have not been sent the message."""
+    clerk, caller = exchange.clerk, exchange.caller
+    message = await clerk.find(caller, exchange.path("id"))
+    publication = await exchange.body(Publication)
+    clerk.charge(caller, messages=1, size=0)
+    converter = Converter(clerk.desk.now(), max_message=clerk.settings.max_message)
+    submission = converter.one(publication, target=message.target)
+    withdrawal, new = await clerk.desk.call(
+        lambda gateway, now: gateway.replace(
+            message.app, message.key, caller.source, submission, now
+        )
+    )
+    if withdrawal is None or new is None:
+        raise TooLate("no delivery of it can be replaced")
+    return json_response(Replaced(new, withdrawal.taken_back, withdrawal.too_late))
+
+
+async def reply(exchange: Exchange) -> Response:
+    """Answer a message that a device sent."""
+    clerk, caller = exchange.clerk, exchange.caller
+    message = await clerk.find(caller, exchange.path("id"))
+    target = _sender(message)
+    publication = await exchange.body(Publication)
+    clerk.charge(caller, messages=1, size=0)
+    converter = Converter(clerk.desk.now(), max_message=clerk.settings.max_message)
+    # A device knows its own requests by the keys that it gave them itself.
+    answered = message.key if message.correlation is None else message.correlation
+    accepted = await clerk.accept(
+        caller,
+        [converter.one(publication, target=target, in_reply_to=answered)],
+        key=exchange.headers.get(b"idempotency-key"),
+        digest=lambda: digest([publication], message.key),
+    )
+    return json_response(one_of(accepted), 200 if accepted.repeated else 202)
+
+
+def _sender(message: Message) -> Target:
+    kind, _, name = message.source.partition(":")
+    if kind != TargetKind.DEVICE:
+        raise InvalidRequest("only a message that a device sent can be answered", id=message.id)
+    return Target(TargetKind.DEVICE, name)
+
+
+async def get_reply(exchange: Exchange) -> Response:
+    """A device's answer to a message, as the device sent it."""
+    clerk = exchange.clerk
+    query = exchange.query(ReplyQuery)
+    message = await clerk.find(exchange.caller, exchange.path("id"))
+    wanted = None if query.device is None else await device_number(exchange, query.device)
+
+    def theirs(rows: list[DeliveryRow]) -> list[DeliveryRow]:
+        return [row for row in rows if wanted in (None, row.device)]
+
+    rows = theirs(
+        await clerk.wait(
+            exchange.request.receive,
+            message.key,
+            lambda rows: is_ready("reply", theirs(rows)),
+            query.timeout,
+        )
+    )
+    keys = sorted(row.reply for row in rows if row.reply)
+    found = await clerk.desk.read(lambda reader: reader.messages(keys[:1]))
+    if not found:
+        raise NoReply("no device has answered this message", id=message.id)
+    return _content(found[keys[0]])
+
+
+def _content(message: Message) -> Response:
+    """A body that somebody else wrote. A browser must not take it for a page of ours."""
+    content_type = message.content_type
+    if not (content_type.isascii() and content_type.isprintable()):
+        content_type = "application/octet-stream"
+    headers = {
+        "content-type": content_type,
+        "content-disposition": "attachment",
+        "content-security-policy": "sandbox; default-src 'none'",
+        "x-content-type-options": "nosniff",
+        "x-message-id": message.id,
+        "cache-control": "no-store",
+    }
+    return Response(message.body, 200, headers)
+
+
+async def explain(exchange: Exchange) -> Response:
+    """The stored story of one delivery: every decision with its reason."""
+    query = exchange.query(ExplainQuery)
+    message = await exchange.clerk.find(exchange.caller, exchange.path("id"))
+    number = await device_number(exchange, query.device)
+    if exchange.clerk.explain is None:
+        raise NotFound("nobody keeps the stories here")
+    return json_response(await exchange.clerk.explain(message.key, number))

@@ -1,0 +1,185 @@
+"""Publishing in one line: `curl -d 'text' http://HOST/TOPIC`, with options as headers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+from starlette.types import Receive, Scope as Connection, Send
+
+from lasthop.access.rest.answers import encode
+from lasthop.access.rest.clerk import Clerk, one_of
+from lasthop.access.rest.problems import MethodNotAllowed, malformed
+from lasthop.access.rest.publish import peer_of, respond
+from lasthop.access.rest.requests import Converter, Publication, digest
+from lasthop.core.credentials import Scope
+from lasthop.core.inbound import check_topic
+from lasthop.errors import InvalidRequest, Rejected
+
+RESERVED = frozenset(
+    {
+        "v1",
+        "v2",
+        "v3",
+        "api",
+        "pap",
+        "hop",
+        "ws",
+        "wsp",
+        "ota",
+        "push",
+        "sms",
+        "health",
+        "healthz",
+        "live",
+        "ready",
+        "readyz",
+        "metrics",
+        "docs",
+        "openapi.json",
+        "admin",
+        "dashboard",
+        "static",
+        "assets",
+        "events",
+        "explain",
+        "status",
+        "login",
+        "logout",
+        "favicon.ico",
+        "robots.txt",
+        ".well-known",
+    }
+)
+"""First segments of paths that are ours, or may become ours: they are no topics in the one-line
+form. `POST /v1/messages` publishes to topics of any name."""
+
+FIELDS = {
+    b"title": "title",
+    b"rank": "rank",
+    b"priority": "priority",
+    b"ttl": "ttl",
+    b"delay": "delay",
+    b"replace-key": "replace_key",
+    b"reliability": "reliability",
+    b"handling": "handling",
+    b"queue": "queue",
+}
+"""Headers that stand for fields, plain or with `X-` before them."""
+
+RELATIVE = 1_000_000_000
+"""`Expires` with a number below this counts from now; above, from 1970 (it is after 2001)."""
+
+_FORM = b"application/x-www-form-urlencoded"
+
+
+def topic_in(path: str) -> str | None:
+    """The topic that a path names in the one-line form; `None` for other paths."""
+    segment = path[1:]
+    return segment if segment and "/" not in segment else None
+
+
+async def publish_line(clerk: Clerk, connection: Connection, receive: Receive, send: Send) -> None:
+    """Publish the body to the topic in the path."""
+    headers: dict[bytes, bytes] = dict(connection["headers"])
+    caller = await clerk.callers.identify(headers, peer_of(connection))
+    caller.require(Scope.PUBLISH)
+    publication = publication_of(connection["path"][1:], headers)
+    body = await clerk.intake.read(headers, receive)
+    try:
+        clerk.charge(caller, messages=1, size=len(body))
+        accepted = await clerk.accept(
+            caller,
+            [
+                Converter(clerk.desk.now(), max_message=clerk.settings.max_message).one(
+                    publication, content=body
+                )
+            ],
+            key=headers.get(b"idempotency-key"),
+            digest=lambda: digest([publication], body),
+        )
+    finally:
+        clerk.intake.release(len(body))
+    status = 200 if accepted.repeated else 202
+    if wants_text(headers):
+        await respond(send, status, accepted.ids[0].encode() + b"\n", b"text/plain; charset=utf-8")
+    else:
+        await respond(send, status, encode(one_of(accepted)))
+
+
+async def answer_line(clerk: Clerk, connection: Connection, receive: Receive, send: Send) -> None:
+    """Publish, or say how to."""
+    method = connection["method"]
+    if method in {"POST", "PUT"}:
+        await publish_line(clerk, connection, receive, send)
+    elif method in {"GET", "HEAD"}:
+        await respond(send, 200, hint(connection), b"text/plain; charset=utf-8")
+    else:
+        raise MethodNotAllowed("not with this method", allow="GET, HEAD, POST, PUT")
+
+
+def hint(connection: Connection) -> bytes:
+    """How to publish to the topic that was asked for."""
+    topic = _checked(connection["path"][1:])
+    host = dict(connection["headers"]).get(b"host", b"HOST").decode("latin-1")
+    scheme = connection.get("scheme", "http")
+    return f"Publish here: curl -d 'text' {scheme}://{host}/{topic}\n".encode()
+
+
+def refuse_reserved(segment: str) -> InvalidRequest:
+    """A path of ours is no topic."""
+    return InvalidRequest(
+        f"{segment!r} is a path of the gateway and no topic in the one-line form;"
+        " POST /v1/messages publishes to any topic",
+        field="topic",
+    )
+
+
+def publication_of(topic: str, headers: Mapping[bytes, bytes]) -> Publication:
+    """The message that a path and headers describe."""
+    fields: dict[str, object] = {"topic": _checked(topic)}
+    for header, field in FIELDS.items():
+        value = _value(headers, header)
+        if value is not None:
+            fields[field] = value
+    expires = _value(headers, b"expires")
+    if expires is not None:
+        fields[_kind_of_expiry(expires)] = expires
+    content_type = headers.get(b"x-content-type", headers.get(b"content-type", _FORM))
+    if not content_type.startswith(_FORM):  # That is only what curl says by itself.
+        fields["content_type"] = content_type.decode("latin-1")
+    try:
+        return msgspec.convert(fields, Publication, strict=False)
+    except msgspec.ValidationError as error:
+        raise malformed(error) from None
+
+
+def wants_text(headers: Mapping[bytes, bytes]) -> bool:
+    """Whether the caller would rather have plain text than JSON."""
+    return headers.get(b"accept", b"").strip().lower().startswith(b"text/plain")
+
+
+def _checked(topic: str) -> str:
+    try:
+        return check_topic(topic)
+    except Rejected as error:
+        error.fields["field"] = "topic"
+        raise
+
+
+def _value(headers: Mapping[bytes, bytes], name: bytes) -> str | None:
+    value = headers.get(b"x-" + name, headers.get(name))
+    if value is None:
+        return None
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
+
+
+def _kind_of_expiry(text: str) -> str:
+    """`Expires` is a duration or a time, by its look."""
+    try:
+        return "ttl" if float(text) < RELATIVE else "deliver_before"
+    except ValueError:
+        return "deliver_before" if text[4:5] == "-" else "ttl"

@@ -1,0 +1,190 @@
+"""The OpenAPI 3.1 document, made from the table of operations and the types that it names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+
+from lasthop.access.rest.operations import Operation
+from lasthop.access.rest.problems import Problem
+
+Json: TypeAlias = dict[str, Any]
+
+REFUSALS = {
+    400: "The request is malformed; the error names the field",
+    401: "No credential, or an unknown one",
+    403: "The credential does not allow this",
+    404: "No such message, device or credential in the app",
+    409: "In conflict with what happened before",
+    413: "Above a limit of size or number",
+    415: "The body is in a form that is not read",
+    422: "deliver_before has passed",
+    429: "The caller's quota is used up; Retry-After says for how long",
+    503: "The gateway takes no more at the moment; Retry-After says for how long",
+}
+ANY_OPERATION = (400, 401, 403, 429, 503)
+_SUCCESS = {200: "Done", 201: "Made", 202: "Durable, and on its way"}
+_TEMPLATE = "#/components/schemas/{name}"
+
+_DESCRIPTION = """Publish messages to devices that come and go, and follow them to their end.
+
+Whatever is answered with 2xx is durable. A request is done completely or not at all. A request with
+an `Idempotency-Key` may be repeated; it is done once. In one line: `curl -d 'text' HOST/TOPIC`."""
+
+
+def document(operations: Sequence[Operation], version: str) -> Json:
+    """The whole document."""
+    schemas = _Schemas(operations)
+    paths: dict[str, Json] = {}
+    for operation in operations:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(
+            operation, schemas
+        )
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "lasthop", "version": version, "description": _DESCRIPTION},
+        "paths": paths,
+        "components": {
+            "schemas": schemas.components,
+            "responses": {str(s): _refusal(text, schemas) for s, text in REFUSALS.items()},
+            "securitySchemes": {
+                "bearer": {"type": "http", "scheme": "bearer"},
+                "basic": {
+                    "type": "http",
+                    "scheme": "basic",
+                    "description": "Any user name; the token as password",
+                },
+            },
+        },
+        "security": [{"bearer": []}, {"basic": []}, {}],
+    }
+
+
+class _Schemas:
+    """The schemas of all types in use, by type."""
+
+    def __init__(self, operations: Iterable[Operation]) -> None:
+        kinds: list[Any] = [Problem]
+        for operation in operations:
+            kinds += [kind for kind in operation.answers.values() if kind is not bytes]
+            kinds += [operation.body] if operation.body is not None else []
+        kinds = list(dict.fromkeys(_parts(kinds)))
+        found, self.components = msgspec.json.schema_components(kinds, ref_template=_TEMPLATE)
+        self._of: dict[Any, Json] = dict(zip(kinds, found, strict=True))
+
+    def of(self, kind: Any) -> Json:
+        """A type's schema; of a choice between types, that of any of them."""
+        parts = _parts([kind])
+        if len(parts) == 1:
+            return self._of[parts[0]]
+        return {"anyOf": [self._of[part] for part in parts]}
+
+
+def _parts(kinds: Iterable[Any]) -> list[Any]:
+    """Types, with unions taken apart: msgspec would want them tagged."""
+    return [part for kind in kinds for part in getattr(kind, "__args__", (kind,))]
+
+
+def _operation(operation: Operation, schemas: _Schemas) -> Json:
+    said: Json = {
+        "operationId": operation.id,
+        "summary": operation.summary,
+        "description": f"Needs a credential with the scope `{operation.scope}`.",
+        "tags": [operation.path.split("/")[2]],
+        "parameters": [*_path(operation), *_query(operation), *_headers(operation)],
+        "responses": {
+            **{str(s): _success(s, kind, schemas) for s, kind in operation.answers.items()},
+            **{str(s): {"$ref": f"#/components/responses/{s}"} for s in _refusals(operation)},
+        },
+    }
+    if operation.body is not None:
+        said["requestBody"] = {"required": True, "content": _content(operation, schemas)}
+    return said
+
+
+def _refusals(operation: Operation) -> list[int]:
+    large = () if operation.body is None else (413,)
+    return sorted({*ANY_OPERATION, *operation.refusals, *large})
+
+
+def _content(operation: Operation, schemas: _Schemas) -> Json:
+    one = schemas.of(operation.body)
+    if not operation.lines:
+        return {"application/json": {"schema": one}}
+    many = {"type": "array", "items": one, "minItems": 1}
+    return {
+        "application/json": {"schema": {"anyOf": [one, many]}},
+        "application/x-ndjson": {"schema": {"type": "string", "description": "One to a line"}},
+    }
+
+
+def _success(status: int, kind: Any, schemas: _Schemas) -> Json:
+    if kind is bytes:
+        content: Json = {"*/*": {"schema": {"type": "string", "format": "binary"}}}
+    else:
+        content = {"application/json": {"schema": schemas.of(kind)}}
+    return {"description": _SUCCESS[status], "content": content}
+
+
+def _refusal(text: str, schemas: _Schemas) -> Json:
+    return {
+        "description": text,
+        "content": {"application/json": {"schema": schemas.of(Problem)}},
+    }
+
+
+def _path(operation: Operation) -> list[Json]:
+    schema = {"type": "string", "minLength": 1}
+    return [
+        {"name": name, "in": "path", "required": True, "schema": schema}
+        for name in re.findall(r"\{(\w+)\}", operation.path)
+    ]
+
+
+def _query(operation: Operation) -> list[Json]:
+    if operation.query is None:
+        return []
+    schema = msgspec.json.schema_components([operation.query])[1][operation.query.__name__]
+    return [
+        {
+            "name": name,
+            "in": "query",
+            "required": name in schema["required"],
+            "schema": _without_null(kind),
+        }
+        for name, kind in schema["properties"].items()
+    ]
+
+
+def _without_null(schema: Json) -> Json:
+    """A parameter that is not given is left out; it cannot be null."""
+    schema = {k: v for k, v in schema.items() if not (k == "default" and v is None)}
+    choices = [s for s in schema.get("anyOf", []) if s != {"type": "null"}]
+    if len(choices) == 1:
+        schema |= choices[0]
+        del schema["anyOf"]
+    if "enum" in schema:
+        schema["enum"] = [value for value in schema["enum"] if value is not None]
+    return schema
+
+
+def _headers(operation: Operation) -> list[Json]:
+    text = {"type": "string", "pattern": r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"}
+    app = {
+        "name": "X-App",
+        "in": "header",
+        "description": "Act in this app; administrators may name any",
+        "schema": text,
+    }
+    if not operation.once:
+        return [app]
+    once = {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "description": "Repeat the request with the same key, and it is done once",
+        "schema": {"type": "string", "pattern": r"^[!-~]{1,200}$"},
+    }
+    return [app, once]

@@ -1,0 +1,234 @@
+"""Every operation of the REST door, once: the router and the OpenAPI document are made from this
+table."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from starlette.responses import Response
+
+from lasthop.access.rest import answers, credentials, devices, messages
+from lasthop.access.rest.administration import DeviceChange, NewCredential, NewDevice
+from lasthop.access.rest.exchange import Exchange
+from lasthop.access.rest.requests import Publication
+from lasthop.core.credentials import Scope
+
+Handler: TypeAlias = Callable[[Exchange], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """Something that can be asked for."""
+
+    method: str
+    path: str
+    summary: str
+    scope: Scope
+    handler: Handler | None
+    """None for the hot route, which the door serves itself."""
+    body: Any = None
+    """The type of the body, if there is one."""
+    lines: bool = False
+    """The body may also be many of them, in an array or one to a line."""
+    query: type | None = None
+    answers: dict[int, Any] = field(default_factory=dict)
+    """Types by status; `bytes` for content of any type."""
+    refusals: tuple[int, ...] = ()
+    """Statuses beside those that every operation can have."""
+    once: bool = False
+    """Takes an Idempotency-Key."""
+
+    @property
+    def id(self) -> str:
+        """A name for generated clients."""
+        words = [w.strip("{}") for w in self.path.split("/")[2:]]
+        return "_".join([self.method.lower(), *words])
+
+
+_MESSAGE = "/v1/messages/{id}"
+_DEVICE = "/v1/devices/{name}"
+_SUBSCRIPTION = "/v1/devices/{name}/subscriptions/{topic}"
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        method="POST",
+        path="/v1/messages",
+        summary="Publish one message, or many together",
+        scope=Scope.PUBLISH,
+        handler=None,
+        body=Publication,
+        lines=True,
+        once=True,
+        answers={
+            202: answers.Accepted | answers.AcceptedMany,
+            200: answers.Accepted | answers.AcceptedMany,
+        },
+        refusals=(404, 409, 415, 422),
+    ),
+    Operation(
+        method="GET",
+        path=_MESSAGE,
+        summary="What became of a message",
+        scope=Scope.PUBLISH,
+        handler=messages.status,
+        query=messages.StatusQuery,
+        answers={200: answers.MessageStatus},
+        refusals=(404,),
+    ),
+    Operation(
+        method="PUT",
+        path=_MESSAGE,
+        summary="Replace a message where it has not been sent",
+        scope=Scope.PUBLISH,
+        handler=messages.replace,
+        body=Publication,
+        answers={200: answers.Replaced},
+        refusals=(404, 409, 415, 422),
+    ),
+    Operation(
+        method="DELETE",
+        path=_MESSAGE,
+        summary="Take a message back where it has not been sent",
+        scope=Scope.PUBLISH,
+        handler=messages.cancel,
+        answers={200: answers.Cancelled},
+        refusals=(404, 409),
+    ),
+    Operation(
+        method="GET",
+        path=f"{_MESSAGE}/reply",
+        summary="A device's answer to a message",
+        scope=Scope.PUBLISH,
+        handler=messages.get_reply,
+        query=messages.ReplyQuery,
+        answers={200: bytes},
+        refusals=(404,),
+    ),
+    Operation(
+        method="POST",
+        path=f"{_MESSAGE}/reply",
+        summary="Answer a message that a device sent",
+        scope=Scope.PUBLISH,
+        handler=messages.reply,
+        body=Publication,
+        once=True,
+        answers={202: answers.Accepted, 200: answers.Accepted},
+        refusals=(404, 409, 415, 422),
+    ),
+    Operation(
+        method="POST",
+        path="/v1/devices",
+        summary="Register a device; its token is shown once",
+        scope=Scope.DEVICES,
+        handler=devices.register,
+        body=NewDevice,
+        answers={201: answers.DeviceInfo},
+        refusals=(409, 415),
+    ),
+    Operation(
+        method="GET",
+        path="/v1/devices",
+        summary="The devices of the app",
+        scope=Scope.DEVICES,
+        handler=devices.list_devices,
+        query=devices.ListQuery,
+        answers={200: answers.DeviceList},
+    ),
+    Operation(
+        method="GET",
+        path=_DEVICE,
+        summary="A device, and how it is reached",
+        scope=Scope.DEVICES,
+        handler=devices.show,
+        answers={200: answers.DeviceInfo},
+        refusals=(404,),
+    ),
+    Operation(
+        method="PATCH",
+        path=_DEVICE,
+        summary="Change a device's user, zone or capabilities",
+        scope=Scope.DEVICES,
+        handler=devices.change,
+        body=DeviceChange,
+        answers={200: answers.DeviceInfo},
+        refusals=(404, 415),
+    ),
+    Operation(
+        method="DELETE",
+        path=_DEVICE,
+        summary="Remove a device",
+        scope=Scope.DEVICES,
+        handler=devices.remove,
+        query=devices.RemoveQuery,
+        answers={200: answers.Removed},
+        refusals=(404,),
+    ),
+    Operation(
+        method="POST",
+        path=f"{_DEVICE}/token",
+        summary="Give a device a new token; it is shown once",
+        scope=Scope.DEVICES,
+        handler=devices.rotate,
+        answers={200: answers.DeviceInfo},
+        refusals=(404,),
+    ),
+    Operation(
+        method="PUT",
+        path=_SUBSCRIPTION,
+        summary="Subscribe a device to a topic",
+        scope=Scope.DEVICES,
+        handler=devices.subscribe,
+        answers={200: answers.Subscribed},
+        refusals=(404,),
+    ),
+    Operation(
+        method="DELETE",
+        path=_SUBSCRIPTION,
+        summary="End a device's subscription",
+        scope=Scope.DEVICES,
+        handler=devices.unsubscribe,
+        answers={200: answers.Subscribed},
+        refusals=(404,),
+    ),
+    Operation(
+        method="POST",
+        path="/v1/credentials",
+        summary="Make a credential; its token is shown once",
+        scope=Scope.ADMIN,
+        handler=credentials.admit,
+        body=NewCredential,
+        answers={201: answers.CredentialInfo},
+        refusals=(415,),
+    ),
+    Operation(
+        method="GET",
+        path="/v1/credentials",
+        summary="The credentials of the app",
+        scope=Scope.ADMIN,
+        handler=credentials.list_credentials,
+        answers={200: answers.CredentialList},
+    ),
+    Operation(
+        method="DELETE",
+        path="/v1/credentials/{name}",
+        summary="Revoke the credentials of a name",
+        scope=Scope.ADMIN,
+        handler=credentials.dismiss,
+        answers={200: answers.Revoked},
+        refusals=(404,),
+    ),
+)
+
+EXPLAIN = Operation(
+    method="GET",
+    path=f"{_MESSAGE}/explain",
+    summary="The story of one delivery, with the reason of every decision",
+    scope=Scope.PUBLISH,
+    handler=messages.explain,
+    query=messages.ExplainQuery,
+    answers={200: Any},
+    refusals=(404,),
+)
+"""There only if somebody tells stories."""

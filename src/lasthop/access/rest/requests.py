@@ -1,0 +1,326 @@
+"""What publishers may ask for, and its one way into a submission.
+
+msgspec decodes and checks types and ranges; `Converter` checks what concerns several fields and
+turns words and relative times into the core's terms. Nothing is validated anywhere else.
+"""
+
+from __future__ import annotations
+
+import binascii
+import hashlib
+import re
+from base64 import b64decode
+from collections.abc import Sequence
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Meta, Raw, UnsetType
+
+from lasthop.access.rest.problems import UnsupportedMedia, malformed
+from lasthop.access.rest.times import duration, instant
+from lasthop.clock import Micros
+from lasthop.core.acceptance import Submission
+from lasthop.core.inbound import parse_target
+from lasthop.core.lifecycle import RELIABILITY_OF_METHOD
+from lasthop.errors import InvalidRequest, Rejected, TooLarge
+from lasthop.message import (
+    DEFAULT_CONTENT_TYPE,
+    DEFAULT_PRIORITY,
+    DeliveryMethod,
+    Handling,
+    Reliability,
+    Target,
+)
+
+MAX_HEADERS = 32
+"""Headers of a message. They travel on the last hop, whose frames list at most 64 texts."""
+
+Moment: TypeAlias = float | str
+_Text = Annotated[str, Meta(max_length=250)]
+_Key = Annotated[str, Meta(min_length=1, max_length=128)]
+_Address = Annotated[str, Meta(min_length=1, max_length=250)]
+
+RELIABILITY_WORDS = {r.name.lower().replace("_", "-"): r for r in Reliability}
+HANDLING_WORDS = {h.name.lower(): h for h in Handling}
+
+_CONTENT_TYPE = re.compile(r"[!#-'*+.^_`|~0-9A-Za-z-]+/[!#-'*+.^_`|~0-9A-Za-z-]+( *;[ -~]*)?")
+_HEADER_NAME = re.compile(r"[!#-'*+.^_`|~0-9A-Za-z-]{1,64}")
+_HEADER_VALUE = re.compile(r"[^\x00-\x1f\x7f]{0,1024}")
+
+
+class Publication(
+    msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False
+):
+    """A message to send. Exactly one of `to`, `device`, `user` and `topic` says to whom."""
+
+    to: Annotated[
+        _Address | None, Meta(description="device:NAME, user:NAME, topic:NAME or app: (everyone)")
+    ] = None
+    device: Annotated[_Address | None, Meta(description="Short for device:NAME")] = None
+    user: Annotated[_Address | None, Meta(description="Short for user:NAME")] = None
+    topic: Annotated[_Address | None, Meta(description="Short for topic:NAME")] = None
+    body: Annotated[str | None, Meta(description="The content, as text")] = None
+    body_base64: Annotated[str | None, Meta(description="The content, as bytes in base64")] = None
+    json: Annotated[
+        Raw | UnsetType, Meta(description="The content, as any JSON value (application/json)")
+    ] = UNSET
+    content_type: Annotated[
+        _Text | None, Meta(description="Default: text in UTF-8, bytes or JSON, as the body is")
+    ] = None
+    title: _Text | None = None
+    priority: Annotated[
+        int, Meta(ge=0, le=9, description="Higher goes first to the same device")
+    ] = DEFAULT_PRIORITY
+    rank: Annotated[float, Meta(description="How much it is worth among others of its topic")] = 0.0
+    deliver_after: Annotated[
+        Moment | None, Meta(description="Not before: RFC 3339, or seconds since 1970")
+    ] = None
+    deliver_before: Annotated[
+        Moment | None, Meta(description="Not after: RFC 3339, or seconds since 1970")
+    ] = None
+    delay: Annotated[
+        Moment | None, Meta(description="deliver_after from now: seconds, or 90s, 2h, 3d")
+    ] = None
+    ttl: Annotated[
+        Moment | None, Meta(description="deliver_before from now: seconds, or 90s, 2h, 3d")
+    ] = None
+    reliability: Annotated[
+        Literal["best-effort", "at-least-once-delivery", "at-least-once-processing", "exactly-once"]
+        | None,
+        Meta(description="Default: what the method asks for, or exactly-once"),
+    ] = None
+    method: Annotated[
+        DeliveryMethod | None, Meta(description="What to hear back, in the words of PAP")
+    ] = None
+    handling: Annotated[
+        Literal["foreground", "notify", "background", "silent"],
+        Meta(description="How the device treats it when it arrives"),
+    ] = "foreground"
+    replace_key: Annotated[
+        _Key | None, Meta(description="Takes the place of what is pending under the same key")
+    ] = None
+    reply_within: Annotated[
+        Moment | None, Meta(description="An answer is wanted, in this time: seconds, or 90s, 2h")
+    ] = None
+    headers: Annotated[
+        Annotated[dict[str, str], Meta(max_length=MAX_HEADERS)] | None,
+        Meta(description="Passed on to the application"),
+    ] = None
+    queue: _Key | None = None
+
+
+_one = msgspec.json.Decoder(Publication)
+_many = msgspec.json.Decoder(list[Publication])
+_encode = msgspec.json.Encoder().encode
+
+_JSON_TYPES = {b"", b"application/json", b"text/json", b"text/plain"}
+# What `curl -d` says when it is not told otherwise:
+_JSON_TYPES.add(b"application/x-www-form-urlencoded")
+_LINES_TYPES = {b"application/x-ndjson", b"application/ndjson", b"application/jsonl"}
+
+
+def decode(content_type: bytes, body: bytes) -> Publication | list[Publication]:
+    """Read a request to publish: an object, an array of objects, or an object on every line."""
+    media = content_type.partition(b";")[0].strip().lower()
+    try:
+        if media in _LINES_TYPES:
+            return _one.decode_lines(body)
+        if media not in _JSON_TYPES and not media.endswith(b"+json"):
+            raise UnsupportedMedia(
+                "messages come as application/json or application/x-ndjson", field="Content-Type"
+            )
+        if body.lstrip(b" \t\r\n")[:1] == b"[":
+            return _many.decode(body)
+        return _one.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise malformed(error) from None
+
+
+def decode_one(body: bytes) -> Publication:
+    """Read one message."""
+    try:
+        return _one.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise malformed(error) from None
+
+
+def digest(publications: Sequence[Publication], *context: object) -> bytes:
+    """What makes two requests the same: the fields as they were given, in whatever order and with
+    whatever white space; times that count from now are not times yet."""
+    return hashlib.sha256(_encode((publications, context))).digest()
+
+
+class Converter:
+    """Turns the publications of one request into submissions."""
+
+    def __init__(self, now: Micros, *, max_message: int) -> None:
+        self._now = now
+        self._max_message = max_message
+        self._targets: dict[tuple[str | None, ...], Target] = {}
+
+    def all(self, publications: Sequence[Publication]) -> list[Submission]:
+        """A batch; an error names the message that is at fault."""
+        done: list[Submission] = []
+        try:
+            for publication in publications:
+                done.append(self.one(publication))
+        except Rejected as error:
+            error.fields["item"] = len(done)
+            raise
+        return done
+
+    def one(
+        self,
+        p: Publication,
+        *,
+        target: Target | None = None,
+        in_reply_to: int | None = None,
+        content: bytes | None = None,
+    ) -> Submission:
+        """One message. A `target` that is already known need not be repeated; `content` is a body
+        that was no part of a JSON document."""
+        address = (p.to, p.device, p.user, p.topic)
+        found = self._targets.get(address)
+        if found is None:
+            found = self._targets[address] = _target(address, target)
+        if p.body is not None and p.body_base64 is None and p.json is UNSET:
+            body, content_type = p.body.encode(), DEFAULT_CONTENT_TYPE
+        else:
+            body, content_type = _body(p, content)
+        if p.content_type is not None:
+            content_type = _checked_content_type(p.content_type)
+        method = p.method
+        result = Submission(
+            target=found,
+            body=body,
+            content_type=content_type,
+            title=p.title,
+            priority=p.priority,
+            rank=p.rank,
+            reliability=_reliability(p)
+            if method is not None or p.reliability is not None
+            else Reliability.EXACTLY_ONCE,
+            method=DeliveryMethod.NOT_SPECIFIED if method is None else method,
+            handling=HANDLING_WORDS[p.handling],
+            queue=p.queue,
+            replace_key=p.replace_key,
+            in_reply_to=in_reply_to,
+            headers=() if p.headers is None else _headers(p.headers),
+        )
+        self._set_times(p, result)
+        self._check_size(result)
+        return result
+
+    def _set_times(self, p: Publication, s: Submission) -> None:
+        if p.deliver_after is not None or p.delay is not None:
+            s.deliver_after = self._time("deliver_after", p.deliver_after, "delay", p.delay)
+        if p.deliver_before is not None or p.ttl is not None:
+            s.deliver_before = self._time("deliver_before", p.deliver_before, "ttl", p.ttl)
+        if p.reply_within is not None:
+            s.reply_before = self._now + duration(p.reply_within, "reply_within")
+
+    def _time(
+        self, absolute: str, at: Moment | None, relative: str, after: Moment | None
+    ) -> Micros:
+        if after is None:
+            assert at is not None
+            return instant(at, absolute)
+        if at is not None:
+            raise InvalidRequest(
+                f"{absolute} and {relative} say the same thing: give one", field=relative
+            )
+        return self._now + duration(after, relative)
+
+    def _check_size(self, s: Submission) -> None:
+        size, limit = len(s.body), self._max_message
+        if size > limit:
+            raise TooLarge("body too large", size=size, limit=limit)
+        if s.title is not None or s.headers:
+            size += len((s.title or "").encode())
+            size += sum(len(name) + len(value.encode()) for name, value in s.headers)
+            if size > limit:
+                raise TooLarge("too large with its title and headers", size=size, limit=limit)
+
+
+def _target(address: tuple[str | None, ...], known: Target | None) -> Target:
+    given = [
+        (field, name if field == "to" else f"{field}:{name}")
+        for field, name in zip(("to", "device", "user", "topic"), address, strict=True)
+        if name is not None
+    ]
+    if not given and known is not None:
+        return known
+    if len(given) != 1:
+        raise InvalidRequest(
+            "a message needs one target: to, device, user or topic",
+            field=given[1][0] if given else "to",
+        )
+    field, text = given[0]
+    try:
+        target = parse_target(text)
+    except Rejected as error:
+        error.fields["field"] = field
+        raise
+    if known is not None and target != known:
+        raise InvalidRequest(
+            f"{field}: this message is for {known}, or leave its target out", field=field
+        )
+    return target
+
+
+def _body(p: Publication, content: bytes | None) -> tuple[bytes, str]:
+    given = [
+        name
+        for name, there in (
+            ("body", p.body is not None),
+            ("body_base64", p.body_base64 is not None),
+            ("json", p.json is not UNSET),
+        )
+        if there
+    ]
+    if len(given) > 1:
+        raise InvalidRequest("give one of body, body_base64 and json", field=given[1])
+    if p.json is not UNSET:
+        return bytes(p.json), "application/json"
+    if p.body_base64 is not None:
+        try:
+            return b64decode(p.body_base64, validate=True), "application/octet-stream"
+        except (binascii.Error, ValueError):
+            raise InvalidRequest("body_base64: this is not base64", field="body_base64") from None
+    return content or b"", DEFAULT_CONTENT_TYPE
+
+
+def _checked_content_type(text: str) -> str:
+    if not _CONTENT_TYPE.fullmatch(text):
+        raise InvalidRequest(
+            "content_type: a content type is type/subtype, with parameters after a semicolon",
+            field="content_type",
+        )
+    return text
+
+
+def _reliability(p: Publication) -> Reliability:
+    asked = RELIABILITY_OF_METHOD[p.method or DeliveryMethod.NOT_SPECIFIED]
+    if p.reliability is None:
+        return Reliability.EXACTLY_ONCE if asked is None else asked
+    given = RELIABILITY_WORDS[p.reliability]
+    if asked is not None and asked is not given:
+        word = asked.name.lower().replace("_", "-")
+        raise InvalidRequest(
+            f"method: {p.method} means {word}, which contradicts the reliability", field="method"
+        )
+    return given
+
+
+def _headers(given: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    for name, value in given.items():
+        if not _HEADER_NAME.fullmatch(name):
+            raise InvalidRequest(
+                "headers: a name has up to 64 letters, digits and dashes", field=f"headers.{name}"
+            )
+        if not _HEADER_VALUE.fullmatch(value):
+            raise InvalidRequest(
+                "headers: a value has up to 1024 characters, none of them a control character",
+                field=f"headers.{name}",
+            )
+    return tuple(given.items())

@@ -1,0 +1,32 @@
+"""The REST door in front of a gateway in memory, and callers that knock."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from itertools import count
+
+import httpx
+import pytest
+
+from lasthop.access.rest import Door, RestSettings, make_app
+from tests.access.desk import MemoryDesk
+from tests.access.knocking import knock
+
+
+@pytest.fixture
+def desk() -> MemoryDesk:
+    return MemoryDesk()
+
+
+@pytest.fixture
+def door(desk: MemoryDesk) -> Door:
+    numbers = count(1)
+    return make_app(
+        desk, RestSettings(open_house=True), make_token=lambda: f"secret-{next(numbers)}"
+    )
+
+
+@pytest.fixture
+async def http(door: Door) -> AsyncIterator[httpx.AsyncClient]:
+    async with knock(door) as client:
+        yield client
