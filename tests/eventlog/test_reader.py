@@ -87,6 +87,7 @@ def test_one_large_segment_is_searched_by_halving(
         return stamp_of(line)
 
     with LogReader(tmp_path) as reader:
+        reader.refresh()
         monkeypatch.setattr("lasthop.eventlog.reader.stamp_of", counting)
         for n in (0, 1, 2500, 4998, 4999):
             assert reader.line(n) == history.lines[n]
@@ -134,6 +135,7 @@ def test_an_old_day_that_was_removed_is_passed_over(tmp_path: Path) -> None:
     export(history, tmp_path)
     history.drop_exported()
     with LogReader(tmp_path, history.store) as reader:
+        reader.refresh()
         sealed_segments(tmp_path)[0].path.unlink()
         assert reader.find(1) is None
         assert list(reader.lines()) == history.lines[3:]
@@ -177,8 +179,8 @@ def test_a_damaged_segment_is_said(tmp_path: Path, end: bytes) -> None:
     path = tmp_path / "date=2026-11-15" / f"events-{0:020d}.jsonl"
     path.parent.mkdir()
     path.write_bytes(end)
-    with pytest.raises(StoreBroken):
-        LogReader(tmp_path)
+    with LogReader(tmp_path) as reader, pytest.raises(StoreBroken):
+        reader.refresh()
 
 
 def test_a_very_long_last_line_is_found_whole(tmp_path: Path) -> None:

@@ -121,7 +121,8 @@ class LogCheck:
         """Open deliveries by the offset of their newest event: what the next one calls `prev`."""
 
     def read(self, reader: LogReader, stop: int | None = None) -> None:
-        """Take the whole log, up to the offset `stop`."""
+        """Take the whole log up to the offset `stop`, from the segments where they have it."""
+        reader.refresh()
         for line in reader.lines(stop=stop):
             try:
                 self.event(reader.decode(line))

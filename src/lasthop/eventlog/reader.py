@@ -30,8 +30,9 @@ _decode = msgspec.json.Decoder(Event).decode
 class LogReader:
     """The log under `log`, with the store's own pages where `pages` are given.
 
-    Reads while an exporter writes. One thread at a time; a context manager, since it keeps a file
-    open between calls.
+    Reads while an exporter writes, and looks at the segments only when the store cannot answer or
+    `refresh` was called. One thread at a time; a context manager, since it keeps a file open
+    between calls.
     """
 
     def __init__(self, log: Path, pages: Pages | None = None) -> None:
@@ -43,7 +44,6 @@ class LogReader:
         self._end = 0
         """The offset after the newest sealed event."""
         self._opened: _OpenedSegment | None = None
-        self.refresh()
 
     def __enter__(self) -> Self:
         return self
