@@ -1,0 +1,203 @@
+"""One channel, seen from the event loop: bytes in, frames to its owner; frames out, bytes to write.
+
+A `Link` owns the channel's machine (`wire.hop`), which changes from handshake to open connection.
+What carries the bytes is a subclass; it decides nothing. A link is also what the gateway calls a
+channel, so that an idle device costs one object and its machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, TypeAlias
+
+from lasthop.clock import SECOND, Clock, Micros
+from lasthop.errors import HopError, LasthopError
+from lasthop.transport.alarms import Alarms
+from lasthop.wire.hop.connection import Open
+from lasthop.wire.hop.frames import Close, CloseCode, Frame, Welcome
+from lasthop.wire.hop.handshake import Dialing, Opened, Waiting
+
+Machine: TypeAlias = Waiting | Dialing | Open
+
+LINGER = 5 * SECOND
+"""How long a peer may take to read the last word before the link is cut."""
+
+
+class Owner(Protocol):
+    """Whoever is told what happens on links."""
+
+    def connected(self, link: Link) -> None:
+        """Bytes can be carried; nothing has been said yet."""
+        ...
+
+    def received(self, link: Link, frames: Sequence[Frame]) -> None:
+        """Frames came in, in order; on the gateway's side the first one is the HELLO."""
+        ...
+
+    def welcomed(self, link: Link, opened: Opened) -> None:
+        """On the device's side: the gateway's answer to HELLO, and what came behind it."""
+        ...
+
+    def paused(self, link: Link, paused: bool) -> None:
+        """The unsent buffer is full (true) or has room again (false)."""
+        ...
+
+    def lost(self, link: Link, reason: str) -> None:
+        """The link has ended; said once, after everything that it received."""
+        ...
+
+
+class Ends:
+    """What all links of one listener or device share."""
+
+    __slots__ = ("alarms", "clock", "owner")
+
+    def __init__(self, owner: Owner, clock: Clock) -> None:
+        self.owner = owner
+        self.clock = clock
+        self.alarms = Alarms(clock)
+
+
+class Link:
+    """A channel on the event loop."""
+
+    __slots__ = ("_cut_at", "_ends", "_lost", "local", "machine", "number", "slot")
+
+    def __init__(self, ends: Ends, machine: Machine, *, local: bool) -> None:
+        self._ends = ends
+        self.machine = machine
+        self.local = local
+        """Whether the peer is on this machine."""
+        self.number = 0
+        """Given by whoever counts channels."""
+        self.slot = 0
+        self._cut_at: Micros | None = None
+        self._lost = False
+
+    # For the owner.
+
+    def send(self, frames: Sequence[Frame]) -> None:
+        """Hand frames to the link, in order; after its end they are dropped."""
+        machine = self.machine
+        if machine.closed is not None or not frames:
+            return
+        now = self._ends.clock.now()
+        if type(machine) is Waiting and isinstance(frames[0], Welcome):
+            machine = self.machine = machine.welcome(frames[0], now)
+            frames = frames[1:]
+            self._ends.alarms.set(self)
+        if type(machine) is not Open:
+            raise ValueError("before the WELCOME nothing can be sent")
+        try:
+            machine.send(frames, now)
+        except LasthopError as error:
+            # It would be the same after a reconnect; but nobody else is to suffer from it.
+            machine.close(Close(CloseCode(error.hop_code), 0, str(error)), now)
+        self._flush()
+
+    def close(self, code: CloseCode, reason: str, retry_after_ms: int = 0) -> None:
+        """Say why, and end the link. `lost` follows."""
+        if self.machine.closed is None:
+            self._close(Close(code, retry_after_ms, reason))
+            self._flush()
+
+    def fail(self, error: HopError) -> None:
+        """Close because of what the peer did."""
+        if self.machine.closed is None:
+            self.machine.error = error
+            self.close(CloseCode(error.hop_code), str(error))
+
+    @property
+    def closed(self) -> Close | None:
+        """The last word, whoever said it."""
+        return self.machine.closed
+
+    def next_timeout(self) -> Micros | None:
+        """When to call `timeout`."""
+        if self._lost:
+            return None
+        return self._cut_at if self._cut_at is not None else self.machine.next_timeout()
+
+    def timeout(self) -> None:
+        """Time has passed."""
+        if self._cut_at is not None:
+            self.cut()
+        else:
+            self.machine.timeout(self._ends.clock.now())
+            self._flush()
+
+    # For the carrier.
+
+    def begin(self) -> None:
+        """Bytes can be carried."""
+        self._ends.owner.connected(self)
+        self._ends.alarms.set(self)
+        self._flush()
+
+    def arrived(self, data: bytes) -> None:
+        """Bytes came in: a piece of a stream, or one unit."""
+        ends = self._ends
+        machine = self.machine
+        now = ends.clock.now()
+        if type(machine) is Open:
+            frames = machine.receive(data, now)
+            if frames:
+                ends.owner.received(self, frames)
+        elif type(machine) is Waiting:
+            hello = machine.receive(data, now)
+            if hello is not None:
+                ends.owner.received(self, [hello])
+        elif type(machine) is Dialing:
+            opened = machine.receive(data, now)
+            if opened is not None:
+                self.machine = opened.connection
+                ends.alarms.set(self)
+                ends.owner.welcomed(self, opened)
+        self._flush()
+
+    def full(self, full: bool) -> None:
+        """The carrier's unsent buffer is full, or has room again."""
+        if not self._lost:
+            self._ends.owner.paused(self, full)
+
+    def ended(self, reason: str) -> None:
+        """Nothing is carried any more."""
+        if self._lost:
+            return
+        self._lost = True
+        closed = self.machine.closed
+        if closed is None:
+            # Whoever still holds the link shall see that it is over.
+            self.machine.closed = Close(CloseCode.BYE, 0, reason)
+        self._ends.alarms.forget(self)
+        self._ends.owner.lost(self, closed.reason if closed is not None else reason)
+
+    def _close(self, close: Close) -> None:
+        machine = self.machine
+        if type(machine) is Open:
+            machine.close(close, self._ends.clock.now())
+        elif isinstance(machine, Waiting | Dialing):
+            machine.close(close)
+
+    def _flush(self) -> None:
+        units = self.machine.data_to_send()
+        if units and not self._lost:
+            self.write(units)
+        if self.machine.closed is not None and self._cut_at is None and not self._lost:
+            self._cut_at = self._ends.clock.now() + LINGER
+            self._ends.alarms.set(self)
+            self.hang_up()
+
+    # The carrier itself.
+
+    def write(self, units: list[bytes]) -> None:
+        """Carry these units, in order."""
+        raise NotImplementedError
+
+    def hang_up(self) -> None:
+        """End when what was written has been carried."""
+        raise NotImplementedError
+
+    def cut(self) -> None:
+        """End now."""
+        raise NotImplementedError
