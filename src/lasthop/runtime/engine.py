@@ -311,5 +311,7 @@ class Engine:
     async def close(self) -> None:
         """Stop, and let go of the store."""
         await self.stop()
-        await self._loop.run_in_executor(None, self._writer.close)
         self._reading.shutdown()
+        # Whoever closes a store last carries its log over into the file: let that be its owner.
+        self._reader.close()
+        await self._loop.run_in_executor(None, self._writer.close)
