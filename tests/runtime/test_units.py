@@ -12,7 +12,7 @@ from lasthop.runtime.units import Address, Duration, Size
         ("7d", 7 * DAY),
         ("90s", 90 * SECOND),
         ("20ms", 20 * MILLISECOND),
-        ("5min", 5 * MINUTE),
+        ("5m", 5 * MINUTE),
         ("0ms", 0),
     ],
 )

@@ -15,7 +15,7 @@ WIDTH = 98
 _HEAD = """\
 # Settings of a lasthop gateway, with their defaults: `lasthop up --config FILE`.
 # A variable overrides what is here: {variable} for http.listen, and so on.
-# Times end in d, h, min, s or ms; sizes in B, KiB, MiB or GiB.
+# Times end in d, h, m, s or ms; sizes in B, KiB, MiB or GiB.
 """
 
 

@@ -18,6 +18,8 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 import msgspec
 from msgspec import Meta
 
+from lasthop.access.quota import Rate
+from lasthop.access.rest.settings import RestSettings
 from lasthop.clock import DAY, SECOND
 from lasthop.core.mailroom import Limits as CoreLimits
 from lasthop.errors import InvalidRequest
@@ -89,12 +91,17 @@ class Retention(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 _limits = CoreLimits()
+_rest = RestSettings()
 
 
 class Limits(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What one gateway takes on."""
 
     body: Annotated[Size, Meta(description="The body of one message.")] = Size(_limits.body)
+    request: Annotated[Size, Meta(description="One HTTP request, with all its messages.")] = Size(
+        _rest.max_body
+    )
+    batch: Annotated[int, Meta(description="Messages in one request.", ge=1)] = _rest.max_messages
     open_per_device: Annotated[
         int,
         Meta(description="Messages that wait for one device; more are refused.", ge=1),
@@ -130,8 +137,21 @@ class Limits(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         )
 
 
+class Quotas(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What one credential may publish; beyond it the answer is 429 and when to come back."""
+
+    messages_per_second: Annotated[int, Meta(description="In the long run.", ge=1)] = (
+        _rest.messages.per_second
+    )
+    messages_burst: Annotated[int, Meta(description="At once.", ge=1)] = _rest.messages.burst
+    bytes_per_second: Annotated[Size, Meta(description="In the long run.")] = Size(
+        _rest.bytes.per_second
+    )
+    bytes_burst: Annotated[Size, Meta(description="At once.")] = Size(_rest.bytes.burst)
+
+
 class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A gateway's settings. Times end in d, h, min, s or ms; sizes in B, KiB, MiB or GiB."""
+    """A gateway's settings. Times end in d, h, m, s or ms; sizes in B, KiB, MiB or GiB."""
 
     data: Annotated[
         str, Meta(description="Directory of the store and the event log; made if missing.")
@@ -157,12 +177,25 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     access: Access = msgspec.field(default_factory=Access)
     retention: Retention = msgspec.field(default_factory=Retention)
     limits: Limits = msgspec.field(default_factory=Limits)
+    quotas: Quotas = msgspec.field(default_factory=Quotas)
 
     @property
     def open_house(self) -> bool:
         """Whether anonymous publishers and devices are let in."""
         private = self.http.listen.loopback and self.tcp.listen.loopback
         return private and self.access.anonymous == "loopback"
+
+    def rest(self) -> RestSettings:
+        """As the REST door takes them."""
+        quotas = self.quotas
+        return RestSettings(
+            open_house=self.open_house,
+            max_body=self.limits.request,
+            max_messages=self.limits.batch,
+            max_message=self.limits.body,
+            messages=Rate(quotas.messages_per_second, quotas.messages_burst),
+            bytes=Rate(max(1, quotas.bytes_per_second), max(1, quotas.bytes_burst)),
+        )
 
 
 Values: TypeAlias = dict[str, Any]
@@ -300,3 +333,14 @@ def _decode(kind: type, value: object) -> object:
     if kind in (Duration, Size, Address):
         return kind.parse(value)
     raise NotImplementedError(kind)
+
+
+def values(settings: Settings) -> Values:
+    """Settings as plain values, as they are written."""
+    plain: Values = {}
+    for name in names():
+        value: Any = settings
+        for part in name.split("."):
+            value = getattr(value, part)
+        plain[name] = value if type(value) is int else str(value)
+    return _nested(plain)

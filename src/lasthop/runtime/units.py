@@ -7,7 +7,7 @@ import re
 
 from lasthop.clock import DAY, HOUR, MILLISECOND, MINUTE, SECOND
 
-_DURATIONS = {"d": DAY, "h": HOUR, "min": MINUTE, "s": SECOND, "ms": MILLISECOND}
+_DURATIONS = {"d": DAY, "h": HOUR, "m": MINUTE, "s": SECOND, "ms": MILLISECOND}
 _SIZES = {"GiB": 1 << 30, "MiB": 1 << 20, "KiB": 1 << 10, "B": 1}
 _QUANTITY = re.compile(r"(\d{1,15})\s*([A-Za-z]+)")
 
@@ -23,7 +23,7 @@ class Duration(int):
 
     @classmethod
     def parse(cls, text: object) -> Duration:
-        return cls(_parse(text, _DURATIONS, 'a duration, such as "7d", "12h", "30min" or "90s"'))
+        return cls(_parse(text, _DURATIONS, 'a duration, such as "7d", "12h", "30m" or "90s"'))
 
     @property
     def seconds(self) -> float:
