@@ -1,0 +1,47 @@
+"""The thread that carries events from the store to the log's files."""
+
+from __future__ import annotations
+
+from threading import Event, Thread
+
+import structlog
+
+from lasthop.clock import SECOND, Clock
+from lasthop.errors import StoreError
+from lasthop.eventlog.exporter import Exporter
+
+RETRY = 5.0
+"""Seconds until the next attempt when the files could not be written; the store keeps the events
+meanwhile."""
+
+log = structlog.get_logger()
+
+
+class Export:
+    """Runs an exporter until it is closed. The store must outlive it."""
+
+    def __init__(self, exporter: Exporter, clock: Clock) -> None:
+        self._exporter = exporter
+        self._clock = clock
+        self._closing = Event()
+        self._thread = Thread(target=self._run, name="lasthop-export", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Export what is left, and stop."""
+        self._closing.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._closing.is_set():
+            try:
+                due = self._exporter.step(self._clock.now())
+            except StoreError as error:
+                log.error("the event log waits", error=str(error))
+                self._closing.wait(RETRY)
+            else:
+                self._closing.wait(max(0, due - self._clock.now()) / SECOND)
+        try:
+            self._exporter.finish(self._clock.now())
+        except StoreError as error:
+            log.error("the event log is left behind", error=str(error))

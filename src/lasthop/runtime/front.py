@@ -1,0 +1,68 @@
+"""The gateway's one HTTP port: how it is, how it has been, devices by WebSocket, and the REST door
+for everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, TypeAlias
+
+from lasthop.runtime import metrics
+from lasthop.runtime.metrics import Metrics
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class Front:
+    """An ASGI application that sends requests where they belong.
+
+    /health says that the gateway is up, and is there only when it is; /ready that it takes work in:
+    not while it shuts down or the disk is full.
+    """
+
+    def __init__(
+        self,
+        rest: App,
+        *,
+        websocket: tuple[str, App] | None,
+        metrics: Metrics,
+        ready: Callable[[], bool],
+    ) -> None:
+        self._rest = rest
+        self._websocket = websocket
+        self._metrics = metrics
+        self._ready = ready
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await self._device(scope, receive, send)
+        elif scope["path"] == "/health":
+            await _answer(send, 200, "application/json", b'{"status":"ok"}\n')
+        elif scope["path"] == "/ready":
+            ready = self._ready()
+            body = b'{"status":"ok"}\n' if ready else b'{"status":"not ready"}\n'
+            await _answer(send, 200 if ready else 503, "application/json", body)
+        elif scope["path"] == "/metrics":
+            await _answer(send, 200, metrics.CONTENT_TYPE, self._metrics.render())
+        else:
+            await self._rest(scope, receive, send)
+
+    async def _device(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._websocket is not None and scope["path"] == self._websocket[0]:
+            await self._websocket[1](scope, receive, send)
+        else:
+            await receive()
+            await send({"type": "websocket.close", "code": 1008, "reason": "no such path"})
+
+
+async def _answer(send: Send, status: int, content_type: str, body: bytes) -> None:
+    headers = [
+        (b"content-type", content_type.encode()),
+        (b"content-length", b"%d" % len(body)),
+        (b"cache-control", b"no-store"),
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

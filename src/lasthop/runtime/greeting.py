@@ -1,0 +1,44 @@
+"""What a gateway says when it is ready: where it is, and on the first start what to try."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import msgspec
+
+from lasthop.runtime.places import Places
+
+
+def as_json(places: Places) -> None:
+    """One line for machines."""
+    _say(msgspec.json.encode(places).decode())
+
+
+def for_people(places: Places) -> None:
+    """A few lines for people."""
+    _say(
+        "lasthop is ready",
+        f"  publishers  {places.http}",
+        f"  devices     {places.tcp}" + (f" or {places.websocket}" if places.websocket else ""),
+        f"  data        {os.path.abspath(places.data)}",
+    )
+    if places.first_start and places.open_house:
+        _say(
+            "",
+            "Try it: start a device in another terminal,",
+            f"  lasthop device run --url {places.tcp} --name phone",
+            "and send it something from a third:",
+            f"  curl -d 'hello' {places.http}/device/phone",
+        )
+    elif places.first_start:
+        _say(
+            "",
+            "Nobody may come in yet, since other machines can reach this gateway. Stop it and add",
+            f"  lasthop credential add admin --scope admin --data {places.data}",
+        )
+
+
+def _say(*lines: str) -> None:
+    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,34 @@
+"""What the gateway says about itself: lines for people on a terminal, JSON for machines."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import structlog
+
+_LEVELS = logging.getLevelNamesMapping()
+
+
+def configure(level: str) -> None:
+    """Log to standard error from this level on. Libraries are heard when something is wrong."""
+    logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s", stream=sys.stderr)
+    human = sys.stderr.isatty()
+    renderer: structlog.typing.Processor
+    if human:
+        stamp = structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False)
+        renderer = structlog.dev.ConsoleRenderer()
+    else:
+        stamp = structlog.processors.TimeStamper(fmt="iso", utc=True)
+        renderer = structlog.processors.JSONRenderer()
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            stamp,
+            structlog.processors.format_exc_info,
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level.upper()]),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=False,
+    )

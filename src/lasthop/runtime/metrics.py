@@ -1,0 +1,107 @@
+"""What the gateway has done and how it is, in the text format of Prometheus.
+
+Counters are fed by the engine; gauges ask the gateway at the moment of the scrape.
+"""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from collections.abc import Callable, Iterator, Mapping
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+)
+from prometheus_client.core import CounterMetricFamily
+from prometheus_client.exposition import generate_latest
+from prometheus_client.process_collector import ProcessCollector
+from prometheus_client.registry import Collector
+
+from lasthop.core.lifecycle import State
+from lasthop.runtime.engine import Observer
+from lasthop.store.commit import Commit
+from lasthop.wire.hop.frames import CloseCode
+
+# A gauge beside every counter that nobody asks for.
+disable_created_metrics()  # type: ignore[no-untyped-call]
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+COMMIT_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0, 5.0)
+"""From a fast disk under no load to one that makes publishers wait."""
+
+
+class Metrics(Observer):
+    """One gateway's metrics, in a registry of their own."""
+
+    def __init__(self) -> None:
+        registry = self._registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        self._accepted = Counter(
+            "lasthop_messages_accepted", "Messages made durable.", registry=registry
+        )
+        self._ended = Counter(
+            "lasthop_deliveries",
+            "Deliveries that have reached their end, by final state.",
+            ["state"],
+            registry=registry,
+        )
+        for state in State:
+            if state.final:
+                self._ended.labels(state.name.lower())
+        self._events = Counter("lasthop_events", "Events recorded.", registry=registry)
+        self._commits = Counter("lasthop_commits", "Durable commits.", registry=registry)
+        self._commit_seconds = Histogram(
+            "lasthop_commit_seconds",
+            "From handing a commit to the store until it is durable.",
+            registry=registry,
+            buckets=COMMIT_SECONDS,
+        )
+        self._disconnected = Counter(
+            "lasthop_disconnects",
+            "Devices sent away by the gateway, by reason.",
+            ["reason"],
+            registry=registry,
+        )
+
+    def gauge(self, name: str, about: str, value: Callable[[], float]) -> None:
+        """Ask for this value at every scrape."""
+        Gauge(name, about, registry=self._registry).set_function(value)
+
+    def counts(self, name: str, about: str, label: str, values: Mapping[str, int]) -> None:
+        """Show counts that somebody else keeps, by label, at every scrape."""
+        self._registry.register(_Counts(name, about, label, values))
+
+    def committed(self, commit: Commit, seconds: float) -> None:
+        self._commits.inc()
+        self._commit_seconds.observe(seconds)
+        self._events.inc(commit.event_count)
+        if commit.messages:
+            self._accepted.inc(len(commit.messages))
+        ended = Tally(row.state for row in commit.deliveries.values() if not row.open)
+        for state, count in ended.items():
+            self._ended.labels(State(state).name.lower()).inc(count)
+
+    def disconnected(self, code: CloseCode) -> None:
+        self._disconnected.labels(code.name.lower()).inc()
+
+    def render(self) -> bytes:
+        """The page for Prometheus."""
+        return generate_latest(self._registry)
+
+
+class _Counts(Collector):
+    def __init__(self, name: str, about: str, label: str, values: Mapping[str, int]) -> None:
+        self._name = name
+        self._about = about
+        self._label = label
+        self._values = values
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        family = CounterMetricFamily(self._name, self._about, labels=[self._label])
+        for value, count in sorted(self._values.items()):
+            family.add_metric([value], count)
+        yield family

@@ -1,0 +1,53 @@
+"""Where a gateway is to be found, and where it keeps things in its data directory."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from lasthop.runtime.failure import Failure
+
+LOG_DIRECTORY = "log"
+PORTS_FILE = "ports.json"
+
+
+class Places(msgspec.Struct, kw_only=True):
+    """A running gateway; also the content of `ports.json` in its data directory."""
+
+    pid: int
+    http: str
+    tcp: str
+    websocket: str | None
+    data: str
+    first_start: bool
+    open_house: bool
+
+    def write(self) -> None:
+        """Leave word in the data directory; a reader never sees half of it."""
+        path = Path(self.data) / PORTS_FILE
+        partial = path.with_name(f".{PORTS_FILE}.{self.pid}")
+        partial.write_bytes(msgspec.json.encode(self) + b"\n")
+        partial.replace(path)
+
+    def remove(self) -> None:
+        """The gateway is gone."""
+        (Path(self.data) / PORTS_FILE).unlink(missing_ok=True)
+
+
+def find(data: Path) -> Places | None:
+    """The gateway that runs on this data directory, if one does."""
+    if not data.is_dir():
+        raise Failure(f"there is no data directory {data}")
+    try:
+        places = msgspec.json.decode((data / PORTS_FILE).read_bytes(), type=Places)
+    except (OSError, msgspec.DecodeError):
+        return None
+    try:
+        os.kill(places.pid, 0)
+    except ProcessLookupError:
+        return None  # It was killed, and left its word behind.
+    except PermissionError:
+        pass
+    return places

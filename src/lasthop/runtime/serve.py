@@ -1,0 +1,224 @@
+"""The composition root: everything that makes a gateway, put together in one place.
+
+    sockets ─▶ front, TCP listener ─▶ engine ─▶ writer ─▶ store
+                                        │                   ▲
+                                        ▼                   │
+                                     gateway    export, housekeeping
+
+They start from the store outwards, and stop in the opposite order: nothing comes in before
+everything that it needs is there, and nothing that was let in is dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
+
+import structlog
+import uvloop
+
+from lasthop.access.rest import make_app
+from lasthop.clock import MINUTE
+from lasthop.core.gateway import Gateway, Identity
+from lasthop.delivery.tcp import TcpListener
+from lasthop.errors import StoreError
+from lasthop.eventlog.exporter import Exporter, Rolling
+from lasthop.runtime import logs
+from lasthop.runtime.clock import SystemClock
+from lasthop.runtime.engine import Engine
+from lasthop.runtime.exporting import Export
+from lasthop.runtime.failure import Failure
+from lasthop.runtime.front import Front
+from lasthop.runtime.housekeeping import Housekeeping
+from lasthop.runtime.listening import address_of, listen, tls_context
+from lasthop.runtime.metrics import Metrics
+from lasthop.runtime.places import LOG_DIRECTORY, Places
+from lasthop.runtime.settings import Settings
+from lasthop.runtime.stories import tell
+from lasthop.runtime.webserver import WebServer
+from lasthop.store.base import Forgotten, Store
+from lasthop.store.sqlite import SqliteStore
+from lasthop.store.writer import CommitWriter
+
+log = structlog.get_logger()
+
+ROLLING = Rolling(age=5 * MINUTE)
+"""Segments of the log: 288 files on a busy day. `lasthop log tail` needs no sealed ones."""
+
+
+def run(settings: Settings, *, announce: Callable[[Places], None]) -> None:
+    """Run a gateway until it is told to stop, in a loop of its own."""
+    logs.configure(settings.log_level)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(serve(settings, announce=announce))
+
+
+async def serve(settings: Settings, *, announce: Callable[[Places], None]) -> None:
+    """Run a gateway until a signal or a broken store ends it.
+
+    The first signal ends it gracefully, a second one at once: what was accepted is safe either way.
+    """
+    stop = asyncio.Event()
+    broken: list[StoreError] = []
+
+    def failed(error: StoreError) -> None:
+        broken.append(error)
+        stop.set()
+
+    def signalled() -> None:
+        if stop.is_set():
+            print("lasthop: aborted", file=sys.stderr)
+            os._exit(1)
+        log.info("shutting down; once more to abort")
+        stop.set()
+
+    async with running(settings, failed) as places:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, signalled)
+        announce(places)
+        await stop.wait()
+    if broken:
+        raise Failure(f"the store failed: {broken[0]}")
+    log.info("stopped")
+
+
+@asynccontextmanager
+async def running(
+    settings: Settings, failed: Callable[[StoreError], None]
+) -> AsyncIterator[Places]:
+    """A gateway that is there for others inside this context."""
+    data = Path(settings.data)
+    log_directory = data / LOG_DIRECTORY
+    clock = SystemClock()
+    tls = tls_context(settings.tls)
+    metrics = Metrics()
+    async with AsyncExitStack() as stack:
+        store = SqliteStore(data, durability=settings.durability)
+        stack.callback(store.close)
+        http_socket = stack.enter_context(listen(settings.http.listen))
+        tcp_socket = stack.enter_context(listen(settings.tcp.listen))
+
+        restored = store.open()
+        gateway = Gateway(
+            Identity(
+                name=settings.name, open_house=settings.open_house, limits=settings.limits.core()
+            ),
+            restored,
+            random64=lambda: secrets.randbits(64),
+            now=clock.now(),
+        )
+        writer = CommitWriter(store, next_commit=restored.next_commit)
+        engine = Engine(
+            gateway,
+            writer=writer,
+            reader=store.reader(),
+            clock=clock,
+            failed=failed,
+            observer=metrics,
+        )
+        stack.push_async_callback(engine.close)
+
+        pages = store.reader()
+        stack.callback(pages.close)
+        export = Export(
+            Exporter(
+                log_directory,
+                pages,
+                confirm=lambda upto: writer.call(lambda kept: kept.exported(upto)).result(),
+                rolling=ROLLING,
+            ),
+            SystemClock(),
+        )
+        stack.push_async_callback(asyncio.to_thread, export.close)
+        stack.push_async_callback(engine.stop)
+
+        housekeeping = Housekeeping(
+            writer, settings.retention, clock=clock, log_directory=log_directory
+        )
+        await stack.enter_async_context(_background(housekeeping.run()))
+
+        door = make_app(
+            engine,
+            settings.rest(),
+            explain=lambda message, device: engine.read(
+                lambda kept: tell(kept, log_directory, message=message, device=device)
+            ),
+            erase=lambda device: _erase(writer, device),
+        )
+        metrics.counts("lasthop_http_errors", "Requests refused, by code.", "code", door.refused)
+        metrics.gauge("lasthop_connections", "Open device channels.", lambda: engine.connections)
+        metrics.gauge(
+            "lasthop_open_deliveries",
+            "Deliveries not at their end.",
+            lambda: sum(len(item.deliveries) for item in gateway.room.items.values()),
+        )
+        metrics.gauge("lasthop_devices", "Registered.", lambda: len(gateway.registry))
+        metrics.gauge("lasthop_http_waiting", "Requests that wait.", lambda: door.waiting)
+
+        devices = TcpListener(engine, clock=clock)
+        stack.push_async_callback(devices.stop)
+        metrics.counts(
+            "lasthop_hop_errors", "Channels that ended badly, by reason.", "reason", devices.errors
+        )
+        await devices.start(tcp_socket, tls=tls)
+
+        front = Front(door, websocket=None, metrics=metrics, ready=lambda: engine.ready)
+        web = WebServer(front, http_socket, settings)
+        stack.push_async_callback(web.stop)
+        await web.start()
+        stack.callback(engine.drain)
+
+        places = _places(settings, http_socket, tcp_socket, first_start=restored.boot == 1)
+        places.write()
+        stack.callback(places.remove)
+        yield places
+
+
+@asynccontextmanager
+async def _background(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
+    """Something that goes on beside everything else, and is cut off at the end."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def _erase(writer: CommitWriter, device: int) -> None:
+    """Forget a removed device, in steps between which commits go on."""
+    start: int | None = 0
+    while start is not None:
+        step = writer.call(partial(_erase_step, device, start))
+        start = (await asyncio.wrap_future(step)).next
+
+
+def _erase_step(device: int, start: int, store: Store) -> Forgotten:
+    return store.erase_device(device, start=start)
+
+
+def _places(
+    settings: Settings, http: socket.socket, tcp: socket.socket, *, first_start: bool
+) -> Places:
+    secure = "s" if settings.tls.cert else ""
+    address = address_of(http)
+    path = settings.http.websocket
+    return Places(
+        pid=os.getpid(),
+        http=f"http{secure}://{address}",
+        tcp=f"tcp{secure}://{address_of(tcp)}",
+        websocket=f"ws{secure}://{address}{path}" if path else None,
+        data=settings.data,
+        first_start=first_start,
+        open_house=settings.open_house,
+    )

@@ -1,0 +1,57 @@
+"""uvicorn, run step by step on our own loop: the gateway decides when it starts and ends."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import uvicorn
+
+from lasthop.runtime.front import App
+from lasthop.runtime.settings import Settings
+
+KEEP_ALIVE = 75
+"""Seconds that an idle connection stays open: longer than the usual 60 of proxies, so that it is
+they who close it and no request gets lost in between."""
+
+
+class WebServer:
+    """Serves one application on one socket."""
+
+    def __init__(self, app: App, listener: socket.socket, settings: Settings) -> None:
+        config = uvicorn.Config(
+            app,
+            http="httptools",
+            ws="websockets-sansio",
+            ws_max_size=settings.limits.core().max_frame,
+            ws_ping_interval=None,  # The hop protocol has a heartbeat of its own.
+            ws_per_message_deflate=False,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,  # Or a header could make anyone a process of this machine.
+            timeout_keep_alive=KEEP_ALIVE,
+            timeout_graceful_shutdown=max(1, round(settings.http.drain.seconds)),
+            ssl_certfile=settings.tls.cert or None,
+            ssl_keyfile=settings.tls.key or None,
+        )
+        config.load()
+        self._listener = listener
+        self._server = uvicorn.Server(config)
+        self._server.lifespan = config.lifespan_class(config)
+        self._ticking: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Take requests in."""
+        await self._server.startup(sockets=[self._listener])
+        self._ticking = asyncio.create_task(self._server.main_loop())
+
+    async def stop(self) -> None:
+        """Take no more in, and wait a while until those under way are answered."""
+        if self._ticking is None:
+            self._listener.close()
+            return
+        self._server.should_exit = True
+        await self._ticking
+        await self._server.shutdown(sockets=[self._listener])
