@@ -1,0 +1,117 @@
+"""The command line: a table of commands, each of them one small module.
+
+A module is imported when its command is used, so that help comes at once. To add a command or a
+group of them, write a module with a `typer.Typer` named `commands` and enter it in `COMMANDS`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from lasthop import __version__
+from lasthop.errors import LasthopError
+from lasthop.runtime.failure import Failure
+
+COMMANDS = {
+    "up": "Run a gateway.",
+    "push": "Send messages.",
+    "device": "Run a device, and administer devices.",
+    "explain": "What became of a message for one device, and why.",
+    "log": "Follow the event log, or check it.",
+    "credential": "Who may publish and administer.",
+    "status": "How a gateway is, and what its store holds.",
+    "backup": "Copy the store to one file.",
+    "restore": "Make a data directory from a backup.",
+    "config": "All settings, explained.",
+}
+"""Every command and what it is for. Its module has the same name."""
+
+INTERRUPTED = 130
+"""What a shell reports of a command that Ctrl-C ended."""
+
+
+class Commands(TyperGroup):
+    """Finds commands in the table."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"{__name__}.{cmd_name}")
+        command = typer.main.get_command(module.commands)
+        command.name = cmd_name
+        return command
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+app = typer.Typer(
+    cls=Commands,
+    name="lasthop",
+    help="Push and messaging for devices that come and go.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    add_completion=False,
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"lasthop {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(
+        False, "--version", callback=_show_version, is_eager=True, help="Show the version."
+    ),
+) -> None:
+    """Push and messaging for devices that come and go."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command; what it cannot do is said in one line."""
+    try:
+        code = app(args=arguments, standalone_mode=False)
+    except (Failure, LasthopError) as error:
+        _say(str(error))
+        sys.exit(getattr(error, "exit_code", 1))
+    except (KeyboardInterrupt, typer.Abort):
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; do not complain while closing it.
+        sys.stdout = sys.stderr
+        sys.exit(1)
+    except OSError as error:
+        _say(str(error))
+        sys.exit(1)
+    except Exception as error:
+        # A mistake in the command line, of whichever class the parser's library has it.
+        message = getattr(error, "format_message", None)
+        if message is None:
+            raise
+        _say_usage(message(), getattr(error, "ctx", None))
+        sys.exit(getattr(error, "exit_code", 2))
+    sys.exit(code or 0)
+
+
+def _say_usage(message: str, context: Any) -> None:
+    if "\n" in message:  # The help of a group that was called without a command.
+        print(message, file=sys.stderr)
+    else:
+        _say(message + (f" (see {context.command_path} --help)" if context is not None else ""))
+
+
+def _say(line: str) -> None:
+    print(f"lasthop: {' '.join(line.split())}", file=sys.stderr)

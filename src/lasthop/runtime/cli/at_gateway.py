@@ -1,0 +1,43 @@
+"""Administration by asking a running gateway."""
+
+from __future__ import annotations
+
+from lasthop.runtime.cli.administration import Row
+from lasthop.runtime.cli.client import Client, segment
+
+
+class AtGateway:
+    """A running gateway's REST door."""
+
+    def __init__(self, url: str, token: str | None, app: str) -> None:
+        self._client = Client(url, token=token, app=app)
+
+    def add_credential(self, name: str, scopes: list[str]) -> Row:
+        body = {"name": name, "scopes": scopes}
+        made: Row = self._client.call("POST", "/v1/credentials", body=body)
+        return made
+
+    def credentials(self) -> list[Row]:
+        found: list[Row] = self._client.call("GET", "/v1/credentials")["credentials"]
+        return found
+
+    def revoke(self, name: str) -> int:
+        return int(self._client.call("DELETE", f"/v1/credentials/{segment(name)}")["revoked"])
+
+    def register(self, name: str, *, user: str, topics: list[str]) -> Row:
+        body = {"name": name, "user": user, "subscriptions": topics}
+        made: Row = self._client.call("POST", "/v1/devices", body=body)
+        return made
+
+    def devices(self) -> list[Row]:
+        found: list[Row] = []
+        after: int | None = 0
+        while after is not None:
+            page = self._client.call("GET", "/v1/devices", query={"after": after, "limit": 1000})
+            found += page["devices"]
+            after = page.get("next")
+        return found
+
+    def remove(self, name: str, *, erase: bool) -> None:
+        query: dict[str, object] = {"erase": "true"} if erase else {}
+        self._client.call("DELETE", f"/v1/devices/{segment(name)}", query=query)

@@ -1,0 +1,121 @@
+"""Administration of a data directory that no gateway is using.
+
+The gateway itself does the work, woken for one change: what it allows and records is the same as
+over any door.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from lasthop.access.rest.administration import NewCredential, NewDevice
+from lasthop.access.rest.answers import credential_of, device_of
+from lasthop.clock import Micros
+from lasthop.core.gateway import Gateway, Identity
+from lasthop.core.registry import Device
+from lasthop.errors import StoreError
+from lasthop.message import Target, TargetKind
+from lasthop.runtime.cli.administration import Row
+from lasthop.runtime.clock import SystemClock
+from lasthop.runtime.failure import Failure
+from lasthop.store.sqlite import SqliteStore
+
+T = TypeVar("T")
+
+_EVERYONE = Target(TargetKind.APP, "")
+
+
+class AtStore:
+    """A data directory."""
+
+    def __init__(self, data: Path, app: str) -> None:
+        self._data = data
+        self._app = app
+
+    def add_credential(self, name: str, scopes: list[str]) -> Row:
+        new = _checked({"name": name, "scopes": scopes}, NewCredential)
+        token = secrets.token_urlsafe(32)
+
+        def act(gateway: Gateway, now: Micros) -> Row:
+            gateway.admit(token, self._app, new.name, set(new.scopes), now)
+            row = gateway.credentials.find(token)
+            assert row is not None
+            return _plain(credential_of(row, token))
+
+        return self._change(act)
+
+    def credentials(self) -> list[Row]:
+        rows = self._change(lambda gateway, _: gateway.credentials.of(self._app))
+        return [_plain(credential_of(row)) for row in rows]
+
+    def revoke(self, name: str) -> int:
+        return self._change(lambda gateway, _: gateway.dismiss(self._app, name))
+
+    def register(self, name: str, *, user: str, topics: list[str]) -> Row:
+        new = _checked({"name": name, "user": user, "subscriptions": topics}, NewDevice)
+        token = secrets.token_urlsafe(32)
+
+        def act(gateway: Gateway, now: Micros) -> Row:
+            device = gateway.register(self._app, new.name, new.record(token, now), now)
+            return _info(gateway, device, token)
+
+        return self._change(act)
+
+    def devices(self) -> list[Row]:
+        def act(gateway: Gateway, _: Micros) -> list[Row]:
+            found = gateway.registry.reach(self._app, _EVERYONE)
+            return [_info(gateway, device) for device in found.values()]
+
+        return self._change(act)
+
+    def remove(self, name: str, *, erase: bool) -> None:
+        device = self._change(lambda gateway, now: gateway.remove(self._app, name, now))
+        if erase:
+            with closing(self._open()) as store:
+                start: int | None = 0
+                while start is not None:
+                    start = store.erase_device(device.number, start=start).next
+
+    def _change(self, act: Callable[[Gateway, Micros], T]) -> T:
+        """Let `act` change the gateway; it is durable when this returns."""
+        clock = SystemClock()
+        with closing(self._open()) as store:
+            gateway = Gateway(
+                Identity(), store.open(), random64=lambda: secrets.randbits(64), now=clock.now()
+            )
+            result = act(gateway, clock.now())
+            commit = gateway.commit(clock.now(), flush=True)
+            if commit is not None:
+                store.apply(commit)
+            return result
+
+    def _open(self) -> SqliteStore:
+        try:
+            return SqliteStore(self._data)
+        except StoreError as error:
+            if "pid" in error.fields:
+                raise Failure(f"a gateway is running on {self._data}: use --url instead") from None
+            raise
+
+
+def _checked(fields: Row, kind: type[T]) -> T:
+    try:
+        return msgspec.convert(fields, kind)
+    except msgspec.ValidationError as error:
+        raise Failure(str(error).replace("`", "").replace("$.", ""), exit_code=2) from None
+
+
+def _info(gateway: Gateway, device: Device, token: str | None = None) -> Row:
+    return _plain(device_of(device, gateway.room.session(device), token))
+
+
+def _plain(answer: object) -> Row:
+    """As it would have come over the wire."""
+    plain: Row = msgspec.json.decode(msgspec.json.encode(answer))
+    return plain

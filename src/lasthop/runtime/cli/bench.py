@@ -1,0 +1,84 @@
+"""`lasthop bench`: us against our peers, side by side, in one run.
+
+Benchmarks are part of the source tree and not of the package: they start brokers that nobody who
+only runs a gateway has installed.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated
+
+import typer
+
+import lasthop
+from lasthop.runtime.cli.options import Json, described, new_commands
+from lasthop.runtime.failure import Failure
+
+commands = new_commands("Measure lasthop against its peers, side by side.")
+
+WorkIn = Annotated[
+    Path | None,
+    typer.Option(
+        "--in",
+        metavar="DIR",
+        help="Where stores are kept during the run; its disk is what durable rows depend on.",
+        exists=True,
+        file_okay=False,
+    ),
+]
+
+
+@commands.callback()
+def bench() -> None:
+    """Keeps a single benchmark from becoming the whole command."""
+
+
+@commands.command(
+    help=described(
+        "Compare throughput, CPU, latency, bytes and memory with Mosquitto and RabbitMQ.",
+        "lasthop bench hop",
+        "lasthop bench hop --rounds 5 --rate 500 --rate 2000 --json",
+        "lasthop bench hop --only lasthop --only mosquitto --messages 10000",
+    )
+)
+def hop(
+    messages: Annotated[int, typer.Option(min=100, help="Messages of a throughput run.")] = 40_000,
+    rounds: Annotated[int, typer.Option(min=1, help="Times that everyone is measured.")] = 3,
+    rate: Annotated[
+        list[float] | None, typer.Option(help="Messages a second of latency runs. [500, 2000]")
+    ] = None,
+    seconds: Annotated[float, typer.Option(min=1, help="Length of a latency run.")] = 4.0,
+    idle: Annotated[int, typer.Option(min=10, help="Idle connections to measure.")] = 1000,
+    only: Annotated[
+        list[str] | None, typer.Option(help="lasthop, mosquitto or rabbitmq. [all]")
+    ] = None,
+    directory: WorkIn = None,
+    as_json: Json = False,
+) -> None:
+    known = ("lasthop", "mosquitto", "rabbitmq")
+    if unknown := [name for name in only or () if name not in known]:
+        raise Failure(f"--only {unknown[0]}: choose from {', '.join(known)}", exit_code=2)
+    status = _benchmark("hop.command").run(
+        messages=messages,
+        rounds=rounds,
+        rates=rate or (500.0, 2000.0),
+        seconds=seconds,
+        idle=idle,
+        only=only or known,
+        directory=directory,
+        as_json=as_json,
+    )
+    raise typer.Exit(status)
+
+
+def _benchmark(name: str) -> ModuleType:
+    root = Path(lasthop.__file__).resolve().parents[2]
+    if not (root / "bench" / "__init__.py").is_file():
+        raise Failure("benchmarks come with the source tree only: run this from a checkout")
+    if str(root) not in sys.path:
+        sys.path.insert(0, str(root))
+    return import_module(f"bench.{name}")

@@ -1,0 +1,82 @@
+"""`lasthop explain`: what became of a message for one device, and why."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from lasthop.eventlog.story import Told
+from lasthop.message import parse_id
+from lasthop.runtime.cli.client import Client
+from lasthop.runtime.cli.options import (
+    DEFAULT_APP,
+    DEFAULT_URL,
+    App,
+    Data,
+    Json,
+    Token,
+    Url,
+    described,
+    new_commands,
+)
+from lasthop.runtime.cli.output import say, say_json
+from lasthop.runtime.failure import Failure
+from lasthop.runtime.places import LOG_DIRECTORY
+from lasthop.runtime.stories import tell
+from lasthop.store.sqlite import SqliteReader
+
+commands = new_commands()
+
+
+@commands.command(
+    help=described(
+        "Tell the story of one delivery: every decision, its time and its reason.",
+        "lasthop explain 03a8f1c2b4d5e6f7 phone",
+        "lasthop explain 03a8f1c2b4d5e6f7 phone --data ./data",
+    )
+)
+def explain(
+    message: Annotated[str, typer.Argument(metavar="MESSAGE", help="Its id, or the short form.")],
+    device: Annotated[str, typer.Argument(metavar="DEVICE", help="The device's name.")],
+    url: Url = DEFAULT_URL,
+    token: Token = None,
+    app: App = DEFAULT_APP,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    key = parse_key(message)
+    if data is not None:
+        told = _from_store(data, app, key, device)
+    else:
+        told = _from_gateway(url, token, app, message, device)
+    for line in told:
+        if as_json:
+            say_json(line)
+        else:
+            say(str(line))
+
+
+def parse_key(text: str) -> int:
+    """The key in a message id."""
+    try:
+        return parse_id(text)[0]
+    except ValueError as error:
+        raise Failure(f"{text!r} is not a message id: {error}", exit_code=2) from None
+
+
+def _from_store(data: Path, app: str, key: int, device: str) -> list[Told]:
+    with closing(SqliteReader.beside(data)) as store:
+        known = store.device(app, device)
+        if known is None:
+            raise Failure(f"no device {device!r} in app {app!r}")
+        return tell(store, data / LOG_DIRECTORY, message=key, device=known.device)
+
+
+def _from_gateway(url: str, token: str | None, app: str, message: str, device: str) -> list[Told]:
+    client = Client(url, token=token, app=app)
+    answer = client.call("GET", f"/v1/messages/{message}/explain", query={"device": device})
+    return msgspec.convert(answer, list[Told])

@@ -1,0 +1,168 @@
+"""`lasthop push`: send messages."""
+
+from __future__ import annotations
+
+import sys
+from base64 import b64encode
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Annotated, Any
+
+import typer
+
+from lasthop.runtime.cli.client import Client
+from lasthop.runtime.cli.options import (
+    DEFAULT_APP,
+    DEFAULT_URL,
+    App,
+    Json,
+    Token,
+    Url,
+    described,
+    new_commands,
+)
+from lasthop.runtime.cli.output import say, say_json
+from lasthop.runtime.failure import Failure
+
+BATCH_LINES = 1000
+"""Messages in one request. A batch is one commit: larger ones gain little and make others wait."""
+
+BATCH_BYTES = 4 << 20
+
+KINDS = ("device", "user", "topic", "app")
+
+
+commands = new_commands()
+
+
+@commands.command(
+    help=described(
+        "Send a message to a topic, or to device:NAME, user:NAME or app: (everyone).",
+        "lasthop push news 'hello, world' --title Greeting --ttl 1h",
+        "lasthop push device:phone hello --wait 10",
+        "date | lasthop push news -",
+        "lasthop push --batch messages.ndjson",
+    )
+)
+def push(
+    target: Annotated[
+        str | None, typer.Argument(metavar="TARGET_OR_TOPIC", help="Who it is for.")
+    ] = None,
+    text: Annotated[
+        list[str] | None, typer.Argument(metavar="TEXT...", help="What to say; - reads stdin.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="A title.")] = None,
+    rank: Annotated[float | None, typer.Option(help="Worth among others of its topic.")] = None,
+    priority: Annotated[
+        int | None, typer.Option(min=0, max=9, help="Higher goes first; 4 when not given.")
+    ] = None,
+    ttl: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Useless after: 90s, 2h, 3d.")
+    ] = None,
+    delay: Annotated[str | None, typer.Option(metavar="TIME", help="Not before: 90s, 2h.")] = None,
+    replace_key: Annotated[
+        str | None, typer.Option(metavar="KEY", help="Replace what is pending under this key.")
+    ] = None,
+    content_type: Annotated[str | None, typer.Option(help="When it is not plain text.")] = None,
+    once: Annotated[
+        str | None, typer.Option(metavar="KEY", help="Sent once, however often this is repeated.")
+    ] = None,
+    wait: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", min=0, help="Wait until a device has it; fail if not."),
+    ] = None,
+    batch: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Messages as JSON, one a line; - reads stdin."),
+    ] = None,
+    url: Url = DEFAULT_URL,
+    token: Token = None,
+    app: App = DEFAULT_APP,
+    as_json: Json = False,
+) -> None:
+    client = Client(url, token=token, app=app)
+    if batch is not None:
+        if target is not None:
+            raise Failure("--batch takes its targets from the file", exit_code=2)
+        _push_batch(client, batch, once, as_json=as_json)
+        return
+    if target is None or not text:
+        raise Failure("say to whom and what: lasthop push TARGET_OR_TOPIC TEXT", exit_code=2)
+    content = sys.stdin.buffer.read() if text == ["-"] else " ".join(text).encode()
+    message: dict[str, object] = {
+        "to": target if target.partition(":")[0] in KINDS and ":" in target else f"topic:{target}",
+        "title": title,
+        "rank": rank,
+        "priority": priority,
+        "ttl": ttl,
+        "delay": delay,
+        "replace_key": replace_key,
+        "content_type": content_type,
+        **_body(content),
+    }
+    given = {name: value for name, value in message.items() if value is not None}
+    headers = {"Idempotency-Key": once} if once else None
+    accepted = client.call("POST", "/v1/messages", body=given, headers=headers)
+    _report(client, accepted, wait, as_json=as_json)
+
+
+def _body(content: bytes) -> dict[str, object]:
+    try:
+        return {"body": content.decode()}
+    except UnicodeDecodeError:
+        return {"body_base64": b64encode(content).decode()}
+
+
+def _report(client: Any, accepted: dict[str, Any], wait: float | None, *, as_json: bool) -> None:
+    if wait is None:
+        if as_json:
+            say_json(accepted)
+        else:
+            say(accepted["id"])
+        return
+    query = {"wait": "delivered", "timeout": wait}
+    status = client.call("GET", f"/v1/messages/{accepted['id']}", query=query, wait=wait)
+    if as_json:
+        say_json(status)
+    else:
+        states = ", ".join(f"{n} {state}" for state, n in status["summary"]["states"].items())
+        say(f"{accepted['id']}  {states or 'no device to deliver to'}")
+    if not status["satisfied"]:
+        raise Failure(f"no device had it within {wait:g} seconds; it stays accepted")
+
+
+def _push_batch(client: Any, batch: str, once: str | None, *, as_json: bool) -> None:
+    count = 0
+    for number, lines in enumerate(_batches(batch)):
+        headers = {"Content-Type": "application/x-ndjson"}
+        if once:
+            headers["Idempotency-Key"] = f"{once}/{number}"
+        accepted = client.call("POST", "/v1/messages", body=b"".join(lines), headers=headers)
+        count += len(accepted["ids"])
+        if as_json:
+            say_json(accepted)
+    if not as_json:
+        say(f"{count} messages accepted")
+
+
+def _batches(name: str) -> Iterator[list[bytes]]:
+    if name == "-":
+        yield from _cut(sys.stdin.buffer)
+        return
+    with Path(name).open("rb") as file:
+        yield from _cut(file)
+
+
+def _cut(file: IO[bytes]) -> Iterator[list[bytes]]:
+    lines: list[bytes] = []
+    size = 0
+    for line in file:
+        if not line.strip():
+            continue
+        if lines and (len(lines) == BATCH_LINES or size + len(line) > BATCH_BYTES):
+            yield lines
+            lines, size = [], 0
+        lines.append(line if line.endswith(b"\n") else line + b"\n")
+        size += len(line)
+    if lines:
+        yield lines

@@ -1,0 +1,41 @@
+"""`lasthop up`: run a gateway."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lasthop.runtime import greeting, serve, settings
+from lasthop.runtime.cli.options import Json, described, new_commands
+
+commands = new_commands()
+
+
+@commands.command(
+    help=described(
+        "Run a gateway until it is told to stop (Ctrl-C or SIGTERM).",
+        "lasthop up --data ./data --http 127.0.0.1:8080 --tcp 127.0.0.1:7300",
+    )
+)
+def up(
+    data: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Store and event log; made if missing.")
+    ] = None,
+    http: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Where publishers come in; port 0: any.")
+    ] = None,
+    tcp: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Where devices come in; port 0: any.")
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", envvar="LASTHOP_CONFIG", help="Settings in TOML."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    options = {"data": data and str(data), "http.listen": http, "tcp.listen": tcp}
+    chosen = settings.load(config, environment=os.environ, options=options)
+    serve.run(chosen, announce=greeting.as_json if as_json else greeting.for_people)
