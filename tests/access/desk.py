@@ -10,6 +10,7 @@ from typing import TypeVar
 from lasthop.clock import SECOND, Micros
 from lasthop.core.effects import Changed, Effect, Send
 from lasthop.core.gateway import Gateway, Identity
+from lasthop.core.mailroom import Limits
 from lasthop.core.registry import DeviceRecord, hash_token
 from lasthop.errors import Overloaded
 from lasthop.store.base import Reader
@@ -25,17 +26,29 @@ START = 1_750_000_000 * SECOND
 class MemoryDesk:
     """A desk whose every call is durable at once. Time passes only when it is told to."""
 
-    def __init__(self, *, patient: bool = True, now: Micros = START) -> None:
-        self.store = MemoryStore()
+    def __init__(
+        self,
+        *,
+        patient: bool = True,
+        now: Micros = START,
+        limits: Limits | None = None,
+        store: MemoryStore | None = None,
+    ) -> None:
+        self.store = store or MemoryStore()
         self.time = now
         self.calls = 0
         self.full = False
         """While set, no work is taken in."""
+        self.slow = False
+        """While set, a turn ends after its first commit, with work left to do."""
         self.patient = patient
         """Otherwise every wait ends at once."""
         salts = count(1)
         self.gateway = Gateway(
-            Identity(name="test"), self.store.open(), random64=lambda: next(salts), now=now
+            Identity(name="test", limits=limits or Limits()),
+            self.store.open(),
+            random64=lambda: next(salts),
+            now=now,
         )
         self._waits: dict[int, list[asyncio.Event]] = {}
         self._channels = count(1)
@@ -93,6 +106,8 @@ class MemoryDesk:
             if commit is not None:
                 self.store.apply(commit)
                 gateway.committed(commit.n, self.time)
+                if self.slow:
+                    return
             elif not effects:
                 return
 

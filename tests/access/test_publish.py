@@ -6,6 +6,7 @@ import json
 from base64 import b64encode
 from typing import Any
 
+import anyio
 import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
@@ -166,7 +167,7 @@ async def test_a_method_brings_its_reliability(
     assert (await publish_one(http, desk, method=method)).reliability is reliability
 
 
-BAD = [
+BAD: list[tuple[dict[str, Any], int, str | None, str]] = [
     ({"device": None}, 400, "to", "needs one target"),
     ({"topic": "news"}, 400, "topic", "needs one target"),
     ({"to": "phone", "device": None}, 400, "to", "a target is device:NAME"),
@@ -283,11 +284,7 @@ async def test_a_batch_is_one_call_and_its_ids_keep_its_order(
 @settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-def test_a_batch_is_accepted_completely_or_not_at_all(
-    good: list[str], data: st.DataObject, anyio_backend: Any
-) -> None:
-    import anyio
-
+def test_a_batch_is_accepted_completely_or_not_at_all(good: list[str], data: st.DataObject) -> None:
     names = {"device": "phone", "topic": "news", "user": "alice"}
     batch: list[dict[str, Any]] = [{kind: names[kind], "body": "x"} for kind in good]
     bad = data.draw(st.sampled_from([None, *(fields for fields, *_ in BAD[:-2])]))

@@ -1,0 +1,169 @@
+"""Who may ask for what."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from lasthop.access.callers import is_local
+from lasthop.access.quota import Rate
+from lasthop.access.rest import Door, RestSettings, make_app
+from lasthop.core.credentials import Scope
+from tests.access.desk import MemoryDesk
+from tests.access.knocking import knock, refusal
+
+
+@pytest.fixture
+def closed(desk: MemoryDesk) -> Door:
+    return make_app(desk, RestSettings())
+
+
+@pytest.fixture
+def admit(desk: MemoryDesk) -> Callable[..., str]:
+    def admit(*scopes: Scope, app: str = "default") -> str:
+        secret = f"secret of {app} for {' '.join(scopes)}".replace(" ", "-")
+        desk.gateway.admit(secret, app, "svc", set(scopes), desk.time)
+        desk.turn()
+        return secret
+
+    return admit
+
+
+async def attempt(
+    door: Door, method: str, path: str, *, token: str | None = None, app: str | None = None
+) -> int:
+    async with knock(door, peer="192.0.2.1", token=token, app=app) as http:
+        return (await http.request(method, path, content=b"{}")).status_code
+
+
+async def test_without_a_credential_nothing_is_done(closed: Door) -> None:
+    async with knock(closed) as http:
+        for path in "/v1/messages", "/news":
+            answer = await http.post(path, content=b"{}")
+            assert refusal(answer) == (401, "unauthorized", None)
+            assert answer.headers["www-authenticate"].startswith("Bearer")
+        assert (await http.get("/v1/devices")).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["Bearer wrong", "Bearer", "Basic !!!", "Basic YWJj", "Digest x", "Bearer ü", "x" * 2000],
+)
+async def test_bad_credentials_are_refused_even_from_this_machine(door: Door, header: str) -> None:
+    async with knock(door) as http:
+        answer = await http.get("/v1/devices", headers={b"authorization": header.encode()})
+    assert refusal(answer) == (401, "unauthorized", None)
+
+
+@pytest.mark.parametrize("user", ["", "anyone"])
+async def test_basic_carries_the_token_as_password(
+    closed: Door, admit: Callable[..., str], user: str
+) -> None:
+    secret = admit(Scope.DEVICES)
+    value = b64encode(f"{user}:{secret}".encode()).decode()
+    async with knock(closed, peer="192.0.2.1") as http:
+        answer = await http.get("/v1/devices", headers={"authorization": f"Basic {value}"})
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "method, path, needed, status",
+    [
+        ("POST", "/v1/messages", Scope.PUBLISH, 400),
+        ("POST", "/news", Scope.PUBLISH, 202),
+        ("GET", "/v1/messages/1", Scope.PUBLISH, 404),
+        ("DELETE", "/v1/messages/1", Scope.PUBLISH, 404),
+        ("GET", "/v1/devices", Scope.DEVICES, 200),
+        ("POST", "/v1/devices", Scope.DEVICES, 400),
+        ("GET", "/v1/credentials", Scope.ADMIN, 200),
+        ("POST", "/v1/credentials", Scope.ADMIN, 400),
+    ],
+)
+async def test_every_operation_needs_its_scope(
+    closed: Door,
+    admit: Callable[..., str],
+    method: str,
+    path: str,
+    needed: Scope,
+    status: int,
+) -> None:
+    for scope in Scope:
+        expected = status if scope in {needed, Scope.ADMIN} else 403
+        assert await attempt(closed, method, path, token=admit(scope)) == expected
+
+
+async def test_a_revoked_credential_is_refused_at_once(
+    closed: Door, desk: MemoryDesk, admit: Callable[..., str]
+) -> None:
+    secret = admit(Scope.DEVICES)
+    assert await attempt(closed, "GET", "/v1/devices", token=secret) == 200
+    desk.gateway.dismiss("default", "svc")
+    assert await attempt(closed, "GET", "/v1/devices", token=secret) == 401
+    assert await attempt(closed, "GET", "/v1/devices", token=secret) == 401
+
+
+async def test_a_known_credential_costs_no_further_call(
+    closed: Door, desk: MemoryDesk, admit: Callable[..., str]
+) -> None:
+    secret = admit(Scope.PUBLISH)
+    await attempt(closed, "POST", "/news", token=secret)
+    before = desk.calls
+    await attempt(closed, "POST", "/news", token=secret)
+    assert desk.calls == before + 1
+
+
+async def test_only_administrators_cross_from_app_to_app(
+    closed: Door, admit: Callable[..., str]
+) -> None:
+    ours, admin = admit(Scope.DEVICES), admit(Scope.ADMIN)
+    assert await attempt(closed, "GET", "/v1/devices", token=ours, app="default") == 200
+    assert await attempt(closed, "GET", "/v1/devices", token=ours, app="other") == 403
+    assert await attempt(closed, "GET", "/v1/devices", token=admin, app="other") == 200
+
+
+@pytest.mark.parametrize("app", ["", "a b", "x" * 65, "-a", "a/b"])
+async def test_an_app_has_a_plain_name(http: httpx.AsyncClient, app: str) -> None:
+    answer = await http.get("/v1/devices", headers={"x-app": app})
+    assert refusal(answer) == (400, "invalid_request", "X-App")
+
+
+async def test_quotas_are_per_credential(desk: MemoryDesk, admit: Callable[..., str]) -> None:
+    door = make_app(desk, RestSettings(messages=Rate(1, 1)))
+    ours, theirs = admit(Scope.PUBLISH), admit(Scope.PUBLISH, app="other")
+    assert await attempt(door, "POST", "/news", token=ours) == 202
+    assert await attempt(door, "POST", "/news", token=ours) == 429
+    assert await attempt(door, "POST", "/news", token=theirs) == 202
+
+
+HERE = {b"host": b"localhost:8080"}
+
+
+@pytest.mark.parametrize(
+    "headers, peer, local",
+    [
+        (HERE, "127.0.0.1", True),
+        (HERE, "127.8.8.8", True),
+        (HERE, "::1", True),
+        (HERE, "::ffff:127.0.0.1", True),
+        ({b"host": b"[::1]:8080"}, "::1", True),
+        (HERE | {b"origin": b"http://localhost:8080"}, "127.0.0.1", True),
+        (HERE, "192.0.2.1", False),
+        (HERE, None, False),
+        (HERE, "", False),
+        ({}, "127.0.0.1", False),
+        ({b"host": b"rebound.example:8080"}, "127.0.0.1", False),
+        ({b"host": b"localhost.example"}, "127.0.0.1", False),
+        ({b"host": b"[nonsense"}, "127.0.0.1", False),
+        (HERE | {b"origin": b"https://page.example"}, "127.0.0.1", False),
+        (HERE | {b"origin": b"null"}, "127.0.0.1", False),
+        (HERE | {b"x-forwarded-for": b"192.0.2.1"}, "127.0.0.1", False),
+        (HERE | {b"forwarded": b"for=192.0.2.1"}, "127.0.0.1", False),
+    ],
+)
+def test_local_is_a_process_of_this_machine_by_its_own_will(
+    headers: dict[bytes, bytes], peer: str | None, local: bool
+) -> None:
+    assert is_local(headers, peer) is local

@@ -1,0 +1,136 @@
+"""The same request under the same key is one request."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from lasthop.access.rest import RestSettings, make_app
+from lasthop.clock import DAY
+from tests.access.desk import MemoryDesk
+from tests.access.knocking import knock, refusal
+
+KEY = {"idempotency-key": "order-17"}
+ONE = {"device": "phone", "body": "x", "ttl": "1h"}
+
+
+@pytest.fixture(autouse=True)
+def phone(desk: MemoryDesk) -> None:
+    desk.register("phone", "news")
+
+
+def count(desk: MemoryDesk) -> int:
+    return desk.store.counts().messages
+
+
+async def test_a_repeated_request_gets_the_same_id(
+    http: httpx.AsyncClient, desk: MemoryDesk
+) -> None:
+    first = await http.post("/v1/messages", json=ONE, headers=KEY)
+    desk.pass_time(7200)
+    again = await http.post("/v1/messages", json=ONE, headers=KEY)
+    assert first.status_code == 202
+    assert again.status_code == 200
+    assert again.json() == {"id": first.json()["id"], "repeated": True}
+    assert count(desk) == 1
+
+
+async def test_a_repeated_batch_gets_the_same_ids(
+    http: httpx.AsyncClient, desk: MemoryDesk
+) -> None:
+    first = await http.post("/v1/messages", json=[ONE] * 3, headers=KEY)
+    again = await http.post("/v1/messages", json=[ONE] * 3, headers=KEY)
+    assert again.json() == {"ids": first.json()["ids"], "repeated": True}
+    assert count(desk) == 3
+
+
+async def test_the_order_of_fields_and_white_space_make_no_other_request(
+    http: httpx.AsyncClient, desk: MemoryDesk
+) -> None:
+    await http.post("/v1/messages", content=b'{"device":"phone","body":"x"}', headers=KEY)
+    again = await http.post(
+        "/v1/messages", content=b'[\n {"body": "x", "device": "phone"}]', headers=KEY
+    )
+    assert again.status_code == 200
+    assert count(desk) == 1
+
+
+async def test_another_request_under_the_same_key_is_a_conflict(
+    http: httpx.AsyncClient, desk: MemoryDesk
+) -> None:
+    await http.post("/v1/messages", json=ONE, headers=KEY)
+    other = await http.post("/v1/messages", json=ONE | {"body": "y"}, headers=KEY)
+    assert refusal(other) == (409, "conflict", None)
+    assert count(desk) == 1
+
+
+async def test_keys_of_different_apps_are_different(
+    http: httpx.AsyncClient, desk: MemoryDesk
+) -> None:
+    desk.register("phone", app="other")
+    await http.post("/v1/messages", json=ONE, headers=KEY)
+    other = await http.post("/v1/messages", json=ONE, headers=KEY | {"x-app": "other"})
+    assert other.status_code == 202
+
+
+async def test_a_refused_request_does_not_use_its_key_up(http: httpx.AsyncClient) -> None:
+    bad = await http.post("/v1/messages", json=ONE | {"device": "ghost"}, headers=KEY)
+    good = await http.post("/v1/messages", json=ONE, headers=KEY)
+    assert (bad.status_code, good.status_code) == (404, 202)
+
+
+async def test_a_key_is_known_longer_than_its_message(
+    http: httpx.AsyncClient, desk: MemoryDesk
+) -> None:
+    first = await http.post("/v1/messages", json={"topic": "nobody", "body": "x"}, headers=KEY)
+    desk.store.retire(messages_before=desk.time + DAY, keys_before=0)
+    again = await http.post("/v1/messages", json={"topic": "nobody", "body": "x"}, headers=KEY)
+    assert again.json() == {"id": first.json()["id"][:16], "repeated": True}
+
+
+@pytest.mark.parametrize("key", ["", "x" * 201, "a\tb"])
+async def test_a_key_is_short_and_printable(http: httpx.AsyncClient, key: str) -> None:
+    answer = await http.post("/v1/messages", json=ONE, headers={"idempotency-key": key})
+    assert refusal(answer) == (400, "invalid_request", "Idempotency-Key")
+
+
+async def test_one_line_requests_have_keys_too(http: httpx.AsyncClient, desk: MemoryDesk) -> None:
+    first = await http.post("/news", content=b"x", headers=KEY)
+    again = await http.post("/news", content=b"x", headers=KEY)
+    other = await http.post("/news", content=b"y", headers=KEY)
+    assert again.json() == {"id": first.json()["id"], "repeated": True}
+    assert other.status_code == 409
+    assert count(desk) == 1
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=2, max_size=12), st.integers(1, 3))
+@settings(max_examples=20, deadline=None)
+def test_concurrent_duplicates_are_one_request(keys: list[str], size: int) -> None:
+    async def run() -> None:
+        desk = MemoryDesk()
+        desk.register("phone")
+        batch = [ONE] * size
+        async with knock(make_app(desk, RestSettings(open_house=True))) as http:
+
+            async def send(key: str) -> dict[str, Any]:
+                headers = {"idempotency-key": key}
+                answer = await http.post("/v1/messages", json=batch, headers=headers)
+                assert answer.status_code in {200, 202}
+                said: dict[str, Any] = answer.json()
+                assert said.get("repeated", False) == (answer.status_code == 200)
+                return said
+
+            answers = await asyncio.gather(*map(send, keys))
+        for key in set(keys):
+            ids = [tuple(a["ids"]) for k, a in zip(keys, answers, strict=True) if k == key]
+            assert len(set(ids)) == 1
+            fresh = [a for k, a in zip(keys, answers, strict=True) if k == key]
+            assert sum("repeated" not in a for a in fresh) == 1
+        assert count(desk) == size * len(set(keys))
+
+    anyio.run(run)
