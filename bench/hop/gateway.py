@@ -1,0 +1,118 @@
+"""Our own gateway as a process, and the rows of the tables that it fills."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
+
+from bench.hop.jobs import HopDevice, HttpPublisher
+from bench.hop.peers import Broker
+from bench.hop.processes import Failed, end, spawn
+from bench.hop.systems import System
+from lasthop import __version__
+
+BATCH = 200
+"""Messages in a request: 60 kB, about 10 ms of work."""
+
+CONNECTIONS = 4
+"""Requests in flight: while one is committed the next ones are read."""
+
+ROOM = {
+    "LASTHOP_LIMITS_OPEN_PER_DEVICE": "1000000",
+}
+"""One device gets everything here; the peers' queues have no limit either."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """A running gateway of ours."""
+
+    broker: Broker
+    http: int
+    durability: str
+    data: Path
+
+
+class _Ports(msgspec.Struct):
+    """As much of `ports.json` as we need."""
+
+    pid: int
+    http: str
+    tcp: str
+
+
+@contextmanager
+def gateway(
+    data: Path, *, durability: str = "full", environment: Mapping[str, str] | None = None
+) -> Iterator[Gateway]:
+    """`lasthop up` on ports that the system chooses."""
+    data.mkdir(parents=True, exist_ok=True)
+    ports = data / "ports.json"
+    ports.unlink(missing_ok=True)
+    process = spawn(
+        [
+            *(sys.executable, "-m", "lasthop", "up", "--data", str(data)),
+            *("--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0"),
+        ],
+        log=data.with_suffix(".log"),
+        environment={"LASTHOP_DURABILITY": durability, **ROOM, **(environment or {})},
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while not ports.exists():
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise Failed(f"our gateway did not start; see {data.with_suffix('.log')}")
+            time.sleep(0.02)
+        found = msgspec.json.decode(ports.read_bytes(), type=_Ports)
+        broker = Broker("lasthop", __version__, urlsplit(found.tcp).port or 0, found.pid)
+        yield Gateway(broker, urlsplit(found.http).port or 0, durability, data)
+    finally:
+        end(process)
+
+
+def ours(gateway: Gateway, *, inbox: Path | None, single: bool = False) -> System:
+    """A row of ours: a device with its inbox on disk, or in memory when there is no place for it;
+    batches or single POSTs."""
+    relaxed = gateway.durability != "full"
+    key = ["lasthop", *(["relaxed"] if relaxed else [])]
+    key += ["memory"] if inbox is None else []
+    key += ["single"] if single else []
+    before = "survives kill -9 but not power loss" if relaxed else "durable before 2xx"
+    after = "device keeps nothing on disk" if inbox is None else "durable inbox on the device"
+    label = "lasthop" + (", relaxed" if relaxed else "")
+    label += ", inbox in memory" if inbox is None else ", durable on both ends"
+    if relaxed and inbox is not None:
+        label = "lasthop, relaxed, inbox on disk"
+    if single:
+        label += ", single POSTs"
+    job = HttpPublisher(port=gateway.http, device="", batch=1 if single else BATCH)
+    connections = job.single_connections if single else job.connections
+    suffix = "-".join(key[1:]) or "durable"
+
+    def device(name: str, port: int) -> HopDevice:
+        place = str(inbox / f"{name}-{suffix}") if inbox is not None else None
+        return HopDevice(port=port, device=f"{name}-{suffix}", inbox=place)
+
+    return System(
+        key="-".join(key),
+        label=label,
+        promise=f"exactly once, {before}, {after}",
+        settings=f"NDJSON batches of {job.batch}, {connections} requests in flight"
+        if not single
+        else f"one message a request, {connections} requests in flight",
+        broker=gateway.broker,
+        window=connections,
+        publisher=lambda name: msgspec.structs.replace(job, device=f"{name}-{suffix}"),
+        device=device,
+        batch=job.batch,
+        lanes=connections,
+        ours=True,
+        throughput_only=single,
+    )

@@ -1,0 +1,111 @@
+"""A compact HTTP/1.1 publisher: keep-alive connections, a few requests in flight on each.
+
+Just enough to read answers with a Content-Length; anything but a 2xx ends the run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+
+from bench.hop.link import Link
+
+
+class Refused(Exception):
+    """The gateway did not accept a request."""
+
+
+class Connection(Link):
+    """One connection; requests on it are answered in order."""
+
+    def __init__(self, head: bytes) -> None:
+        super().__init__()
+        self._head = head
+        self._rest = b""
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def in_flight(self) -> int:
+        """Requests that have no answer yet."""
+        return len(self._waiting)
+
+    def post(self, body: bytes) -> asyncio.Future[None]:
+        """Send a request; the future is done when it was accepted."""
+        answered: asyncio.Future[None] = self._loop.create_future()
+        self._waiting.append(answered)
+        self.transport.write(b"%b%d\r\n\r\n%b" % (self._head, len(body), body))
+        return answered
+
+    def data_received(self, data: bytes) -> None:
+        if self._rest:
+            data = self._rest + data
+        while True:
+            end = data.find(b"\r\n\r\n")
+            if end < 0:
+                break
+            size = content_length(data[:end])
+            if len(data) < end + 4 + size:
+                break
+            answer, data = data[: end + 4 + size], data[end + 4 + size :]
+            waiting = self._waiting.popleft()
+            if answer[9:10] == b"2":
+                waiting.set_result(None)
+            else:
+                waiting.set_exception(Refused(answer.decode(errors="replace")))
+        self._rest = data
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        while self._waiting:
+            self._waiting.popleft().set_exception(Refused(f"connection lost: {exc}"))
+
+
+def content_length(head: bytes) -> int:
+    """The length of the body that follows a response's head.
+
+    >>> content_length(b"HTTP/1.1 202 Accepted\\r\\nContent-Length: 12")
+    12
+    """
+    lowered = head.lower()
+    at = lowered.find(b"\r\ncontent-length:")
+    if at < 0:
+        raise Refused("an answer without Content-Length")
+    return int(lowered[at + 17 :].split(b"\r\n", 1)[0])
+
+
+def request_head(path: str, *, content_type: str) -> bytes:
+    """A POST up to the value of its Content-Length."""
+    return (
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: {content_type}\r\n"
+        "Content-Length: "
+    ).encode()
+
+
+class Pool:
+    """Several connections that share the work, one request in flight on each."""
+
+    def __init__(self, head: bytes) -> None:
+        self._head = head
+        self._connections: list[Connection] = []
+
+    async def dial(self, port: int, *, connections: int) -> None:
+        """Connect."""
+        for _ in range(connections):
+            connection = Connection(self._head)
+            await connection.dial(port)
+            self._connections.append(connection)
+
+    def post(self, body: bytes) -> asyncio.Future[None]:
+        """Send on the connection with the fewest requests in flight."""
+        return min(self._connections, key=lambda c: c.in_flight).post(body)
+
+    async def post_all(self, bodies: Sequence[bytes]) -> None:
+        """Send all; connection k of n gets every n-th, so that order can be checked per lane."""
+        lanes = len(self._connections)
+
+        async def work(lane: int, connection: Connection) -> None:
+            for body in bodies[lane::lanes]:
+                await connection.post(body)
+
+        await asyncio.gather(*(work(k, c) for k, c in enumerate(self._connections)))

@@ -1,0 +1,55 @@
+"""A TCP connection of a benchmark client: raw protocol, no streams, and an end that is noticed."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import Any, TypeVar, cast
+
+T = TypeVar("T")
+
+
+class Lost(Exception):
+    """The other side is gone."""
+
+
+class Link(asyncio.Protocol):
+    """Base of the clients. Whoever waits on it through `guard` learns when it ends."""
+
+    transport: asyncio.Transport
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._lost: asyncio.Future[None] = self._loop.create_future()
+
+    async def dial(self, port: int, *, source: str | None = None) -> None:
+        """Connect over loopback, from a given address if one process needs more ports than one
+        address has."""
+        await self._loop.create_connection(
+            lambda: self, "127.0.0.1", port, local_addr=(source, 0) if source else None
+        )
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.Transport", transport)
+        sock: socket.socket = transport.get_extra_info("socket")
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # A window's worth may wait here; a client that stopped reading would stall its broker.
+        self.transport.set_write_buffer_limits(high=64 << 20)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self._lost.done():
+            self._lost.set_exception(Lost(str(exc or "closed by the peer")))
+            self._lost.exception()
+
+    async def guard(self, future: asyncio.Future[T]) -> T:
+        """The result of `future`, or `Lost` if the connection ends first."""
+        both: set[asyncio.Future[Any]] = {future, self._lost}
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        if not future.done():
+            future.cancel()
+            self._lost.result()
+        return future.result()
+
+    def hang_up(self) -> None:
+        """Close without a word."""
+        self.transport.close()

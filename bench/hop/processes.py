@@ -1,0 +1,177 @@
+"""Processes of a run: started here, measured through /proc, and ended by their own id."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+ROOT = Path(__file__).resolve().parents[2]
+"""Where `bench` is found by the processes that are started."""
+
+Said = TypeVar("Said", bound=msgspec.Struct)
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Failed(Exception):
+    """A process of the run did not do what it was started for."""
+
+
+def free_port() -> int:
+    """A port that nobody listens on, for brokers that cannot choose one themselves."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
+
+
+def wait_for_port(port: int, process: subprocess.Popen[bytes], *, seconds: float = 60) -> None:
+    """Return when somebody listens there."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise Failed(f"{process.args!r} ended with status {process.returncode}")
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.02)
+        else:
+            return
+    raise Failed(f"nothing listens on port {port} after {seconds:g} s")
+
+
+def tree(pid: int) -> list[int]:
+    """A process and all its descendants."""
+    children: dict[int, list[int]] = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                stat = Path("/proc", entry, "stat").read_text()
+            except OSError:
+                continue
+            parent = int(stat.rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(entry))
+    found = [pid]
+    for member in found:
+        found.extend(children.get(member, ()))
+    return found
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of a process tree so far."""
+    total = 0
+    for member in tree(pid):
+        try:
+            fields = Path(f"/proc/{member}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        total += int(fields[11]) + int(fields[12])
+    return total / _TICKS
+
+
+def memory(pid: int) -> int:
+    """Bytes of memory of a process tree: proportional set size, so that shared pages count once."""
+    total = 0
+    for member in tree(pid):
+        try:
+            lines = Path(f"/proc/{member}/smaps_rollup").read_text().splitlines()
+        except OSError:
+            continue
+        total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+    return total * 1024
+
+
+def end(process: subprocess.Popen[Any], *, sign: int = signal.SIGTERM) -> None:
+    """End a process that we started, and its group if it leads one."""
+    if process.poll() is None:
+        leads = os.getpgid(process.pid) == process.pid
+        send = os.killpg if leads else os.kill
+        send(process.pid, sign)
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            send(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def spawn(
+    command: Sequence[str], *, log: Path, environment: Mapping[str, str] | None = None
+) -> subprocess.Popen[bytes]:
+    """Start a broker in a group of its own; what it says goes to a file."""
+    with log.open("ab") as out:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **(environment or {})},
+            start_new_session=True,
+        )
+
+
+class Child:
+    """A Python process of ours that is told what to do, and answers, in lines of JSON."""
+
+    def __init__(self, module: str, job: msgspec.Struct, *, log: Path) -> None:
+        self._name = f"{module} {type(job).__name__}"
+        self._log = log
+        with log.open("ab") as errors:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", module, msgspec.json.encode(job).decode()],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                cwd=ROOT,
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                bufsize=0,
+            )
+        self._buffer = b""
+
+    @property
+    def pid(self) -> int:
+        """Of the process."""
+        return self.process.pid
+
+    def tell(self, order: msgspec.Struct) -> None:
+        """Give an order."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(msgspec.json.encode(order) + b"\n")
+
+    def hear(self, kind: type[Said], *, seconds: float = 60) -> Said:
+        """The next thing that it says."""
+        assert self.process.stdout is not None
+        deadline = time.monotonic() + seconds
+        while b"\n" not in self._buffer:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self.process.stdout], [], [], left)[0]:
+                raise Failed(f"{self._name} said nothing for {seconds:g} s; see {self._log}")
+            data = self.process.stdout.read(1 << 20)
+            if not data:
+                raise Failed(f"{self._name} ended: {self._last_words()}")
+            self._buffer += data
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        return msgspec.json.decode(line, type=kind)
+
+    def end(self) -> None:
+        """Let it go by closing its input, or end it when it does not go."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.close()
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            end(self.process)
+        self.process.stdout.close()
+
+    def _last_words(self) -> str:
+        lines = self._log.read_text(errors="replace").strip().splitlines()
+        return lines[-1] if lines else "no reason given"

@@ -1,0 +1,224 @@
+"""Prints a report for people: what each system did, ratios, and how the goals fared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.hop.results import Report, Row, Spread
+
+OURS = "lasthop"
+"""The row that goals and ratios are about: durable on both ends."""
+
+OVERHEAD_GOAL = 8.0
+"""Bytes of protocol for a message of 256 bytes over TCP, acknowledgement included."""
+
+QOS2_GOAL = 1.5
+"""Times the exactly-once messages a second of Mosquitto at quality 2."""
+
+Metric: TypeAlias = Callable[[Row], float | None]
+
+
+def show(report: Report, console: Console) -> None:
+    """Print everything."""
+    console.print(
+        f"{report.payload}-byte payloads, {report.cores} cores, Python {report.python}, "
+        f"Linux {report.kernel}, load {report.load_before:.1f} before and "
+        f"{report.load_after:.1f} after; medians of the rounds (lowest to highest)",
+        highlight=False,
+    )
+    for table in (throughput(report), latency(report), frugality(report), ratios(report)):
+        console.print(table)
+    console.print(settings(report))
+    for line in [*failures(report), *goals(report), *caveats(report)]:
+        console.print(line, highlight=False)
+
+
+def throughput(report: Report) -> Table:
+    """Delivered messages a second and CPU a message; single POSTs stand apart."""
+    table = Table(title="Delivered messages a second, batched or pipelined", title_justify="left")
+    table.add_column("system")
+    table.add_column("promise")
+    for heading in ("messages/s", "CPU µs/message\nbroker", "CPU µs/message\nclients"):
+        table.add_column(heading, justify="right")
+    together = [row for row in report.rows if not row.key.endswith("single")]
+    apart = [row for row in report.rows if row.key.endswith("single")]
+    for section in (together, apart):
+        for row in sorted(section, key=lambda r: -(_rate(r) or 0)):
+            table.add_row(
+                row.label + (" (C clients)" if row.clients == "C" else ""),
+                row.promise,
+                _spread(row.throughput),
+                _spread(row.broker_cpu, 1),
+                _spread(row.clients_cpu, 1),
+            )
+        table.add_section()
+    return table
+
+
+def latency(report: Report) -> Table:
+    """Publisher to device at the same rate for all."""
+    table = Table(title="Publisher to device at a constant rate, µs", title_justify="left")
+    table.add_column("system")
+    rates = sorted({entry.rate for row in report.rows for entry in row.latency})
+    for rate in rates:
+        for heading in ("median", "p99"):
+            table.add_column(f"{heading}\nat {rate:g}/s", justify="right")
+    for row in report.rows:
+        if row.latency:
+            found = {entry.rate: entry for entry in row.latency}
+            cells = [
+                _spread(found[rate].median if kind == "median" else found[rate].p99)
+                if rate in found
+                else "-"
+                for rate in rates
+                for kind in ("median", "p99")
+            ]
+            table.add_row(row.label, *cells)
+    return table
+
+
+def frugality(report: Report) -> Table:
+    """Bytes on the wire and memory."""
+    table = Table(title="Between broker and device, acks included", title_justify="left")
+    table.add_column("system")
+    for heading in (
+        "bytes of protocol\na message, alone",
+        "bytes of protocol\na message, in bulk",
+        "bytes on the wire\na message, alone",
+        "KiB of memory an\nidle connection",
+    ):
+        table.add_column(heading, justify="right")
+    for row in report.rows:
+        if row.wire is not None:
+            table.add_row(
+                row.label,
+                f"{row.wire.alone:.1f}",
+                f"{row.wire.bulk:.1f}",
+                f"{row.wire.alone + report.payload:.1f}",
+                "-" if row.idle_bytes is None else f"{row.idle_bytes / 1024:.1f}",
+            )
+    return table
+
+
+def ratios(report: Report) -> Table:
+    """Every row of ours against every peer."""
+    table = Table(title="Ratios: ours / peer", title_justify="left")
+    peers = [row for row in report.rows if not row.ours]
+    table.add_column("metric")
+    table.add_column("ours")
+    for peer in peers:
+        table.add_column(peer.label, justify="right")
+    for name, metric in _metrics(report):
+        for row in report.rows:
+            if row.ours and metric(row) is not None:
+                table.add_row(name, row.label, *(_ratio(metric(row), metric(p)) for p in peers))
+        table.add_section()
+    return table
+
+
+def settings(report: Report) -> Table:
+    """How everyone was set up."""
+    table = Table(title="Settings", title_justify="left")
+    for heading in ("system", "version", "settings"):
+        table.add_column(heading)
+    for row in report.rows:
+        table.add_row(row.label, row.version, row.settings)
+    return table
+
+
+def failures(report: Report) -> Iterator[str]:
+    """Systems that did not do what they were asked for."""
+    for row in report.rows:
+        if row.failure:
+            yield f"FAILED  {row.label}: {row.failure}"
+
+
+def goals(report: Report) -> Iterator[str]:
+    """What we set out to reach, and whether we did."""
+    us = report.row(OURS)
+    if us is None:
+        return
+    rate = _rate(us)
+    for key, factor, what in (
+        ("qos2", QOS2_GOAL, "goal"),
+        ("rabbitmq-classic", 1.0, "goal"),
+        ("rabbitmq-quorum", 1.0, "goal"),
+        ("qos1", 1.0, "stretch"),
+    ):
+        peer = report.row(key)
+        other = _rate(peer) if peer is not None else None
+        if rate and other and peer is not None:
+            yield _verdict(
+                rate > factor * other,
+                f"{what}: more than {factor:g} x {peer.label} while durable on both ends: "
+                f"{rate:,.0f}/s against {other:,.0f}/s is {rate / other:.2f} x",
+            )
+    if us.wire is not None:
+        yield _verdict(
+            us.wire.alone <= OVERHEAD_GOAL,
+            f"goal: at most {OVERHEAD_GOAL:g} bytes of protocol a message: {us.wire.alone:.2f}",
+        )
+
+
+def caveats(report: Report) -> Iterator[str]:
+    """What a reader has to know."""
+    late = [entry.late_p99 for row in report.rows for entry in row.latency]
+    if late and max(late) > 1000:
+        yield (
+            f"The machine was busy: publishers themselves were up to {max(late):,.0f} µs late "
+            "(p99); tail latencies say more about the machine than about the systems."
+        )
+    yield (
+        "Latency counts from the time at which a message was due. Bytes are those of the "
+        "protocols; TCP and IP headers come on top. Memory is that of the process, not the kernel."
+    )
+
+
+def _metrics(report: Report) -> Iterator[tuple[str, Metric]]:
+    yield "messages/s (more is better)", _rate
+    yield "CPU a message in the broker (less is better)", _cpu
+    for rate in sorted({entry.rate for row in report.rows for entry in row.latency}):
+        yield f"median latency at {rate:g}/s (less is better)", _latency(rate, p99=False)
+        yield f"p99 latency at {rate:g}/s (less is better)", _latency(rate, p99=True)
+    yield (
+        "bytes on the wire a message (less is better)",
+        lambda row: None if row.wire is None else row.wire.alone + report.payload,
+    )
+    yield "memory an idle connection (less is better)", lambda row: row.idle_bytes
+
+
+def _rate(row: Row) -> float | None:
+    return None if row.throughput is None else row.throughput.median
+
+
+def _cpu(row: Row) -> float | None:
+    return None if row.broker_cpu is None else row.broker_cpu.median
+
+
+def _latency(rate: float, *, p99: bool) -> Metric:
+    def metric(row: Row) -> float | None:
+        for entry in row.latency:
+            if entry.rate == rate:
+                return (entry.p99 if p99 else entry.median).median
+        return None
+
+    return metric
+
+
+def _spread(spread: Spread | None, digits: int = 0) -> str:
+    if spread is None:
+        return "-"
+    low, high = f"{spread.lowest:,.{digits}f}", f"{spread.highest:,.{digits}f}"
+    return f"{spread.median:,.{digits}f} ({low} to {high})"
+
+
+def _ratio(ours: float | None, theirs: float | None) -> str:
+    return f"{ours / theirs:.2f}" if ours is not None and theirs else "-"
+
+
+def _verdict(reached: bool, text: str) -> str:
+    return f"{'REACHED' if reached else 'MISSED '} {text}"

@@ -1,0 +1,142 @@
+"""What was measured, in a form that can be printed or written as JSON."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from statistics import median, quantiles
+
+import msgspec
+
+from bench.hop.pair import Run
+from bench.hop.payload import SIZE
+from bench.hop.systems import System
+
+
+class Spread(msgspec.Struct, frozen=True):
+    """The median of some rounds, and how far they lay apart."""
+
+    median: float
+    lowest: float
+    highest: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """
+        >>> Spread.of([3, 1, 2])
+        Spread(median=2, lowest=1, highest=3)
+        """
+        return cls(median(values), min(values), max(values))
+
+
+class Latency(msgspec.Struct, frozen=True):
+    """Publisher to device at a constant rate, in microseconds."""
+
+    rate: float
+    median: Spread
+    p99: Spread
+    late_p99: float
+    """How late the publisher itself was: high means that the machine was busy with other things."""
+
+    @classmethod
+    def of(cls, rate: float, runs: Sequence[Run]) -> Latency:
+        """From runs at that rate."""
+        return cls(
+            rate=rate,
+            median=Spread.of([median(run.delays) * 1e6 for run in runs]),
+            p99=Spread.of([percentile(run.delays, 99) * 1e6 for run in runs]),
+            late_p99=median(percentile(run.late, 99) * 1e6 for run in runs),
+        )
+
+
+class Wire(msgspec.Struct, frozen=True):
+    """Bytes of protocol for a delivered message, acknowledgements included."""
+
+    alone: float
+    """Twenty messages a second: each travels by itself."""
+    bulk: float
+    """As fast as they come."""
+
+
+class Row(msgspec.Struct):
+    """Everything about one system."""
+
+    key: str
+    label: str
+    promise: str
+    settings: str
+    version: str
+    ours: bool
+    throughput: Spread | None = None
+    broker_cpu: Spread | None = None
+    """Microseconds a message, in the gateway or broker."""
+    clients_cpu: Spread | None = None
+    """The same in publisher and device together."""
+    latency: list[Latency] = []
+    wire: Wire | None = None
+    idle_bytes: float | None = None
+    c_clients: list[float] = []
+    """Messages a second with the broker's own clients, if it has any."""
+    clients: str = "Python"
+    failure: str = ""
+
+    @classmethod
+    def of(cls, system: System) -> Row:
+        """An empty row."""
+        return cls(
+            key=system.key,
+            label=system.label,
+            promise=system.promise,
+            settings=system.settings,
+            version=f"{system.broker.name} {system.broker.version}",
+            ours=system.ours,
+        )
+
+    def add_throughput(self, runs: Sequence[Run]) -> None:
+        """Take the better of our clients and the broker's own."""
+        self.throughput = Spread.of([run.rate for run in runs])
+        self.broker_cpu = Spread.of([run.broker_cpu / run.count * 1e6 for run in runs])
+        self.clients_cpu = Spread.of(
+            [(run.publisher_cpu + run.device_cpu) / run.count * 1e6 for run in runs]
+        )
+        if self.c_clients and median(self.c_clients) > self.throughput.median:
+            self.throughput = Spread.of(self.c_clients)
+            self.clients = "C"
+
+
+class Report(msgspec.Struct):
+    """A run."""
+
+    rows: list[Row]
+    payload: int
+    cores: int
+    python: str
+    kernel: str
+    load_before: float
+    load_after: float
+
+    @classmethod
+    def of(cls, rows: list[Row], *, load_before: float, load_after: float) -> Report:
+        """With what the machine was like."""
+        return cls(
+            rows=rows,
+            payload=SIZE,
+            cores=os.cpu_count() or 1,
+            python=platform.python_version(),
+            kernel=platform.release(),
+            load_before=load_before,
+            load_after=load_after,
+        )
+
+    def row(self, key: str) -> Row | None:
+        """By its key, unless it failed."""
+        return next((row for row in self.rows if row.key == key and not row.failure), None)
+
+
+def percentile(values: Sequence[float], percent: int) -> float:
+    """
+    >>> percentile(range(101), 99)
+    99.0
+    """
+    return quantiles(values, n=100, method="inclusive")[percent - 1]

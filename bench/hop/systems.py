@@ -1,0 +1,83 @@
+"""Who is compared: what each promises, how it is set up, who publishes and who receives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bench.hop.jobs import (
+    AmqpDevice,
+    AmqpPublisher,
+    DeviceJob,
+    MqttDevice,
+    MqttPublisher,
+    PublisherJob,
+)
+from bench.hop.peers import Broker
+
+QOS1_WINDOW = 1000
+QOS2_WINDOW = 100
+"""Unconfirmed messages of a publisher: more makes Mosquitto slower, not faster, at quality 2."""
+
+AMQP_WINDOW = 500
+AMQP_PREFETCH = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class System:
+    """One row of the tables."""
+
+    key: str
+    label: str
+    promise: str
+    settings: str
+    broker: Broker
+    publisher: Callable[[str], PublisherJob]
+    """The job of a publisher to the device of that name."""
+    device: Callable[[str, int], DeviceJob]
+    """The job of the device of that name, at a port."""
+    window: int
+    """Unconfirmed messages, or requests, of a publisher."""
+    batch: int = 1
+    lanes: int = 1
+    """How a publisher spreads its messages; order is promised within a lane."""
+    ours: bool = False
+    throughput_only: bool = False
+
+
+def mosquitto(broker: Broker, *, qos: int) -> System:
+    """Mosquitto at quality of service 1 or 2."""
+    window = QOS1_WINDOW if qos == 1 else QOS2_WINDOW
+    return System(
+        key=f"qos{qos}",
+        label=f"Mosquitto QoS {qos}",
+        promise=("at least once" if qos == 1 else "exactly once") + ", nothing durable",
+        settings=f"no limit in flight or queued, no persistence, nodelay; window {window}",
+        broker=broker,
+        window=window,
+        publisher=lambda name: MqttPublisher(
+            port=broker.port, topic=f"{name}{qos}", qos=qos, window=window
+        ),
+        device=lambda name, port: MqttDevice(port=port, topic=f"{name}{qos}", qos=qos),
+    )
+
+
+def rabbitmq(broker: Broker, *, kind: str) -> System:
+    """RabbitMQ with a durable queue, persistent messages, confirms and manual acks."""
+    return System(
+        key=f"rabbitmq-{kind}",
+        label=f"RabbitMQ {kind} queue",
+        promise="at least once, durable or consumed before it is confirmed",
+        settings=(
+            f"durable queue, persistent messages, confirms (window {AMQP_WINDOW}), manual acks "
+            f"(multiple), prefetch {AMQP_PREFETCH}, nodelay"
+        ),
+        broker=broker,
+        window=AMQP_WINDOW,
+        publisher=lambda name: AmqpPublisher(
+            port=broker.port, queue=f"{name}-{kind}", window=AMQP_WINDOW
+        ),
+        device=lambda name, port: AmqpDevice(
+            port=port, queue=f"{name}-{kind}", kind=kind, prefetch=AMQP_PREFETCH
+        ),
+    )
