@@ -83,7 +83,7 @@ def _root(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; what it cannot do is said in one line."""
     try:
-        code = app(args=arguments, standalone_mode=False)
+        code = app(args=arguments, prog_name="lasthop", standalone_mode=False)
     except (Failure, LasthopError) as error:
         _say(str(error))
         sys.exit(getattr(error, "exit_code", 1))

@@ -9,8 +9,8 @@ from lasthop.runtime.cli.client import Client, segment
 class AtGateway:
     """A running gateway's REST door."""
 
-    def __init__(self, url: str, token: str | None, app: str) -> None:
-        self._client = Client(url, token=token, app=app)
+    def __init__(self, client: Client) -> None:
+        self._client = client
 
     def add_credential(self, name: str, scopes: list[str]) -> Row:
         body = {"name": name, "scopes": scopes}

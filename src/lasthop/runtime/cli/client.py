@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import http.client
-from typing import Any
+from typing import Any, Self
 from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
 import msgspec
@@ -30,7 +30,10 @@ class Client:
             self._headers["X-App"] = app
         self._connection = _connect(parts)
 
-    def close(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self._connection.close()
 
     def call(

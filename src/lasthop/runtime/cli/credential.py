@@ -43,7 +43,8 @@ def add_credential(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    made = desk(url, token, app, data).add_credential(name, scope or ["publish"])
+    with desk(url, token, app, data) as office:
+        made = office.add_credential(name, scope or ["publish"])
     if as_json:
         say_json(made)
     else:
@@ -61,7 +62,8 @@ def list_credentials(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    found = desk(url, token, app, data).credentials()
+    with desk(url, token, app, data) as office:
+        found = office.credentials()
     if as_json:
         for row in found:
             say_json(row)
@@ -92,7 +94,8 @@ def revoke(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    count = desk(url, token, app, data).revoke(name)
+    with desk(url, token, app, data) as office:
+        count = office.revoke(name)
     if as_json:
         say_json({"revoked": count})
     else:

@@ -3,13 +3,21 @@ using."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from lasthop.runtime.cli.administration import Administration
 from lasthop.runtime.cli.at_gateway import AtGateway
 from lasthop.runtime.cli.at_store import AtStore
+from lasthop.runtime.cli.client import Client
 
 
-def desk(url: str, token: str | None, app: str, data: Path | None) -> Administration:
+@contextmanager
+def desk(url: str, token: str | None, app: str, data: Path | None) -> Iterator[Administration]:
     """The counter to go to."""
-    return AtGateway(url, token, app) if data is None else AtStore(data, app)
+    if data is not None:
+        yield AtStore(data, app)
+        return
+    with Client(url, token=token, app=app) as client:
+        yield AtGateway(client)

@@ -43,7 +43,8 @@ def register(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    made = desk(url, token, app, data).register(name, user=user, topics=topic or [])
+    with desk(url, token, app, data) as office:
+        made = office.register(name, user=user, topics=topic or [])
     if as_json:
         say_json(made)
     else:
@@ -61,7 +62,8 @@ def list_devices(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    found = desk(url, token, app, data).devices()
+    with desk(url, token, app, data) as office:
+        found = office.devices()
     if as_json:
         for row in found:
             say_json(row)
@@ -99,7 +101,8 @@ def remove(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    desk(url, token, app, data).remove(name, erase=erase)
+    with desk(url, token, app, data) as office:
+        office.remove(name, erase=erase)
     if as_json:
         say_json({"removed": name, "erased": erase})
     else:

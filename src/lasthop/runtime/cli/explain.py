@@ -77,6 +77,6 @@ def _from_store(data: Path, app: str, key: int, device: str) -> list[Told]:
 
 
 def _from_gateway(url: str, token: str | None, app: str, message: str, device: str) -> list[Told]:
-    client = Client(url, token=token, app=app)
-    answer = client.call("GET", f"/v1/messages/{message}/explain", query={"device": device})
+    with Client(url, token=token, app=app) as client:
+        answer = client.call("GET", f"/v1/messages/{message}/explain", query={"device": device})
     return msgspec.convert(answer, list[Told])

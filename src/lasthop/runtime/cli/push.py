@@ -80,11 +80,11 @@ def push(
     app: App = DEFAULT_APP,
     as_json: Json = False,
 ) -> None:
-    client = Client(url, token=token, app=app)
     if batch is not None:
         if target is not None:
             raise Failure("--batch takes its targets from the file", exit_code=2)
-        _push_batch(client, batch, once, as_json=as_json)
+        with Client(url, token=token, app=app) as client:
+            _push_batch(client, batch, once, as_json=as_json)
         return
     if target is None or not text:
         raise Failure("say to whom and what: lasthop push TARGET_OR_TOPIC TEXT", exit_code=2)
@@ -102,8 +102,9 @@ def push(
     }
     given = {name: value for name, value in message.items() if value is not None}
     headers = {"Idempotency-Key": once} if once else None
-    accepted = client.call("POST", "/v1/messages", body=given, headers=headers)
-    _report(client, accepted, wait, as_json=as_json)
+    with Client(url, token=token, app=app) as client:
+        accepted = client.call("POST", "/v1/messages", body=given, headers=headers)
+        _report(client, accepted, wait, as_json=as_json)
 
 
 def _body(content: bytes) -> dict[str, object]:
@@ -113,7 +114,7 @@ def _body(content: bytes) -> dict[str, object]:
         return {"body_base64": b64encode(content).decode()}
 
 
-def _report(client: Any, accepted: dict[str, Any], wait: float | None, *, as_json: bool) -> None:
+def _report(client: Client, accepted: dict[str, Any], wait: float | None, *, as_json: bool) -> None:
     if wait is None:
         if as_json:
             say_json(accepted)
@@ -131,7 +132,7 @@ def _report(client: Any, accepted: dict[str, Any], wait: float | None, *, as_jso
         raise Failure(f"no device had it within {wait:g} seconds; it stays accepted")
 
 
-def _push_batch(client: Any, batch: str, once: str | None, *, as_json: bool) -> None:
+def _push_batch(client: Client, batch: str, once: str | None, *, as_json: bool) -> None:
     count = 0
     for number, lines in enumerate(_batches(batch)):
         headers = {"Content-Type": "application/x-ndjson"}

@@ -30,13 +30,13 @@ def status(
 ) -> None:
     found: dict[str, Any] = {}
     if data is None:
-        found |= _of_gateway(Client(url, token=token))
+        found |= _of_gateway(url, token)
     else:
         places = find(data)
         found["running"] = places is not None
         if places is not None:
             found |= {"pid": places.pid, "http": places.http, "tcp": places.tcp}
-            found |= _of_gateway(Client(places.http, token=token))
+            found |= _of_gateway(places.http, token)
         found |= _of_store(data)
     if as_json:
         say_json(found)
@@ -46,9 +46,10 @@ def status(
         raise Failure("the gateway is not ready")
 
 
-def _of_gateway(client: Client) -> dict[str, Any]:
-    ready = client.call("GET", "/ready", accept_refusal=True)
-    metrics = client.call("GET", "/metrics").decode()
+def _of_gateway(url: str, token: str | None) -> dict[str, Any]:
+    with Client(url, token=token) as client:
+        ready = client.call("GET", "/ready", accept_refusal=True)
+        metrics = client.call("GET", "/metrics").decode()
     found: dict[str, Any] = {"ready": ready.get("status") == "ok"}
     for line in metrics.splitlines():
         name, _, value = line.rpartition(" ")
