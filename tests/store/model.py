@@ -159,8 +159,8 @@ class Model:
         rows = [row for row in by_key(self.deliveries) if row.open]
         assert [row for item in opened for row in item.deliveries] == rows
         kept = {message.key: message for message in self.messages}
-        assert all(item.message == kept[item.deliveries[0].message] for item in opened)
-        assert len({item.message.key for item in opened}) == len(opened)
+        wanted = {row.message for row in (*rows, *self.fanouts)}
+        assert [item.message for item in opened] == [kept[key] for key in sorted(wanted)]
 
 
 def by_key(rows: list[Any]) -> list[Any]:

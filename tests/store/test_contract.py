@@ -90,13 +90,32 @@ class TestOpening:
         driver.store.apply(make.commit([first, second], [*rows, delivery(second, 1, DELIVERED)]))
         assert list(driver.restart().open) == [OpenMessage(second, [delivery(second, 2)])]
 
+    def test_a_message_comes_back_while_it_is_fanned_out_though_none_of_its_deliveries_is_open(
+        self, driver: Driver
+    ) -> None:
+        make = Maker()
+        untouched, busy, done, finished = make.messages(4)
+        driver.store.apply(
+            make.commit(
+                [untouched, busy, done, finished],
+                [delivery(busy), delivery(done, state=DELIVERED), delivery(finished)],
+                fanouts=[FanoutRow(m.key, 1, 9, done=False) for m in (done, untouched, busy)],
+            )
+        )
+        driver.store.apply(make.commit([], [delivery(finished, state=DELIVERED)]))
+        assert list(driver.restart().open) == [
+            OpenMessage(untouched, []),
+            OpenMessage(busy, [delivery(busy)]),
+            OpenMessage(done, []),
+        ]
+
     def test_numbers_are_not_given_out_again_after_what_had_them_is_gone(
         self, driver: Driver
     ) -> None:
         make = Maker()
         message = make.message()
         driver.store.apply(make.commit([message], devices=[device(9)]))
-        driver.store.apply(make.commit(removed_devices=[9]))
+        driver.store.apply(make.commit(devices=[device(3)], removed_devices=[9]))
         retire_all(driver.store, messages_before=FAR_FUTURE)
         restored = driver.restart()
         assert (restored.last_key, restored.next_device) == (message.key, 10)

@@ -40,7 +40,7 @@ class Drivers(RuleBasedStateMachine):
     def stores(self) -> list[Store]:
         return [driver.store for driver in self.drivers]
 
-    @rule(data=st.data(), new=st.integers(0, 4), pause=seconds, events=st.integers(0, 3))
+    @rule(data=st.data(), new=st.integers(0, 9), pause=seconds, events=st.integers(0, 3))
     def collect(self, data: st.DataObject, new: int, pause: int, events: int) -> None:
         """Make a commit, to be applied alone or with others."""
         self.make.now += pause * SECOND // 4
@@ -166,7 +166,7 @@ def test_drivers_do_what_the_model_does() -> None:
         mock.patch("lasthop.store.sqlite.forgetting.PAGES_PER_STEP", 2),
         mock.patch("lasthop.store.sqlite.forgetting.EVENT_PAGES_PER_STEP", 2),
         mock.patch("lasthop.store.sqlite.forgetting.ROWS_PER_STEP", 3),
-        mock.patch("lasthop.store.sqlite.pages.PAGE_BYTES", 250),
+        mock.patch("lasthop.store.sqlite.pages.PAGE_BYTES", 150),
     ):
         run_state_machine_as_test(
             Drivers, settings=settings(max_examples=60, stateful_step_count=25, deadline=None)
