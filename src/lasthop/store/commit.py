@@ -139,7 +139,7 @@ class Commit(msgspec.Struct):
 
 
 class OpenMessage(msgspec.Struct):
-    """A message that still has open deliveries, with them."""
+    """A message with its open deliveries. While it is still fanned out there may be none."""
 
     message: Message
     deliveries: list[DeliveryRow]
@@ -159,7 +159,8 @@ class Restored(msgspec.Struct):
     devices: Iterable[DeviceRow]
     sessions: Iterable[SessionRow]
     open: Iterable[OpenMessage]
-    """In ascending order of message key; may be read once."""
+    """Every message with an open delivery or an unfinished fan-out, in ascending order of key; may
+    be read once."""
     fanouts: Iterable[FanoutRow]
     keys: Iterable[KeyRow]
     """Only the newest few; older ones are looked up."""

@@ -139,9 +139,10 @@ class MemoryStore:
     def _open_messages(self) -> list[OpenMessage]:
         kept = self._kept
         found: list[OpenMessage] = []
-        for key, rows in sorted(kept.deliveries.items()):
+        for key in sorted(kept.deliveries.keys() | kept.fanouts.keys()):
+            rows = kept.deliveries.get(key, {})
             still_open = [copy(row) for _, row in sorted(rows.items()) if row.open]
-            if still_open:
+            if still_open or key in kept.fanouts:
                 found.append(OpenMessage(copy(kept.messages[key]), still_open))
         return found
 

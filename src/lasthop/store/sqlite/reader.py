@@ -5,8 +5,9 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
+from heapq import merge
 from itertools import groupby
-from operator import attrgetter
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -78,7 +79,8 @@ class SqliteReader:
                 yield _delivery.decode(row)
 
     def open_messages(self) -> Iterator[OpenMessage]:
-        """The messages that still have open deliveries, in ascending order of key."""
+        """The messages that have open deliveries or are still fanned out, in ascending order of
+        key."""
         with self._snapshot() as view:
             yield from view._open_messages()
 
@@ -91,21 +93,24 @@ class SqliteReader:
 
     def _open_messages(self) -> Iterator[OpenMessage]:
         sql = "SELECT row FROM delivery WHERE open ORDER BY message, device"
-        pending: list[list[DeliveryRow]] = []
+        pending: list[tuple[int, list[DeliveryRow]]] = []
         rows = (_delivery.decode(row) for row in self._stream(sql))
-        for _, group in groupby(rows, key=attrgetter("message")):
-            pending.append(list(group))
+        delivered = ((row.message, row) for row in rows)
+        fanned_out = ((key, None) for (key,) in self._all("SELECT message FROM fanout ORDER BY 1"))
+        both = merge(delivered, fanned_out, key=itemgetter(0))
+        for key, group in groupby(both, key=itemgetter(0)):
+            pending.append((key, [row for _, row in group if row is not None]))
             if len(pending) == BATCH:
                 yield from self._with_messages(pending)
                 pending = []
         yield from self._with_messages(pending)
 
-    def _with_messages(self, groups: list[list[DeliveryRow]]) -> Iterator[OpenMessage]:
-        messages = self.messages(rows[0].message for rows in groups)
-        for rows in groups:
-            message = messages.get(rows[0].message)
+    def _with_messages(self, groups: list[tuple[int, list[DeliveryRow]]]) -> Iterator[OpenMessage]:
+        messages = self.messages(key for key, _ in groups)
+        for key, rows in groups:
+            message = messages.get(key)
             if message is None:
-                raise StoreBroken("an open delivery has no message", message=rows[0].message)
+                raise StoreBroken("an open delivery has no message", message=key)
             yield OpenMessage(message, rows)
 
     def find_keys(self, app: str, keys: Iterable[str]) -> dict[str, KeyRow]:
