@@ -7,18 +7,29 @@ full, which keys were used) and does so for a whole batch before it changes anyt
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import msgspec
 
 from lasthop.clock import Micros
 from lasthop.core.delivery import Delivery, Item
-from lasthop.core.lifecycle import State, Step
+from lasthop.core.journal import Journal
+from lasthop.core.lifecycle import Step
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.registry import Device
-from lasthop.decision.decide import Action, decide
-from lasthop.errors import Conflict, Expired, InvalidRequest, QuotaExceeded, Rejected, TooLarge
+from lasthop.decision.decide import decide
+from lasthop.errors import (
+    Conflict,
+    Expired,
+    InvalidRequest,
+    NotFound,
+    QuotaExceeded,
+    Rejected,
+    TooLarge,
+)
 from lasthop.events import Kind
 from lasthop.message import (
     DEFAULT_CONTENT_TYPE,
@@ -29,6 +40,8 @@ from lasthop.message import (
     Reliability,
     Target,
     TargetKind,
+    format_id,
+    successor,
 )
 from lasthop.store.commit import FanoutRow, KeyRow
 
@@ -61,6 +74,16 @@ class Submission(msgspec.Struct, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True)
+class Idempotency:
+    """A publisher's key for a request, the request's digest, and what the store knows of the
+    key."""
+
+    key: str
+    digest: bytes
+    found: KeyRow | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Receipt:
     """What a publisher gets once it is durable: ids in the order of the submissions.
 
@@ -80,12 +103,43 @@ class Withdrawal:
     too_late: int
 
 
-@dataclass(slots=True)
+Lane: TypeAlias = tuple[str, str, str | None, int]
+"""App, source, queue and priority: for one device, what is kept in order."""
+
+
 class _Fanout:
-    message: Message
-    devices: list[Device]
-    """Still to come, highest number first."""
-    last: int
+    """A message for many whose deliveries are still being begun."""
+
+    __slots__ = ("devices", "item", "lane", "last", "stored")
+
+    def __init__(self, item: Item, devices: list[Device], last: int, *, stored: bool) -> None:
+        self.item = item
+        self.lane = lane_of(item.message)
+        self.devices = devices
+        """Still to come, highest number first."""
+        self.last = last
+        self.stored = stored
+        """Whether the store knows of it: most are done in one commit."""
+        item.spreading = True
+
+    def note(self, journal: Journal, cursor: int) -> None:
+        """Write how far it has come, if that is ever to be known."""
+        done = not self.devices
+        if self.stored or not done:
+            key = self.item.message.key
+            journal.commit.fanouts[key] = FanoutRow(key, cursor, self.last, done)
+            self.stored = True
+
+    def awaits(self, devices: Mapping[int, Device]) -> bool:
+        """Whether one of these devices is still to have its delivery."""
+        if len(devices) > 1:
+            return True  # Probably, and waiting without need does no harm.
+        coming = self.devices
+        for number in devices:
+            at = bisect_left(coming, -number, key=lambda device: -device.number)
+            if at < len(coming) and coming[at].number == number:
+                return True
+        return False
 
 
 class Acceptance:
@@ -102,12 +156,37 @@ class Acceptance:
         if len(self._recent) > RECENT_KEYS:
             del self._recent[next(iter(self._recent))]
 
-    def known(self, app: str, key: str, digest: bytes, found: KeyRow | None) -> KeyRow | None:
+    def publish(
+        self,
+        app: str,
+        source: str,
+        submissions: Sequence[Submission],
+        now: Micros,
+        *,
+        once: Idempotency | None,
+    ) -> Receipt:
+        """Own a batch, and never twice under one idempotency key."""
+        if not submissions:
+            raise InvalidRequest("there is nothing to publish")
+        row = self._known(app, once) if once is not None else None
+        if row is not None:
+            keys = [row.first]
+            while len(keys) < row.count:
+                keys.append(successor(keys[-1]))
+            return Receipt([], keys)
+        messages = self.accept(app, source, submissions, now)
+        if once is not None:
+            row = KeyRow(app, once.key, once.digest, messages[0].key, len(messages), now)
+            self._room.journal.commit.keys.append(row)
+            self.remember(row)
+        return Receipt([format_id(m.key, m.salt) for m in messages])
+
+    def _known(self, app: str, once: Idempotency) -> KeyRow | None:
         """The earlier use of an idempotency key, here or as found in the store; a different request
         is a conflict."""
-        row = self._recent.get((app, key)) or found
-        if row is not None and row.digest != digest:
-            raise Conflict("this idempotency key was used for another request", key=key)
+        row = self._recent.get((app, once.key)) or once.found
+        if row is not None and row.digest != once.digest:
+            raise Conflict("this idempotency key was used for another request", key=once.key)
         return row
 
     def accept(
@@ -122,7 +201,7 @@ class Acceptance:
             if len(submissions) > 1:
                 error.fields["item"] = len(reached)
             raise
-        self._check_room(reached)
+        self._check_room(submissions, reached)
         return [
             self._own(app, source, submission, devices, now)
             for submission, devices in zip(submissions, reached, strict=True)
@@ -143,9 +222,7 @@ class Acceptance:
             return None, None
         self._check(app, submission, now)
         devices = {
-            d.session.device.number: d.session.device
-            for d in item.deliveries
-            if d.state is State.PENDING
+            d.session.device.number: d.session.device for d in item.deliveries if d.revocable
         }
         fanout = self._fanouts.get(key)
         if fanout is not None:
@@ -156,25 +233,34 @@ class Acceptance:
         return withdrawal, self._own(app, source, submission, devices, now)
 
     def proceed(self, now: Micros) -> None:
-        """Write the next batch of every fan-out that is under way."""
-        for key, fanout in list(self._fanouts.items()):
-            item = self._room.items[key]
-            self._deliver_batch(item, fanout, now)
+        """Write the next batch of every fan-out that is under way.
 
-    def resume_fanout(self, row: FanoutRow, now: Micros) -> None:
-        """Go on with a fan-out that a stop interrupted: for those who are subscribed now."""
-        item = self._room.items.get(row.message)
-        if item is None:
-            self._room.journal.commit.fanouts[row.message] = FanoutRow(
-                row.message, row.last, row.last, True
-            )
+        In each lane the oldest goes first, and the next one only when that is done: so nobody gets
+        a later message of a source before an earlier one.
+        """
+        if not self._fanouts:
             return
+        left: dict[Lane, int] = {}
+        for fanout in list(self._fanouts.values()):
+            most = left.get(fanout.lane, self._room.limits.fanout_batch)
+            if most > 0:
+                used = self._deliver_batch(fanout, most, now)
+                left[fanout.lane] = most - used if not fanout.devices else 0
+        # The next batch follows on this one's commit, so that must not dawdle.
+        self._room.journal.hurry()
+
+    def resume_fanout(self, row: FanoutRow) -> None:
+        """Go on with a fan-out that a stop interrupted: for those who are subscribed now."""
+        item = self._room.items[row.message]
         message = item.message
-        reached = self._room.registry.reach(message.app, message.target)
+        try:
+            reached = self._room.registry.reach(message.app, message.target)
+        except NotFound:
+            reached = {}  # Everyone who was meant has been removed since.
         devices = [d for n, d in reached.items() if row.cursor < n <= row.last]
         devices.sort(key=lambda d: -d.number)
-        self._fanouts[message.key] = _Fanout(message, devices, row.last)
-        item.spreading = True
+        self._fanouts[message.key] = _Fanout(item, devices, row.last, stored=True)
+        self._room.journal.hurry()
 
     def _check(self, app: str, submission: Submission, now: Micros) -> Mapping[int, Device]:
         limits = self._room.limits
@@ -193,14 +279,18 @@ class Acceptance:
             return {}
         return self._room.registry.reach(app, submission.target)
 
-    def _check_room(self, reached: list[Mapping[int, Device]]) -> None:
+    def _check_room(
+        self, submissions: Sequence[Submission], reached: list[Mapping[int, Device]]
+    ) -> None:
+        """A sender to one device is told when its mailbox is full; for one among many the delivery
+        is suppressed."""
         limit = self._room.limits.open_per_device
         wanted: dict[int, int] = {}
-        for devices in reached:
-            if len(devices) == 1:
+        for submission, devices in zip(submissions, reached, strict=True):
+            if submission.target.kind is TargetKind.DEVICE:
                 for number, device in devices.items():
                     wanted[number] = count = wanted.get(number, 0) + 1
-                    if self._room.session(device).open + count > limit:
+                    if len(self._room.session(device).mailbox) + count > limit:
                         raise QuotaExceeded(
                             "mailbox full", retry_after=60, device=device.name, limit=limit
                         )
@@ -240,73 +330,76 @@ class Acceptance:
             s.headers,
         )
         room.journal.add_message(message)
-        if s.target.kind is TargetKind.DEVICE and len(devices) == 1:
-            item = room.items[message.key] = Item(message)
+        if s.target.kind is TargetKind.DEVICE and len(devices) == 1 and not self._fanouts:
+            item = room.own(message)
             for device in devices.values():
                 self._begin(item, device, now)
-                if not room.session(device).channel:
-                    room.journal.when_durable(lambda _: room.keep_in_reserve(item))
         else:
             self._begin_many(message, devices, now)
         return message
 
     def _begin_many(self, message: Message, devices: Mapping[int, Device], now: Micros) -> None:
         room = self._room
-        room.journal.tell(
-            Kind.PUBLISHED,
-            now,
-            app=message.app,
-            msg=message.key,
-            source=message.source,
-            target=str(message.target),
-            size=len(message.body),
-            count=len(devices),
-        )
+        if message.target.kind is not TargetKind.DEVICE:
+            room.journal.tell(
+                Kind.PUBLISHED,
+                now,
+                app=message.app,
+                msg=message.key,
+                source=message.source,
+                target=str(message.target),
+                size=len(message.body),
+                count=len(devices),
+            )
         if not devices:
             return
-        item = room.items[message.key] = Item(message)
+        item = room.own(message)
         ordered = sorted(devices.values(), key=lambda d: -d.number)
-        fanout = _Fanout(message, ordered, ordered[0].number)
-        if len(ordered) > room.limits.fanout_batch:
-            self._fanouts[message.key] = fanout
-            item.spreading = True
-        self._deliver_batch(item, fanout, now)
+        fanout = _Fanout(item, ordered, ordered[0].number, stored=False)
+        behind = any(f.lane == fanout.lane and f.awaits(devices) for f in self._fanouts.values())
+        self._fanouts[message.key] = fanout
+        if behind:
+            fanout.note(room.journal, 0)
+        else:
+            self._deliver_batch(fanout, room.limits.fanout_batch, now)
 
-    def _deliver_batch(self, item: Item, fanout: _Fanout, now: Micros) -> None:
+    def _deliver_batch(self, fanout: _Fanout, most: int, now: Micros) -> int:
+        """Begin up to so many deliveries; returns how many there were to begin."""
         room = self._room
+        item = fanout.item
+        count = min(most, len(fanout.devices))
         cursor = fanout.last
-        for _ in range(min(room.limits.fanout_batch, len(fanout.devices))):
+        for _ in range(count):
             device = fanout.devices.pop()
             cursor = device.number
-            if room.registry.numbered(cursor) is not device:
-                continue
-            if room.session(device).open >= room.limits.open_per_device:
-                self._suppress(item, device, now)
-            else:
+            if room.registry.numbered(cursor) is device:
                 self._begin(item, device, now)
-        if item.spreading:
-            done = not fanout.devices
-            row = FanoutRow(item.message.key, cursor, fanout.last, done)
-            room.journal.commit.fanouts[item.message.key] = row
-            if done:
-                self._stop_spreading(item)
+        if fanout.devices:
+            fanout.note(room.journal, cursor)
+        else:
+            self._stop_spreading(fanout)
+        return count
 
-    def _stop_spreading(self, item: Item) -> None:
+    def _stop_spreading(self, fanout: _Fanout) -> None:
+        """Everyone has theirs, or shall not have it any more."""
+        item = fanout.item
         item.spreading = False
+        fanout.devices.clear()
+        fanout.note(self._room.journal, fanout.last)
         del self._fanouts[item.message.key]
-        if not item.deliveries:
-            self._room.items.pop(item.message.key, None)
+        self._room.release(item)
 
-    def _begin(self, item: Item, device: Device, now: Micros) -> Delivery:
+    def _begin(self, item: Item, device: Device, now: Micros) -> None:
         room = self._room
         session = room.session(device)
         message = item.message
+        full = len(session.mailbox) >= room.limits.open_per_device
         delivery = room.open_delivery(item, session, now)
         decision = decide(
             deliver_after=message.deliver_after,
             deliver_before=message.deliver_before,
-            in_contact=session.channel != 0,
-            has_credit=session.has_credit,
+            in_contact=session.greeted,
+            has_credit=session.has_credit(),
             now=now,
         )
         event = room.journal.story(delivery, Kind.ACCEPTED, now, decision.reason)
@@ -319,32 +412,23 @@ class Acceptance:
         event.before = message.deliver_before or 0
         event.reliability = message.reliability
         room.journal.append(delivery, event, now)
+        if full:
+            room.step(delivery, Step.SUPPRESS, now, "mailbox full")
+            return
         if message.replace_key is not None:
             self._supersede(delivery, message.replace_key, now)
-        if decision.action is Action.HOLD and decision.until is not None:
+        if decision.until is not None:
             room.timers.add(decision.until, delivery)
         else:
             session.enqueue(delivery)
             room.touch(session)
         if message.deliver_before is not None:
             room.timers.add(message.deliver_before, delivery)
-        return delivery
-
-    def _suppress(self, item: Item, device: Device, now: Micros) -> None:
-        room = self._room
-        delivery = room.open_delivery(item, room.session(device), now)
-        event = room.journal.story(delivery, Kind.ACCEPTED, now, "mailbox full")
-        room.journal.append(delivery, event, now)
-        room.step(delivery, Step.SUPPRESS, now, "mailbox full")
 
     def _supersede(self, delivery: Delivery, replace_key: str, now: Micros) -> None:
-        session = delivery.session
-        if session.replaceable is None:
-            session.replaceable = {}
-        old = session.replaceable.get(replace_key)
-        if old is not None and old.state is State.PENDING:
+        old = delivery.session.replace(replace_key, delivery)
+        if old is not None:
             self._room.step(old, Step.REPLACE, now, f"replaced under {replace_key!r}")
-        session.replaceable[replace_key] = delivery
 
     def _withdraw(self, key: int, step: Step, now: Micros, reason: str) -> Withdrawal | None:
         item = self._room.items.get(key)
@@ -353,16 +437,19 @@ class Acceptance:
         taken_back = 0
         fanout = self._fanouts.get(key)
         if fanout is not None:
-            self._stop_spreading(item)
             # Those that were not begun yet never begin: nothing of them is in the log.
             taken_back = len(fanout.devices)
-            row = FanoutRow(key, fanout.last, fanout.last, True)
-            self._room.journal.commit.fanouts[key] = row
+            self._stop_spreading(fanout)
         too_late = 0
         for delivery in list(item.deliveries):
-            if delivery.state is State.PENDING:
+            if delivery.revocable:
                 self._room.step(delivery, step, now, reason)
                 taken_back += 1
             else:
                 too_late += 1
         return Withdrawal(taken_back, too_late)
+
+
+def lane_of(message: Message) -> Lane:
+    """What the message is in order with."""
+    return message.app, message.source, message.queue, message.priority

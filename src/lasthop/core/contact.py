@@ -13,10 +13,19 @@ from lasthop.core.effects import Disconnect, Send
 from lasthop.core.lifecycle import CONFIRMED_BY, Confirmation, State, Step
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.registry import Device, DeviceRecord
+from lasthop.core.retransmission import Retransmission
 from lasthop.core.session import Session
 from lasthop.errors import LasthopError, NotFound, OutOfOrder, Unauthorized
 from lasthop.events import Kind
-from lasthop.wire.hop.frames import Ack, CloseCode, Credit, Dropped, Hello, Welcome
+from lasthop.wire.hop.frames import (
+    DEFAULT_WINDOW,
+    Ack,
+    CloseCode,
+    Credit,
+    Dropped,
+    Hello,
+    Welcome,
+)
 from lasthop.wire.hop.persistence import GatewaySession, NewEpoch, Resume, answer as answer_to
 
 
@@ -38,6 +47,12 @@ class Contacts:
         self._dispatcher = dispatcher
         self._terms = terms
         self._by_channel: dict[int, Session] = {}
+        self._lossy: set[int] = set()
+
+    def opened(self, channel: int, *, reliable: bool) -> None:
+        """A channel is there; one that may lose frames needs more care."""
+        if not reliable:
+            self._lossy.add(channel)
 
     def session(self, channel: int) -> Session | None:
         """Whose channel this is; `None` before the handshake and after a newer channel took
@@ -46,6 +61,8 @@ class Contacts:
 
     def hello(self, channel: int, hello: Hello, now: Micros, *, local: bool) -> None:
         """A device introduces itself."""
+        if channel in self._by_channel:
+            raise OutOfOrder("a second HELLO on a channel", device=hello.device)
         try:
             device = self._identify(hello, now, local=local)
         except LasthopError as error:
@@ -53,8 +70,7 @@ class Contacts:
             self._room.effects.append(Disconnect(channel, code, str(error)))
             return
         session = self._room.session(device)
-        if session.channel:
-            self._take_over(session, now)
+        self.disconnect(session, CloseCode.REPLACED, "a newer channel took over", now)
         answer = self._number(session, hello, now)
         resumed = isinstance(answer, Resume)
         self._by_channel[channel] = session
@@ -62,7 +78,12 @@ class Contacts:
         session.link = hello.link or ""
         session.network = hello.network or ""
         session.paused = False
-        self._set_window(session, hello.window)
+        session.preserve = self._room.limits.preserve
+        if hello.preserve is not None:
+            session.preserve = min(session.preserve, hello.preserve * SECOND)
+        if channel in self._lossy:
+            session.retransmission = Retransmission(session)
+        self._set_window(session, hello.window or DEFAULT_WINDOW)
         self._room.journal.tell(
             Kind.CONTACT_STARTED,
             now,
@@ -76,15 +97,16 @@ class Contacts:
         if isinstance(answer, Resume):
             self._drop(session, hello.dropped, now)
             self.acknowledge(session, answer.ack, now)
-        welcome = self._welcome(session, hello, answer)
+        welcome = self._welcome(session, answer)
         self._room.journal.when_durable(partial(self._begin, session, channel, welcome))
 
     def _begin(self, session: Session, channel: int, welcome: Welcome, now: Micros) -> None:
         """The numbering is durable: answer, and go on from what the device has."""
         if session.channel != channel:
             return
+        session.greeted = True
         self._room.effects.append(Send(channel, [welcome]))
-        self._dispatcher.resend(session, now)
+        self._dispatcher.resume(session, now)
         self._room.touch(session)
 
     def _identify(self, hello: Hello, now: Micros, *, local: bool) -> Device:
@@ -109,18 +131,21 @@ class Contacts:
 
     def _number(self, session: Session, hello: Hello, now: Micros) -> Resume | NewEpoch:
         """Whether the numbering goes on, or another one begins."""
+        # Numbers given out by a life of the store of which this one is a copy are not continued:
+        # how far it got with them nobody knows.
+        copied = session.incarnation != self._terms.incarnation
         known = GatewaySession(
             current=session.numbering(),
-            assigned=session.outbound.assigned,
+            assigned=-1 if copied else session.sendable,
             acknowledged=session.outbound.received,
             previous=session.previous,
         )
         answer = answer_to(known, hello)
-        if isinstance(answer, NewEpoch) and not answer.offered_before:
-            if answer.superseded is not None and hello.epoch == session.epoch:
+        if isinstance(answer, NewEpoch) and (copied or not answer.offered_before):
+            if (hello.incarnation, hello.epoch) == (session.incarnation, session.epoch):
                 # Its numbers run ahead of ours: we are an older copy of ourselves. What it says of
                 # the part that we know is true all the same.
-                received = min(hello.received, session.outbound.assigned)
+                received = min(hello.received, session.sendable)
                 self.acknowledge(session, Ack(received, min(hello.delivered, received)), now)
             self._begin_epoch(session, answer, now)
         return answer
@@ -128,6 +153,10 @@ class Contacts:
     def _begin_epoch(self, session: Session, epoch: NewEpoch, now: Micros) -> None:
         """Start numbering at 0; what was under way goes back to the queue."""
         for delivery in session.under_way():
+            before = delivery.item.message.deliver_before
+            if before is not None and now >= before:
+                self._room.give_up(delivery, Step.EXPIRE, now, "too late to number it anew")
+                continue
             delivery.redelivered = delivery.redelivered or delivery.attempts > 0
             self._room.step(delivery, Step.REQUEUE, now, "the numbering starts anew")
             delivery.seq = delivery.epoch = -1
@@ -135,11 +164,8 @@ class Contacts:
         session.restart(self._terms.incarnation, epoch.current.epoch, epoch.previous)
         self._room.journal.tell(Kind.EPOCH_STARTED, now, session, epoch=session.epoch)
 
-    def _welcome(self, session: Session, hello: Hello, answer: Resume | NewEpoch) -> Welcome:
+    def _welcome(self, session: Session, answer: Resume | NewEpoch) -> Welcome:
         limits = self._room.limits
-        preserve = limits.preserve // SECOND
-        if hello.preserve is not None:
-            preserve = min(preserve, hello.preserve)
         resumed = isinstance(answer, Resume)
         return Welcome(
             incarnation=session.incarnation,
@@ -150,33 +176,35 @@ class Contacts:
             closed=answer.closed if isinstance(answer, Resume) else 0,
             accept=self._terms.accept,
             window=Credit(limits.window_messages, limits.window_bytes),
-            preserve=preserve,
+            preserve=session.preserve // SECOND,
             max_frame=limits.max_frame,
             heartbeat=limits.heartbeat // SECOND,
         )
 
     def acknowledge(self, session: Session, ack: Ack, now: Micros) -> None:
         """The device has received, and its application has had, this much."""
-        progress = session.outbound.acknowledge(ack)
+        outbound = session.outbound
+        highest = ack.individual[-1][1] if ack.individual else ack.received
+        if highest > session.sendable:
+            raise OutOfOrder("acknowledged what was never sent", number=highest - 1)
+        oldest = outbound.received
+        progress = outbound.acknowledge(ack)
+        step = self._room.step
         # What is delivered at once is not said to be received before: one step, one event.
         for delivery in progress.delivered:
-            if isinstance(delivery, Delivery) and not delivery.state.final:
-                if delivery.state is State.SENDING:
-                    session.flight_bytes -= delivery.item.size
-                self._room.step(delivery, Step.DELIVER, now)
+            if isinstance(delivery, Delivery) and delivery.state < State.DELIVERED:
+                step(delivery, Step.DELIVER, now)
         for delivery in progress.received:
             if isinstance(delivery, Delivery) and delivery.state is State.SENDING:
-                session.flight_bytes -= delivery.item.size
-                self._receive(delivery, now)
+                if CONFIRMED_BY[delivery.item.message.reliability] is Confirmation.RECEIPT:
+                    step(delivery, Step.DELIVER, now, "confirmed by receipt")
+                else:
+                    step(delivery, Step.RECEIVE, now)
         if progress.delivered or progress.received:
-            self._room.journal.touch_session(session)
+            self._room.journal.touch_session(session, now)
             self._room.touch(session)
-
-    def _receive(self, delivery: Delivery, now: Micros) -> None:
-        if CONFIRMED_BY[delivery.item.message.reliability] is Confirmation.RECEIPT:
-            self._room.step(delivery, Step.DELIVER, now, "confirmed by receipt")
-        else:
-            self._room.step(delivery, Step.RECEIVE, now)
+        if session.retransmission is not None and outbound.received > oldest:
+            self._dispatcher.advanced(session, now)
 
     def dropped(self, session: Session, dropped: Dropped, now: Micros) -> None:
         """The device let these numbers go as too late: the application never had them."""
@@ -184,13 +212,11 @@ class Contacts:
 
     def _drop(self, session: Session, ranges: tuple[tuple[int, int], ...], now: Micros) -> None:
         for first, stop in ranges:
-            if stop > session.outbound.assigned:
+            if stop > session.sendable:
                 raise OutOfOrder("dropped what was never sent", number=stop - 1)
             for seq in range(max(first, session.outbound.delivered), stop):
                 delivery = session.outbound.get(seq)
-                if isinstance(delivery, Delivery) and not delivery.state.final:
-                    if delivery.state is State.SENDING:
-                        session.flight_bytes -= delivery.item.size
+                if isinstance(delivery, Delivery) and delivery.state < State.DELIVERED:
                     self._room.step(delivery, Step.EXPIRE, now, "too late when it was to be used")
 
     def credit(self, session: Session, credit: Credit, now: Micros) -> None:
@@ -203,32 +229,31 @@ class Contacts:
 
     def lost(self, channel: int, reason: str, now: Micros) -> None:
         """A channel has ended."""
+        self._lossy.discard(channel)
         session = self._by_channel.pop(channel, None)
         if session is None:
             return
         session.channel = 0
+        session.greeted = False
+        session.retransmission = None
         session.lost_at = now
         self._room.journal.tell(
             Kind.CONTACT_LOST, now, session, reason=reason, link=session.link, channel=channel
         )
-        self._watch_deadlines(session, now)
+        if session.outbound.delivered < session.outbound.assigned:
+            self._dispatcher.preserve(session)
 
-    def _watch_deadlines(self, session: Session, now: Micros) -> None:
-        """What is released and late can only be told by the device: ask again when it is given
-        up."""
-        for delivery in session.under_way():
-            before = delivery.item.message.deliver_before
-            if before is not None and before <= now:
-                self._room.timers.add(now + self._room.limits.preserve, delivery)
+    def disconnect(self, session: Session, code: CloseCode, reason: str, now: Micros) -> None:
+        """Send a device away, if it is there."""
+        channel = session.channel
+        if channel:
+            self.lost(channel, reason, now)
+            self._room.effects.append(Disconnect(channel, code, reason))
 
-    def _take_over(self, session: Session, now: Micros) -> None:
-        old = session.channel
-        self.lost(old, "a newer channel took over", now)
-        self._room.effects.append(Disconnect(old, CloseCode.REPLACED, "a newer channel took over"))
-
-    def _set_window(self, session: Session, window: Credit | None) -> None:
-        if window is not None:
-            limits = self._room.limits
-            session.window = Credit(
+    def _set_window(self, session: Session, window: Credit) -> None:
+        limits = self._room.limits
+        if window.messages > limits.window_messages or window.bytes > limits.window_bytes:
+            window = Credit(
                 min(window.messages, limits.window_messages), min(window.bytes, limits.window_bytes)
             )
+        session.window = window

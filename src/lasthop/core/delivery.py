@@ -22,8 +22,21 @@ class Item:
         self.size = len(message.body)
         self.resident = True
         self.spreading = False
-        """More deliveries of it are to come: a fan-out is under way."""
+        """More deliveries of it are to come, so that it is kept even when none is open."""
         self.deliveries: list[Delivery] = []
+        """The open ones, in no particular order."""
+
+    def add(self, delivery: Delivery) -> None:
+        """One more is open."""
+        delivery.place = len(self.deliveries)
+        self.deliveries.append(delivery)
+
+    def discard(self, delivery: Delivery) -> None:
+        """One has ended. The last takes its place: of a hundred thousand none is searched."""
+        last = self.deliveries.pop()
+        if last is not delivery:
+            self.deliveries[delivery.place] = last
+            last.place = delivery.place
 
     def evict(self) -> None:
         """Drop the body; the store has it."""
@@ -46,6 +59,7 @@ class Delivery:
         "epoch",
         "item",
         "last_event",
+        "place",
         "redelivered",
         "reply",
         "seq",
@@ -60,11 +74,19 @@ class Delivery:
         self.epoch = -1
         self.seq = -1
         self.attempts = 0
+        """How often it was handed to a link. Above zero the device may have it, whatever we know
+        of it."""
         self.changed_at = now
         self.last_event = -1
         self.redelivered = False
         self.reply = 0
         self.dirty = False
+        self.place = 0
+
+    @property
+    def revocable(self) -> bool:
+        """Whether it can be taken back, and truly: no part of it has left."""
+        return self.state is State.PENDING and not self.attempts
 
     def row(self) -> DeliveryRow:
         """The delivery as the store keeps it."""
@@ -82,6 +104,3 @@ class Delivery:
             self.redelivered,
             self.reply,
         )
-
-    def __lt__(self, other: Delivery) -> bool:
-        return self.item.message.key < other.item.message.key

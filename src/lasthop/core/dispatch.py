@@ -7,11 +7,15 @@ two nothing can be taken back, and after the deadline nothing leaves.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
+
 from lasthop.clock import MILLISECOND, Micros
 from lasthop.core.delivery import Delivery
 from lasthop.core.effects import Fetch, Send
 from lasthop.core.lifecycle import State, Step
 from lasthop.core.mailroom import Mailroom
+from lasthop.core.retransmission import FIRST_TIMEOUT, Retransmission
 from lasthop.core.session import Session
 from lasthop.decision.decide import Action, decide
 from lasthop.events import Kind
@@ -32,7 +36,8 @@ class Dispatcher:
 
     def __init__(self, room: Mailroom) -> None:
         self._room = room
-        self._fetching: dict[int, list[Delivery]] = {}
+        self._fetching: dict[int, dict[Delivery, None]] = {}
+        """Deliveries that wait for their message's body, by its key."""
 
     def pump(self, session: Session, now: Micros) -> None:
         """Release what the device takes now, best first."""
@@ -43,122 +48,222 @@ class Dispatcher:
             decision = decide(
                 deliver_after=message.deliver_after,
                 deliver_before=message.deliver_before,
-                in_contact=session.channel != 0,
-                has_credit=session.has_credit,
+                in_contact=session.greeted,
+                has_credit=session.has_credit(),
                 now=now,
             )
-            if decision.action is Action.EXPIRE:
-                session.take_best()
-                room.step(delivery, Step.EXPIRE, now, decision.reason)
-                continue
             if decision.action is Action.HOLD:
                 break
             session.take_best()
-            if message.reliability is not Reliability.BEST_EFFORT:
-                session.assign(delivery)
+            if decision.action is Action.EXPIRE:
+                room.give_up(delivery, Step.EXPIRE, now, decision.reason)
+                continue
+            session.depart(delivery, numbered=message.reliability is not Reliability.BEST_EFFORT)
             room.step(delivery, Step.RELEASE, now, decision.reason)
-            if message.replace_key is not None and session.replaceable is not None:
-                session.replaceable.pop(message.replace_key, None)
+            if message.replace_key is not None:
+                session.not_replaceable(delivery)
             released.append(delivery)
         if released:
-            channel = session.channel
-            room.journal.when_durable(lambda at: self.transmit(session, channel, released, at))
+            leave = partial(
+                self._leave, session, session.channel, session.outbound.assigned, released
+            )
+            room.journal.when_durable(leave)
 
-    def transmit(
-        self, session: Session, channel: int, deliveries: list[Delivery], now: Micros
+    def _leave(
+        self,
+        session: Session,
+        channel: int,
+        sendable: int,
+        released: list[Delivery],
+        now: Micros,
     ) -> None:
-        """Hand released deliveries to the channel for which they were released.
+        """The release is durable: send over the channel for which it was decided.
 
-        If that channel is gone, the next one begins with everything that is unacknowledged.
+        If that is gone, the next one begins with everything that is unacknowledged.
         """
-        if session.channel != channel:
-            for delivery in deliveries:
-                if delivery.seq < 0 and delivery.state is State.SENDING:
-                    self._room.step(delivery, Step.REQUEUE, now, "the link was lost before it left")
-                    session.enqueue(delivery)
-                    self._room.touch(session)
-            return
+        if session.channel == channel:
+            session.sendable = sendable
+            self._transmit(session, released, now)
+        else:
+            self._take_back(session, released, now)
+
+    def _take_back(self, session: Session, deliveries: Iterable[Delivery], now: Micros) -> None:
+        """What has no number was not sent and is nowhere remembered: queue it again."""
+        for delivery in deliveries:
+            if delivery.seq < 0 and delivery.state is State.SENDING:
+                self._room.step(delivery, Step.REQUEUE, now, "the link was lost before it left")
+                session.enqueue(delivery)
+                self._room.touch(session)
+
+    def resume(self, session: Session, now: Micros) -> None:
+        """The device has said what it has: send it everything else, and close what has ended."""
+        session.sendable = session.outbound.assigned
+        skips: list[Frame] = []
+        again: list[Delivery] = []
+        for seq, item in session.outbound.unacknowledged():
+            if isinstance(item, Delivery) and item.state < State.DELIVERED:
+                again.append(item)
+            else:
+                skips.append(Skip(seq))
+        if skips:
+            self._room.effects.append(Send(session.channel, skips))
+        self._transmit(session, again, now)
+        self._await_acknowledgement(session, now)
+
+    def _transmit(
+        self, session: Session, deliveries: Iterable[Delivery], now: Micros, reason: str = ""
+    ) -> None:
+        """Hand what is durable to the session's channel. What was left to the store comes later:
+        the device puts it in order."""
         frames: list[Frame] = []
         missing: list[int] = []
         for delivery in deliveries:
-            if delivery.state is not State.SENDING:
+            item = delivery.item
+            if delivery.state >= State.DELIVERED or delivery.state is State.PENDING:
                 continue
-            if not delivery.item.resident:
-                key = delivery.item.message.key
+            if item.resident:
+                self._put(session, delivery, frames, now, reason)
+                continue
+            key = item.message.key
+            if key not in self._fetching:
+                self._fetching[key] = {}
                 missing.append(key)
-                self._fetching.setdefault(key, []).append(delivery)
-                continue
-            self._put(session, delivery, frames, now)
+            self._fetching[key][delivery] = None
         if missing:
             self._room.effects.append(Fetch(missing))
         if frames:
-            self._room.effects.append(Send(channel, frames))
+            self._room.effects.append(Send(session.channel, frames))
+            self._await_acknowledgement(session, now)
 
     def fetched(self, messages: dict[int, Message], now: Micros) -> None:
         """Bodies have come back from the store: send on."""
         for key, message in messages.items():
             for delivery in self._fetching.pop(key, ()):
-                if not delivery.item.resident:
-                    delivery.item.refill(message.body)
+                self._room.refill(delivery.item, message.body)
                 session = delivery.session
-                if session.channel and delivery.state is State.SENDING:
-                    self.transmit(session, session.channel, [delivery], now)
-
-    def resend(self, session: Session, now: Micros) -> None:
-        """Send everything again that the device has not received; close what has ended since."""
-        again: list[Delivery] = []
-        frames: list[Frame] = []
-        for seq, item in session.outbound.unacknowledged():
-            if isinstance(item, Delivery) and item.state is State.SENDING:
-                again.append(item)
-            else:
-                frames.append(Skip(seq, 1))
-        if frames:
-            self._room.effects.append(Send(session.channel, frames))
-        self.transmit(session, session.channel, again, now)
-
-    def wake(self, now: Micros) -> None:
-        """Deal with deliveries whose time has come: a delay that is over, or a deadline."""
-        room = self._room
-        for delivery in room.timers.due(now):
-            before = delivery.item.message.deliver_before
-            if delivery.state is State.PENDING:
-                if before is not None and now >= before:
-                    room.step(delivery, Step.EXPIRE, now, "deliver_before has passed")
+                if session.greeted:
+                    self._transmit(session, [delivery], now)
                 else:
-                    delivery.session.enqueue(delivery)
-                    room.touch(delivery.session)
-            elif delivery.state is State.SENDING and before is not None and now >= before:
-                self._overdue(delivery, now)
+                    self._take_back(session, [delivery], now)
 
-    def _overdue(self, delivery: Delivery, now: Micros) -> None:
-        """Released and late: only the device knows whether it was in time.
+    def wake(self, now: Micros) -> list[Session]:
+        """Deal with what is due: a delay that is over, a deadline, a repetition. Returns the
+        sessions whose channel has lost too much."""
+        hopeless: list[Session] = []
+        for due in self._room.timers.due(now):
+            if isinstance(due, Delivery):
+                self._due(due, now)
+            elif isinstance(due, Session):
+                self._preservation_ends(due, now)
+            elif not self._repeat(due, now):
+                hopeless.append(due.session)
+        return hopeless
 
-        In contact, its next acknowledgement tells (it drops what is late and says so). Out of
-        contact we wait for its return as long as the session is preserved, and then give an honest
-        "timed out".
-        """
+    def _due(self, delivery: Delivery, now: Micros) -> None:
+        before = delivery.item.message.deliver_before
+        late = before is not None and now >= before
         session = delivery.session
+        if delivery.state is State.PENDING:
+            if late:
+                self._room.give_up(delivery, Step.EXPIRE, now, "deliver_before has passed")
+            else:
+                session.enqueue(delivery)
+                self._room.touch(session)
+        elif late and delivery.state < State.DELIVERED and not session.channel:
+            # Released and late: only the device knows whether it was in time. In contact its next
+            # acknowledgement tells; it drops what is late and says so.
+            if now >= session.lost_at + session.preserve:
+                self._time_out(delivery, now)
+            else:
+                self.preserve(session)
+
+    def preserve(self, session: Session) -> None:
+        """Wait for the device to come back and tell, as long as its session is preserved."""
+        if not session.preserved:
+            session.preserved = True
+            self._room.timers.add(session.lost_at + session.preserve, session)
+
+    def _preservation_ends(self, session: Session, now: Micros) -> None:
+        session.preserved = False
         if session.channel:
             return
-        until = session.lost_at + self._room.limits.preserve
-        if now < until:
-            self._room.timers.add(until, delivery)
-        else:
-            self._room.step(delivery, Step.TIME_OUT, now, "the device has not been back to tell")
+        if now < session.lost_at + session.preserve:
+            self.preserve(session)  # It has been back in between.
+            return
+        for delivery in session.under_way():
+            before = delivery.item.message.deliver_before
+            if before is not None and now >= before:
+                self._time_out(delivery, now)
 
-    def _put(self, session: Session, delivery: Delivery, frames: list[Frame], now: Micros) -> None:
+    def _time_out(self, delivery: Delivery, now: Micros) -> None:
+        self._room.step(delivery, Step.TIME_OUT, now, "the device has not been back to tell")
+
+    def _await_acknowledgement(self, session: Session, now: Micros) -> None:
+        timer = session.retransmission
+        if timer is not None and session.outbound.in_flight:
+            timer.sent(now)
+            self._arm(timer)
+
+    def advanced(self, session: Session, now: Micros) -> None:
+        """The oldest number that was under way has been acknowledged."""
+        timer = session.retransmission
+        if timer is not None:
+            timer.advanced(now, done=not session.outbound.in_flight)
+            self._arm(timer)
+
+    def _arm(self, timer: Retransmission) -> None:
+        if timer.due is not None and (timer.armed is None or timer.due < timer.armed):
+            timer.armed = timer.due
+            self._room.timers.add(timer.due, timer)
+
+    def _repeat(self, timer: Retransmission, now: Micros) -> bool:
+        """Send again what a lossy channel may have lost; false when it has lost too much."""
+        session = timer.session
+        if session.retransmission is not timer or timer.armed is None or now < timer.armed:
+            return True
+        timer.armed = None
+        if timer.due is None:
+            return True
+        if now >= timer.due:
+            if not timer.again(now):
+                return False
+            self._send_again(session, now)
+        self._arm(timer)
+        return True
+
+    def _send_again(self, session: Session, now: Micros) -> None:
+        """What has just left for the first time is given its time."""
+        skips: list[Frame] = []
+        again: list[Delivery] = []
+        for seq, item in session.outbound.unacknowledged():
+            if seq >= session.sendable:
+                break
+            if not isinstance(item, Delivery) or item.state >= State.DELIVERED:
+                skips.append(Skip(seq))
+            elif item.changed_at + FIRST_TIMEOUT <= now:
+                again.append(item)
+        if skips:
+            self._room.effects.append(Send(session.channel, skips))
+        self._transmit(session, again, now, "not acknowledged in time")
+
+    def _put(
+        self, session: Session, delivery: Delivery, frames: list[Frame], now: Micros, reason: str
+    ) -> None:
         room = self._room
         message = delivery.item.message
         if message.deliver_before is not None and now >= message.deliver_before:
-            room.step(delivery, Step.EXPIRE, now, "deliver_before passed before it could leave")
             if delivery.seq >= 0:
-                session.flight_bytes -= delivery.item.size
-                frames.append(Skip(delivery.seq, 1))
+                frames.append(Skip(delivery.seq))
+            late = "deliver_before passed before it could leave"
+            if reason or delivery.state is State.RECEIVED:
+                room.give_up(delivery, Step.EXPIRE, now, late)
+            else:
+                # It never left, or the device has just said that it does not have it.
+                room.step(delivery, Step.EXPIRE, now, late)
             return
         frames.append(frame_of(delivery))
         delivery.attempts += 1
-        event = room.journal.story(delivery, Kind.TRANSMITTED, now, "")
+        event = room.journal.story(delivery, Kind.TRANSMITTED, now, reason)
         event.bytes = delivery.item.size
         event.attempt = delivery.attempts
         event.link = session.link
@@ -168,6 +273,7 @@ class Dispatcher:
         room.journal.append(delivery, event, now)
         if message.reliability is Reliability.BEST_EFFORT:
             room.step(delivery, Step.HAND_OVER, now, "best effort")
+            room.touch(session)  # It took credit while it was leaving.
 
 
 def frame_of(delivery: Delivery) -> MessageFrame:

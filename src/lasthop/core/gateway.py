@@ -11,25 +11,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-import msgspec
-
 from lasthop.clock import Micros
-from lasthop.core.acceptance import Acceptance, Receipt, Submission, Withdrawal
+from lasthop.core.acceptance import Acceptance, Idempotency, Receipt, Submission, Withdrawal
+from lasthop.core.administration import Administration
 from lasthop.core.contact import Contacts, Terms
 from lasthop.core.credentials import Credentials, Scope
 from lasthop.core.dispatch import Dispatcher
 from lasthop.core.effects import Disconnect, Effect
 from lasthop.core.inbound import Inbound
 from lasthop.core.journal import Journal
-from lasthop.core.lifecycle import Step
 from lasthop.core.mailroom import Limits, Mailroom
 from lasthop.core.registry import Device, DeviceRecord, Registry
 from lasthop.core.restore import restore
-from lasthop.core.session import Session
-from lasthop.errors import Conflict, HopError, NotFound
+from lasthop.errors import HopError, NotFound
 from lasthop.events import Kind
-from lasthop.message import KeyMaker, Message, format_id, successor
-from lasthop.store.commit import Commit, KeyRow, Restored
+from lasthop.message import KeyMaker, Message
+from lasthop.store.commit import Commit, Restored
 from lasthop.wire.hop.frames import (
     Ack,
     CloseCode,
@@ -41,6 +38,8 @@ from lasthop.wire.hop.frames import (
     Skip,
 )
 
+__all__ = ["Gateway", "Idempotency", "Identity", "Receipt", "Submission", "Withdrawal"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
@@ -51,16 +50,6 @@ class Identity:
     open_house: bool = False
     accept: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
-
-
-@dataclass(frozen=True, slots=True)
-class Idempotency:
-    """A publisher's key for a request, the request's digest, and what the store knows of the
-    key."""
-
-    key: str
-    digest: bytes
-    found: KeyRow | None = None
 
 
 class Gateway:
@@ -79,6 +68,7 @@ class Gateway:
             boot=restored.boot,
             next_commit=restored.next_commit,
             next_event=restored.next_event,
+            last_key=restored.last_key,
         )
         keys = KeyMaker(node=identity.node, after=restored.last_key, random64=random64)
         self.registry = Registry()
@@ -92,6 +82,7 @@ class Gateway:
         self._dispatcher = Dispatcher(self.room)
         terms = Terms(restored.incarnation.to_bytes(8), identity.open_house, identity.accept)
         self._contacts = Contacts(self.room, self._dispatcher, terms)
+        self._administration = Administration(self.room, self._contacts)
         self._inbound = Inbound(self.room, self._acceptance)
         journal.tell(
             Kind.GATEWAY_STARTED,
@@ -113,30 +104,18 @@ class Gateway:
         once: Idempotency | None = None,
     ) -> Receipt:
         """Accept a batch, all or nothing. It may be answered when commit `horizon` is durable."""
-        if once is not None:
-            row = self._acceptance.known(app, once.key, once.digest, once.found)
-            if row is not None:
-                keys = [row.first]
-                while len(keys) < row.count:
-                    keys.append(successor(keys[-1]))
-                return Receipt([], keys)
-        messages = self._acceptance.accept(app, source, submissions, now)
-        if once is not None:
-            row = KeyRow(app, once.key, once.digest, messages[0].key, len(messages), now)
-            self._journal.commit.keys.append(row)
-            self._acceptance.remember(row)
-        return Receipt([format_id(m.key, m.salt) for m in messages])
+        return self._acceptance.publish(app, source, submissions, now, once=once)
 
     def cancel(self, app: str, key: int, now: Micros) -> Withdrawal | None:
         """Take a message back where it has not been released; `None` when nothing of it is open."""
-        self._own(app, key)
+        self._check_owner(app, key)
         return self._acceptance.cancel(key, now)
 
     def replace(
         self, app: str, key: int, source: str, submission: Submission, now: Micros
     ) -> tuple[Withdrawal | None, str | None]:
         """Put a new message in the place of one that has not been released everywhere yet."""
-        self._own(app, key)
+        self._check_owner(app, key)
         withdrawal, message = self._acceptance.replace(key, app, source, submission, now)
         return withdrawal, message.id if message is not None else None
 
@@ -154,30 +133,15 @@ class Gateway:
 
     def register(self, app: str, name: str, record: DeviceRecord, now: Micros) -> Device:
         """Add a device; it may connect as soon as commit `horizon` is durable."""
-        if self.registry.find(app, name) is not None:
-            raise Conflict("a device of this name exists", app=app, device=name)
-        return self._contacts.register(app, name, record, now)
+        return self._administration.register(app, name, record, now)
 
     def device(self, app: str, name: str) -> Device:
         """The device of this name; there must be one."""
-        device = self.registry.find(app, name)
-        if device is None:
-            raise NotFound("no such device", app=app, device=name)
-        return device
+        return self._administration.device(app, name)
 
     def amend(self, app: str, name: str, now: Micros, **changes: object) -> Device:
         """Change fields of a device's record. Who holds its old token is sent away."""
-        device = self.device(app, name)
-        session = self.room.session(device)
-        if "user" in changes:
-            self.registry.assign(device, str(changes["user"]))
-        device.record = msgspec.structs.replace(device.record, **changes)
-        self._journal.commit.devices[device.number] = device.row()
-        reason = f"an administrator changed {', '.join(sorted(changes))}"
-        self._journal.tell(Kind.CONTEXT_CHANGED, now, session, reason=reason)
-        if "token_hash" in changes:
-            self._disconnect(session, CloseCode.UNAUTHORIZED, "the token was changed", now)
-        return device
+        return self._administration.amend(app, name, changes, now)
 
     def subscribe(self, app: str, name: str, topic: str, now: Micros) -> bool:
         """Subscribe a device to a topic; false when it was."""
@@ -188,31 +152,27 @@ class Gateway:
         return self._inbound.unsubscribe(self.room.session(self.device(app, name)), topic, now)
 
     def remove(self, app: str, name: str, now: Micros) -> Device:
-        """Forget a device: what is open for it becomes undeliverable."""
-        device = self.device(app, name)
-        session = self.room.session(device)
-        self._disconnect(session, CloseCode.UNKNOWN_DEVICE, "the device was removed", now)
-        for item in list(self.room.items.values()):
-            for delivery in [d for d in item.deliveries if d.session is session]:
-                self.room.step(delivery, Step.GIVE_UP, now, "the device was removed")
-        self._journal.tell(Kind.REMOVED, now, session)
-        self._journal.commit.removed_devices.append(device.number)
-        self.registry.remove(device)
-        self.room.forget_session(device)
-        return device
+        """Forget a device: what is open for it is given up."""
+        return self._administration.remove(app, name, now)
 
     def admit(self, secret: str, app: str, name: str, scopes: set[Scope], now: Micros) -> None:
         """Accept a new credential."""
         row = self.credentials.add(secret, app, name, scopes, now)
         self._journal.commit.credentials[row.hash] = row
+        self._journal.hurry()
 
     def dismiss(self, app: str, name: str) -> int:
         """Accept a credential no longer; how many there were of this name."""
         rows = self.credentials.revoke(app, name)
         self._journal.commit.credentials.update((row.hash, row) for row in rows)
+        self._journal.hurry()
         return len(rows)
 
     # Channels.
+
+    def channel_opened(self, channel: int, *, reliable: bool = True) -> None:
+        """A channel is there. Say so before its first frame if it may lose any."""
+        self._contacts.opened(channel, reliable=reliable)
 
     def frames_received(
         self, channel: int, frames: Sequence[Frame], now: Micros, *, local: bool = False
@@ -259,10 +219,12 @@ class Gateway:
     def settle(self, now: Micros) -> None:
         """Draw the consequences of the inputs since the last time."""
         self._journal.let_go(now)
-        for session in self.room.touched():
-            self._inbound.settle(session)
-            if session.channel:
-                self._dispatcher.pump(session, now)
+        while sessions := self.room.touched():
+            for session in sessions:
+                self._inbound.settle(session)
+                if session.greeted:
+                    self._dispatcher.pump(session, now)
+            self._journal.let_go(now)
 
     def effects(self) -> list[Effect]:
         """What is to be done now, in this order."""
@@ -277,6 +239,7 @@ class Gateway:
         """Commit `n` is durable."""
         self._journal.committed(n, now)
         self._acceptance.proceed(now)
+        self.room.evict()
 
     def fetched(self, messages: dict[int, Message], now: Micros) -> None:
         """The answer to a `Fetch`."""
@@ -308,15 +271,11 @@ class Gateway:
 
     def wake(self, now: Micros) -> None:
         """Time has passed."""
-        self._dispatcher.wake(now)
+        for session in self._dispatcher.wake(now):
+            reason = "nothing was acknowledged for too long"
+            self._contacts.disconnect(session, CloseCode.TIMEOUT, reason, now)
 
-    def _disconnect(self, session: Session, code: CloseCode, reason: str, now: Micros) -> None:
-        if session.channel:
-            channel = session.channel
-            self._contacts.lost(channel, reason, now)
-            self.room.effects.append(Disconnect(channel, code, reason))
-
-    def _own(self, app: str, key: int) -> None:
+    def _check_owner(self, app: str, key: int) -> None:
         item = self.room.items.get(key)
         if item is not None and item.message.app != app:
             raise NotFound("no such message", id=f"{key:016x}")

@@ -6,6 +6,9 @@ durable.
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import partial
+
 import msgspec
 
 from lasthop.clock import MILLISECOND, Micros
@@ -13,7 +16,13 @@ from lasthop.core.acceptance import Acceptance, Submission
 from lasthop.core.effects import Changed, Send
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.session import Session
-from lasthop.errors import InvalidRequest, LasthopError, QuotaExceeded, TooLarge
+from lasthop.errors import (
+    CreditExceeded,
+    InvalidRequest,
+    LasthopError,
+    QuotaExceeded,
+    TooLarge,
+)
 from lasthop.events import Kind
 from lasthop.message import (
     DEFAULT_CONTENT_TYPE,
@@ -25,6 +34,9 @@ from lasthop.message import (
 )
 from lasthop.store.commit import ReplyRow
 from lasthop.wire.hop.frames import Ack, Headers, MessageFrame, Operation, Skip
+
+FRAME_COST = 128
+"""Bytes that even an empty message takes in memory, more or less."""
 
 ERROR_TYPE = "application/vnd.lasthop.error+json"
 """Content type of an answer that says why a device's message was refused."""
@@ -44,36 +56,59 @@ class Inbound:
 
     def message(self, session: Session, frame: MessageFrame, now: Micros) -> None:
         """Take one message; out of order it waits, seen before it is only acknowledged again."""
+        within = self._charge(session, len(frame.body))
         if frame.seq is None:
-            self._act(session, frame, now)
+            if within:
+                self._act(session, frame, now)
             return
+        if not within:
+            raise CreditExceeded("more is unacknowledged than the window allows")
         for ready in session.inbound.receive(frame.seq, frame):
             self._act(session, ready, now)
-        self._acknowledge(session)
+        self._acknowledge(session, now)
 
     def skip(self, session: Session, skip: Skip, now: Micros) -> None:
         """The device closed these numbers."""
         for ready in session.inbound.skip(skip.first, skip.count):
             self._act(session, ready, now)
-        self._acknowledge(session)
+        self._acknowledge(session, now)
 
-    def _acknowledge(self, session: Session) -> None:
+    def _charge(self, session: Session, size: int) -> bool:
+        """Count what is taken in and not durable yet; false when it is too much.
+
+        Behind a gap, or while the disk is full, a device that ignores its window would fill the
+        memory. Twice the window: what waits behind a gap may come again after a reconnect.
+        """
+        if session.held_bytes > 2 * self._room.limits.window_bytes:
+            return False
+        session.held_bytes += size + FRAME_COST
+        session.taken_bytes += size + FRAME_COST
+        self._room.touch(session)
+        return True
+
+    def _acknowledge(self, session: Session, now: Micros) -> None:
         """Say how far we are; one acknowledgement for all that came together."""
         session.ack_due = True
-        self._room.journal.touch_session(session)
+        self._room.journal.touch_session(session, now)
         self._room.touch(session)
 
     def settle(self, session: Session) -> None:
         """Acknowledge what has been taken as soon as it is durable."""
-        if session.ack_due:
+        if session.taken_bytes or session.ack_due:
+            size = 0
+            if not session.inbound.missing():
+                size, session.taken_bytes = session.taken_bytes, 0
+            ack = Ack(session.inbound.received, session.inbound.received)
+            answer = ack if session.ack_due else None
             session.ack_due = False
-            count = session.inbound.received
-            ack = Ack(count, count)
-            channel = session.channel
-            self._room.journal.when_durable(lambda _: self._send(session, channel, ack))
+            durable = partial(self._durable, session, session.channel, answer, size)
+            self._room.journal.when_durable(durable)
 
-    def _send(self, session: Session, channel: int, ack: Ack) -> None:
-        if session.channel == channel:
+    def _durable(
+        self, session: Session, channel: int, ack: Ack | None, size: int, now: Micros
+    ) -> None:
+        session.held_bytes -= size
+        if ack is not None and channel and session.channel == channel:
             self._room.effects.append(Send(channel, [ack]))
 
     def _act(self, session: Session, frame: MessageFrame, now: Micros) -> None:
@@ -102,7 +137,10 @@ class Inbound:
     ) -> None:
         if headers.to is None and frame.topic is None:
             raise InvalidRequest("a message needs a target: a topic or `to`")
-        target = Target(TargetKind.TOPIC, frame.topic) if frame.topic else parse_target(headers.to)
+        if frame.topic:
+            target = Target(TargetKind.TOPIC, check_topic(frame.topic))
+        else:
+            target = parse_target(headers.to)
         self._accept(session, frame, headers, target, now)
 
     def _reply(self, session: Session, frame: MessageFrame, headers: Headers, now: Micros) -> None:
@@ -118,6 +156,9 @@ class Inbound:
         if target.kind is TargetKind.PUBLISHER:
             row = ReplyRow(headers.in_reply_to, number, message.key)
             self._room.journal.commit.replies.append(row)
+            delivery = session.mailbox.get(headers.in_reply_to)
+            if delivery is not None and not delivery.reply:
+                delivery.reply = message.key  # The rows that are still to come keep it.
             if headers.in_reply_to in self._room.watched:
                 change = Changed(headers.in_reply_to, number, None, message.key)
                 self._room.journal.when_durable(lambda _: self._room.effects.append(change))
@@ -223,7 +264,9 @@ class Inbound:
             in_reply_to=frame.key,
             reliability=Reliability.EXACTLY_ONCE,
         )
-        self._acceptance.accept(device.app, "gateway:", [answer], now)
+        # A full mailbox has no room for the reason either.
+        with suppress(QuotaExceeded):
+            self._acceptance.accept(device.app, "gateway:", [answer], now)
 
 
 def parse_target(text: str | None) -> Target:

@@ -14,6 +14,7 @@ import msgspec
 
 from lasthop.clock import MILLISECOND, Micros
 from lasthop.core.delivery import Delivery
+from lasthop.core.lifecycle import STATE_NAMES
 from lasthop.core.session import Session
 from lasthop.events import SCHEMA_VERSION, Event, Kind
 from lasthop.message import Message
@@ -30,7 +31,9 @@ _encode_into = msgspec.json.Encoder().encode_into
 class Journal:
     """Collects one commit at a time and holds back what depends on it."""
 
-    def __init__(self, *, gateway: str, boot: int, next_commit: int, next_event: int) -> None:
+    def __init__(
+        self, *, gateway: str, boot: int, next_commit: int, next_event: int, last_key: int = 0
+    ) -> None:
         self._gateway = gateway
         self._boot = boot
         self._next_event = next_event
@@ -40,6 +43,9 @@ class Journal:
         self._waiting: deque[tuple[int, Callable[[Micros], None]]] = deque()
         self._taken = next_commit - 1
         self._durable = next_commit - 1
+        self.durable_key = last_key
+        """Messages up to this key are durable."""
+        self._keys_taken: deque[tuple[int, int]] = deque()
         self._urgent = False
         self._due: Micros | None = None
 
@@ -68,11 +74,13 @@ class Journal:
             delivery.dirty = True
             self._dirty_deliveries.append(delivery)
 
-    def touch_session(self, session: Session) -> None:
+    def touch_session(self, session: Session, now: Micros) -> None:
         """Write this session with the open commit."""
         if not session.dirty:
             session.dirty = True
             self._dirty_sessions.append(session)
+            if self._due is None:
+                self._due = now + LAZY_DELAY
 
     def add_message(self, message: Message) -> None:
         """Write this message with the open commit."""
@@ -86,7 +94,7 @@ class Journal:
             event.dev = session.device.name
             event.dn = session.events
             session.events += 1
-            self.touch_session(session)
+            self.touch_session(session, now)
         for name, value in facts.items():
             setattr(event, name, value)
         return self._append(event, now)
@@ -107,11 +115,11 @@ class Journal:
             session.events,
             delivery.item.message.key,
             delivery.last_event,
-            delivery.state.name,
+            STATE_NAMES[delivery.state],
             reason,
         )
         session.events += 1
-        self.touch_session(session)
+        self.touch_session(session, now)
         return event
 
     def append(self, delivery: Delivery, event: Event, now: Micros) -> None:
@@ -171,6 +179,8 @@ class Journal:
             commit.sessions[session.device.number] = session.row()
         self._dirty_deliveries = []
         self._dirty_sessions = []
+        if commit.messages:
+            self._keys_taken.append((commit.n, commit.messages[-1].key))
         self._taken = commit.n
         self._open = Commit(n=commit.n + 1, first_event=self._next_event)
         return commit
@@ -178,6 +188,8 @@ class Journal:
     def committed(self, n: int, now: Micros) -> None:
         """Commit `n` is durable: let go what waited for it."""
         self._durable = n
+        while self._keys_taken and self._keys_taken[0][0] <= n:
+            self.durable_key = self._keys_taken.popleft()[1]
         self.let_go(now)
 
     def let_go(self, now: Micros) -> None:

@@ -47,6 +47,10 @@ class State(IntEnum):
         return self >= State.DELIVERED
 
 
+STATE_NAMES: dict[State, str] = {state: state.name for state in State}
+"""As events and people name them."""
+
+
 class Step(StrEnum):
     """What can happen to a delivery."""
 
@@ -74,6 +78,8 @@ TRANSITIONS: dict[tuple[State, Step], tuple[State, Kind]] = {
     (_P, Step.CANCEL): (State.CANCELLED, Kind.CANCELLED),
     (_P, Step.REPLACE): (State.REPLACED, Kind.REPLACED),
     (_P, Step.ABORT): (State.ABORTED, Kind.ABORTED),
+    # Back in the queue it may have been shown already, in a numbering that is gone.
+    (_P, Step.TIME_OUT): (State.TIMED_OUT, Kind.TIMED_OUT),
     (_P, Step.GIVE_UP): (State.UNDELIVERABLE, Kind.UNDELIVERABLE),
     (_P, Step.REASSIGN): (State.REASSIGNED, Kind.REASSIGNED),
     (_P, Step.SUPPRESS): (State.SUPPRESSED, Kind.SUPPRESSED),

@@ -16,9 +16,10 @@ from lasthop.core.effects import Changed, Effect
 from lasthop.core.journal import Journal
 from lasthop.core.lifecycle import TRANSITIONS, State, Step
 from lasthop.core.registry import Device, Registry
+from lasthop.core.retransmission import Retransmission
 from lasthop.core.session import Session
 from lasthop.core.timers import Timers
-from lasthop.message import KeyMaker
+from lasthop.message import KeyMaker, Message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +31,8 @@ class Limits:
     open_per_device: int = 100_000
     """A device that never comes back must not fill the store."""
     resident: int = 256 << 20
-    """Bytes of bodies kept in memory for devices that are away; beyond it they stay in the store
-    only."""
+    """Bytes of bodies kept in memory; beyond it the oldest stay in the store only, until their
+    turn comes."""
     context: int = 16 << 10
     """Bytes of a device's context report: it is kept in memory with the device."""
     subscriptions_per_device: int = 1000
@@ -57,20 +58,22 @@ class Mailroom:
         self.journal = journal
         self.keys = keys
         self.limits = limits
-        self.timers: Timers[Delivery] = Timers()
+        self.timers: Timers[Delivery | Session | Retransmission] = Timers()
         self.items: dict[int, Item] = {}
         self.effects: list[Effect] = []
         self.watched: Counter[int] = Counter()
         self._sessions: dict[int, Session] = {}
         self._touched: list[Session] = []
-        self._reserve: dict[int, Item] = {}
-        self._reserved = 0
+        self._resident: dict[int, Item] = {}
+        """Whose bodies are in memory, oldest first."""
+        self._resident_bytes = 0
 
     def session(self, device: Device) -> Session:
         """The device's session; it begins with the first need for one."""
         session = self._sessions.get(device.number)
         if session is None:
-            session = self._sessions[device.number] = Session(device)
+            session = Session(device, preserve=self.limits.preserve)
+            self._sessions[device.number] = session
         return session
 
     def forget_session(self, device: Device) -> None:
@@ -81,11 +84,25 @@ class Mailroom:
         """Everyone who is there now."""
         return [session for session in self._sessions.values() if session.channel]
 
+    def own(self, message: Message) -> Item:
+        """Keep a message until its last delivery has ended."""
+        item = self.items[message.key] = Item(message)
+        self._count_in(item)
+        return item
+
+    def release(self, item: Item) -> None:
+        """Keep a message no longer, unless a delivery of it is open or to come."""
+        if not item.deliveries and not item.spreading:
+            key = item.message.key
+            self.items.pop(key, None)
+            if self._resident.pop(key, None) is not None:
+                self._resident_bytes -= item.size
+
     def open_delivery(self, item: Item, session: Session, now: Micros) -> Delivery:
         """Begin a delivery; its first event is the caller's to record."""
         delivery = Delivery(item, session, now)
-        item.deliveries.append(delivery)
-        session.open += 1
+        item.add(delivery)
+        session.mailbox[item.message.key] = delivery
         return delivery
 
     def touch(self, session: Session) -> None:
@@ -104,19 +121,33 @@ class Mailroom:
     def step(self, delivery: Delivery, step: Step, now: Micros, reason: str = "") -> None:
         """Take one step of the life cycle and record it. A step that is not in the table is a
         bug."""
-        state, kind = TRANSITIONS[delivery.state, step]
+        before = delivery.state
+        state, kind = TRANSITIONS[before, step]
+        session = delivery.session
+        if before is State.SENDING:
+            session.arrive(delivery)
         delivery.state = state
         delivery.changed_at = now
         event = self.journal.story(delivery, kind, now, reason)
         if delivery.seq >= 0:
             event.epoch = delivery.epoch
             event.seq = delivery.seq
-            event.link = delivery.session.link
+            event.link = session.link
         self.journal.append(delivery, event, now)
         if state >= State.DELIVERED:
             self._end(delivery)
         if self.watched:
             self.announce(delivery)
+
+    def give_up(self, delivery: Delivery, step: Step, now: Micros, reason: str) -> None:
+        """End a delivery without a word of the device: by `step` if nothing of it ever left.
+
+        Otherwise the application may have had it all the same, and nobody can tell.
+        """
+        if delivery.attempts:
+            self.step(delivery, Step.TIME_OUT, now, f"{reason}; the device may have had it")
+        else:
+            self.step(delivery, step, now, reason)
 
     def announce(self, delivery: Delivery) -> None:
         """Tell those who watch the message, once the change is durable."""
@@ -127,25 +158,35 @@ class Mailroom:
 
     def _end(self, delivery: Delivery) -> None:
         session = delivery.session
-        session.open -= 1
         item = delivery.item
         message = item.message
-        replaceable = session.replaceable
-        if replaceable and replaceable.get(message.replace_key or "") is delivery:
-            del replaceable[message.replace_key or ""]
-        item.deliveries.remove(delivery)
-        if not item.deliveries and not item.spreading:
-            self.items.pop(message.key, None)
-            if self._reserve.pop(message.key, None) is not None:
-                self._reserved -= item.size
+        mailbox = session.mailbox
+        del mailbox[message.key]
+        if not mailbox:
+            mailbox.clear()  # An emptied table keeps its size, and most sessions are idle.
+        if message.replace_key is not None:
+            session.not_replaceable(delivery)
+        item.discard(delivery)
+        self.release(item)
 
-    def keep_in_reserve(self, item: Item) -> None:
-        """Nobody takes this durable message now: its body may leave memory when that is tight."""
-        if not item.deliveries or item.message.key in self._reserve:
-            return
-        self._reserve[item.message.key] = item
-        self._reserved += item.size
-        while self._reserved > self.limits.resident:
-            oldest = self._reserve.pop(next(iter(self._reserve)))
-            self._reserved -= oldest.size
-            oldest.evict()
+    def evict(self) -> None:
+        """Leave the oldest bodies to the store, as far as it has them, when memory is tight."""
+        resident = self._resident
+        while self._resident_bytes > self.limits.resident:
+            item = next(iter(resident.values()))
+            if item.message.key > self.journal.durable_key:
+                return
+            del resident[item.message.key]
+            self._resident_bytes -= item.size
+            item.evict()
+
+    def refill(self, item: Item, body: bytes) -> None:
+        """A body has come back from the store."""
+        if not item.resident:
+            item.refill(body)
+            if item.message.key in self.items:
+                self._count_in(item)
+
+    def _count_in(self, item: Item) -> None:
+        self._resident[item.message.key] = item
+        self._resident_bytes += item.size

@@ -96,8 +96,9 @@ class Registry:
         del self._by_number[device.number]
         del self._by_name[device.app, device.name]
         del self._by_app[device.app][device.number]
-        if device.record.user:
-            del self._by_user[device.app, device.record.user][device.number]
+        if not self._by_app[device.app]:
+            del self._by_app[device.app]
+        self._leave_user(device)
 
     def find(self, app: str, name: str) -> Device | None:
         """The device of this name."""
@@ -109,8 +110,9 @@ class Registry:
 
     def assign(self, device: Device, user: str) -> None:
         """Give a device to another user, or to nobody."""
-        if device.record.user:
-            del self._by_user[device.app, device.record.user][device.number]
+        if user == device.record.user:
+            return
+        self._leave_user(device)
         device.record.user = user
         if user:
             self._by_user.setdefault((device.app, user), {})[device.number] = device
@@ -153,6 +155,13 @@ class Registry:
                 raise NotFound("no device of this user", app=app, user=target.name)
             return found
         return self._by_app.get(app, {})
+
+    def _leave_user(self, device: Device) -> None:
+        user = (device.app, device.record.user)
+        if device.record.user:
+            del self._by_user[user][device.number]
+            if not self._by_user[user]:
+                del self._by_user[user]
 
     def _index(self, device: Device) -> None:
         self._by_number[device.number] = device

@@ -11,6 +11,7 @@ from lasthop.core.delivery import Delivery, Item
 from lasthop.core.lifecycle import State, Step
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.session import Session
+from lasthop.errors import StoreBroken
 from lasthop.message import Reliability
 from lasthop.store.commit import DeliveryRow, Restored, SessionRow
 from lasthop.wire.hop.frames import Skip
@@ -26,16 +27,17 @@ def restore(restored: Restored, room: Mailroom, acceptance: Acceptance, now: Mic
             _resume(room.session(device), row, now)
     for key_row in restored.keys:
         acceptance.remember(key_row)
+    fanouts = {row.message: row for row in restored.fanouts}
     for opened in restored.open:
-        item = room.items[opened.message.key] = Item(opened.message)
+        item = room.own(opened.message)
+        item.spreading = True
         for delivery_row in opened.deliveries:
             _reopen(room, item, delivery_row, now)
-        if item.deliveries:
-            room.keep_in_reserve(item)
-        else:
-            room.items.pop(opened.message.key, None)
-    for fanout_row in restored.fanouts:
-        acceptance.resume_fanout(fanout_row, now)
+        item.spreading = opened.message.key in fanouts
+        room.release(item)
+        room.evict()
+    for fanout_row in fanouts.values():
+        acceptance.resume_fanout(fanout_row)
 
 
 def _reopen(room: Mailroom, item: Item, row: DeliveryRow, now: Micros) -> None:
@@ -56,15 +58,29 @@ def _reopen(room: Mailroom, item: Item, row: DeliveryRow, now: Micros) -> None:
         _wait_again(room, delivery, now)
     elif item.message.reliability is Reliability.BEST_EFFORT:
         # It left, or was lost with the gateway: sending it again could show it twice.
+        session.depart(delivery, numbered=False)
         room.step(delivery, Step.HAND_OVER, now, "the gateway stopped while it was being sent")
     else:
-        under_way = session.outbound.get(delivery.seq)
-        assert isinstance(under_way, Skip), "an open delivery has a number that is not under way"
-        session.outbound.put(delivery.seq, delivery)
-        if delivery.state is State.SENDING:
-            session.flight_bytes += item.size
-        if item.message.deliver_before is not None:
-            room.timers.add(max(item.message.deliver_before, now), delivery)
+        _under_way_again(room, delivery, now)
+
+
+def _under_way_again(room: Mailroom, delivery: Delivery, now: Micros) -> None:
+    session = delivery.session
+    before = delivery.item.message.deliver_before
+    if not isinstance(session.outbound.get(delivery.seq), Skip):
+        raise StoreBroken(
+            "an open delivery has a number that is not under way",
+            message=delivery.item.message.key,
+            device=session.device.number,
+            seq=delivery.seq,
+        )
+    session.outbound.put(delivery.seq, delivery)
+    if delivery.state is State.SENDING:
+        session.flight_bytes += delivery.item.size
+    # Transmissions are noted when there is time: it may have left without a trace.
+    delivery.attempts = max(1, delivery.attempts)
+    if before is not None:
+        room.timers.add(max(before, now), delivery)
 
 
 def _resume(session: Session, row: SessionRow, now: Micros) -> None:
@@ -75,6 +91,7 @@ def _resume(session: Session, row: SessionRow, now: Micros) -> None:
         Numbering(incarnation.to_bytes(8), epoch, received)
         for incarnation, epoch, received in row.previous
     )
+    session.sendable = row.assigned
     session.lost_at = now
     # Until its delivery is found a number stands for a skip: those that ended stay so.
     session.outbound.restore(
@@ -89,10 +106,8 @@ def _resume(session: Session, row: SessionRow, now: Micros) -> None:
 def _wait_again(room: Mailroom, delivery: Delivery, now: Micros) -> None:
     message = delivery.item.message
     session = delivery.session
-    if message.replace_key is not None:
-        if session.replaceable is None:
-            session.replaceable = {}
-        session.replaceable[message.replace_key] = delivery
+    if message.replace_key is not None and delivery.revocable:
+        session.replace(message.replace_key, delivery)
     if message.deliver_after is not None and message.deliver_after > now:
         room.timers.add(message.deliver_after, delivery)
     else:

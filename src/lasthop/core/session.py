@@ -14,6 +14,7 @@ from lasthop.clock import Micros
 from lasthop.core.delivery import Delivery
 from lasthop.core.lifecycle import State
 from lasthop.core.registry import Device
+from lasthop.core.retransmission import Retransmission
 from lasthop.store.commit import SessionRow
 from lasthop.wire.hop.frames import DEFAULT_WINDOW, MessageFrame, Skip
 from lasthop.wire.hop.persistence import Numbering
@@ -22,9 +23,15 @@ from lasthop.wire.hop.sequence import Inbound, Outbound
 UnderWay: TypeAlias = Delivery | Skip
 """What a number stands for; a skip where the gateway no longer knows, after a restart."""
 
+_NO_INCARNATION = bytes(8)
+
 
 class Session:
-    """The lasting side of one device's conversation with the gateway."""
+    """The lasting side of one device's conversation with the gateway.
+
+    There is one for every device, and most are idle: what only a busy one needs is made when it is
+    needed.
+    """
 
     __slots__ = (
         "_waiting",
@@ -35,40 +42,65 @@ class Session:
         "epoch",
         "events",
         "flight_bytes",
+        "greeted",
+        "held_bytes",
         "inbound",
         "incarnation",
+        "leaving",
         "link",
         "lost_at",
+        "mailbox",
         "network",
-        "open",
         "outbound",
         "paused",
+        "preserve",
+        "preserved",
         "previous",
         "replaceable",
+        "retransmission",
+        "sendable",
+        "taken_bytes",
         "touched",
         "window",
     )
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Device, *, preserve: Micros) -> None:
         self.device = device
         self.epoch = 0
-        self.incarnation = bytes(8)
+        self.incarnation = _NO_INCARNATION
         self.previous: tuple[Numbering, ...] = ()
         self.outbound: Outbound[UnderWay] = Outbound()
         self.inbound: Inbound[MessageFrame] = Inbound()
         self.events = 0
         """How many events the log has of this device."""
+        self.mailbox: dict[int, Delivery] = {}
+        """All its open deliveries, by message key."""
         self._waiting: list[tuple[int, int, Delivery]] | None = None
         self.replaceable: dict[str, Delivery] | None = None
-        """Pending deliveries by replace key."""
-        self.open = 0
+        """Deliveries that nothing of has left, by replace key."""
+        self.sendable = 0
+        """Numbers below are durable and may have left; the device can know of no others."""
         self.flight_bytes = 0
+        """Of what is released and not received."""
+        self.leaving = 0
+        """Best-effort messages that are released and not handed to the link yet."""
+        self.held_bytes = 0
+        """Of what the device sent and is not durable yet,"""
+        self.taken_bytes = 0
+        """of which nobody has asked for durability yet."""
         self.channel = 0
         """The channel to send over; 0 while the device is away."""
+        self.greeted = False
+        """WELCOME has left: nothing is released, and nothing else leaves, before."""
+        self.retransmission: Retransmission | None = None
+        """Only while the channel may lose frames."""
         self.link = ""
         self.network = ""
         self.window = DEFAULT_WINDOW
         self.paused = False
+        self.preserve = preserve
+        self.preserved = False
+        """Whether a timer runs for the end of its preservation; never more than one."""
         self.lost_at: Micros = 0
         self.ack_due = False
         self.dirty = False
@@ -93,21 +125,25 @@ class Session:
         """The epoch in force."""
         return Numbering(self.incarnation, self.epoch, self.inbound.received)
 
-    @property
     def has_credit(self) -> bool:
         """Whether the device takes one more message now.
 
         One message may exceed the window of bytes when nothing is under way, so that no size is
         stuck for ever.
         """
-        under_way = self.outbound.in_flight
         window = self.window
-        if self.paused or under_way >= window.messages:
+        outbound = self.outbound
+        # By number, as the device counts: a gap that is not acknowledged holds back what follows.
+        ahead = outbound.assigned - outbound.received + self.leaving
+        if self.paused or ahead >= window.messages:
             return False
-        return under_way == 0 or self.flight_bytes < window.bytes
+        return ahead == 0 or self.flight_bytes < window.bytes
 
     def enqueue(self, delivery: Delivery) -> None:
-        """Put a pending delivery in its place: by priority, then in order of acceptance."""
+        """Put a pending delivery in its place: by priority, then in order of acceptance.
+
+        One that comes back after its release keeps its place before those accepted later.
+        """
         if self._waiting is None:
             self._waiting = []
         message = delivery.item.message
@@ -129,18 +165,44 @@ class Session:
         assert self._waiting is not None
         heapq.heappop(self._waiting)
 
-    def assign(self, delivery: Delivery) -> None:
-        """Give a delivery the next sequence number."""
-        delivery.epoch = self.epoch
-        delivery.seq = self.outbound.push(delivery)
+    def depart(self, delivery: Delivery, *, numbered: bool) -> None:
+        """Count a delivery as under way, under the next number if it is to have one."""
+        if numbered:
+            delivery.epoch = self.epoch
+            delivery.seq = self.outbound.push(delivery)
+        else:
+            self.leaving += 1
         self.flight_bytes += delivery.item.size
 
+    def arrive(self, delivery: Delivery) -> None:
+        """It is under way no longer, whatever became of it."""
+        self.flight_bytes -= delivery.item.size
+        if delivery.seq < 0:
+            self.leaving -= 1
+
+    def replace(self, replace_key: str, delivery: Delivery) -> Delivery | None:
+        """Let a delivery stand under its replace key; returns the one that it takes the place
+        of."""
+        if self.replaceable is None:
+            self.replaceable = {}
+        old = self.replaceable.get(replace_key)
+        self.replaceable[replace_key] = delivery
+        return old
+
+    def not_replaceable(self, delivery: Delivery) -> None:
+        """It has ended or is about to leave: what comes under its replace key comes beside it."""
+        replace_key = delivery.item.message.replace_key
+        if self.replaceable and replace_key and self.replaceable.get(replace_key) is delivery:
+            del self.replaceable[replace_key]
+            if not self.replaceable:
+                self.replaceable = None
+
     def under_way(self) -> list[Delivery]:
-        """Everything that is released and not at its end."""
+        """Everything that has a number and is not at its end, in order."""
         return [
             item
             for _, item in self.outbound.undelivered()
-            if isinstance(item, Delivery) and not item.state.final
+            if isinstance(item, Delivery) and item.state < State.DELIVERED
         ]
 
     def restart(self, incarnation: bytes, epoch: int, previous: tuple[Numbering, ...]) -> None:
@@ -150,4 +212,7 @@ class Session:
         self.previous = previous
         self.outbound = Outbound()
         self.inbound = Inbound()
-        self.flight_bytes = 0
+        self.sendable = 0
+        self.held_bytes -= self.taken_bytes
+        self.taken_bytes = 0
+        self.ack_due = False

@@ -1,0 +1,241 @@
+"""A gateway on a memory store with a hand-turned crank: commits, crashes and time are verbs."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from random import Random
+from typing import Any
+
+from lasthop.clock import Micros
+from lasthop.core.effects import Changed, Disconnect, Effect, Fetch, Send
+from lasthop.core.gateway import Gateway, Identity, Receipt, Submission
+from lasthop.core.lifecycle import State
+from lasthop.core.mailroom import Limits
+from lasthop.message import Reliability, Target, TargetKind, parse_id
+from lasthop.store.commit import Commit, DeliveryRow
+from lasthop.store.memory import MemoryStore
+from lasthop.wire.hop.frames import Ack, Frame, Headers, Hello, MessageFrame, Skip, Welcome
+
+START: Micros = 1_763_200_000_000_000
+APP = "app"
+SHOP = "publisher:shop"
+
+
+def to(name: str, body: bytes = b"hello", **fields: Any) -> Submission:
+    """A message for a device, or for `kind:name`."""
+    kind, colon, rest = name.partition(":")
+    target = Target(TargetKind(kind), rest) if colon else Target(TargetKind.DEVICE, name)
+    return Submission(target=target, body=body, **fields)
+
+
+class Rig:
+    """One gateway, its store, and everything that has left it."""
+
+    def __init__(self, limits: Limits | None = None, *, store: MemoryStore | None = None) -> None:
+        self.now = START
+        self.identity = Identity(open_house=True, limits=limits or Limits())
+        self.store = store or MemoryStore(incarnation=7)
+        self.random = Random(1)
+        self.sent: dict[int, list[Frame]] = {}
+        self.disconnected: list[Disconnect] = []
+        self.changes: list[Changed] = []
+        self.fetches: list[Fetch] = []
+        self.in_flight: list[Commit] = []
+        self.channels = 0
+        self.gateway = self._start()
+
+    def _start(self) -> Gateway:
+        return Gateway(
+            self.identity,
+            self.store.open(),
+            random64=lambda: self.random.getrandbits(64),
+            now=self.now,
+        )
+
+    # The driver.
+
+    def crash(self) -> None:
+        """Die now; what was applied is kept."""
+        self.in_flight = []
+        self.fetches = []
+        self.store = self.store.crash()
+        self.gateway = self._start()
+
+    def settle(self) -> None:
+        """Draw the consequences, and note what leaves."""
+        self.gateway.wake(self.now)
+        self.gateway.settle(self.now)
+        self._perform(self.gateway.effects())
+
+    def take(self, *, flush: bool = False) -> Commit | None:
+        """Begin to write a commit."""
+        commit = self.gateway.commit(self.now, flush=flush)
+        if commit is not None:
+            self.in_flight.append(commit)
+        return commit
+
+    def write(self) -> None:
+        """The oldest commit that is being written becomes durable."""
+        commit = self.in_flight.pop(0)
+        self.store.apply(commit)
+        self.gateway.committed(commit.n, self.now)
+        self.settle()
+
+    def run(self, *, flush: bool = True) -> None:
+        """Until there is nothing left to do."""
+        for _ in range(1000):
+            self.settle()
+            self.take(flush=flush)
+            if not self.in_flight:
+                return
+            self.write()
+        raise AssertionError("the gateway never comes to rest")
+
+    def pass_time(self, micros: Micros) -> None:
+        """Let time go by, waking the gateway when it wants to be woken."""
+        end = self.now + micros
+        while (due := self.gateway.next_wake()) is not None and due <= end:
+            self.now = max(self.now, due)
+            self.run()
+        self.now = end
+        self.run()
+
+    def fetch(self) -> None:
+        """The store answers."""
+        for fetch in self.fetches:
+            self.gateway.fetched(self.store.messages(fetch.keys), self.now)
+        self.fetches = []
+        self.settle()
+
+    def _perform(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, Send):
+                self.check_durable(effect)
+                self.sent.setdefault(effect.channel, []).extend(effect.frames)
+            elif isinstance(effect, Disconnect):
+                self.disconnected.append(effect)
+            elif isinstance(effect, Changed):
+                self.changes.append(effect)
+            else:
+                self.fetches.append(effect)
+
+    def check_durable(self, send: Send) -> None:
+        """Nothing leaves that the store does not know."""
+        for frame in send.frames:
+            if isinstance(frame, MessageFrame):
+                assert frame.key is not None
+                rows = [
+                    row
+                    for row in self.store.deliveries(frame.key)
+                    if frame.seq is None or row.seq == frame.seq
+                ]
+                assert any(row.state > State.PENDING for row in rows), frame
+            if isinstance(frame, Welcome):
+                assert any(
+                    row.epoch == frame.epoch and row.inbound >= frame.received
+                    for row in self.store._kept.sessions.values()
+                ), frame
+            if not isinstance(frame, Welcome):
+                first = (self.sent.get(send.channel) or send.frames)[0]
+                assert isinstance(first, Welcome), "something left before WELCOME"
+
+    # Those outside.
+
+    def publish(self, *submissions: Submission, source: str = SHOP) -> list[int]:
+        """Submit; the keys of what was accepted."""
+        receipt: Receipt = self.gateway.publish(APP, source, submissions, self.now)
+        return [parse_id(text)[0] for text in receipt.ids]
+
+    def connect(
+        self, name: str = "phone", *, reliable: bool = True, run: bool = True, **claims: Any
+    ) -> int:
+        """A device dials; its channel's number."""
+        self.channels += 1
+        self.gateway.channel_opened(self.channels, reliable=reliable)
+        hello = Hello(app=APP, device=name, **claims)
+        self.gateway.frames_received(self.channels, [hello], self.now, local=True)
+        if run:
+            self.run()
+        return self.channels
+
+    def resume(self, name: str = "phone", *, received: int = 0, **claims: Any) -> int:
+        """A device comes back that remembers its last WELCOME."""
+        welcome = self.welcome(max(self.sent))
+        claims = {"delivered": received, **claims}
+        return self.connect(
+            name,
+            incarnation=welcome.incarnation,
+            epoch=welcome.epoch,
+            received=received,
+            **claims,
+        )
+
+    def hear(self, channel: int, *frames: Frame, run: bool = True) -> None:
+        """The device says something."""
+        self.gateway.frames_received(channel, frames, self.now)
+        if run:
+            self.run()
+
+    def ack(self, channel: int, received: int, delivered: int | None = None) -> None:
+        """The device acknowledges."""
+        self.hear(channel, Ack(received, received if delivered is None else delivered))
+
+    def lose(self, channel: int) -> None:
+        """The channel breaks."""
+        self.gateway.channel_lost(channel, "broken", self.now)
+        self.run()
+
+    # What can be seen.
+
+    def messages(self, channel: int) -> list[MessageFrame]:
+        """What was sent over a channel."""
+        return [f for f in self.sent.get(channel, []) if isinstance(f, MessageFrame)]
+
+    def bodies(self, channel: int) -> list[bytes]:
+        return [frame.body for frame in self.messages(channel)]
+
+    def skips(self, channel: int) -> list[int]:
+        """The numbers that were closed over a channel."""
+        found = [f for f in self.sent.get(channel, []) if isinstance(f, Skip)]
+        return [seq for skip in found for seq in range(skip.first, skip.first + skip.count)]
+
+    def acks(self, channel: int) -> list[int]:
+        return [f.received for f in self.sent.get(channel, []) if isinstance(f, Ack)]
+
+    def welcome(self, channel: int) -> Welcome:
+        welcome = self.sent[channel][0]
+        assert isinstance(welcome, Welcome)
+        return welcome
+
+    def row(self, key: int) -> DeliveryRow:
+        """The only delivery of a message, as the store has it."""
+        (row,) = self.store.deliveries(key)
+        return row
+
+    def state(self, key: int) -> State:
+        return State(self.row(key).state)
+
+    def states(self) -> Counter[State]:
+        """How many deliveries of the store are in each state."""
+        return Counter(State(row.state) for row in self.store.all_deliveries())
+
+    def events(self) -> list[dict[str, Any]]:
+        """The whole log."""
+        pages = self.store.events(0, 1 << 40)
+        return [json.loads(line) for page in pages for line in page.lines.splitlines()]
+
+    def story(self, key: int) -> list[str]:
+        """What happened to a message, in a word each."""
+        return [event["kind"] for event in self.events() if event.get("msg") == key]
+
+
+def publication(
+    seq: int | None, body: bytes = b"up", *, target: str = "device:tablet", **fields: Any
+) -> MessageFrame:
+    """A message that a device sends."""
+    return MessageFrame(seq, None, None, Headers(to=target, **fields), body)
+
+
+BEST_EFFORT: dict[str, Any] = {"reliability": Reliability.BEST_EFFORT}
+AT_LEAST_ONCE_DELIVERY: dict[str, Any] = {"reliability": Reliability.AT_LEAST_ONCE_DELIVERY}
