@@ -1,0 +1,62 @@
+"""The thread that exports: until the end, and through trouble."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from lasthop.clock import DAY, Micros
+from lasthop.errors import StoreFull
+from lasthop.eventlog.exporter import Exporter, Rolling
+from lasthop.runtime import exporting
+from lasthop.runtime.clock import SystemClock
+from lasthop.runtime.exporting import Export
+from lasthop.store.commit import Commit
+from lasthop.store.memory import MemoryStore
+
+
+def event(n: int) -> bytes:
+    return b'{"v":1,"gw":"g","boot":1,"n":%d,"t":1800000000000000,"kind":"published"}\n' % n
+
+
+def test_closing_exports_and_seals_what_is_left(tmp_path: Path) -> None:
+    store = MemoryStore(incarnation=7)
+    store.open()
+    rolling = Rolling(age=DAY)
+    export = Export(
+        Exporter(tmp_path / "log", store, confirm=store.exported, rolling=rolling), SystemClock()
+    )
+    lines = bytearray(event(0) + event(1))
+    store.apply(Commit(n=1, first_event=0, events=lines, event_count=2))
+    export.close()
+    assert store.exported_to() == 2
+    (segment,) = (tmp_path / "log").glob("*/events-*.jsonl")
+    assert segment.read_bytes() == bytes(lines)
+
+
+def test_trouble_with_the_files_is_waited_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(exporting, "RETRY", 0.001)
+    again = threading.Event()
+
+    class Trouble(Exporter):
+        def __init__(self) -> None:
+            self.steps = 0
+
+        def step(self, now: Micros) -> Micros:
+            self.steps += 1
+            if self.steps < 3:
+                raise StoreFull("no room")
+            again.set()
+            return now + DAY
+
+        def finish(self, now: Micros) -> None:
+            raise StoreFull("no room at the end either")
+
+    export = Export(Trouble(), SystemClock())
+    assert again.wait(5)
+    export.close()
+    assert "no room at the end either" in capsys.readouterr().out
