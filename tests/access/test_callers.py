@@ -105,6 +105,16 @@ async def test_a_revoked_credential_is_refused_at_once(
     assert await attempt(closed, "GET", "/v1/devices", token=secret) == 401
 
 
+async def test_a_credential_that_is_made_again_works_again(
+    closed: Door, desk: MemoryDesk, admit: Callable[..., str]
+) -> None:
+    secret = admit(Scope.DEVICES)
+    assert await attempt(closed, "GET", "/v1/devices", token=secret) == 200
+    desk.gateway.dismiss("default", "svc")
+    admit(Scope.DEVICES)
+    assert await attempt(closed, "GET", "/v1/devices", token=secret) == 200
+
+
 async def test_a_known_credential_costs_no_further_call(
     closed: Door, desk: MemoryDesk, admit: Callable[..., str]
 ) -> None:
@@ -136,6 +146,9 @@ async def test_quotas_are_per_credential(desk: MemoryDesk, admit: Callable[..., 
     assert await attempt(door, "POST", "/news", token=ours) == 202
     assert await attempt(door, "POST", "/news", token=ours) == 429
     assert await attempt(door, "POST", "/news", token=theirs) == 202
+    admin = admit(Scope.ADMIN, app="third")
+    assert await attempt(door, "POST", "/news", token=admin, app="fourth") == 202
+    assert await attempt(door, "POST", "/news", token=admin, app="fifth") == 429
 
 
 HERE = {b"host": b"localhost:8080"}

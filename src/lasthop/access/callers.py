@@ -11,7 +11,7 @@ import hashlib
 import re
 from base64 import b64decode
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -43,6 +43,8 @@ class Caller:
     app: str
     name: str
     scopes: frozenset[Scope]
+    home: str
+    """The app of the credential itself."""
 
     @property
     def source(self) -> str:
@@ -51,8 +53,8 @@ class Caller:
 
     @property
     def holder(self) -> tuple[str, str]:
-        """Whose quota is used."""
-        return self.app, self.name
+        """Whose quota is used, in whatever app."""
+        return self.home, self.name
 
     def require(self, scope: Scope) -> None:
         """Refuse a caller without this right; an administrator has every right."""
@@ -74,7 +76,7 @@ class Callers:
         if authorization is not None:
             caller = await self._credentialed(authorization)
         elif self._open_house and is_local(headers, peer):
-            caller = Caller(DEFAULT_APP, "anonymous", frozenset(Scope))
+            caller = Caller(DEFAULT_APP, "anonymous", frozenset(Scope), DEFAULT_APP)
         else:
             raise Unauthorized("a credential is needed: Authorization: Bearer TOKEN")
         app = headers.get(b"x-app")
@@ -85,22 +87,20 @@ class Callers:
             raise Unauthorized("the Authorization header is too long for any credential")
         digest = hashlib.sha256(authorization).digest()
         known = self._known.get(digest)
-        if known is None:
+        if known is None or known[0].revoked:
+            self._known.pop(digest, None)
             known = await self._ask(secret_in(authorization))
             if len(self._known) >= CACHED:
                 self._known.clear()
             self._known[digest] = known
-        row, caller = known
-        if row.revoked:
-            del self._known[digest]
-            raise Unauthorized("this credential was revoked")
-        return caller
+        return known[1]
 
     async def _ask(self, secret: str) -> tuple[CredentialRow, Caller]:
         row = await self._desk.call(lambda gateway, _: gateway.credentials.find(secret))
         if row is None:
-            raise Unauthorized("unknown credential")
-        return row, Caller(row.app, row.name, frozenset(Scope(s) for s in row.scopes.split()))
+            raise Unauthorized("this credential is unknown or was revoked")
+        scopes = frozenset(Scope(scope) for scope in row.scopes.split())
+        return row, Caller(row.app, row.name, scopes, row.app)
 
 
 def secret_in(authorization: bytes) -> str:
@@ -160,4 +160,4 @@ def _in_app(caller: Caller, app: str) -> Caller:
         return caller
     if Scope.ADMIN not in caller.scopes:
         raise Forbidden("this credential is for another app", app=caller.app)
-    return Caller(app, caller.name, caller.scopes)
+    return replace(caller, app=app)

@@ -71,7 +71,10 @@ class Door:
         operations = OPERATIONS if clerk.explain is None else (*OPERATIONS, EXPLAIN)
         self._clerk = clerk
         self._taken = {_first_segment(route) for route in routes}
-        self._router = Router([*routes, *_operations(clerk, operations), *_pages(operations)])
+        self._router = Router(
+            [*routes, *_operations(clerk, operations), *_pages(operations)],
+            redirect_slashes=False,
+        )
 
     @property
     def refused(self) -> Counter[str]:

@@ -16,6 +16,7 @@ from lasthop.access.desk import Desk
 from lasthop.access.quota import Quota
 from lasthop.access.rest.answers import Accepted, AcceptedMany
 from lasthop.access.rest.intake import Intake
+from lasthop.access.rest.requests import Converter
 from lasthop.access.rest.settings import RestSettings
 from lasthop.clock import SECOND
 from lasthop.core.acceptance import Submission
@@ -60,6 +61,10 @@ class Clerk:
         self.intake = Intake(max_body=settings.max_body, max_held=settings.max_held)
         self.refused: Counter[str] = Counter()
         self.waiting = 0
+
+    def converter(self) -> Converter:
+        """What turns a request that came in now into submissions."""
+        return Converter(self.desk.now(), max_message=self.settings.max_message)
 
     def charge(self, caller: Caller, *, messages: int, size: int) -> None:
         """Take a request out of the caller's quota, before anything is done for it."""

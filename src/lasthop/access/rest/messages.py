@@ -21,7 +21,7 @@ from lasthop.access.rest.answers import (
 from lasthop.access.rest.clerk import one_of
 from lasthop.access.rest.exchange import Exchange
 from lasthop.access.rest.problems import NoReply, TooLate
-from lasthop.access.rest.requests import Converter, Publication, digest
+from lasthop.access.rest.requests import Publication, digest
 from lasthop.access.rest.times import datetime_of
 from lasthop.core.lifecycle import State
 from lasthop.errors import InvalidRequest, NotFound
@@ -101,10 +101,8 @@ async def _status(
     exchange: Exchange, message: Message, rows: list[DeliveryRow], query: StatusQuery
 ) -> MessageStatus:
     clerk = exchange.clerk
-    shown = rows
-    if query.device is not None:
-        number = await device_number(exchange, query.device)
-        shown = [row for row in rows if row.device == number]
+    wanted = None if query.device is None else await device_number(exchange, query.device)
+    shown = _of(wanted, rows)
     listed = shown[: min(query.limit, clerk.settings.max_listed)]
     names = await _names(exchange, [row.device for row in listed])
     keys = [row.reply for row in listed if row.reply]
@@ -161,8 +159,7 @@ async def replace(exchange: Exchange) -> Response:
     message = await clerk.find(caller, exchange.path("id"))
     publication = await exchange.body(Publication)
     clerk.charge(caller, messages=1, size=0)
-    converter = Converter(clerk.desk.now(), max_message=clerk.settings.max_message)
-    submission = converter.one(publication, target=message.target)
+    submission = clerk.converter().one(publication, target=message.target)
     withdrawal, new = await clerk.desk.call(
         lambda gateway, now: gateway.replace(
             message.app, message.key, caller.source, submission, now
@@ -180,12 +177,11 @@ async def reply(exchange: Exchange) -> Response:
     target = _sender(message)
     publication = await exchange.body(Publication)
     clerk.charge(caller, messages=1, size=0)
-    converter = Converter(clerk.desk.now(), max_message=clerk.settings.max_message)
     # A device knows its own requests by the keys that it gave them itself.
     answered = message.key if message.correlation is None else message.correlation
     accepted = await clerk.accept(
         caller,
-        [converter.one(publication, target=target, in_reply_to=answered)],
+        [clerk.converter().one(publication, target=target, in_reply_to=answered)],
         key=exchange.headers.get(b"idempotency-key"),
         digest=lambda: digest([publication], message.key),
     )
@@ -206,22 +202,19 @@ async def get_reply(exchange: Exchange) -> Response:
     message = await clerk.find(exchange.caller, exchange.path("id"))
     wanted = None if query.device is None else await device_number(exchange, query.device)
 
-    def theirs(rows: list[DeliveryRow]) -> list[DeliveryRow]:
-        return [row for row in rows if wanted in (None, row.device)]
+    def ready(rows: list[DeliveryRow]) -> bool:
+        return is_ready("reply", _of(wanted, rows))
 
-    rows = theirs(
-        await clerk.wait(
-            exchange.request.receive,
-            message.key,
-            lambda rows: is_ready("reply", theirs(rows)),
-            query.timeout,
-        )
-    )
-    keys = sorted(row.reply for row in rows if row.reply)
+    rows = await clerk.wait(exchange.request.receive, message.key, ready, query.timeout)
+    keys = sorted(row.reply for row in _of(wanted, rows) if row.reply)
     found = await clerk.desk.read(lambda reader: reader.messages(keys[:1]))
     if not found:
         raise NoReply("no device has answered this message", id=message.id)
     return _content(found[keys[0]])
+
+
+def _of(device: int | None, rows: list[DeliveryRow]) -> list[DeliveryRow]:
+    return rows if device is None else [row for row in rows if row.device == device]
 
 
 def _content(message: Message) -> Response:

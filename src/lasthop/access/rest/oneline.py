@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import msgspec
 from starlette.types import Receive, Scope as Connection, Send
 
-from lasthop.access.rest.answers import encode
+from lasthop.access.rest.answers import AcceptedMany, encode
 from lasthop.access.rest.clerk import Clerk, one_of
 from lasthop.access.rest.problems import MethodNotAllowed, malformed
 from lasthop.access.rest.publish import peer_of, respond
-from lasthop.access.rest.requests import Converter, Publication, digest
+from lasthop.access.rest.requests import Publication, digest
 from lasthop.core.credentials import Scope
 from lasthop.core.inbound import check_topic
 from lasthop.errors import InvalidRequest, Rejected
@@ -90,21 +90,20 @@ async def publish_line(clerk: Clerk, connection: Connection, receive: Receive, s
         clerk.charge(caller, messages=1, size=len(body))
         accepted = await clerk.accept(
             caller,
-            [
-                Converter(clerk.desk.now(), max_message=clerk.settings.max_message).one(
-                    publication, content=body
-                )
-            ],
+            [clerk.converter().one(publication, content=body)],
             key=headers.get(b"idempotency-key"),
             digest=lambda: digest([publication], body),
         )
     finally:
         clerk.intake.release(len(body))
-    status = 200 if accepted.repeated else 202
-    if wants_text(headers):
-        await respond(send, status, accepted.ids[0].encode() + b"\n", b"text/plain; charset=utf-8")
-    else:
-        await respond(send, status, encode(one_of(accepted)))
+    await respond(send, 200 if accepted.repeated else 202, *answer_to(headers, accepted))
+
+
+def answer_to(headers: Mapping[bytes, bytes], accepted: AcceptedMany) -> tuple[bytes, bytes]:
+    """The answer and its content type: JSON, or text for who would rather have that."""
+    if headers.get(b"accept", b"").strip().lower().startswith(b"text/plain"):
+        return accepted.ids[0].encode() + b"\n", b"text/plain; charset=utf-8"
+    return encode(one_of(accepted)), b"application/json"
 
 
 async def answer_line(clerk: Clerk, connection: Connection, receive: Receive, send: Send) -> None:
@@ -152,11 +151,6 @@ def publication_of(topic: str, headers: Mapping[bytes, bytes]) -> Publication:
         return msgspec.convert(fields, Publication, strict=False)
     except msgspec.ValidationError as error:
         raise malformed(error) from None
-
-
-def wants_text(headers: Mapping[bytes, bytes]) -> bool:
-    """Whether the caller would rather have plain text than JSON."""
-    return headers.get(b"accept", b"").strip().lower().startswith(b"text/plain")
 
 
 def _checked(topic: str) -> str:

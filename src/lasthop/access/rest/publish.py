@@ -6,7 +6,7 @@ from starlette.types import Receive, Scope as Connection, Send
 
 from lasthop.access.rest.answers import encode
 from lasthop.access.rest.clerk import Clerk, one_of
-from lasthop.access.rest.requests import Converter, Publication, decode, digest
+from lasthop.access.rest.requests import Publication, decode, digest
 from lasthop.core.acceptance import Submission
 from lasthop.core.credentials import Scope
 from lasthop.errors import InvalidRequest, TooLarge
@@ -42,7 +42,7 @@ async def publish(clerk: Clerk, connection: Connection, receive: Receive, send: 
 
 def convert(clerk: Clerk, given: Publication | list[Publication]) -> list[Submission]:
     """Submissions for what was given; errors of a batch name the message at fault."""
-    converter = Converter(clerk.desk.now(), max_message=clerk.settings.max_message)
+    converter = clerk.converter()
     if isinstance(given, Publication):
         return [converter.one(given)]
     if not given:

@@ -183,13 +183,8 @@ class Converter:
         found = self._targets.get(address)
         if found is None:
             found = self._targets[address] = _target(address, target)
-        if p.body is not None and p.body_base64 is None and p.json is UNSET:
-            body, content_type = p.body.encode(), DEFAULT_CONTENT_TYPE
-        else:
-            body, content_type = _body(p, content)
-        if p.content_type is not None:
-            content_type = _checked_content_type(p.content_type)
-        method = p.method
+        body, content_type = _body(p, content)
+        plain = p.method is None and p.reliability is None
         result = Submission(
             target=found,
             body=body,
@@ -197,10 +192,8 @@ class Converter:
             title=p.title,
             priority=p.priority,
             rank=p.rank,
-            reliability=_reliability(p)
-            if method is not None or p.reliability is not None
-            else Reliability.EXACTLY_ONCE,
-            method=DeliveryMethod.NOT_SPECIFIED if method is None else method,
+            reliability=Reliability.EXACTLY_ONCE if plain else _reliability(p),
+            method=p.method or DeliveryMethod.NOT_SPECIFIED,
             handling=HANDLING_WORDS[p.handling],
             queue=p.queue,
             replace_key=p.replace_key,
@@ -269,34 +262,34 @@ def _target(address: tuple[str | None, ...], known: Target | None) -> Target:
 
 
 def _body(p: Publication, content: bytes | None) -> tuple[bytes, str]:
-    given = [
-        name
-        for name, there in (
-            ("body", p.body is not None),
-            ("body_base64", p.body_base64 is not None),
-            ("json", p.json is not UNSET),
+    """The body, and its type if none was given."""
+    if p.body is not None and p.body_base64 is None and p.json is UNSET:
+        body, content_type = p.body.encode(), DEFAULT_CONTENT_TYPE
+    else:
+        body, content_type = _other_body(p, content)
+    if p.content_type is None:
+        return body, content_type
+    if not _CONTENT_TYPE.fullmatch(p.content_type):
+        raise InvalidRequest(
+            "content_type: a content type is type/subtype, with parameters after a semicolon",
+            field="content_type",
         )
-        if there
-    ]
-    if len(given) > 1:
-        raise InvalidRequest("give one of body, body_base64 and json", field=given[1])
+    return body, p.content_type
+
+
+def _other_body(p: Publication, content: bytes | None) -> tuple[bytes, str]:
     if p.json is not UNSET:
+        if p.body is not None or p.body_base64 is not None:
+            raise InvalidRequest("give one of body, body_base64 and json", field="json")
         return bytes(p.json), "application/json"
     if p.body_base64 is not None:
+        if p.body is not None:
+            raise InvalidRequest("give one of body, body_base64 and json", field="body_base64")
         try:
             return b64decode(p.body_base64, validate=True), "application/octet-stream"
         except (binascii.Error, ValueError):
             raise InvalidRequest("body_base64: this is not base64", field="body_base64") from None
     return content or b"", DEFAULT_CONTENT_TYPE
-
-
-def _checked_content_type(text: str) -> str:
-    if not _CONTENT_TYPE.fullmatch(text):
-        raise InvalidRequest(
-            "content_type: a content type is type/subtype, with parameters after a semicolon",
-            field="content_type",
-        )
-    return text
 
 
 def _reliability(p: Publication) -> Reliability:

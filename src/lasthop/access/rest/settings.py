@@ -32,8 +32,8 @@ class RestSettings:
     costs a read."""
     max_listed: int = 1000
     """Deliveries or devices in one answer; the rest is asked for page by page."""
-    messages: Rate = field(default_factory=lambda: Rate(20_000, 100_000))
+    messages: Rate = field(default_factory=lambda: Rate(50_000, 250_000))
     """Per credential. About what one gateway makes durable in a second, and five seconds of it at
     once: a publisher that runs wild delays the others by no more than that."""
-    bytes: Rate = field(default_factory=lambda: Rate(32 << 20, 128 << 20))
+    bytes: Rate = field(default_factory=lambda: Rate(64 << 20, 256 << 20))
     """Per credential; the same thought, in bytes of requests."""
