@@ -1,0 +1,1 @@
+"""Rehearse it: virtual time, bad links, crashes; the gateway and device code is the real one."""

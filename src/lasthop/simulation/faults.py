@@ -1,0 +1,313 @@
+"""Fault schedules: random traffic over bad links between a gateway and devices that keep dying.
+
+Everything that runs here is the product itself; only time, links and disks are rehearsed. A
+schedule ends when everything that was accepted has come to its end, and is then judged.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from random import Random
+
+from lasthop.clock import HOUR, MILLISECOND, SECOND, Micros
+from lasthop.core.acceptance import Submission, Withdrawal
+from lasthop.core.gateway import Gateway, Idempotency, Identity
+from lasthop.core.inbound import parse_target
+from lasthop.core.lifecycle import State
+from lasthop.core.mailroom import Limits
+from lasthop.device.terms import Terms
+from lasthop.message import Reliability
+from lasthop.simulation.device_node import DeviceNode
+from lasthop.simulation.disk import MemoryDisk, SqliteDisk
+from lasthop.simulation.gateway_node import Disk, GatewayNode
+from lasthop.simulation.kernel import Kernel
+from lasthop.simulation.link import Weather
+from lasthop.simulation.schedule import Batch, Schedule, Wish, draw, weather
+from lasthop.simulation.verdict import Fate, Verdict, judge
+from lasthop.store.base import Store
+from lasthop.wire.hop.frames import Credit, Headers
+
+APP = "rehearsal"
+PATIENCE = 24 * HOUR
+"""Virtual time after which a schedule that is not through is called stuck."""
+
+STORM = 120 * SECOND
+"""Bad weather lasts this long; then it clears, so that every schedule comes to an end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One schedule, run and judged."""
+
+    seed: int
+    messages: int
+    verdict: Verdict
+    crashes: int
+    commits: int
+
+
+def run(seed: int, *, messages: int = 50, sqlite: bool = False) -> Outcome:
+    """Run the schedule with this number."""
+    schedule = draw(seed, messages=messages)
+    if not sqlite:
+        return Rehearsal(schedule, MemoryDisk()).run()
+    with tempfile.TemporaryDirectory(prefix="lasthop-faults-") as directory:
+        return Rehearsal(schedule, SqliteDisk(Path(directory), Random(seed))).run()
+
+
+class Rehearsal:
+    """One schedule on the stage."""
+
+    def __init__(self, schedule: Schedule, disk: Disk) -> None:
+        self._schedule = schedule
+        self._random = Random(schedule.seed ^ 0x5EED)
+        self._kernel = kernel = Kernel()
+        self._begin = kernel.now()
+        limits = Limits(
+            resident=schedule.resident,
+            fanout_batch=2,
+            window_messages=1024,
+            preserve=HOUR,
+        )
+        self._gateway = GatewayNode(
+            kernel,
+            self._random,
+            disk,
+            Identity(open_house=True, limits=limits),
+            before_commit=self._dies_before,
+            after_commit=self._dies_after,
+        )
+        self._devices = {name: self._device(name) for name in schedule.devices}
+        self._publishers = {
+            source: Publisher(kernel, self._random, self._gateway)
+            for source in ("publisher:p", "publisher:q")
+        }
+        self._sent_by_devices: set[int] = set()
+
+    def run(self) -> Outcome:
+        schedule = self._schedule
+        self._gateway.start()
+        for device in self._devices.values():
+            device.start()
+        for name in schedule.topic_members:
+            self._devices[name].subscribe("news")
+        # Everybody is known before anything is sent to them.
+        introduced = self._kernel.run(until=self._introduced, limit=PATIENCE)
+        start = self._kernel.now()
+        for batch in schedule.batches:
+            self._kernel.at(start + batch.at, partial(self._publish, batch))
+        through = introduced and self._kernel.run(until=self._through, limit=PATIENCE)
+        verdict = self._judge()
+        if not through:
+            verdict.add("lost", "the rehearsal is stuck")
+        devices = self._devices.values()
+        return Outcome(
+            schedule.seed,
+            schedule.messages,
+            verdict,
+            self._gateway.crashes + sum(device.crashes for device in devices),
+            self._gateway.commits + sum(device.commits for device in devices),
+        )
+
+    def _device(self, name: str) -> DeviceNode:
+        schedule = self._schedule
+        terms = Terms(app=APP, name=name, window=Credit(schedule.window, 1 << 20))
+        return DeviceNode(
+            self._kernel,
+            self._random,
+            terms,
+            self._gateway,
+            transactional=True,
+            weather=self._weather,
+            crash_at=schedule.device_crashes.get(name, set()),
+        )
+
+    def _weather(self) -> tuple[Weather, bool]:
+        stream = self._random.random() < self._schedule.stream_share
+        if self._kernel.now() - self._begin > STORM:
+            return Weather(), stream
+        return weather(self._random, stream=stream), stream
+
+    def _dies_before(self, n: int) -> bool:
+        return self._dies(n, self._schedule.crash_before)
+
+    def _dies_after(self, n: int) -> bool:
+        return self._dies(n, self._schedule.crash_after)
+
+    def _dies(self, n: int, when: set[int]) -> bool:
+        if n not in when:
+            return False
+        when.discard(n)
+        self._kernel.after(self._random.randint(0, 3 * SECOND), self._gateway.start)
+        return True
+
+    def _introduced(self) -> bool:
+        store = self._gateway.store
+        if store is None:
+            return False
+        known = all(store.device(APP, name) for name in self._devices)
+        return known and all(device.quiet for device in self._devices.values())
+
+    def _publish(self, batch: Batch) -> None:
+        source = batch.wishes[0].source
+        if source in self._publishers:
+            self._publishers[source].publish(batch.wishes)
+            return
+        device = self._devices[source.removeprefix("device:")]
+        for wish in batch.wishes:
+            device.send(wish.body, wish.target, _headers(wish))
+            # With a deadline it may reach the gateway too late, which then says so.
+            if wish.ttl is None and wish.reliability is not Reliability.BEST_EFFORT:
+                self._sent_by_devices.add(wish.number)
+
+    def _through(self) -> bool:
+        if self._kernel.now() < self._begin + self._schedule.batches[-1].at:
+            return False
+        if any(publisher.busy for publisher in self._publishers.values()):
+            return False
+        if not all(device.quiet for device in self._devices.values()):
+            return False
+        store = self._gateway.store
+        gateway = self._gateway.gateway
+        return gateway is not None and store is not None and not gateway.room.items and gateway.idle
+
+    def _judge(self) -> Verdict:
+        wishes = {w.number: w for batch in self._schedule.batches for w in batch.wishes}
+        accepted = set(self._sent_by_devices)
+        verdict = judge(
+            wishes,
+            accepted.union(*(p.accepted for p in self._publishers.values())),
+            self._fates(),
+            {name: device.had() for name, device in self._devices.items()},
+        )
+        for publisher in self._publishers.values():
+            for name, device in self._devices.items():
+                for number in publisher.cancelled.intersection(a.number for a in device.had()):
+                    verdict.add("untrue", f"{name} had {number}, which was cancelled")
+        for device in self._devices.values():
+            for refusal in device.refused:
+                if refusal.code != "expired":
+                    verdict.add("untrue", f"the gateway refused: {refusal.detail}")
+        return verdict
+
+    def _fates(self) -> list[Fate]:
+        store: Store | None = self._gateway.store
+        gateway = self._gateway.gateway
+        if store is None or gateway is None:
+            return []
+        fates = []
+        for row in store.all_deliveries():
+            message = store.messages([row.message])[row.message]
+            if message.source == "gateway:":
+                continue  # An answer that says why a device's message was refused.
+            device = gateway.registry.numbered(row.device)
+            assert device is not None
+            number = int(message.body.rstrip(b"."))
+            fates.append(Fate(number, device.name, row.message, State(row.state)))
+        return fates
+
+
+class Publisher:
+    """Publishes one request after the other, each until it is told that it was accepted."""
+
+    def __init__(self, kernel: Kernel, random: Random, gateway: GatewayNode) -> None:
+        self._kernel = kernel
+        self._random = random
+        self._gateway = gateway
+        self._queue: list[list[Wish]] = []
+        self._request = 0
+        self.accepted: set[int] = set()
+        self.cancelled: set[int] = set()
+        """Messages for one device for which "cancelled" was the answer."""
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._queue)
+
+    def publish(self, wishes: list[Wish]) -> None:
+        """Send this when everything before it has been accepted."""
+        self._queue.append(wishes)
+        if len(self._queue) == 1:
+            self._next()
+
+    def _next(self) -> None:
+        self._request += 1
+        self._attempt(self._request, self._kernel.now())
+
+    def _attempt(self, request: int, start: Micros) -> None:
+        if request != self._request or not self._queue:
+            return
+        wishes = self._queue[0]
+        once = f"{wishes[0].source}-{request}"
+        keys: list[int] = []
+
+        def act(gateway: Gateway, now: Micros) -> None:
+            submissions = [_submission(wish, start, now) for wish in wishes]
+            store = self._gateway.store
+            assert store is not None
+            found = store.find_keys(APP, [once]).get(once)
+            receipt = gateway.publish(
+                APP,
+                wishes[0].source,
+                submissions,
+                now,
+                once=Idempotency(once, once.encode(), found),
+            )
+            keys.extend(receipt.repeated or [int(i[:16], 16) for i in receipt.ids])
+
+        self._gateway.act(act, lambda: self._accepted(request, keys))
+        # No answer in time: the same request again, under the same key.
+        again = self._random.randint(SECOND, 3 * SECOND)
+        self._kernel.after(again, lambda: self._attempt(request, start))
+
+    def _accepted(self, request: int, keys: list[int]) -> None:
+        if request != self._request or not self._queue:
+            return
+        wishes = self._queue.pop(0)
+        self.accepted.update(wish.number for wish in wishes)
+        for wish, key in zip(wishes, keys, strict=True):
+            if wish.cancel_after is not None:
+                self._kernel.after(wish.cancel_after, partial(self._cancel, wish, key))
+        if self._queue:
+            self._next()
+
+    def _cancel(self, wish: Wish, key: int) -> None:
+        """Cancel, and hold the gateway to what it answers."""
+        answers: list[Withdrawal | None] = []
+
+        def act(gateway: Gateway, now: Micros) -> None:
+            answers.append(gateway.cancel(APP, key, now))
+
+        self._gateway.act(act, lambda: self._cancelled(wish, answers[0]))
+
+    def _cancelled(self, wish: Wish, answer: Withdrawal | None) -> None:
+        if answer is not None and not answer.too_late and wish.target.startswith("device:"):
+            self.cancelled.add(wish.number)
+
+
+def _submission(wish: Wish, start: Micros, now: Micros) -> Submission:
+    after = start + wish.delay if wish.delay is not None else None
+    before = None
+    if wish.ttl is not None:
+        before = max(start, after or 0, now) + wish.ttl
+    return Submission(
+        target=parse_target(wish.target),
+        body=wish.body,
+        priority=wish.priority,
+        reliability=wish.reliability,
+        deliver_after=after,
+        deliver_before=before,
+        replace_key=wish.replace_key,
+    )
+
+
+def _headers(wish: Wish) -> Headers:
+    return Headers(
+        to=None if wish.target.startswith("topic:") else wish.target,
+        priority=wish.priority,
+        reliability=wish.reliability,
+        deliver_within=wish.ttl // MILLISECOND if wish.ttl is not None else None,
+    )

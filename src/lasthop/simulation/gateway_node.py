@@ -1,0 +1,265 @@
+"""A gateway in rehearsal: the real `Gateway` and channels, on virtual time, that can crash.
+
+Writing takes time, and a crash can fall anywhere: while changes are only collected, while a commit
+is being written (then it is lost), or after it is durable and before anybody heard of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Protocol
+
+from lasthop.clock import MILLISECOND, Micros
+from lasthop.core.effects import Disconnect, Effect, Fetch, Send
+from lasthop.core.gateway import Gateway, Identity
+from lasthop.message import Message
+from lasthop.simulation.kernel import Kernel
+from lasthop.simulation.link import End, Link
+from lasthop.store.base import Store
+from lasthop.store.commit import Commit
+from lasthop.wire.hop.connection import Open
+from lasthop.wire.hop.frames import Close, Frame, Welcome
+from lasthop.wire.hop.handshake import Waiting
+from lasthop.wire.hop.mapping import Mapping
+
+
+class Disk(Protocol):
+    """Where a gateway's store lives; it outlives the gateway."""
+
+    def open(self) -> Store:
+        """The store, as a new process finds it."""
+        ...
+
+    def crash(self, writing: Commit | None) -> None:
+        """The process is gone: what was applied is kept, of `writing` all or nothing."""
+        ...
+
+
+class GatewayNode:
+    """One gateway that lives, dies and comes back."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        random: Random,
+        disk: Disk,
+        identity: Identity,
+        *,
+        write_time: Micros = 2 * MILLISECOND,
+        before_commit: Callable[[int], bool] = lambda n: False,
+        after_commit: Callable[[int], bool] = lambda n: False,
+        committed: Callable[[Store], None] = lambda store: None,
+    ) -> None:
+        self._kernel = kernel
+        self._random = random
+        self._disk = disk
+        self._identity = identity
+        self._write_time = write_time
+        self._before_commit = before_commit
+        self._after_commit = after_commit
+        self._on_committed = committed
+        self.gateway: Gateway | None = None
+        self.store: Store | None = None
+        self.crashes = 0
+        self.commits = 0
+        self._channels: dict[int, _Channel] = {}
+        self._last_channel = 0
+        self._writing = False
+        self._waiting: list[tuple[int, Callable[[], None]]] = []
+
+    @property
+    def up(self) -> bool:
+        return self.gateway is not None
+
+    def start(self) -> None:
+        """Come (back) to life."""
+        self.store = self._disk.open()
+        self._writing = False
+        self.gateway = Gateway(
+            self._identity,
+            self.store.open(),
+            random64=lambda: self._random.getrandbits(64),
+            now=self._kernel.now(),
+        )
+        self._turn()
+
+    def crash(self, writing: Commit | None = None) -> None:
+        """Die at once, perhaps in the middle of a write. Nobody is told but by silence."""
+        if self.gateway is None:
+            return
+        self.crashes += 1
+        self.gateway = None
+        self.store = None
+        self._waiting = []
+        self._disk.crash(writing)
+        channels, self._channels = self._channels, {}
+        for channel in channels.values():
+            channel.link.cut()
+
+    def dial(self, link: Link, mapping: Mapping) -> int:
+        """A device connects; 0 when nobody is there."""
+        if self.gateway is None:
+            return 0
+        self._last_channel += 1
+        number = self._last_channel
+        self._channels[number] = _Channel(link, Waiting(mapping=mapping, now=self._kernel.now()))
+        self.gateway.channel_opened(number, reliable=mapping.ordered)
+        self._watch(number)
+        return number
+
+    def act(self, action: Callable[[Gateway, Micros], None], durable: Callable[[], None]) -> bool:
+        """Let a publisher act; it hears `durable` when what it did is. False: nobody is there.
+
+        When the gateway dies in between it never hears.
+        """
+        gateway = self.gateway
+        if gateway is None:
+            return False
+        action(gateway, self._kernel.now())
+        self._waiting.append((gateway.horizon, durable))
+        gateway.hurry()
+        self._turn()
+        return True
+
+    def arrived(self, number: int, data: bytes) -> None:
+        """Bytes came in over a channel."""
+        channel = self._channels.get(number)
+        if channel is None or self.gateway is None:
+            return
+        now = self._kernel.now()
+        if isinstance(channel.phase, Waiting):
+            hello = channel.phase.receive(data, now)
+            frames: list[Frame] = [hello] if hello is not None else []
+        else:
+            frames = channel.phase.receive(data, now)
+        self.gateway.frames_received(number, frames, now, local=True)
+        self._flush(number, channel)
+        self._turn()
+
+    def broken(self, number: int) -> None:
+        """A channel's link has ended."""
+        if self._channels.pop(number, None) is not None and self.gateway is not None:
+            self.gateway.channel_lost(number, "the link broke", self._kernel.now())
+            self._turn()
+
+    def _turn(self) -> None:
+        gateway = self.gateway
+        if gateway is None:
+            return
+        now = self._kernel.now()
+        gateway.wake(now)
+        gateway.settle(now)
+        for effect in gateway.effects():
+            self._perform(gateway, effect)
+        if not self._writing:
+            commit = gateway.commit(now)
+            if commit is not None:
+                self._write(gateway, commit)
+        if self.gateway is gateway:
+            due = gateway.next_wake()
+            if due is not None and not (self._writing and due <= now):
+                self._kernel.at(max(due, now + 1), self._wake)
+
+    def _wake(self) -> None:
+        # Every turn plans a wake-up; only those that are due do anything.
+        gateway = self.gateway
+        if gateway is not None:
+            due = gateway.next_wake()
+            if due is not None and due <= self._kernel.now():
+                self._turn()
+
+    def _write(self, gateway: Gateway, commit: Commit) -> None:
+        self._writing = True
+        delay = self._random.randint(0, self._write_time)
+        self._kernel.after(delay, lambda: self._written(gateway, commit))
+
+    def _written(self, gateway: Gateway, commit: Commit) -> None:
+        if self.gateway is not gateway or self.store is None:
+            return
+        if self._before_commit(commit.n):
+            self.crash(commit)
+            return
+        self.store.apply(commit)
+        self.commits += 1
+        self._on_committed(self.store)
+        if self._after_commit(commit.n):
+            self.crash()
+            return
+        self._writing = False
+        gateway.committed(commit.n, self._kernel.now())
+        heard = [done for n, done in self._waiting if n <= commit.n]
+        self._waiting = [(n, done) for n, done in self._waiting if n > commit.n]
+        for done in heard:
+            done()
+        self._turn()
+
+    def _perform(self, gateway: Gateway, effect: Effect) -> None:
+        now = self._kernel.now()
+        if isinstance(effect, Send):
+            channel = self._channels.get(effect.channel)
+            if channel is not None:
+                self._send(channel, effect.frames)
+                self._flush(effect.channel, channel)
+        elif isinstance(effect, Disconnect):
+            channel = self._channels.get(effect.channel)
+            if channel is not None:
+                close = Close(effect.code, effect.retry_after_ms, effect.reason)
+                if isinstance(channel.phase, Waiting):
+                    channel.phase.close(close)
+                else:
+                    channel.phase.close(close, now)
+                self._flush(effect.channel, channel)
+        elif isinstance(effect, Fetch):
+            assert self.store is not None
+            messages = self.store.messages(effect.keys)
+            self._kernel.after(self._write_time, lambda: self._fetched(gateway, messages))
+
+    def _fetched(self, gateway: Gateway, messages: dict[int, Message]) -> None:
+        if self.gateway is gateway:
+            gateway.fetched(messages, self._kernel.now())
+            self._turn()
+
+    def _send(self, channel: _Channel, frames: list[Frame]) -> None:
+        now = self._kernel.now()
+        if isinstance(channel.phase, Waiting):
+            welcome, *frames = frames
+            assert isinstance(welcome, Welcome), "the first frame to a device is a WELCOME"
+            channel.phase = channel.phase.welcome(welcome, now)
+        channel.phase.send(frames, now)
+
+    def _flush(self, number: int, channel: _Channel) -> None:
+        """Write what the channel has to say; hang up when it was the last word."""
+        for data in channel.phase.data_to_send():
+            channel.link.write(End.GATEWAY, data)
+        if channel.phase.closed is not None and self._channels.pop(number, None) is not None:
+            channel.link.close(End.GATEWAY)
+            if self.gateway is not None:
+                reason = channel.phase.closed.reason
+                self.gateway.channel_lost(number, reason, self._kernel.now())
+        self._watch(number)
+
+    def _watch(self, number: int) -> None:
+        channel = self._channels.get(number)
+        if channel is None:
+            return
+        due = channel.phase.next_timeout()
+        if due is not None and due != channel.watched:
+            channel.watched = due
+            self._kernel.at(due, lambda: self._timeout(number, channel))
+
+    def _timeout(self, number: int, channel: _Channel) -> None:
+        if self._channels.get(number) is channel:
+            channel.watched = None
+            channel.phase.timeout(self._kernel.now())
+            self._flush(number, channel)
+            self._turn()
+
+
+class _Channel:
+    __slots__ = ("link", "phase", "watched")
+
+    def __init__(self, link: Link, phase: Waiting | Open) -> None:
+        self.link = link
+        self.phase: Waiting | Open = phase
+        self.watched: Micros | None = None

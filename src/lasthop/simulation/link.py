@@ -1,0 +1,155 @@
+"""Links that misbehave on purpose, from a seed: the bytes are real, the network is not.
+
+A `Link` joins one dialled channel's two ends. On a stream, bytes keep their order but arrive in
+other pieces than they were written in, late, or not at all after a reset; a reset can be put after
+any byte. On a datagram link every unit fares on its own: lost, doubled, overtaken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+from random import Random
+
+from lasthop.clock import MILLISECOND, Micros
+from lasthop.simulation.kernel import Kernel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weather:
+    """How a link treats what is entrusted to it."""
+
+    delay: Micros = 30 * MILLISECOND
+    jitter: Micros = 20 * MILLISECOND
+    loss: float = 0.0
+    """Of datagrams. A stream loses nothing until it breaks."""
+    duplication: float = 0.0
+    reorder: float = 0.0
+    """Share of datagrams that take ten times as long as the others."""
+    reset_after: int | None = None
+    """Break a stream when this many bytes have passed, both directions together."""
+    lives: Micros | None = None
+    """Break after this time."""
+    silent: Micros = 0
+    """Before a break is noticed by either end, nothing passes for up to this time."""
+
+
+class End(Enum):
+    """One end of a link."""
+
+    DEVICE = 0
+    GATEWAY = 1
+
+    @property
+    def other(self) -> End:
+        return End.GATEWAY if self is End.DEVICE else End.DEVICE
+
+
+class Link:
+    """One connection between a device and the gateway.
+
+    `arrived(end, data)` and `broken(end)` are called at the end where it happens; after `broken`
+    nothing more arrives there.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        random: Random,
+        weather: Weather,
+        *,
+        stream: bool,
+        arrived: Callable[[End, bytes], None],
+        broken: Callable[[End], None],
+    ) -> None:
+        self._kernel = kernel
+        self._random = random
+        self._weather = weather
+        self._stream = stream
+        self._arrived = arrived
+        self._broken = broken
+        self.channel = 0
+        """The number that the gateway knows it by."""
+        self._passed = 0
+        self._full = False
+        self._cut = False
+        self._ended = {End.DEVICE: False, End.GATEWAY: False}
+        self._earliest = {End.DEVICE: kernel.now(), End.GATEWAY: kernel.now()}
+        if weather.lives is not None:
+            kernel.after(weather.lives, self.cut)
+
+    def write(self, end: End, data: bytes) -> None:
+        """Send from one end: a piece of a stream, or one datagram."""
+        if self._cut or self._full or self._ended[end]:
+            return
+        if self._stream:
+            self._write_stream(end, data)
+        else:
+            self._write_datagram(end, data)
+
+    def close(self, end: End) -> None:
+        """One end hangs up: what it wrote still arrives, then the other end learns of it."""
+        if self._ended[end]:
+            return
+        self._ended[end] = True
+        if not self._cut:
+            self._kernel.at(self._earliest[end.other] + 1, lambda: self._end(end.other))
+
+    def cut(self) -> None:
+        """Break: what is under way is lost, and each end notices in its own time."""
+        if self._cut:
+            return
+        self._cut = True
+        for end in End:
+            noticed = self._random.randint(0, self._weather.silent)
+            self._kernel.after(noticed, partial(self._end, end))
+
+    def _end(self, end: End) -> None:
+        if not self._ended[end]:
+            self._ended[end] = True
+            self._broken(end)
+
+    def _write_stream(self, end: End, data: bytes) -> None:
+        limit = self._weather.reset_after
+        if limit is not None and self._passed + len(data) >= limit:
+            data = data[: max(0, limit - self._passed)]
+            self._passed = limit
+            self._pieces(end, data)
+            # What passed before the break still arrives, so the break is at exactly this byte.
+            self._full = True
+            self._kernel.at(max(self._earliest.values()) + 1, self.cut)
+            return
+        self._passed += len(data)
+        self._pieces(end, data)
+
+    def _pieces(self, end: End, data: bytes) -> None:
+        while data:
+            size = len(data) if self._random.random() < 0.7 else self._random.randint(1, len(data))
+            piece, data = data[:size], data[size:]
+            self._deliver(end.other, piece, max(self._earliest[end.other], self._due()))
+
+    def _write_datagram(self, end: End, data: bytes) -> None:
+        weather = self._weather
+        if self._random.random() < weather.loss:
+            return
+        copies = 2 if self._random.random() < weather.duplication else 1
+        for _ in range(copies):
+            due = self._due()
+            if self._random.random() < weather.reorder:
+                due += 10 * weather.delay
+            self._deliver(end.other, data, due)
+
+    def _due(self) -> Micros:
+        weather = self._weather
+        return self._kernel.now() + weather.delay + self._random.randint(0, weather.jitter)
+
+    def _deliver(self, end: End, data: bytes, due: Micros) -> None:
+        self._earliest[end] = max(self._earliest[end], due)
+
+        def arrive() -> None:
+            if not (self._cut or self._ended[end]):
+                self._arrived(end, data)
+
+        self._kernel.at(due, arrive)

@@ -1,0 +1,146 @@
+"""One random fault schedule: who publishes what, and everything that goes wrong meanwhile.
+
+A schedule is drawn from its seed alone, so a failing one is reproduced by its number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+from lasthop.clock import MILLISECOND, SECOND, Micros
+from lasthop.message import Reliability
+from lasthop.simulation.link import Weather
+
+LANES = (4, 4, 4, 4, 7, 1)
+"""Priorities to draw from: mostly the usual one, so that long lanes arise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """One message that somebody will publish."""
+
+    number: int
+    source: str
+    """`publisher:NAME`, or `device:NAME` for a message that a device sends."""
+    target: str
+    priority: int
+    reliability: Reliability
+    delay: Micros | None = None
+    ttl: Micros | None = None
+    replace_key: str | None = None
+    cancel_after: Micros | None = None
+    size: int = 20
+
+    @property
+    def body(self) -> bytes:
+        return f"{self.number}".encode().ljust(self.size, b".")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """What a publisher sends in one request, and when."""
+
+    at: Micros
+    wishes: list[Wish]
+
+
+@dataclass(slots=True, kw_only=True)
+class Schedule:
+    """Everything about one rehearsal that is drawn beforehand."""
+
+    seed: int
+    devices: list[str]
+    topic_members: list[str]
+    batches: list[Batch]
+    crash_before: set[int]
+    """Commits of the gateway that never become durable: it dies while it writes them."""
+    crash_after: set[int]
+    """Commits that become durable without anyone hearing of it."""
+    device_crashes: dict[str, set[int]] = field(default_factory=dict)
+    """By device, which of its inbox commits it dies at (even: before it is durable, odd: after)."""
+    stream_share: float = 1.0
+    window: int = 64
+    resident: int = 1 << 20
+
+    @property
+    def messages(self) -> int:
+        return sum(len(batch.wishes) for batch in self.batches)
+
+
+def draw(seed: int, *, messages: int = 50, lossy: bool = True) -> Schedule:
+    """Draw the schedule with this number."""
+    random = Random(seed)
+    devices = [f"device-{n}" for n in range(random.choice((1, 1, 2, 3)))]
+    members = [name for name in devices if random.random() < 0.7]
+    batches: list[Batch] = []
+    number = 0
+    at = 0
+    while number < messages:
+        at += random.randint(0, 400 * MILLISECOND)
+        size = random.choice((1, 1, 2, 3, 5, 8, 20))
+        source = random.choice(["publisher:p", "publisher:p", "publisher:q", *_senders(devices)])
+        wishes = [_wish(random, number + n, source, devices, members) for n in range(size)]
+        number += size
+        batches.append(Batch(at=at, wishes=wishes))
+    crashes = random.choice((0, 0, 1, 2, 4))
+    span = 2 * len(batches) + 10
+    return Schedule(
+        seed=seed,
+        devices=devices,
+        topic_members=members,
+        batches=batches,
+        crash_before={random.randint(1, span) for _ in range(crashes)},
+        crash_after={random.randint(1, span) for _ in range(random.choice((0, 0, 1, 2)))},
+        device_crashes={
+            name: {random.randint(1, 40) for _ in range(random.choice((0, 0, 1, 3)))}
+            for name in devices
+        },
+        stream_share=random.choice((1.0, 1.0, 0.5, 0.0)) if lossy else 1.0,
+        window=random.choice((1, 3, 16, 64, 1024)),
+        resident=random.choice((0, 200, 1 << 20)),
+    )
+
+
+def weather(random: Random, *, stream: bool) -> Weather:
+    """The weather of the next channel; the longer a rehearsal lasts, the more it sees."""
+    delay = random.choice((1, 10, 50, 400)) * MILLISECOND
+    fair = random.random() < 0.3
+    return Weather(
+        delay=delay,
+        jitter=random.choice((0, delay, 3 * delay)),
+        loss=0.0 if stream or fair else random.choice((0.0, 0.05, 0.3)),
+        duplication=0.0 if stream else random.choice((0.0, 0.1, 0.4)),
+        reorder=0.0 if stream else random.choice((0.0, 0.1, 0.3)),
+        reset_after=random.randint(1, 4000) if stream and not fair else None,
+        lives=random.randint(SECOND // 10, 20 * SECOND) if not fair else None,
+        silent=random.choice((0, SECOND, 20 * SECOND)),
+    )
+
+
+def _senders(devices: list[str]) -> list[str]:
+    return [f"device:{name}" for name in devices]
+
+
+def _wish(random: Random, number: int, source: str, devices: list[str], members: list[str]) -> Wish:
+    target = f"device:{random.choice(devices)}"
+    if members and random.random() < 0.2:
+        target = "topic:news"
+    reliability = Reliability.EXACTLY_ONCE
+    if random.random() < 0.15:
+        reliability = random.choice(list(Reliability))
+    by_publisher = source.startswith("publisher:")
+    return Wish(
+        number=number,
+        source=source,
+        target=target,
+        priority=random.choice(LANES),
+        reliability=reliability,
+        delay=random.randint(0, 5 * SECOND) if by_publisher and random.random() < 0.08 else None,
+        ttl=random.randint(SECOND, 40 * SECOND) if random.random() < 0.12 else None,
+        replace_key=random.choice("ab") if by_publisher and random.random() < 0.06 else None,
+        cancel_after=random.randint(0, 2 * SECOND)
+        if by_publisher and random.random() < 0.08
+        else None,
+        size=random.choice((20, 20, 20, 300, 2000)),
+    )

@@ -1,0 +1,141 @@
+"""What a rehearsal must show: nothing lost, nothing twice, nothing out of order, nothing untrue.
+
+The verdict compares three things that must agree: what publishers were told, what applications on
+devices have had, and what the store says became of every delivery.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+
+from lasthop.core.lifecycle import State
+from lasthop.message import Reliability
+from lasthop.simulation.schedule import Wish
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One message as an application had it."""
+
+    number: int
+    key: int
+    redelivered: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What the store says of one delivery at the end."""
+
+    number: int
+    device: str
+    key: int
+    state: State
+
+
+@dataclass(slots=True)
+class Verdict:
+    """The count of every broken promise, with a line about each."""
+
+    lost: int = 0
+    duplicated: int = 0
+    misordered: int = 0
+    untrue: int = 0
+    """A state in the store, or an answer to a publisher, that does not say what happened."""
+    lines: list[str] = field(default_factory=list)
+
+    @property
+    def good(self) -> bool:
+        return not (self.lost or self.duplicated or self.misordered or self.untrue)
+
+    def add(self, what: str, line: str) -> None:
+        """Note one broken promise."""
+        setattr(self, what, getattr(self, what) + 1)
+        self.lines.append(f"{what}: {line}")
+
+
+NEVER_SHOWN = {
+    State.EXPIRED,
+    State.CANCELLED,
+    State.REPLACED,
+    State.UNDELIVERABLE,
+    State.SUPPRESSED,
+    State.ABORTED,
+}
+
+
+def judge(
+    wishes: dict[int, Wish],
+    accepted: set[int],
+    fates: list[Fate],
+    arrivals: dict[str, list[Arrival]],
+) -> Verdict:
+    """Judge one rehearsal. `accepted` holds the numbers whose senders were told so."""
+    verdict = Verdict()
+    fate_of = {(fate.device, fate.number): fate for fate in fates}
+    for (device, number), times in Counter((f.device, f.number) for f in fates).items():
+        if times > 1 and wishes[number].reliability is not Reliability.BEST_EFFORT:
+            verdict.add("duplicated", f"message {number} was accepted {times} times for {device}")
+    told = {fate.number for fate in fates}
+    for number in sorted(accepted - told):
+        if not wishes[number].target.startswith("topic:"):
+            verdict.add("lost", f"message {number} was accepted and is not in the store")
+    for fate in fates:
+        had = [a for a in arrivals[fate.device] if a.number == fate.number]
+        _judge_delivery(verdict, wishes[fate.number], fate, had)
+    for device, had in arrivals.items():
+        for arrival in had:
+            if (device, arrival.number) not in fate_of:
+                verdict.add("untrue", f"{device} had {arrival.number}, which nobody sent to it")
+        _judge_order(verdict, wishes, device, had)
+    return verdict
+
+
+def _judge_delivery(verdict: Verdict, wish: Wish, fate: Fate, had: list[Arrival]) -> None:
+    about = f"message {fate.number} for {fate.device} ({fate.state.name}, {wish.reliability.name})"
+    if not fate.state.final:
+        verdict.add("lost", f"{about} is still open")
+    if len(had) > 1 and not _may_repeat(wish, had):
+        verdict.add("duplicated", f"{about} was shown {len(had)} times")
+    # With receipt alone the device may have died with the message in its hands.
+    receipt_is_enough = wish.reliability is Reliability.AT_LEAST_ONCE_DELIVERY
+    if fate.state is State.DELIVERED and not had and not receipt_is_enough:
+        verdict.add("lost", f"{about} was never shown")
+    if fate.state in NEVER_SHOWN and had:
+        verdict.add("untrue", f"{about} was shown all the same")
+
+
+def _may_repeat(wish: Wish, had: list[Arrival]) -> bool:
+    """Below exactly-once a crash of the device may show a message again, marked as such.
+
+    Best effort promises nothing, and a link that doubles a message doubles it.
+    """
+    if wish.reliability is Reliability.BEST_EFFORT:
+        return True
+    at_least_once = wish.reliability in (
+        Reliability.AT_LEAST_ONCE_DELIVERY,
+        Reliability.AT_LEAST_ONCE_PROCESSING,
+    )
+    return at_least_once and all(arrival.redelivered for arrival in had[1:])
+
+
+def _judge_order(
+    verdict: Verdict, wishes: dict[int, Wish], device: str, had: list[Arrival]
+) -> None:
+    """In a lane (source, device, topic, priority) messages come as they were sent.
+
+    A delayed message takes its place when its delay is over, so it is left out here.
+    """
+    newest: dict[tuple[str, str, int], int] = defaultdict(int)
+    seen: Counter[int] = Counter()
+    for arrival in had:
+        wish = wishes[arrival.number]
+        seen[arrival.number] += 1
+        if wish.delay is not None or seen[arrival.number] > 1:
+            continue
+        if wish.reliability is not Reliability.EXACTLY_ONCE:
+            continue
+        lane = (wish.source, wish.target, wish.priority)
+        if arrival.number < newest[lane]:
+            verdict.add("misordered", f"{device} had {arrival.number} after {newest[lane]}")
+        newest[lane] = max(newest[lane], arrival.number)
