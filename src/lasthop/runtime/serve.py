@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
 import signal
 import socket
 import sys
@@ -41,6 +40,7 @@ from lasthop.runtime.housekeeping import Housekeeping
 from lasthop.runtime.listening import address_of, listen, tls_context
 from lasthop.runtime.metrics import Metrics
 from lasthop.runtime.places import LOG_DIRECTORY, Places
+from lasthop.runtime.randomness import Randomness
 from lasthop.runtime.settings import Settings
 from lasthop.runtime.stories import tell
 from lasthop.runtime.webserver import WebServer
@@ -113,7 +113,7 @@ async def running(
                 name=settings.name, open_house=settings.open_house, limits=settings.limits.core()
             ),
             restored,
-            random64=lambda: secrets.randbits(64),
+            random64=Randomness(),
             now=clock.now(),
         )
         writer = CommitWriter(store, next_commit=restored.next_commit)
