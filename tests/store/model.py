@@ -17,6 +17,7 @@ from lasthop.store.commit import (
     DeviceRow,
     FanoutRow,
     KeyRow,
+    OpenMessage,
     Restored,
     SessionRow,
 )
@@ -155,12 +156,13 @@ class Model:
         assert list(restored.fanouts) == by_key(self.fanouts)
         assert list(restored.credentials) == by_key(self.credentials)
         assert list(restored.keys) == sorted(self.keys, key=lambda r: (r.at, r.app, r.key))
-        opened = list(restored.open)
-        rows = [row for row in by_key(self.deliveries) if row.open]
-        assert [row for item in opened for row in item.deliveries] == rows
-        kept = {message.key: message for message in self.messages}
-        wanted = {row.message for row in (*rows, *self.fanouts)}
-        assert [item.message for item in opened] == [kept[key] for key in sorted(wanted)]
+        opened = [row for row in by_key(self.deliveries) if row.open]
+        needed = {row.message for row in opened} | {row.message for row in self.fanouts}
+        assert list(restored.open) == [
+            OpenMessage(message, [row for row in opened if row.message == message.key])
+            for message in self.messages
+            if message.key in needed
+        ]
 
 
 def by_key(rows: list[Any]) -> list[Any]:

@@ -109,6 +109,22 @@ class TestOpening:
             OpenMessage(done, []),
         ]
 
+    def test_a_message_comes_back_while_it_is_fanned_out(self, driver: Driver) -> None:
+        make = Maker()
+        untouched, begun, finished = make.messages(3)
+        driver.store.apply(
+            make.commit(
+                [untouched, begun, finished],
+                [delivery(message, 1, DELIVERED) for message in (begun, finished)]
+                + [delivery(begun, 2)],
+                fanouts=[FanoutRow(message.key, 0, 9, False) for message in (untouched, begun)],
+            )
+        )
+        assert list(driver.restart().open) == [
+            OpenMessage(untouched, []),
+            OpenMessage(begun, [delivery(begun, 2)]),
+        ]
+
     def test_numbers_are_not_given_out_again_after_what_had_them_is_gone(
         self, driver: Driver
     ) -> None:

@@ -1,8 +1,8 @@
 """What core asks a store to make durable: one `Commit`, all or nothing.
 
-A commit holds rows in the shape in which they are kept, so that a driver writes a whole batch with a handful of
-statements. Commits are numbered from 1 without gaps; a driver applies them in order and a number is durable only when
-all smaller ones are.
+A commit holds rows in the shape in which they are kept, so that a driver writes a whole batch with a
+handful of statements. Commits are numbered from 1 without gaps; a driver applies them in order and
+a number is durable only when all smaller ones are.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lasthop.message import Message
 
 
 class DeliveryRow(msgspec.Struct, array_like=True, gc=False):
-    """One message for one device, as it stands. `state` is the number of a `core.lifecycle.State`."""
+    """One message for one device as it stands; `state` is the number of a `core.lifecycle.State`."""
 
     message: int
     device: int
@@ -34,7 +34,7 @@ class DeliveryRow(msgspec.Struct, array_like=True, gc=False):
 
 
 class SessionRow(msgspec.Struct, array_like=True, gc=False):
-    """What outlives the channels of a device: its numbering in both directions, and its count of events."""
+    """What outlives the channels of a device: its numbering both ways, and its count of events."""
 
     device: int
     epoch: int
@@ -82,7 +82,7 @@ class KeyRow(msgspec.Struct, array_like=True, gc=False):
 
 
 class FanoutRow(msgspec.Struct, array_like=True, gc=False):
-    """A message for many whose deliveries are still being written: devices up to `cursor` have theirs."""
+    """A message for many, being fanned out: devices up to `cursor` have their deliveries."""
 
     message: int
     cursor: int
@@ -103,7 +103,7 @@ class CredentialRow(msgspec.Struct, array_like=True):
 
 
 class Commit(msgspec.Struct):
-    """Everything that one commit changes. Later rows for the same key in one commit overwrite earlier ones."""
+    """Everything that one commit changes. Of two rows for the same key the later one counts."""
 
     n: int
     first_event: int
