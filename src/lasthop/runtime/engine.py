@@ -8,6 +8,7 @@ thread. While that writes, the next commit collects.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -201,7 +202,7 @@ class Engine:
 
     def _write(self, commit: Commit) -> None:
         self._writing = commit
-        self._written_from = self._loop.time()
+        self._written_from = time.perf_counter()
         self._writer.submit(commit, self._written)
 
     def _written(self, n: int, error: StoreError | None) -> None:
@@ -215,7 +216,7 @@ class Engine:
             return
         self._refusal = None
         self._durable = n
-        self._observer.committed(commit, self._loop.time() - self._written_from)
+        self._observer.committed(commit, time.perf_counter() - self._written_from)
         self.gateway.committed(n, self._clock.now())
         waiting = self._waiting
         while waiting and waiting[0][0] <= n:
