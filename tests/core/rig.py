@@ -125,12 +125,12 @@ class Rig:
         for frame in send.frames:
             if isinstance(frame, MessageFrame):
                 assert frame.key is not None
-                rows = [
-                    row
+                epoch = self.welcome(send.channel).epoch
+                assert any(
+                    row.state > State.PENDING
+                    and (frame.seq is None or (row.epoch, row.seq) == (epoch, frame.seq))
                     for row in self.store.deliveries(frame.key)
-                    if frame.seq is None or row.seq == frame.seq
-                ]
-                assert any(row.state > State.PENDING for row in rows), frame
+                ), frame
             if isinstance(frame, Welcome):
                 assert any(
                     row.epoch == frame.epoch and row.inbound >= frame.received
