@@ -199,14 +199,18 @@ class DeviceNode:
         if session is None:
             return
         now = self._kernel.now()
+        if not self._transactional:
+            for message in session.ready(now):
+                self._show(message)
+                session.finished(message)
         if not self._writing:
             queued = len(self._unsent)
             for body, topic, headers in self._unsent:
                 session.queue(now, topic=topic, headers=headers, body=body)
-            messages = session.fresh(now) if self._transactional else session.ready(now)
-            for message in messages:
-                self._show(message)
-                session.finished(message)
+            if self._transactional:
+                for message in session.fresh(now):
+                    self._show(message)
+                    session.finished(message)
             change = session.change()
             if change is not None:
                 self._writing = True

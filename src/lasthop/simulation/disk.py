@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from pathlib import Path
 from random import Random
 
@@ -13,16 +14,23 @@ from lasthop.store.sqlite.faults import copy_after_crash, log_frames
 
 
 class MemoryDisk:
-    """Keeps exactly what was applied."""
+    """Keeps exactly what was applied, or goes back to a backup."""
 
     def __init__(self) -> None:
         self._store = MemoryStore()
+        self._backup: MemoryStore | None = None
 
     def open(self) -> Store:
         return self._store
 
+    def take_backup(self) -> None:
+        """Copy everything as it is now."""
+        self._backup = deepcopy(self._store)
+
     def crash(self, writing: Commit | None) -> None:
-        """The commit that was being written is lost."""
+        """The commit that was being written is lost; with a backup, all since then is."""
+        if self._backup is not None:
+            self._store, self._backup = self._backup, None
         self._store = self._store.crash()
 
 

@@ -24,6 +24,7 @@ from lasthop.simulation.device_node import DeviceNode
 from lasthop.simulation.disk import MemoryDisk, SqliteDisk
 from lasthop.simulation.gateway_node import Disk, GatewayNode
 from lasthop.simulation.kernel import Kernel
+from lasthop.simulation.ledger import Ledger
 from lasthop.simulation.link import Weather
 from lasthop.simulation.schedule import Batch, Schedule, Wish, draw, weather
 from lasthop.simulation.verdict import Fate, Verdict, judge
@@ -66,6 +67,7 @@ class Rehearsal:
         self._random = Random(schedule.seed ^ 0x5EED)
         self._kernel = kernel = Kernel()
         self._begin = kernel.now()
+        self._ledger = Ledger()
         limits = Limits(
             resident=schedule.resident,
             fanout_batch=2,
@@ -79,6 +81,8 @@ class Rehearsal:
             Identity(open_house=True, limits=limits),
             before_commit=self._dies_before,
             after_commit=self._dies_after,
+            started=self._ledger.start_over,
+            committed=self._ledger.note,
         )
         self._devices = {name: self._device(name) for name in schedule.devices}
         self._publishers = {
@@ -120,7 +124,7 @@ class Rehearsal:
             self._random,
             terms,
             self._gateway,
-            transactional=True,
+            transactional=name not in schedule.plain,
             weather=self._weather,
             crash_at=schedule.device_crashes.get(name, set()),
         )
@@ -182,7 +186,12 @@ class Rehearsal:
             accepted.union(*(p.accepted for p in self._publishers.values())),
             self._fates(),
             {name: device.had() for name, device in self._devices.items()},
+            plain=self._schedule.plain,
         )
+        if self._gateway.store is not None:
+            self._ledger.close(self._gateway.store)
+        for problem in self._ledger.problems:
+            verdict.add("untrue", problem)
         for publisher in self._publishers.values():
             for name, device in self._devices.items():
                 for number in publisher.cancelled.intersection(a.number for a in device.had()):

@@ -49,7 +49,8 @@ class GatewayNode:
         write_time: Micros = 2 * MILLISECOND,
         before_commit: Callable[[int], bool] = lambda n: False,
         after_commit: Callable[[int], bool] = lambda n: False,
-        committed: Callable[[Store], None] = lambda store: None,
+        started: Callable[[Store], None],
+        committed: Callable[[Commit], None],
     ) -> None:
         self._kernel = kernel
         self._random = random
@@ -58,6 +59,7 @@ class GatewayNode:
         self._write_time = write_time
         self._before_commit = before_commit
         self._after_commit = after_commit
+        self._on_started = started
         self._on_committed = committed
         self.gateway: Gateway | None = None
         self.store: Store | None = None
@@ -76,9 +78,11 @@ class GatewayNode:
         """Come (back) to life."""
         self.store = self._disk.open()
         self._writing = False
+        restored = self.store.open()
+        self._on_started(self.store)
         self.gateway = Gateway(
             self._identity,
-            self.store.open(),
+            restored,
             random64=lambda: self._random.getrandbits(64),
             now=self._kernel.now(),
         )
@@ -182,7 +186,7 @@ class GatewayNode:
             return
         self.store.apply(commit)
         self.commits += 1
-        self._on_committed(self.store)
+        self._on_committed(commit)
         if self._after_commit(commit.n):
             self.crash()
             return

@@ -59,6 +59,10 @@ class Schedule:
     """Commits that become durable without anyone hearing of it."""
     device_crashes: dict[str, set[int]] = field(default_factory=dict)
     """By device, which of its inbox commits it dies at (even: before it is durable, odd: after)."""
+    plain: set[str] = field(default_factory=set)
+    """Devices whose application does not commit with its inbox."""
+    copy_at: int | None = None
+    """The commit after which a backup is taken, to which the first crash after it goes back."""
     stream_share: float = 1.0
     window: int = 64
     resident: int = 1 << 20
@@ -96,6 +100,8 @@ def draw(seed: int, *, messages: int = 50, lossy: bool = True) -> Schedule:
             name: {random.randint(1, 40) for _ in range(random.choice((0, 0, 1, 3)))}
             for name in devices
         },
+        plain={name for name in devices if random.random() < 0.2},
+        copy_at=random.randint(1, span) if random.random() < 0.1 else None,
         stream_share=random.choice((1.0, 1.0, 0.5, 0.0)) if lossy else 1.0,
         window=random.choice((1, 3, 16, 64, 1024)),
         resident=random.choice((0, 200, 1 << 20)),

@@ -7,6 +7,7 @@ devices have had, and what the store says became of every delivery.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from lasthop.core.lifecycle import State
@@ -69,8 +70,11 @@ def judge(
     accepted: set[int],
     fates: list[Fate],
     arrivals: dict[str, list[Arrival]],
+    *,
+    plain: Collection[str] = (),
 ) -> Verdict:
-    """Judge one rehearsal. `accepted` holds the numbers whose senders were told so."""
+    """Judge one rehearsal. `accepted` holds the numbers whose senders were told so; on `plain`
+    devices a crash in mid-call may show a message again, marked as such."""
     verdict = Verdict()
     fate_of = {(fate.device, fate.number): fate for fate in fates}
     for (device, number), times in Counter((f.device, f.number) for f in fates).items():
@@ -82,7 +86,7 @@ def judge(
             verdict.add("lost", f"message {number} was accepted and is not in the store")
     for fate in fates:
         had = [a for a in arrivals[fate.device] if a.number == fate.number]
-        _judge_delivery(verdict, wishes[fate.number], fate, had)
+        _judge_delivery(verdict, wishes[fate.number], fate, had, plain=fate.device in plain)
     for device, had in arrivals.items():
         for arrival in had:
             if (device, arrival.number) not in fate_of:
@@ -91,28 +95,32 @@ def judge(
     return verdict
 
 
-def _judge_delivery(verdict: Verdict, wish: Wish, fate: Fate, had: list[Arrival]) -> None:
+def _judge_delivery(
+    verdict: Verdict, wish: Wish, fate: Fate, had: list[Arrival], *, plain: bool
+) -> None:
     about = f"message {fate.number} for {fate.device} ({fate.state.name}, {wish.reliability.name})"
     if not fate.state.final:
         verdict.add("lost", f"{about} is still open")
-    if len(had) > 1 and not _may_repeat(wish, had):
+    if len(had) > 1 and not _may_repeat(wish, had, plain=plain):
         verdict.add("duplicated", f"{about} was shown {len(had)} times")
     # With receipt alone the device may have died with the message in its hands.
     receipt_is_enough = wish.reliability is Reliability.AT_LEAST_ONCE_DELIVERY
     if fate.state is State.DELIVERED and not had and not receipt_is_enough:
         verdict.add("lost", f"{about} was never shown")
-    if fate.state in NEVER_SHOWN and had:
+    # Shown, but the device died before it could note so, and then it was too late.
+    noted = not (plain and fate.state is State.EXPIRED)
+    if fate.state in NEVER_SHOWN and had and noted:
         verdict.add("untrue", f"{about} was shown all the same")
 
 
-def _may_repeat(wish: Wish, had: list[Arrival]) -> bool:
+def _may_repeat(wish: Wish, had: list[Arrival], *, plain: bool) -> bool:
     """Below exactly-once a crash of the device may show a message again, marked as such.
 
     Best effort promises nothing, and a link that doubles a message doubles it.
     """
     if wish.reliability is Reliability.BEST_EFFORT:
         return True
-    at_least_once = wish.reliability in (
+    at_least_once = plain or wish.reliability in (
         Reliability.AT_LEAST_ONCE_DELIVERY,
         Reliability.AT_LEAST_ONCE_PROCESSING,
     )

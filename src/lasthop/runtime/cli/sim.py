@@ -1,0 +1,74 @@
+"""`lasthop sim`: rehearse on virtual time what would take years, or luck, to see live."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from lasthop.runtime.cli.options import Json, described, new_commands
+from lasthop.runtime.cli.output import say, say_json
+from lasthop.simulation.campaign import Tally, campaign
+
+commands = new_commands("Rehearse on virtual time: the real code, bad links, crashes.")
+
+
+@commands.callback()
+def _group() -> None:
+    """Rehearse on virtual time: the real code, bad links, crashes."""
+
+
+@commands.command(
+    "faults",
+    help=described(
+        "Run random fault schedules: gateway and devices crash, links break at any byte. "
+        "Nothing accepted may be lost, shown twice or out of order.",
+        "lasthop sim faults --schedules 2000 --seed 1",
+        "lasthop sim faults --schedules 1 --seed 4711   # one schedule, again",
+    ),
+)
+def faults(
+    schedules: Annotated[int, typer.Option(min=1, help="How many schedules to run.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Number of the first schedule.")] = 0,
+    messages: Annotated[int, typer.Option(min=1, help="Messages of a schedule, at least.")] = 50,
+    sqlite_every: Annotated[
+        int, typer.Option(min=0, help="Every how many run on SQLite with its log cut; 0: none.")
+    ] = 20,
+    processes: Annotated[int | None, typer.Option(min=1, help="Default: one a core.")] = None,
+    as_json: Json = False,
+) -> None:
+    with Progress(
+        TextColumn("fault schedules"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        disable=as_json or not sys.stderr.isatty(),
+        transient=True,
+    ) as bar:
+        task = bar.add_task("schedules", total=schedules)
+        tally = campaign(
+            schedules=schedules,
+            seed=seed,
+            messages=messages,
+            sqlite_every=sqlite_every,
+            processes=processes,
+            progress=lambda tally: bar.update(task, completed=tally.schedules),
+        )
+    if as_json:
+        say_json(tally.as_dict())
+    else:
+        _report(tally)
+    if not tally.good:
+        raise typer.Exit(1)
+
+
+def _report(tally: Tally) -> None:
+    say(f"{tally.schedules} schedules, {tally.messages} messages")
+    say(f"{tally.crashes} crashes, {tally.commits} commits")
+    say(f"lost {tally.lost}, duplicated {tally.duplicated}, misordered {tally.misordered}")
+    say(f"untrue {tally.untrue} (a state, an answer or the log that does not say what happened)")
+    if tally.failing_seed is not None:
+        say(f"failing seed {tally.failing_seed}: {tally.why}")
+        say(f"run it again: lasthop sim faults --schedules 1 --seed {tally.failing_seed}")

@@ -1,0 +1,128 @@
+"""Many fault schedules, over as many processes as there are cores; the sum is what counts."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import asdict, dataclass
+from multiprocessing import get_context
+
+from lasthop.simulation.faults import run
+
+CHUNK = 20
+"""Schedules that a process takes at a time: half a second of work, so that progress is seen."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a campaign has found so far."""
+
+    schedules: int = 0
+    messages: int = 0
+    crashes: int = 0
+    commits: int = 0
+    lost: int = 0
+    duplicated: int = 0
+    misordered: int = 0
+    untrue: int = 0
+    failing_seed: int | None = None
+    """The smallest seed that breaks a promise."""
+    why: str | None = None
+    """The first thing that is wrong with it."""
+
+    @property
+    def good(self) -> bool:
+        return self.failing_seed is None
+
+    def add(self, other: Tally) -> None:
+        """Take another's findings in."""
+        for name in ("schedules", "messages", "crashes", "commits"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name in ("lost", "duplicated", "misordered", "untrue"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        if other.failing_seed is not None and (
+            self.failing_seed is None or other.failing_seed < self.failing_seed
+        ):
+            self.failing_seed = other.failing_seed
+            self.why = other.why
+
+    def as_dict(self) -> dict[str, object]:
+        """For machines."""
+        return asdict(self)
+
+
+def run_some(first: int, count: int, messages: int, sqlite_every: int) -> Tally:
+    """Run `count` schedules from the seed `first` on; every so many on a real SQLite store."""
+    tally = Tally()
+    for seed in range(first, first + count):
+        on_sqlite = sqlite_every > 0 and seed % sqlite_every == 0
+        try:
+            outcome = run(seed, messages=messages, sqlite=on_sqlite)
+        except Exception as error:
+            failed = Tally(schedules=1, lost=1, failing_seed=seed, why=repr(error))
+            tally.add(failed)
+            continue
+        verdict = outcome.verdict
+        tally.add(
+            Tally(
+                schedules=1,
+                messages=outcome.messages,
+                crashes=outcome.crashes,
+                commits=outcome.commits,
+                lost=verdict.lost,
+                duplicated=verdict.duplicated,
+                misordered=verdict.misordered,
+                untrue=verdict.untrue,
+                failing_seed=None if verdict.good else seed,
+                why=None if verdict.good else verdict.lines[0],
+            )
+        )
+    return tally
+
+
+def campaign(
+    *,
+    schedules: int,
+    seed: int,
+    messages: int = 50,
+    sqlite_every: int = 20,
+    processes: int | None = None,
+    progress: Callable[[Tally], None] = lambda tally: None,
+) -> Tally:
+    """Run the schedules `seed`, `seed` + 1 ... and add up what they show."""
+    total = Tally()
+    chunks = _chunks(seed, schedules)
+    workers = min(processes or os.cpu_count() or 1, -(-schedules // CHUNK))
+    if workers == 1:
+        for first, count in chunks:
+            total.add(run_some(first, count, messages, sqlite_every))
+            progress(total)
+        return total
+    # Threads of this process are none of the children's business, so they are not forked from it.
+    context = get_context("forkserver" if sys.platform != "win32" else "spawn")
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        running: set[Future[Tally]] = set()
+        for first, count in chunks:
+            running.add(pool.submit(run_some, first, count, messages, sqlite_every))
+            if len(running) >= 2 * workers:
+                running = _collect(running, total, progress)
+        while running:
+            running = _collect(running, total, progress)
+    return total
+
+
+def _chunks(seed: int, schedules: int) -> Iterator[tuple[int, int]]:
+    for first in range(seed, seed + schedules, CHUNK):
+        yield first, min(CHUNK, seed + schedules - first)
+
+
+def _collect(
+    running: set[Future[Tally]], total: Tally, progress: Callable[[Tally], None]
+) -> set[Future[Tally]]:
+    done, left = wait(running, return_when=FIRST_COMPLETED)
+    for future in done:
+        total.add(future.result())
+    progress(total)
+    return left
