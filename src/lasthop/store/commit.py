@@ -1,8 +1,8 @@
 """What core asks a store to make durable: one `Commit`, all or nothing.
 
-A commit holds rows in the shape in which they are kept, so that a driver writes a whole batch with a
-handful of statements. Commits are numbered from 1 without gaps; a driver applies them in order and
-a number is durable only when all smaller ones are.
+A commit holds rows in the shape in which they are kept, so that a driver writes a whole batch with
+a handful of statements. Commits are numbered from 1 without gaps; a driver applies them in order
+and a number is durable only when all smaller ones are.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lasthop.message import Message
 
 
 class DeliveryRow(msgspec.Struct, array_like=True, gc=False):
-    """One message for one device as it stands; `state` is the number of a `core.lifecycle.State`."""
+    """One message for one device as it stands; `state` is that of a `core.lifecycle.State`."""
 
     message: int
     device: int
