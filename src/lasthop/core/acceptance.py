@@ -7,25 +7,20 @@ full, which keys were used) and does so for a whole batch before it changes anyt
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import msgspec
 
 from lasthop.clock import Micros
-from lasthop.core.delivery import Delivery, Item
-from lasthop.core.journal import Journal
+from lasthop.core.fanout import Fanouts
 from lasthop.core.lifecycle import Step
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.registry import Device
-from lasthop.decision.decide import decide
 from lasthop.errors import (
     Conflict,
     Expired,
     InvalidRequest,
-    NotFound,
     QuotaExceeded,
     Rejected,
     TooLarge,
@@ -43,7 +38,7 @@ from lasthop.message import (
     format_id,
     successor,
 )
-from lasthop.store.commit import FanoutRow, KeyRow
+from lasthop.store.commit import KeyRow
 
 RECENT_KEYS = 100_000
 """Idempotency keys remembered here; older ones are looked up in the store before a submission comes
@@ -103,52 +98,13 @@ class Withdrawal:
     too_late: int
 
 
-Lane: TypeAlias = tuple[str, str, str | None, int]
-"""App, source, queue and priority: for one device, what is kept in order."""
-
-
-class _Fanout:
-    """A message for many whose deliveries are still being begun."""
-
-    __slots__ = ("devices", "item", "lane", "last", "stored")
-
-    def __init__(self, item: Item, devices: list[Device], last: int, *, stored: bool) -> None:
-        self.item = item
-        self.lane = lane_of(item.message)
-        self.devices = devices
-        """Still to come, highest number first."""
-        self.last = last
-        self.stored = stored
-        """Whether the store knows of it: most are done in one commit."""
-        item.spreading = True
-
-    def note(self, journal: Journal, cursor: int) -> None:
-        """Write how far it has come, if that is ever to be known."""
-        done = not self.devices
-        if self.stored or not done:
-            key = self.item.message.key
-            journal.commit.fanouts[key] = FanoutRow(key, cursor, self.last, done)
-            self.stored = True
-
-    def awaits(self, devices: Mapping[int, Device]) -> bool:
-        """Whether one of these devices is still to have its delivery."""
-        if len(devices) > 1:
-            return True  # Probably, and waiting without need does no harm.
-        coming = self.devices
-        for number in devices:
-            at = bisect_left(coming, -number, key=lambda device: -device.number)
-            if at < len(coming) and coming[at].number == number:
-                return True
-        return False
-
-
 class Acceptance:
     """Takes messages in, and takes them back while that is possible."""
 
-    def __init__(self, room: Mailroom) -> None:
+    def __init__(self, room: Mailroom, fanouts: Fanouts) -> None:
         self._room = room
+        self._fanouts = fanouts
         self._recent: dict[tuple[str, str], KeyRow] = {}
-        self._fanouts: dict[int, _Fanout] = {}
 
     def remember(self, row: KeyRow) -> None:
         """An idempotency key that was used."""
@@ -224,43 +180,11 @@ class Acceptance:
         devices = {
             d.session.device.number: d.session.device for d in item.deliveries if d.revocable
         }
-        fanout = self._fanouts.get(key)
-        if fanout is not None:
-            devices.update({d.number: d for d in fanout.devices})
+        devices.update((device.number, device) for device in self._fanouts.still_to_come(key))
         withdrawal = self._withdraw(key, Step.REPLACE, now, "replaced by its publisher")
         if not devices:
             return withdrawal, None
         return withdrawal, self._own(app, source, submission, devices, now)
-
-    def proceed(self, now: Micros) -> None:
-        """Write the next batch of every fan-out that is under way.
-
-        In each lane the oldest goes first, and the next one only when that is done: so nobody gets
-        a later message of a source before an earlier one.
-        """
-        if not self._fanouts:
-            return
-        left: dict[Lane, int] = {}
-        for fanout in list(self._fanouts.values()):
-            most = left.get(fanout.lane, self._room.limits.fanout_batch)
-            if most > 0:
-                used = self._deliver_batch(fanout, most, now)
-                left[fanout.lane] = most - used if not fanout.devices else 0
-        # The next batch follows on this one's commit, so that must not dawdle.
-        self._room.journal.hurry()
-
-    def resume_fanout(self, row: FanoutRow) -> None:
-        """Go on with a fan-out that a stop interrupted: for those who are subscribed now."""
-        item = self._room.items[row.message]
-        message = item.message
-        try:
-            reached = self._room.registry.reach(message.app, message.target)
-        except NotFound:
-            reached = {}  # Everyone who was meant has been removed since.
-        devices = [d for n, d in reached.items() if row.cursor < n <= row.last]
-        devices.sort(key=lambda d: -d.number)
-        self._fanouts[message.key] = _Fanout(item, devices, row.last, stored=True)
-        self._room.journal.hurry()
 
     def _check(self, app: str, submission: Submission, now: Micros) -> Mapping[int, Device]:
         limits = self._room.limits
@@ -330,116 +254,27 @@ class Acceptance:
             s.headers,
         )
         room.journal.add_message(message)
-        if s.target.kind is TargetKind.DEVICE and len(devices) == 1 and not self._fanouts:
-            item = room.own(message)
-            for device in devices.values():
-                self._begin(item, device, now)
-        else:
-            self._begin_many(message, devices, now)
-        return message
-
-    def _begin_many(self, message: Message, devices: Mapping[int, Device], now: Micros) -> None:
-        room = self._room
-        if message.target.kind is not TargetKind.DEVICE:
+        if s.target.kind is not TargetKind.DEVICE:
             room.journal.tell(
                 Kind.PUBLISHED,
                 now,
-                app=message.app,
+                app=app,
                 msg=message.key,
-                source=message.source,
-                target=str(message.target),
-                size=len(message.body),
+                source=source,
+                target=str(s.target),
+                size=len(s.body),
                 count=len(devices),
             )
-        if not devices:
-            return
-        item = room.own(message)
-        ordered = sorted(devices.values(), key=lambda d: -d.number)
-        fanout = _Fanout(item, ordered, ordered[0].number, stored=False)
-        behind = any(f.lane == fanout.lane and f.awaits(devices) for f in self._fanouts.values())
-        self._fanouts[message.key] = fanout
-        if behind:
-            fanout.note(room.journal, 0)
-        else:
-            self._deliver_batch(fanout, room.limits.fanout_batch, now)
-
-    def _deliver_batch(self, fanout: _Fanout, most: int, now: Micros) -> int:
-        """Begin up to so many deliveries; returns how many there were to begin."""
-        room = self._room
-        item = fanout.item
-        count = min(most, len(fanout.devices))
-        cursor = fanout.last
-        for _ in range(count):
-            device = fanout.devices.pop()
-            cursor = device.number
-            if room.registry.numbered(cursor) is device:
-                self._begin(item, device, now)
-        if fanout.devices:
-            fanout.note(room.journal, cursor)
-        else:
-            self._stop_spreading(fanout)
-        return count
-
-    def _stop_spreading(self, fanout: _Fanout) -> None:
-        """Everyone has theirs, or shall not have it any more."""
-        item = fanout.item
-        item.spreading = False
-        fanout.devices.clear()
-        fanout.note(self._room.journal, fanout.last)
-        del self._fanouts[item.message.key]
-        self._room.release(item)
-
-    def _begin(self, item: Item, device: Device, now: Micros) -> None:
-        room = self._room
-        session = room.session(device)
-        message = item.message
-        full = len(session.mailbox) >= room.limits.open_per_device
-        delivery = room.open_delivery(item, session, now)
-        decision = decide(
-            deliver_after=message.deliver_after,
-            deliver_before=message.deliver_before,
-            in_contact=session.greeted,
-            has_credit=session.has_credit(),
-            now=now,
-        )
-        event = room.journal.story(delivery, Kind.ACCEPTED, now, decision.reason)
-        event.source = message.source
-        event.target = str(message.target) if message.target.kind is not TargetKind.DEVICE else ""
-        event.size = item.size
-        event.rank = message.rank
-        event.priority = message.priority
-        event.after = message.deliver_after or 0
-        event.before = message.deliver_before or 0
-        event.reliability = message.reliability
-        room.journal.append(delivery, event, now)
-        if full:
-            room.step(delivery, Step.SUPPRESS, now, "mailbox full")
-            return
-        if message.replace_key is not None:
-            self._supersede(delivery, message.replace_key, now)
-        if decision.until is not None:
-            room.timers.add(decision.until, delivery)
-        else:
-            session.enqueue(delivery)
-            room.touch(session)
-        if message.deliver_before is not None:
-            room.timers.add(message.deliver_before, delivery)
-
-    def _supersede(self, delivery: Delivery, replace_key: str, now: Micros) -> None:
-        old = delivery.session.replace(replace_key, delivery)
-        if old is not None:
-            self._room.step(old, Step.REPLACE, now, f"replaced under {replace_key!r}")
+        if devices:
+            self._fanouts.begin(room.own(message), devices, now)
+        return message
 
     def _withdraw(self, key: int, step: Step, now: Micros, reason: str) -> Withdrawal | None:
         item = self._room.items.get(key)
         if item is None:
             return None
-        taken_back = 0
-        fanout = self._fanouts.get(key)
-        if fanout is not None:
-            # Those that were not begun yet never begin: nothing of them is in the log.
-            taken_back = len(fanout.devices)
-            self._stop_spreading(fanout)
+        # Those that were not begun yet never begin: nothing of them is in the log.
+        taken_back = self._fanouts.stop(key)
         too_late = 0
         for delivery in list(item.deliveries):
             if delivery.revocable:
@@ -448,8 +283,3 @@ class Acceptance:
             else:
                 too_late += 1
         return Withdrawal(taken_back, too_late)
-
-
-def lane_of(message: Message) -> Lane:
-    """What the message is in order with."""
-    return message.app, message.source, message.queue, message.priority

@@ -10,25 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from lasthop.clock import MILLISECOND, Micros
+from lasthop.clock import Micros
 from lasthop.core.delivery import Delivery
 from lasthop.core.effects import Fetch, Send
+from lasthop.core.envelope import frame_of
 from lasthop.core.lifecycle import State, Step
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.retransmission import FIRST_TIMEOUT, Retransmission
 from lasthop.core.session import Session
 from lasthop.decision.decide import Action, decide
 from lasthop.events import Kind
-from lasthop.message import (
-    DEFAULT_CONTENT_TYPE,
-    DEFAULT_PRIORITY,
-    Handling,
-    Message,
-    Reliability,
-    TargetKind,
-    key_time,
-)
-from lasthop.wire.hop.frames import Frame, Headers, MessageFrame, Skip
+from lasthop.message import Message, Reliability
+from lasthop.wire.hop.frames import Frame, Skip
 
 
 class Dispatcher:
@@ -105,8 +98,7 @@ class Dispatcher:
                 again.append(item)
             else:
                 skips.append(Skip(seq))
-        if skips:
-            self._room.effects.append(Send(session.channel, skips))
+        self._close(session, skips)
         self._transmit(session, again, now)
         self._await_acknowledgement(session, now)
 
@@ -242,9 +234,19 @@ class Dispatcher:
                 skips.append(Skip(seq))
             elif item.changed_at + FIRST_TIMEOUT <= now:
                 again.append(item)
-        if skips:
-            self._room.effects.append(Send(session.channel, skips))
+        self._close(session, skips)
         self._transmit(session, again, now, "not acknowledged in time")
+
+    def _close(self, session: Session, skips: list[Frame]) -> None:
+        """Tell the device to wait for these numbers no longer, once it is durable why: it will
+        acknowledge them like any other, and after a crash we could not tell the difference."""
+        if skips:
+            channel = session.channel
+            self._room.journal.when_durable(lambda _: self._send(session, channel, skips))
+
+    def _send(self, session: Session, channel: int, frames: list[Frame]) -> None:
+        if session.channel == channel:
+            self._room.effects.append(Send(channel, frames))
 
     def _put(
         self, session: Session, delivery: Delivery, frames: list[Frame], now: Micros, reason: str
@@ -252,14 +254,14 @@ class Dispatcher:
         room = self._room
         message = delivery.item.message
         if message.deliver_before is not None and now >= message.deliver_before:
-            if delivery.seq >= 0:
-                frames.append(Skip(delivery.seq))
             late = "deliver_before passed before it could leave"
             if reason or delivery.state is State.RECEIVED:
                 room.give_up(delivery, Step.EXPIRE, now, late)
             else:
                 # It never left, or the device has just said that it does not have it.
                 room.step(delivery, Step.EXPIRE, now, late)
+            if delivery.seq >= 0:
+                self._close(session, [Skip(delivery.seq)])
             return
         frames.append(frame_of(delivery))
         delivery.attempts += 1
@@ -274,53 +276,3 @@ class Dispatcher:
         if message.reliability is Reliability.BEST_EFFORT:
             room.step(delivery, Step.HAND_OVER, now, "best effort")
             room.touch(session)  # It took credit while it was leaving.
-
-
-def frame_of(delivery: Delivery) -> MessageFrame:
-    """The message as it travels to the device."""
-    message = delivery.item.message
-    topic = message.target.name if message.target.kind is TargetKind.TOPIC else None
-    seq = delivery.seq if delivery.seq >= 0 else None
-    return MessageFrame(seq, message.key, topic, headers_of(delivery), message.body)
-
-
-def headers_of(delivery: Delivery) -> Headers | None:
-    """What differs from the defaults; `None` for a plain message."""
-    m = delivery.item.message
-    if (
-        m.content_type == DEFAULT_CONTENT_TYPE
-        and m.priority == DEFAULT_PRIORITY
-        and m.deliver_before is None
-        and m.in_reply_to is None
-        and m.reply_before is None
-        and m.handling is Handling.FOREGROUND
-        and m.reliability is Reliability.EXACTLY_ONCE
-        and m.title is None
-        and not m.rank
-        and not m.headers
-        and m.queue is None
-        and not delivery.redelivered
-        and not m.source.startswith("device:")
-    ):
-        return None
-    start = key_time(m.key)
-    return Headers(
-        content_type=m.content_type,
-        priority=m.priority,
-        deliver_within=_offset(m.deliver_before, start),
-        in_reply_to=m.in_reply_to,
-        reply_within=_offset(m.reply_before, start),
-        handling=m.handling,
-        reliability=m.reliability,
-        title=m.title,
-        rank=m.rank,
-        source=m.source if m.source.startswith("device:") else None,
-        correlation=m.correlation,
-        redelivered=delivery.redelivered,
-        extra=m.headers,
-        queue=m.queue,
-    )
-
-
-def _offset(time: Micros | None, start: Micros) -> int | None:
-    return None if time is None else max(0, (time - start) // MILLISECOND)

@@ -18,6 +18,7 @@ from lasthop.core.contact import Contacts, Terms
 from lasthop.core.credentials import Credentials, Scope
 from lasthop.core.dispatch import Dispatcher
 from lasthop.core.effects import Disconnect, Effect
+from lasthop.core.fanout import Fanouts
 from lasthop.core.inbound import Inbound
 from lasthop.core.journal import Journal
 from lasthop.core.mailroom import Limits, Mailroom
@@ -78,7 +79,8 @@ class Gateway:
             registry=self.registry, journal=journal, keys=keys, limits=identity.limits
         )
         self._journal = journal
-        self._acceptance = Acceptance(self.room)
+        self._fanouts = Fanouts(self.room)
+        self._acceptance = Acceptance(self.room, self._fanouts)
         self._dispatcher = Dispatcher(self.room)
         terms = Terms(restored.incarnation.to_bytes(8), identity.open_house, identity.accept)
         self._contacts = Contacts(self.room, self._dispatcher, terms)
@@ -90,7 +92,7 @@ class Gateway:
             incarnation=f"{restored.incarnation:016x}",
             count=restored.boot,
         )
-        restore(restored, self.room, self._acceptance, now)
+        restore(restored, self.room, self._acceptance, self._fanouts, now)
 
     # Publishers.
 
@@ -238,7 +240,7 @@ class Gateway:
     def committed(self, n: int, now: Micros) -> None:
         """Commit `n` is durable."""
         self._journal.committed(n, now)
-        self._acceptance.proceed(now)
+        self._fanouts.proceed(now)
         self.room.evict()
 
     def fetched(self, messages: dict[int, Message], now: Micros) -> None:

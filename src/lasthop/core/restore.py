@@ -8,6 +8,7 @@ from __future__ import annotations
 from lasthop.clock import Micros
 from lasthop.core.acceptance import Acceptance
 from lasthop.core.delivery import Delivery, Item
+from lasthop.core.fanout import Fanouts
 from lasthop.core.lifecycle import State, Step
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.session import Session
@@ -18,7 +19,9 @@ from lasthop.wire.hop.frames import Skip
 from lasthop.wire.hop.persistence import Numbering
 
 
-def restore(restored: Restored, room: Mailroom, acceptance: Acceptance, now: Micros) -> None:
+def restore(
+    restored: Restored, room: Mailroom, acceptance: Acceptance, fanouts: Fanouts, now: Micros
+) -> None:
     """Fill an empty gateway from what its store knows."""
     room.registry.restore(restored.devices, restored.next_device)
     for row in restored.sessions:
@@ -27,17 +30,17 @@ def restore(restored: Restored, room: Mailroom, acceptance: Acceptance, now: Mic
             _resume(room.session(device), row, now)
     for key_row in restored.keys:
         acceptance.remember(key_row)
-    fanouts = {row.message: row for row in restored.fanouts}
+    spreading = {row.message: row for row in restored.fanouts}
     for opened in restored.open:
         item = room.own(opened.message)
         item.spreading = True
         for delivery_row in opened.deliveries:
             _reopen(room, item, delivery_row, now)
-        item.spreading = opened.message.key in fanouts
+        item.spreading = opened.message.key in spreading
         room.release(item)
         room.evict()
-    for fanout_row in fanouts.values():
-        acceptance.resume_fanout(fanout_row)
+    for fanout_row in spreading.values():
+        fanouts.resume(fanout_row)
 
 
 def _reopen(room: Mailroom, item: Item, row: DeliveryRow, now: Micros) -> None:

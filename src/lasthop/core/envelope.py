@@ -1,0 +1,65 @@
+"""A delivery as it travels to its device: the frame and its headers."""
+
+from __future__ import annotations
+
+from lasthop.clock import MILLISECOND, Micros
+from lasthop.core.delivery import Delivery
+from lasthop.message import (
+    DEFAULT_CONTENT_TYPE,
+    DEFAULT_PRIORITY,
+    Handling,
+    Reliability,
+    TargetKind,
+    key_time,
+)
+from lasthop.wire.hop.frames import Headers, MessageFrame
+
+
+def frame_of(delivery: Delivery) -> MessageFrame:
+    """The message as it travels to the device."""
+    message = delivery.item.message
+    topic = message.target.name if message.target.kind is TargetKind.TOPIC else None
+    seq = delivery.seq if delivery.seq >= 0 else None
+    return MessageFrame(seq, message.key, topic, headers_of(delivery), message.body)
+
+
+def headers_of(delivery: Delivery) -> Headers | None:
+    """What differs from the defaults; `None` for a plain message."""
+    m = delivery.item.message
+    if (
+        m.content_type == DEFAULT_CONTENT_TYPE
+        and m.priority == DEFAULT_PRIORITY
+        and m.deliver_before is None
+        and m.in_reply_to is None
+        and m.reply_before is None
+        and m.handling is Handling.FOREGROUND
+        and m.reliability is Reliability.EXACTLY_ONCE
+        and m.title is None
+        and not m.rank
+        and not m.headers
+        and m.queue is None
+        and not delivery.redelivered
+        and not m.source.startswith("device:")
+    ):
+        return None
+    start = key_time(m.key)
+    return Headers(
+        content_type=m.content_type,
+        priority=m.priority,
+        deliver_within=_offset(m.deliver_before, start),
+        in_reply_to=m.in_reply_to,
+        reply_within=_offset(m.reply_before, start),
+        handling=m.handling,
+        reliability=m.reliability,
+        title=m.title,
+        rank=m.rank,
+        source=m.source if m.source.startswith("device:") else None,
+        correlation=m.correlation,
+        redelivered=delivery.redelivered,
+        extra=m.headers,
+        queue=m.queue,
+    )
+
+
+def _offset(time: Micros | None, start: Micros) -> int | None:
+    return None if time is None else max(0, (time - start) // MILLISECOND)

@@ -1,0 +1,220 @@
+"""One message, its devices: deliveries begun in bounded durable batches, in the order of a lane.
+
+Few devices have theirs in the commit that accepts the message. For many, a batch follows the
+commit of the one before, so that a large topic holds up nobody; what the same source sends to one
+of its devices meanwhile waits behind it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from lasthop.clock import Micros
+from lasthop.core.delivery import Delivery, Item
+from lasthop.core.journal import Journal
+from lasthop.core.lifecycle import Step
+from lasthop.core.mailroom import Mailroom
+from lasthop.core.registry import Device
+from lasthop.decision.decide import decide
+from lasthop.errors import NotFound
+from lasthop.events import Kind
+from lasthop.message import Message, TargetKind
+from lasthop.store.commit import FanoutRow
+
+Lane: TypeAlias = tuple[str, str, str | None, int]
+"""App, source, queue and priority: for one device, what is kept in order."""
+
+MOST_ASKED = 16
+"""When more than this wait in a lane, one more joins them rather than asks them all."""
+
+
+class Fanout:
+    """A message whose deliveries are still being begun."""
+
+    __slots__ = ("devices", "item", "lane", "last", "stored")
+
+    def __init__(self, item: Item, devices: list[Device], last: int, *, stored: bool) -> None:
+        self.item = item
+        self.lane = lane_of(item.message)
+        self.devices = devices
+        """Still to come, highest number first."""
+        self.last = last
+        self.stored = stored
+        """Whether the store knows of it: most are done in one commit."""
+        item.spreading = True
+
+    def note(self, journal: Journal, cursor: int) -> None:
+        """Write how far it has come, if that is ever to be known."""
+        done = not self.devices
+        if self.stored or not done:
+            key = self.item.message.key
+            journal.commit.fanouts[key] = FanoutRow(key, cursor, self.last, done)
+            self.stored = True
+
+    def awaits(self, devices: Mapping[int, Device]) -> bool:
+        """Whether one of these devices is still to have its delivery."""
+        if len(devices) > 1:
+            return True  # Probably, and waiting without need does no harm.
+        coming = self.devices
+        for number in devices:
+            at = bisect_left(coming, -number, key=lambda device: -device.number)
+            if at < len(coming) and coming[at].number == number:
+                return True
+        return False
+
+
+class Fanouts:
+    """Begins deliveries."""
+
+    def __init__(self, room: Mailroom) -> None:
+        self._room = room
+        self._under_way: dict[int, Fanout] = {}
+        """By message key, oldest first."""
+        self._lanes: dict[Lane, dict[int, Fanout]] = {}
+
+    def begin(self, item: Item, devices: Mapping[int, Device], now: Micros) -> None:
+        """Begin the deliveries of an accepted message: all at once if they are few, and not before
+        those of an earlier message of its lane."""
+        if len(devices) == 1 and not self._under_way:
+            for device in devices.values():
+                self._deliver(item, device, now)
+            return
+        ordered = sorted(devices.values(), key=lambda d: -d.number)
+        fanout = Fanout(item, ordered, ordered[0].number, stored=False)
+        behind = self._is_behind(fanout, devices)
+        self._add(fanout)
+        if behind:
+            fanout.note(self._room.journal, 0)
+        else:
+            self._deliver_batch(fanout, self._room.limits.fanout_batch, now)
+
+    def _is_behind(self, fanout: Fanout, devices: Mapping[int, Device]) -> bool:
+        """Whether an earlier message of its lane is still to come to one of its devices."""
+        ahead = self._lanes.get(fanout.lane, {})
+        return len(ahead) > MOST_ASKED or any(f.awaits(devices) for f in ahead.values())
+
+    def _add(self, fanout: Fanout) -> None:
+        key = fanout.item.message.key
+        self._under_way[key] = fanout
+        self._lanes.setdefault(fanout.lane, {})[key] = fanout
+
+    def still_to_come(self, key: int) -> list[Device]:
+        """Devices whose delivery of this message has not begun."""
+        fanout = self._under_way.get(key)
+        return fanout.devices if fanout is not None else []
+
+    def stop(self, key: int) -> int:
+        """Begin no more deliveries of a message; returns how many there would have been."""
+        fanout = self._under_way.get(key)
+        if fanout is None:
+            return 0
+        count = len(fanout.devices)
+        self._stop_spreading(fanout)
+        return count
+
+    def proceed(self, now: Micros) -> None:
+        """Write the next batch of every fan-out that is under way.
+
+        In each lane the oldest goes first, and the next one only when that is done: so nobody gets
+        a later message of a source before an earlier one.
+        """
+        if not self._under_way:
+            return
+        for lane in list(self._lanes.values()):
+            left = self._room.limits.fanout_batch
+            while lane and left > 0:
+                fanout = next(iter(lane.values()))
+                left -= self._deliver_batch(fanout, left, now)
+        # The next batch follows on this one's commit, so that must not dawdle.
+        self._room.journal.hurry()
+
+    def resume(self, row: FanoutRow) -> None:
+        """Go on with a fan-out that a stop interrupted: for those who are subscribed now."""
+        item = self._room.items[row.message]
+        message = item.message
+        try:
+            reached = self._room.registry.reach(message.app, message.target)
+        except NotFound:
+            reached = {}  # Everyone who was meant has been removed since.
+        devices = [d for n, d in reached.items() if row.cursor < n <= row.last]
+        devices.sort(key=lambda d: -d.number)
+        self._add(Fanout(item, devices, row.last, stored=True))
+        self._room.journal.hurry()
+
+    def _deliver_batch(self, fanout: Fanout, most: int, now: Micros) -> int:
+        """Begin up to so many deliveries; returns how many there were to begin."""
+        room = self._room
+        item = fanout.item
+        count = min(most, len(fanout.devices))
+        cursor = fanout.last
+        for _ in range(count):
+            device = fanout.devices.pop()
+            cursor = device.number
+            if room.registry.numbered(cursor) is device:
+                self._deliver(item, device, now)
+        if fanout.devices:
+            fanout.note(room.journal, cursor)
+        else:
+            self._stop_spreading(fanout)
+        return count
+
+    def _stop_spreading(self, fanout: Fanout) -> None:
+        """Everyone has theirs, or shall not have it any more."""
+        item = fanout.item
+        item.spreading = False
+        fanout.devices.clear()
+        fanout.note(self._room.journal, fanout.last)
+        del self._under_way[item.message.key]
+        lane = self._lanes[fanout.lane]
+        del lane[item.message.key]
+        if not lane:
+            del self._lanes[fanout.lane]
+        self._room.release(item)
+
+    def _deliver(self, item: Item, device: Device, now: Micros) -> None:
+        room = self._room
+        session = room.session(device)
+        message = item.message
+        full = len(session.mailbox) >= room.limits.open_per_device
+        delivery = room.open_delivery(item, session, now)
+        decision = decide(
+            deliver_after=message.deliver_after,
+            deliver_before=message.deliver_before,
+            in_contact=session.greeted,
+            has_credit=session.has_credit(),
+            now=now,
+        )
+        event = room.journal.story(delivery, Kind.ACCEPTED, now, decision.reason)
+        event.source = message.source
+        event.target = str(message.target) if message.target.kind is not TargetKind.DEVICE else ""
+        event.size = item.size
+        event.rank = message.rank
+        event.priority = message.priority
+        event.after = message.deliver_after or 0
+        event.before = message.deliver_before or 0
+        event.reliability = message.reliability
+        room.journal.append(delivery, event, now)
+        if full:
+            room.step(delivery, Step.SUPPRESS, now, "mailbox full")
+            return
+        if message.replace_key is not None:
+            self._supersede(delivery, message.replace_key, now)
+        if decision.until is not None:
+            room.timers.add(decision.until, delivery)
+        else:
+            session.enqueue(delivery)
+            room.touch(session)
+        if message.deliver_before is not None:
+            room.timers.add(message.deliver_before, delivery)
+
+    def _supersede(self, delivery: Delivery, replace_key: str, now: Micros) -> None:
+        old = delivery.session.replace(replace_key, delivery)
+        if old is not None:
+            self._room.step(old, Step.REPLACE, now, f"replaced under {replace_key!r}")
+
+
+def lane_of(message: Message) -> Lane:
+    """What the message is in order with."""
+    return message.app, message.source, message.queue, message.priority
