@@ -21,8 +21,8 @@ CACHE_KIB = 64 * 1024
 """For the writer: holds the newest deliveries, which are the ones that are updated."""
 
 PAGE_SIZE = 8192
-"""Bodies and events are long runs of bytes: larger pages mean fewer frames to write and checksum.
-Beyond this, a scattered update of a delivery costs more than the long runs gain."""
+"""Bodies and events are long runs of bytes, which take half as many frames as with SQLite's 4096.
+From 4 to 32 KiB the rate of commits was the same within the noise."""
 
 _FULL = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE})
 """The second is what growing the shared index of the log reports on a full disk."""

@@ -12,8 +12,8 @@ from lasthop.store.sqlite.pages import Page
 from lasthop.store.sqlite.reader import page_of
 
 PAGES_PER_STEP = 32
-"""Pages of messages. With their deliveries a step takes some 20 ms, which is about as long as a
-commit under load, so that publishers hardly notice."""
+"""Pages of messages. With their deliveries a step took 13 ms on average and 63 ms at worst, no
+longer than a large commit, so that publishers hardly notice."""
 
 EVENT_PAGES_PER_STEP = 16
 """Pages of events may be larger: each has those of a whole commit."""
