@@ -56,7 +56,12 @@ class Arrivals:
         """What was let go as too late since the owner last looked."""
         self.refusals: list[tuple[int, Refusal]] = []
         """What the gateway said against our messages, by their keys, since then."""
+        self.answers: list[tuple[int, Message]] = []
+        """What others answered to our messages, by their keys, since then."""
+        self.expected: set[int] = set()
+        """Keys of messages whose answer somebody waits for, so that it need not wait its turn."""
         self._dropped = RangeSet(state.dropped)
+        self._skipped = RangeSet(state.skipped)
         self._unstored: list[Message] = []
         self._adopted: list[tuple[int, int]] = []
         self._removed: list[int] = []
@@ -98,6 +103,8 @@ class Arrivals:
         self._inbound.restore(received=state.received, delivered=state.delivered, waiting=waiting)
         for start, stop in finished.ranges():
             self._inbound.deliver(start, stop - start)
+        for start, stop in state.skipped:
+            self._inbound.skip(start, stop - start)
 
     @property
     def held(self) -> int:
@@ -123,6 +130,11 @@ class Arrivals:
     def dropped(self) -> Ranges:
         """What the gateway may not know to be dropped; the newest, as many as a HELLO takes."""
         return self._dropped.ranges()[-MAX_RANGES:]
+
+    @property
+    def skipped(self) -> Ranges:
+        """What the gateway has closed beyond a gap: acknowledged, so it has to survive."""
+        return self._skipped.ranges()
 
     @property
     def generation(self) -> int:
@@ -174,7 +186,10 @@ class Arrivals:
         """The gateway closed these numbers."""
         for number in [n for n in self._gapped if skip.first <= n < skip.first + skip.count]:
             self._end(self._gapped.pop(number))
-        self._move_up(self._inbound.skip(skip.first, skip.count), now)
+        ready = self._inbound.skip(skip.first, skip.count)
+        self._skipped.add(skip.first, skip.first + skip.count)
+        self._skipped.drop_below(self._inbound.received)
+        self._move_up(ready, now)
 
     def close_below(self, count: int, now: Micros) -> None:
         """The gateway will not send what is missing below."""
@@ -208,6 +223,7 @@ class Arrivals:
         self._inbound = Inbound()
         self._adopted.clear()
         self._dropped = RangeSet()
+        self._skipped = RangeSet()
         self._news = RangeSet()
         self._detached = True
         self.dirty = True
@@ -280,6 +296,7 @@ class Arrivals:
         change.adopted, self._adopted = self._adopted, []
         change.removed, self._removed = self._removed, []
         change.keys = self._keys.take_added()
+        self._skipped.drop_below(self._inbound.received)
         if len(self._dropped.ranges()) > MAX_RANGES:
             self._dropped = RangeSet(self.dropped)
         self.dirty = False
@@ -325,14 +342,25 @@ class Arrivals:
             if message.deadline is not None and now >= message.deadline:
                 self.drop(message)
                 return
-            answer = refusal(message)
-            if answer is not None:
-                self.refusals.append((message.in_reply_to or 0, answer))
-                self.finish(message)
+            if message.frame.headers.in_reply_to is not None and self._answered(message):
                 return
         if not message.stored:
             self._unstored.append(message)
         self._turn.append(message)
+
+    def _answered(self, message: Message) -> bool:
+        """Whether it is an answer to something of ours that does not wait for its turn."""
+        request = message.in_reply_to or 0
+        against = refusal(message)
+        if against is not None:
+            self.refusals.append((request, against))
+        elif request in self.expected:
+            self.answers.append((request, message))
+        else:
+            return False
+        self.expected.discard(request)
+        self.finish(message)
+        return True
 
     def _adopt(self, known: Message, again: Message) -> None:
         """It waits in the inbox already: the new number is finished when the message is."""

@@ -31,6 +31,8 @@ class State(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     last_key: int = 0
     generation: int = 0
     """Of the memory of keys."""
+    skipped: Ranges = ()
+    """Numbers above `received` that the gateway has closed."""
 
 
 class InboxRow(msgspec.Struct, frozen=True, gc=False):

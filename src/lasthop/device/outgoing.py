@@ -7,6 +7,7 @@ credit for it and a channel is open, and is kept until the gateway has acknowled
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 
 import msgspec
 
@@ -100,23 +101,26 @@ class Outbox:
         """Whether something must be made durable before long."""
         return bool(self._unstored) or self._renumbered or len(self._taken) >= PRUNE
 
+    def check(self, frames: Iterable[MessageFrame]) -> None:
+        """Raise if one of these is too large, or too many wait already."""
+        waiting, waiting_bytes = self.waiting, self._bytes
+        for frame in frames:
+            size = frame_size(frame)
+            waiting += 1
+            waiting_bytes += size
+            if size > self._max_frame:
+                raise TooLarge(
+                    "the message is above what a frame holds", size=size, most=self._max_frame
+                )
+            if waiting > self._terms.outbox_messages or waiting_bytes > self._terms.outbox_bytes:
+                raise Overloaded(
+                    "the outbox is full", retry_after=60, messages=self.waiting, bytes=self._bytes
+                )
+
     def queue(self, frame: MessageFrame, *, casual: bool) -> None:
-        """Take a message; raises when it is too large or too many wait already."""
-        size = frame_size(frame)
-        if size > self._max_frame:
-            raise TooLarge(
-                "the message is above what a frame holds", size=size, most=self._max_frame
-            )
-        if self.waiting >= self._terms.outbox_messages:
-            raise Overloaded(
-                "the outbox is full", retry_after=60, limit=self._terms.outbox_messages
-            )
-        if self._bytes + size > self._terms.outbox_bytes:
-            raise Overloaded(
-                "the outbox is full", retry_after=60, limit_bytes=self._terms.outbox_bytes
-            )
-        item = Outgoing(frame, size)
-        self._bytes += size
+        """Take a message that was checked."""
+        item = Outgoing(frame, frame_size(frame))
+        self._bytes += item.size
         if casual:
             self._casual.append(item)
         else:

@@ -66,13 +66,20 @@ class Refused(msgspec.Struct, frozen=True):
     refusal: Refusal
 
 
+class Answered(msgspec.Struct, frozen=True):
+    """Somebody answered a message of ours; the answer is finished with."""
+
+    key: int
+    message: Message
+
+
 class Lapsed(msgspec.Struct, frozen=True):
     """A message came, or came to its turn, after its deadline: the application does not get it."""
 
     message: Message
 
 
-Happening: TypeAlias = Sent | Accepted | Refused | Lapsed
+Happening: TypeAlias = Sent | Accepted | Refused | Answered | Lapsed
 
 
 class _Snapshot(msgspec.Struct, frozen=True):
@@ -110,6 +117,7 @@ class DeviceSession:
         self._told = Ack(0, 0)
         self._told_window = terms.window
         self._repeat = False
+        self._reliable = True
 
     # The channel.
 
@@ -143,11 +151,15 @@ class DeviceSession:
         )
         return msgspec.structs.replace(claims.claim(hello), dropped=state.dropped)
 
-    def welcomed(self, hello: Hello, welcome: Welcome, now: Micros) -> bool:
+    def welcomed(
+        self, hello: Hello, welcome: Welcome, now: Micros, *, reliable: bool = True
+    ) -> bool:
         """The gateway answered. False: close this channel and dial again, with a new `hello`.
 
-        Raises a HopError when the answer is impossible.
+        `reliable` says whether the channel loses nothing while it lasts. Raises a HopError when the
+        answer is impossible.
         """
+        self._reliable = reliable
         claims = Claims(
             incarnation=self._incarnation, epoch=self._epoch, assigned=self._outbox.assigned
         )
@@ -219,16 +231,31 @@ class DeviceSession:
         topic: str | None = None,
         headers: Headers | None = None,
         body: bytes = b"",
+        expects: bool = False,
     ) -> int:
         """Take a message for the gateway; returns the key by which its fate is told.
 
-        Raises TooLarge or Overloaded, and then has not taken it.
+        If it `expects` an answer, that is told as well, and does not wait for its turn among other
+        messages, whose handler may be what waits for it. Raises TooLarge or Overloaded, and then
+        has not taken it.
         """
         key = self._keys.key(now)
+        frame = MessageFrame(None, key, topic, headers, body)
+        self._outbox.check([frame])
         casual = headers is not None and headers.reliability is Reliability.BEST_EFFORT
-        self._outbox.queue(MessageFrame(None, key, topic, headers, body), casual=casual)
+        self._outbox.queue(frame, casual=casual)
         self._last_key = key
+        if expects:
+            self._arrivals.expected.add(key)
         return key
+
+    def check(self, frames: Iterable[MessageFrame]) -> None:
+        """Raise what `queue` would raise for one of these."""
+        self._outbox.check(frames)
+
+    def give_up(self, key: int) -> None:
+        """Nobody waits for the answer to this any more: if it comes it is a message like others."""
+        self._arrivals.expected.discard(key)
 
     def ready(self, now: Micros) -> list[Message]:
         """What to hand to the application now; `finished` tells when it is done with a message."""
@@ -276,6 +303,7 @@ class DeviceSession:
             accepted=outbox.received,
             last_key=self._last_key,
             generation=arrivals.generation,
+            skipped=arrivals.skipped,
         )
         ack = arrivals.acknowledgement()
         self._pending.append(_Snapshot(change.n, change.state, ack, arrivals.news()))
@@ -301,6 +329,9 @@ class DeviceSession:
             frames.append(Dropped(some))
         ack = self._durable.ack
         if ack != self._told or self._repeat:
+            if not self._reliable and self._durable.state.dropped:
+                # It may have been lost before: whatever an acknowledgement covers goes with it.
+                frames = [Dropped(self._durable.state.dropped)]
             self._told = ack
             self._repeat = False
             frames.append(ack)
@@ -315,21 +346,14 @@ class DeviceSession:
     def happenings(self) -> list[Happening]:
         """What the application may want to know, since the last time."""
         arrivals, outbox = self._arrivals, self._outbox
-        if not (
-            outbox.sent
-            or outbox.accepted
-            or outbox.refusals
-            or arrivals.refusals
-            or arrivals.lapsed
-        ):
-            return []
         happenings: list[Happening] = [Sent(key) for key in outbox.sent]
         happenings += [Accepted(key) for key in outbox.accepted]
         for key, answer in (*outbox.refusals, *arrivals.refusals):
             happenings.append(Refused(key, answer))
+        happenings += [Answered(key, message) for key, message in arrivals.answers]
         happenings += [Lapsed(message) for message in arrivals.lapsed]
         outbox.sent, outbox.accepted, outbox.refusals = [], [], []
-        arrivals.refusals, arrivals.lapsed = [], []
+        arrivals.refusals, arrivals.answers, arrivals.lapsed = [], [], []
         return happenings
 
     @property

@@ -20,7 +20,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     """What the gateway may have on the way to us: one commit's worth on a fast link. Numbers more
     than 1024 ahead would be taken for nonsense."""
 
-    prefetch: int = 64
+    prefetch: int = 256
     """Messages that a handler may be offered before it is done with the first of them; after a
     crash so many at most come again as redelivered without having been seen."""
 

@@ -112,6 +112,11 @@ class Link:
         """The last word, whoever said it."""
         return self.machine.closed
 
+    @property
+    def over(self) -> bool:
+        """Whether the owner has been told of its end."""
+        return self._lost
+
     def next_timeout(self) -> Micros | None:
         """When to call `timeout`."""
         if self._lost:

@@ -22,7 +22,17 @@ SUBPROTOCOL = "hop"
 class WebSocketLink(Link):
     """A link over an established WebSocket."""
 
-    __slots__ = ("_ending", "_full", "_hang_up", "_send", "_sender", "_unsent", "_waiting")
+    __slots__ = (
+        "_cut",
+        "_ending",
+        "_full",
+        "_hang_up",
+        "_send",
+        "_sender",
+        "_unsent",
+        "_waiting",
+        "reader",
+    )
 
     def __init__(
         self,
@@ -31,16 +41,20 @@ class WebSocketLink(Link):
         *,
         send: Callable[[bytes], Awaitable[None]],
         hang_up: Callable[[], Awaitable[None]],
+        cut: Callable[[], object],
         local: bool = False,
     ) -> None:
         super().__init__(ends, machine, local=local)
         self._send = send
         self._hang_up = hang_up
+        self._cut = cut
         self._sender: asyncio.Task[None] | None = None
         self._waiting: deque[bytes] | None = None
         self._unsent = 0
         self._full = False
         self._ending = False
+        self.reader: asyncio.Task[None] | None = None
+        """Where nobody else does, the task that brings messages in; kept here to be kept at all."""
 
     def message(self, data: bytes | str | None) -> None:
         """A message came in."""
@@ -67,11 +81,7 @@ class WebSocketLink(Link):
         if self._sender is not None:
             self._sender.cancel()
         self.ended("the peer did not take the last word")
-
-    async def drained(self) -> None:
-        """Until nothing is being sent."""
-        if self._sender is not None:
-            await asyncio.wait([self._sender])
+        self._cut()
 
     def _start(self) -> None:
         if self._sender is None:
@@ -88,7 +98,8 @@ class WebSocketLink(Link):
                     self.full(False)
             if self._ending:
                 await self._hang_up()
-        except OSError as error:
+        except (OSError, RuntimeError) as error:
+            # ASGI servers say with a RuntimeError that the end came first.
             self.ended(str(error) or type(error).__name__)
         finally:
             self._sender = None

@@ -1,0 +1,463 @@
+"""A device on asyncio: it dials, stays in touch, hands messages over and sends them.
+
+    async with Device("tcps://gateway:7300", app="shop", name="phone-1", token="...") as device:
+        async for message in device.messages():
+            print(message.text)
+
+What decides is in `session`, what is durable in the inbox, the connection in `contact`; this module
+is the application's view of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import os
+import random as randomness
+import ssl
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Self, TypeAlias, Unpack
+from weakref import WeakValueDictionary
+
+import msgspec
+
+from lasthop.clock import SECOND, Clock
+from lasthop.device import compose
+from lasthop.device.clock import DeviceClock
+from lasthop.device.compose import Draft, Options
+from lasthop.device.contact import Contact
+from lasthop.device.desk import Desk, HandlerFailed, Outcome, Transactional
+from lasthop.device.handle import MessageHandle, MessageRefused, Status
+from lasthop.device.inbox import Inbox
+from lasthop.device.inbox_memory import MemoryInbox
+from lasthop.device.inbox_sqlite import SqliteInbox
+from lasthop.device.message import Message, Refusal
+from lasthop.device.retry import Backoff
+from lasthop.device.session import Accepted, Answered, DeviceSession, Happening, Refused, Sent
+from lasthop.device.terms import Terms
+from lasthop.device.turns import Turns
+from lasthop.errors import Conflict, StoreError
+from lasthop.transport.dial import parse
+
+Callback: TypeAlias = Callable[[Message], Awaitable[None] | None]
+
+log = logging.getLogger("lasthop.device")
+
+
+class Device:
+    """One device. Messages wait in its inbox until the application is done with them."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        app: str,
+        name: str,
+        token: str | None = None,
+        inbox: str | os.PathLike[str] | Inbox | None = None,
+        tls: ssl.SSLContext | None = None,
+        link: str | None = None,
+        network: str | None = None,
+        terms: Terms | None = None,
+        clock: Clock | None = None,
+        random: Callable[[], float] = randomness.random,
+        backoff: Backoff | None = None,
+    ) -> None:
+        """`inbox` is a file, or an inbox; without one nothing outlives this object. `link` and
+        `network` tell the gateway how the device is connected (wifi, mno; the operator, the SSID).
+        `tls` replaces the default context, which trusts what the system trusts. `terms` has the
+        limits; its app, name and token are those given here."""
+        base = terms or Terms(app=app, name=name)
+        self._terms = msgspec.structs.replace(base, app=app, name=name, token=token)
+        self._address = parse(url)
+        self._place = inbox
+        self._tls = tls
+        self._link = link
+        self._network = network
+        self._clock = clock or DeviceClock()
+        self._backoff = backoff or Backoff(random=random)
+        self._desk: Desk | None = None
+        self._thread: ThreadPoolExecutor | None = None
+        self._ready: deque[Message] = deque()
+        self._stirred = asyncio.Event()
+        self._handles: WeakValueDictionary[int, MessageHandle] = WeakValueDictionary()
+        self._requests: dict[int, asyncio.Future[Message]] = {}
+        self._consumer: str | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._error: BaseException | None = None
+        self._ended = asyncio.Event()
+        self._closing: asyncio.Future[None] | None = None
+        self._contact: Contact
+        self._turns: Turns
+        self.on_refused: Callable[[str, Refusal], None] | None = None
+        """Called with the id and the reason when the gateway refuses a message that nobody here
+        holds a handle of."""
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+        if error is None and self._error is not None:
+            raise self._error
+
+    async def open(self) -> None:
+        """Open the inbox and start to dial; it does not wait for the gateway."""
+        if self._desk is not None:
+            raise Conflict("the device is open already")
+        inbox, threaded = self._place, True
+        if inbox is None or isinstance(inbox, MemoryInbox):
+            inbox, threaded = inbox or MemoryInbox(), False
+        elif isinstance(inbox, str | os.PathLike):
+            inbox = await asyncio.to_thread(SqliteInbox, inbox)
+        held = await asyncio.to_thread(inbox.load)
+        if threaded:
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix="lasthop-inbox")
+        self._desk = Desk(DeviceSession(self._terms, held), inbox)
+        self._turns = Turns(
+            self._desk,
+            clock=self._clock,
+            carry_out=self._carry_out,
+            failed=self._fail,
+            thread=self._thread,
+        )
+        self._contact = Contact(
+            self._turns,
+            self._address,
+            clock=self._clock,
+            tls=self._tls,
+            backoff=self._backoff,
+            link=self._link,
+            network=self._network,
+        )
+        self._start(self._contact.run())
+
+    async def close(self) -> None:
+        """Make everything durable, say goodbye, and let go of the inbox."""
+        if self._desk is None:
+            return
+        if self._closing is None:
+            self._closing = asyncio.ensure_future(self._close(self._desk))
+        await asyncio.shield(self._closing)
+
+    async def _close(self, desk: Desk) -> None:
+        self._ended.set()
+        self._stirred.set()
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._turns.idle()
+        await self._contact.close()
+        await self._turns.idle()
+        self._give_up(self._error or Conflict("the device is closed"))
+        try:
+            await self._blocking(desk.close)
+        except StoreError:
+            if self._error is None:
+                raise
+        finally:
+            if self._thread is not None:
+                self._thread.shutdown()
+
+    async def run(self) -> None:
+        """Until the device is closed; raises what ended it."""
+        await self._ended.wait()
+        await self.close()
+        if self._error is not None:
+            raise self._error
+
+    # Contact.
+
+    @property
+    def connected(self) -> bool:
+        """Whether the gateway has welcomed this device and is still there."""
+        return self._contact.there
+
+    @property
+    def problem(self) -> str:
+        """Why there is no contact, in words."""
+        return self._contact.problem
+
+    async def contact(self, *, timeout: float | None = None) -> None:  # noqa: ASYNC109
+        """Until there is contact. Raises what ended the device, or TimeoutError."""
+        waiting = asyncio.ensure_future(self._contact.welcomed_once())
+        ending = asyncio.ensure_future(self._ended.wait())
+        try:
+            await asyncio.wait([waiting, ending], timeout=timeout, return_when="FIRST_COMPLETED")
+            if not waiting.done():
+                if self._error is not None:
+                    raise self._error
+                raise TimeoutError(f"no contact: {self.problem}")
+        finally:
+            waiting.cancel()
+            ending.cancel()
+
+    def moved(self, *, link: str | None, network: str | None = None) -> None:
+        """The device is on another network now: dial at once, over that."""
+        self._contact.link_label = link
+        self._contact.network = network
+        self._contact.reconnect()
+
+    # Messages for the application. One of these three ways at a time.
+
+    async def messages(self, *, automatic: bool = True) -> AsyncGenerator[Message, None]:
+        """Messages in order. Each is done when the next one is asked for; if the loop is left
+        before, it comes again. With `automatic` off only `done` finishes a message."""
+        self._claim("messages()")
+        try:
+            while (message := await self._next()) is not None:
+                yield message
+                if automatic:
+                    self._finish(message)
+        finally:
+            self._consumer = None
+
+    def on_message(self, callback: Callback) -> Callback:
+        """Call this, a function or a coroutine function, with every message in order; the message
+        is done when it returns. Usable as a decorator."""
+        self._claim("on_message")
+        self._start(self._call(callback))
+        return callback
+
+    def transactional(self, handler: Transactional) -> Transactional:
+        """Call this with every message and a transaction: what it does in the transaction, and that
+        the message is done, become durable together, exactly once. Usable as a decorator.
+
+        With an inbox on disk it runs in the inbox's thread, so it must not touch asyncio. When it
+        raises, its work is undone and the device ends.
+        """
+        self._claim("transactional")
+        desk, waiting = self._opened(), list(self._ready)
+        self._ready.clear()
+
+        def install(session: DeviceSession, _now: int) -> None:
+            session.put_back(waiting)
+            desk.handler = handler
+
+        self._turns.post(install)
+        return handler
+
+    async def done(self, message: Message) -> None:
+        """The application is done with a message; returns when that is durable."""
+        await self._turns.ask(lambda session, _now: session.finished(message))
+
+    # Messages from the application.
+
+    async def send(
+        self, target: str, body: bytes | str, **options: Unpack[Options]
+    ) -> MessageHandle:
+        """Send to `device:NAME`, `user:NAME`, `topic:NAME` or `app:`. Returns when the message is
+        durable here; the handle tells the rest."""
+        return await self._send(compose.message(target, body, **options))
+
+    async def publish(
+        self, topic: str, body: bytes | str, **options: Unpack[Options]
+    ) -> MessageHandle:
+        """Send to everyone who has subscribed to a topic."""
+        return await self._send(compose.message(f"topic:{topic}", body, **options))
+
+    async def request(
+        self,
+        target: str,
+        body: bytes | str,
+        *,
+        timeout: float,  # noqa: ASYNC109
+        **options: Unpack[Options],
+    ) -> Message:
+        """Send, and wait for the answer. Raises TimeoutError, or MessageRefused."""
+        within = round(timeout * SECOND)
+        draft = compose.message(target, body, reply_within=within, **options)
+        future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        handle = await self._send(draft, future)
+        try:
+            async with asyncio.timeout(timeout):
+                return await future
+        finally:
+            del self._requests[handle.key]
+            self._turns.post(lambda session, _now: session.give_up(handle.key))
+
+    async def reply(
+        self, message: Message, body: bytes | str, **options: Unpack[Options]
+    ) -> MessageHandle:
+        """Answer a message. Raises Expired when nobody waits any more."""
+        return await self._send(compose.reply(message, body, self._clock.now(), **options))
+
+    async def subscribe(self, topic: str) -> MessageHandle:
+        """Ask for what is published to a topic from now on."""
+        return await self._send(compose.subscription(topic, on=True))
+
+    async def unsubscribe(self, topic: str) -> MessageHandle:
+        """Ask for no more of it."""
+        return await self._send(compose.subscription(topic, on=False))
+
+    async def report_context(self, report: Mapping[str, object]) -> MessageHandle:
+        """Say how the device is: battery, place, links. It replaces the last report."""
+        return await self._send(compose.context(report))
+
+    async def report_read(
+        self,
+        message: Message | None = None,
+        *,
+        topic: str | None = None,
+        count: int = 1,
+        queue_size: int = -1,
+    ) -> MessageHandle:
+        """Say that the user has read a message, or `count` of a topic of `queue_size` there."""
+        draft = compose.read(read=message, topic=topic, count=count, queue_size=queue_size)
+        return await self._send(draft)
+
+    # Within.
+
+    async def _send(
+        self, draft: Draft, answer: asyncio.Future[Message] | None = None
+    ) -> MessageHandle:
+        self._opened()
+        queued: asyncio.Future[MessageHandle] = asyncio.get_running_loop().create_future()
+
+        def then(key: object) -> None:
+            # At once, before anything is told of this key.
+            if not isinstance(key, int):
+                assert isinstance(key, BaseException)
+                if not queued.done():
+                    queued.set_exception(key)
+                return
+            handle = self._handles[key] = MessageHandle(key)
+            if answer is not None:
+                self._requests[key] = answer
+            if not queued.done():
+                queued.set_result(handle)
+
+        self._turns.post(draft.queue, then)
+        return await queued
+
+    def _carry_out(self, outcome: Outcome) -> None:
+        for happening in outcome.happenings:
+            self._tell(happening)
+        if outcome.ready:
+            self._ready += outcome.ready
+            self._stirred.set()
+        self._contact.send(outcome.frames)
+        if outcome.fault is not None:
+            self._contact.fail(outcome.fault)
+        if outcome.failure is not None:
+            self._fail(outcome.failure)
+
+    def _tell(self, happening: Happening) -> None:
+        match happening:
+            case Sent(key):
+                self._move(key, Status.SENT)
+            case Accepted(key):
+                self._move(key, Status.ACCEPTED)
+            case Refused(key, refusal):
+                self._refuse(key, refusal)
+            case Answered(key, message):
+                future = self._requests.get(key)
+                if future is not None and not future.done():
+                    future.set_result(message)
+            case _:
+                log.info("a message came too late: %s", happening.message.id)
+
+    def _move(self, key: int, status: Status) -> None:
+        handle = self._handles.get(key)
+        if handle is not None:
+            handle.move(status)
+
+    def _refuse(self, key: int, refusal: Refusal) -> None:
+        handle = self._handles.get(key)
+        future = self._requests.get(key)
+        if handle is not None:
+            handle.move(Status.REFUSED, refusal)
+        if future is not None and not future.done():
+            future.set_exception(MessageRefused(refusal, f"{key:016x}"))
+        if handle is None and future is None:
+            log.warning("the gateway refused %016x: %s", key, refusal.detail)
+            if self.on_refused is not None:
+                self.on_refused(f"{key:016x}", refusal)
+
+    def _claim(self, consumer: str) -> None:
+        self._opened()
+        if self._consumer is not None:
+            raise Conflict("messages go to one place only", taken=self._consumer, wanted=consumer)
+        self._consumer = consumer
+
+    async def _next(self) -> Message | None:
+        while True:
+            if self._error is not None:
+                raise self._error
+            if self._ended.is_set():
+                return None
+            if self._ready:
+                message = self._ready.popleft()
+                if message.deadline is None or self._clock.now() < message.deadline:
+                    return message
+                self._lapse(message)
+                continue
+            self._stirred.clear()
+            await self._stirred.wait()
+
+    def _finish(self, message: Message) -> None:
+        self._turns.post(lambda session, _now: session.finished(message))
+
+    def _lapse(self, message: Message) -> None:
+        self._turns.post(lambda session, _now: session.lapsed(message))
+
+    async def _call(self, callback: Callback) -> None:
+        while (message := await self._next()) is not None:
+            try:
+                result = callback(message)
+                if inspect.isawaitable(result):
+                    await result
+            except Exception as error:
+                raise HandlerFailed(message, error) from error
+            self._finish(message)
+
+    def _start(self, work: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(self._watched(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _watched(self, work: Awaitable[None]) -> None:
+        try:
+            await work
+        except Exception as error:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        """The device cannot go on."""
+        if self._error is None and not self._ended.is_set():
+            self._error = error
+            self._stirred.set()
+            self._give_up(error)
+            if self._desk is not None and self._closing is None:
+                self._closing = asyncio.ensure_future(self._close(self._desk))
+
+    def _give_up(self, error: BaseException) -> None:
+        for handle in list(self._handles.values()):
+            handle.fail(error)
+        for future in self._requests.values():
+            if not future.done():
+                future.set_exception(error)
+
+    def _opened(self) -> Desk:
+        if self._error is not None:
+            raise self._error
+        if self._desk is None or self._ended.is_set():
+            raise Conflict("the device is not open")
+        return self._desk
+
+    async def _blocking(self, work: Callable[[], None]) -> None:
+        if self._thread is None:
+            work()
+        else:
+            await asyncio.get_running_loop().run_in_executor(self._thread, work)

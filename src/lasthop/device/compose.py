@@ -1,0 +1,171 @@
+"""Messages that a device sends, from the words of the API to a frame's headers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypedDict, Unpack
+
+import msgspec
+
+from lasthop.clock import SECOND, Micros
+from lasthop.device.message import Message
+from lasthop.device.session import DeviceSession, milliseconds
+from lasthop.errors import Expired, InvalidRequest
+from lasthop.message import (
+    DEFAULT_CONTENT_TYPE,
+    DEFAULT_PRIORITY,
+    Handling,
+    Reliability,
+    TargetKind,
+)
+from lasthop.wire.hop.frames import Headers, MessageFrame, Operation
+
+BINARY = "application/octet-stream"
+JSON = "application/json"
+
+
+class Draft(msgspec.Struct, frozen=True):
+    """A message that is ready to be queued."""
+
+    headers: Headers
+    body: bytes = b""
+    topic: str | None = None
+    expects: bool = False
+
+    def frame(self) -> MessageFrame:
+        """As it will travel, but for its key and number."""
+        return MessageFrame(None, None, self.topic, self.headers, self.body)
+
+    def queue(self, session: DeviceSession, now: Micros) -> int:
+        """Hand it to the session; returns its key."""
+        return session.queue(
+            now, topic=self.topic, headers=self.headers, body=self.body, expects=self.expects
+        )
+
+
+class Options(TypedDict, total=False):
+    """What can be said of any message."""
+
+    content_type: str
+    """If it is not said: plain text for `str`, unknown bytes for `bytes`."""
+    title: str
+    priority: int
+    rank: float
+    expires_in: float
+    """Seconds after which nobody shall get it any more."""
+    reliability: Reliability
+    handling: Handling
+    queue: str
+    headers: Mapping[str, str]
+
+
+def message(
+    target: str,
+    body: bytes | str,
+    *,
+    reply_within: Micros | None = None,
+    **options: Unpack[Options],
+) -> Draft:
+    """A message for `device:NAME`, `user:NAME`, `topic:NAME` or `app:`."""
+    kind, colon, name = target.partition(":")
+    if not colon or kind not in _ADDRESSABLE:
+        raise InvalidRequest(
+            "a target is device:NAME, user:NAME, topic:NAME or app:", target=target
+        )
+    topic = name if kind == TargetKind.TOPIC else None
+    return Draft(
+        _headers(
+            body,
+            options,
+            to=None if topic else target,
+            reply_within=None if reply_within is None else milliseconds(reply_within),
+        ),
+        _bytes(body),
+        topic,
+        expects=reply_within is not None,
+    )
+
+
+_ADDRESSABLE = {TargetKind.DEVICE, TargetKind.USER, TargetKind.TOPIC, TargetKind.APP}
+
+
+def reply(to: Message, body: bytes | str, now: Micros, **options: Unpack[Options]) -> Draft:
+    """The answer to a message, for whoever sent it."""
+    before = to.reply_before
+    if before is not None and now >= before:
+        raise Expired("nobody waits for this answer any more", id=to.id)
+    if to.frame.key is None:
+        raise InvalidRequest("a message without a key cannot be answered")
+    headers = _headers(
+        body,
+        options,
+        operation=Operation.REPLY,
+        in_reply_to=to.frame.key,
+        to=to.source,
+        correlation=to.headers.correlation,
+    )
+    return Draft(headers, _bytes(body))
+
+
+def subscription(topic: str, *, on: bool) -> Draft:
+    """A wish to get what is published to a topic, or not to any more."""
+    operation = Operation.SUBSCRIBE if on else Operation.UNSUBSCRIBE
+    return Draft(Headers(operation=operation), topic=topic)
+
+
+def context(report: Mapping[str, object]) -> Draft:
+    """What the device says of itself: battery, place, links."""
+    headers = Headers(operation=Operation.CONTEXT, content_type=JSON)
+    return Draft(headers, msgspec.json.encode(report))
+
+
+def read(
+    *, read: Message | None = None, topic: str | None = None, count: int = 1, queue_size: int = -1
+) -> Draft:
+    """The user has read: this message, or so many of a topic, of so many that were there."""
+    report = {"count": count, "queue_size": queue_size}
+    if read is not None:
+        report["message"] = read.key
+        topic = topic or read.topic
+    headers = Headers(operation=Operation.READ, content_type=JSON)
+    return Draft(headers, msgspec.json.encode(report), topic)
+
+
+def _headers(
+    body: bytes | str,
+    options: Options,
+    *,
+    to: str | None = None,
+    reply_within: int | None = None,
+    operation: Operation = Operation.DATA,
+    in_reply_to: int | None = None,
+    correlation: int | None = None,
+) -> Headers:
+    default_type = DEFAULT_CONTENT_TYPE if isinstance(body, str) else BINARY
+    expires_in = options.get("expires_in")
+    return Headers(
+        content_type=options.get("content_type", default_type),
+        priority=_priority(options.get("priority", DEFAULT_PRIORITY)),
+        deliver_within=None if expires_in is None else milliseconds(round(expires_in * SECOND)),
+        in_reply_to=in_reply_to,
+        reply_within=reply_within,
+        operation=operation,
+        handling=options.get("handling", Handling.FOREGROUND),
+        reliability=options.get("reliability", Reliability.EXACTLY_ONCE),
+        title=options.get("title"),
+        rank=options.get("rank", 0.0),
+        to=to,
+        extra=tuple(options.get("headers", {}).items()),
+        queue=options.get("queue"),
+        correlation=correlation,
+    )
+
+
+def _priority(priority: int) -> int:
+    if not 0 <= priority <= 9:
+        raise InvalidRequest("a priority is 0 to 9", priority=priority)
+    return priority
+
+
+def _bytes(body: bytes | str) -> bytes:
+    return body.encode() if isinstance(body, str) else bytes(body)

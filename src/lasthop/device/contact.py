@@ -1,0 +1,178 @@
+"""Staying in touch: dial, hear the gateway, notice the end, wait, dial again."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Sequence
+
+from lasthop.clock import Clock
+from lasthop.device import desk
+from lasthop.device.retry import Backoff, verdict
+from lasthop.device.turns import Turns
+from lasthop.errors import HopError
+from lasthop.transport.dial import Address, dial
+from lasthop.transport.link import Ends, Link
+from lasthop.wire.hop.frames import Close, CloseCode, Frame, Hello
+from lasthop.wire.hop.handshake import Opened
+
+log = logging.getLogger("lasthop.device")
+
+GOODBYE = 2.0
+"""Seconds that the end of a device waits for its last words to be carried."""
+
+
+class Contact:
+    """One device's connection to its gateway, again and again."""
+
+    def __init__(
+        self,
+        turns: Turns,
+        address: Address,
+        *,
+        clock: Clock,
+        tls: ssl.SSLContext | None,
+        backoff: Backoff,
+        link: str | None,
+        network: str | None,
+    ) -> None:
+        self.link_label = link
+        self.network = network
+        self.problem = "not connected yet"
+        """Why there is no contact."""
+        self._turns = turns
+        self._address = address
+        self._tls = tls
+        self._backoff = backoff
+        self._ends = Ends(self, clock)
+        self._hello: Hello | None = None
+        self._link: Link | None = None
+        """The link that is dialled or open."""
+        self._greeted: Link | None = None
+        """The link for which the session speaks: the gateway has welcomed us there."""
+        self._gone = asyncio.Event()
+        self._redial = False
+        self._welcome = asyncio.Event()
+        self._hurry = asyncio.Event()
+
+    @property
+    def there(self) -> bool:
+        """Whether the gateway has welcomed us and is still there."""
+        return self._welcome.is_set()
+
+    async def welcomed_once(self) -> None:
+        """Until there is contact."""
+        await self._welcome.wait()
+
+    @property
+    def round_trip(self) -> int | None:
+        """The smoothed round-trip time in microseconds, when it is known."""
+        machine = self._greeted.machine if self._greeted is not None else None
+        roundtrip = getattr(machine, "roundtrip", None)
+        return roundtrip.smoothed if roundtrip is not None else None
+
+    async def run(self) -> None:
+        """Stay in touch until that makes no sense any more; then raise why."""
+        while True:
+            self._hello = await self._turns.ask(desk.hello(self.link_label, self.network))
+            close = await self._one_channel(self._hello)
+            error = verdict(close)
+            if error is not None:
+                raise error
+            if self._redial:
+                self._redial = False
+                continue
+            delay = self._backoff.delay(close)
+            log.info("no contact: %s; next attempt in %.1f s", self.problem, delay)
+            await self._pause(delay)
+
+    async def _one_channel(self, hello: Hello) -> Close | None:
+        """From the first packet to the last; returns the last word."""
+        self._gone.clear()
+        try:
+            link = await dial(self._address, hello, self._ends, tls=self._tls)
+        except TimeoutError:
+            self.problem = "nobody answered in time"
+            return None
+        except OSError as error:
+            self.problem = str(error) or type(error).__name__
+            return None
+        await self._gone.wait()
+        return link.closed
+
+    async def _pause(self, seconds: float) -> None:
+        self._hurry.clear()
+        try:
+            async with asyncio.timeout(seconds):
+                await self._hurry.wait()
+        except TimeoutError:
+            pass
+
+    def reconnect(self) -> None:
+        """Dial at once, over a new connection: the network has changed."""
+        self._hurry.set()
+        if self._link is not None:
+            self._redial = True
+            self._link.close(CloseCode.BYE, "another network")
+
+    def send(self, frames: Sequence[Frame]) -> None:
+        """What the session says, to the gateway that welcomed it."""
+        if self._greeted is not None and frames:
+            self._greeted.send(frames)
+
+    def fail(self, error: HopError) -> None:
+        """The gateway said something impossible."""
+        if self._greeted is not None:
+            self._greeted.fail(error)
+
+    async def close(self) -> None:
+        """Say goodbye."""
+        link = self._link
+        if link is not None:
+            link.close(CloseCode.BYE, "the device closed")
+            try:
+                async with asyncio.timeout(GOODBYE):
+                    await self._gone.wait()
+            except TimeoutError:
+                link.cut()
+        self._ends.alarms.close()
+
+    # What links report.
+
+    def connected(self, link: Link) -> None:
+        self._link = link
+
+    def received(self, link: Link, frames: Sequence[Frame]) -> None:
+        if link is self._link:
+            self._turns.post(lambda session, now: session.received(frames, now))
+
+    def welcomed(self, link: Link, opened: Opened) -> None:
+        assert self._hello is not None
+
+        def then(useful: object) -> None:
+            if useful is True:
+                self._greeted = link
+                self._backoff.succeeded()
+                self._welcome.set()
+            elif useful is False:
+                self._redial = True
+                link.close(CloseCode.BYE, "these numbers are not ours")
+
+        self._turns.post(desk.welcomed(self._hello, opened.welcome, opened.frames), then)
+
+    def paused(self, link: Link, paused: bool) -> None:
+        if link is self._link:
+            self._turns.room = not paused
+            if not paused:
+                self._turns.nudge()
+
+    def lost(self, link: Link, reason: str) -> None:
+        if link is not self._link:
+            return
+        self.problem = reason
+        self._link = self._greeted = None
+        self._turns.room = True
+        self._welcome.clear()
+        self._turns.post(lambda session, _now: session.lost())
+        self._gone.set()

@@ -1,0 +1,313 @@
+"""An inbox in one SQLite file, which the application may use for tables of its own.
+
+A commit is on the disk when it returns (WAL, synchronous=FULL). The SDK's tables begin with
+`lasthop_`; whatever else a transactional handler writes through its transaction is committed with
+the message that it handled.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from lasthop.device.change import Change, Held, InboxRow, OutboxRow, State
+from lasthop.device.packing import pack, pack_state, unpack, unpack_state
+from lasthop.errors import StoreBroken, StoreError, StoreFull
+
+VERSION = 1
+
+_SCHEMA = """
+CREATE TABLE lasthop_session (
+    one INTEGER PRIMARY KEY CHECK (one = 1), version INTEGER NOT NULL, state BLOB NOT NULL
+);
+CREATE TABLE lasthop_inbox (
+    position INTEGER PRIMARY KEY, number INTEGER, default_type TEXT, frame BLOB NOT NULL
+);
+CREATE TABLE lasthop_outbox (
+    key INTEGER PRIMARY KEY, number INTEGER NOT NULL, frame BLOB NOT NULL
+);
+CREATE TABLE lasthop_keys (
+    id INTEGER PRIMARY KEY, generation INTEGER NOT NULL, keys BLOB NOT NULL
+);
+CREATE TABLE lasthop_notes (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+"""
+
+BUSY_TIMEOUT_MS = 5000
+"""The application may have the file open elsewhere; its own writes there ought to be short."""
+
+CACHED_STATEMENTS = 256
+"""Ours and those of the application's handler, each compiled once."""
+
+
+class SqliteTransaction:
+    """Work that is committed together: the SDK's, and the application's on the same file."""
+
+    __slots__ = ("_attempt", "_database", "_inbox")
+
+    def __init__(self, inbox: SqliteInbox, database: sqlite3.Connection) -> None:
+        self._inbox = inbox
+        self._database = database
+        self._attempt = _Attempt(database)
+
+    def execute(self, sql: str, parameters: Sequence[Any] | dict[str, Any] = ()) -> sqlite3.Cursor:
+        """Run one statement on the application's tables; never COMMIT or ROLLBACK."""
+        return self._database.execute(sql, parameters)
+
+    def executemany(self, sql: str, parameters: Iterable[Sequence[Any]]) -> sqlite3.Cursor:
+        """Run one statement many times."""
+        return self._database.executemany(sql, parameters)
+
+    def get(self, name: str) -> bytes | None:
+        row = self._database.execute(
+            "SELECT value FROM lasthop_notes WHERE name = ?", (name,)
+        ).fetchone()
+        return None if row is None else bytes(row[0])
+
+    def put(self, name: str, value: bytes) -> None:
+        self._database.execute("INSERT OR REPLACE INTO lasthop_notes VALUES (?, ?)", (name, value))
+
+    def apply(self, change: Change) -> None:
+        with _blamed():
+            self._inbox.write(change)
+
+    def attempt(self) -> AbstractContextManager[None]:
+        return self._attempt
+
+
+class _Attempt:
+    """A savepoint, made anew by every `with`."""
+
+    __slots__ = ("_execute",)
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._execute = database.execute
+
+    def __enter__(self) -> None:
+        self._execute("SAVEPOINT lasthop")
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if kind is not None:
+            self._execute("ROLLBACK TO lasthop")
+        self._execute("RELEASE lasthop")
+
+
+class SqliteInbox:
+    """The durable memory of one device, for one process at a time."""
+
+    def __init__(self, path: str | os.PathLike[str], *, power_safe: bool = True) -> None:
+        """Without `power_safe` (synchronous=NORMAL) a commit survives the process but not always
+        the machine; what is lost with the machine comes again, so it costs repeats, not messages,
+        except for those in the outbox."""
+        self._path = Path(path)
+        self._lock = _lock(self._path)
+        try:
+            with _blamed():
+                self._database = self._open(power_safe)
+        except BaseException:
+            os.close(self._lock)
+            raise
+        self._generation = 0
+        self._closed = False
+
+    def _open(self, power_safe: bool) -> sqlite3.Connection:
+        database = sqlite3.connect(
+            self._path,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=CACHED_STATEMENTS,
+        )
+        try:
+            database.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute(f"PRAGMA synchronous = {'FULL' if power_safe else 'NORMAL'}")
+            _prepare(database)
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def load(self) -> Held:
+        with _blamed():
+            return self._load()
+
+    def _load(self) -> Held:
+        execute = self._use().execute
+        ((packed,),) = execute("SELECT state FROM lasthop_session").fetchall()
+        state = unpack_state(packed)
+        self._generation = state.generation
+        return Held(
+            state=state,
+            inbox=[
+                InboxRow(position, number, unpack(frame), default_type)
+                for position, number, default_type, frame in execute(
+                    "SELECT position, number, default_type, frame FROM lasthop_inbox"
+                    " ORDER BY position"
+                )
+            ],
+            outbox=[
+                OutboxRow(number, unpack(frame))
+                for number, frame in execute(
+                    "SELECT number, frame FROM lasthop_outbox ORDER BY number"
+                )
+            ],
+            old_keys=self._keys(state.generation - 1),
+            young_keys=self._keys(state.generation),
+        )
+
+    def _keys(self, generation: int) -> list[int]:
+        keys = array("q")
+        for (packed,) in self._use().execute(
+            "SELECT keys FROM lasthop_keys WHERE generation = ? ORDER BY id", (generation,)
+        ):
+            keys.frombytes(packed)
+        return keys.tolist()
+
+    @contextmanager
+    def transaction(self) -> Iterator[SqliteTransaction]:
+        database = self._use()
+        with _blamed():
+            database.execute("BEGIN IMMEDIATE")
+        try:
+            yield SqliteTransaction(self, database)
+            with _blamed():
+                database.execute("COMMIT")
+        except BaseException:
+            if database.in_transaction:
+                database.execute("ROLLBACK")
+            raise
+
+    def apply(self, change: Change) -> None:
+        with self.transaction() as transaction:
+            transaction.apply(change)
+
+    def write(self, change: Change) -> None:
+        """Carry out a change within the transaction that is open."""
+        database = self._use()
+        if change.detached:
+            database.execute("UPDATE lasthop_inbox SET number = NULL")
+        if change.stored:
+            database.executemany(
+                "INSERT INTO lasthop_inbox VALUES (?, ?, ?, ?)",
+                [(r.position, r.number, r.default_type, pack(r.frame)) for r in change.stored],
+            )
+        if change.adopted:
+            database.executemany(
+                "UPDATE lasthop_inbox SET number = ? WHERE position = ?",
+                [(number, position) for position, number in change.adopted],
+            )
+        if change.removed:
+            database.executemany(
+                "DELETE FROM lasthop_inbox WHERE position BETWEEN ? AND ?", _runs(change.removed)
+            )
+        self._remember(change)
+        self._write_outbox(change)
+        database.execute("UPDATE lasthop_session SET state = ?", (pack_state(change.state),))
+
+    def _write_outbox(self, change: Change) -> None:
+        database = self._use()
+        if change.queued:
+            database.executemany(
+                "INSERT INTO lasthop_outbox VALUES (?, ?, ?)",
+                [(r.frame.key, r.number, pack(r.frame)) for r in change.queued],
+            )
+        if change.renumbered:
+            database.executemany(
+                "UPDATE lasthop_outbox SET number = ? WHERE key = ?",
+                [(number, key) for key, number in change.renumbered],
+            )
+        if change.taken:
+            database.executemany(
+                "DELETE FROM lasthop_outbox WHERE key = ?", [(key,) for key in change.taken]
+            )
+
+    def _remember(self, change: Change) -> None:
+        database = self._use()
+        generation = change.state.generation
+        if generation != self._generation:
+            database.execute("DELETE FROM lasthop_keys WHERE generation < ?", (generation - 1,))
+            self._generation = generation
+        if change.keys:
+            database.execute(
+                "INSERT INTO lasthop_keys (generation, keys) VALUES (?, ?)",
+                (generation, array("q", change.keys).tobytes()),
+            )
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._database.close()
+            os.close(self._lock)
+
+    def _use(self) -> sqlite3.Connection:
+        if self._closed:
+            raise StoreBroken("the inbox is closed")
+        return self._database
+
+
+def _prepare(database: sqlite3.Connection) -> None:
+    """Make the tables, or refuse those of a newer version."""
+    exists = database.execute(
+        "SELECT 1 FROM sqlite_schema WHERE name = 'lasthop_session'"
+    ).fetchone()
+    if exists is None:
+        database.executescript(f"BEGIN IMMEDIATE;{_SCHEMA}")
+        database.execute(
+            "INSERT INTO lasthop_session VALUES (1, ?, ?)", (VERSION, pack_state(State()))
+        )
+        database.execute("COMMIT")
+    ((version,),) = database.execute("SELECT version FROM lasthop_session").fetchall()
+    if version > VERSION:
+        raise StoreBroken("the inbox was written by a newer version", version=version)
+
+
+def _lock(path: Path) -> int:
+    """Keep other processes away; the lock goes with this process, however it ends."""
+    try:
+        handle = os.open(f"{path}-lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StoreBroken("the inbox cannot be opened", error=error.strerror) from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        raise StoreBroken("another process uses this inbox", path=str(path)) from None
+    return handle
+
+
+def _runs(positions: list[int]) -> list[tuple[int, int]]:
+    """Positions as closed ranges; messages are mostly finished in order."""
+    runs: list[tuple[int, int]] = []
+    for position in sorted(positions):
+        if runs and runs[-1][1] == position - 1:
+            runs[-1] = (runs[-1][0], position)
+        else:
+            runs.append((position, position))
+    return runs
+
+
+@contextmanager
+def _blamed() -> Iterator[None]:
+    """Say what went wrong with the file in our own words; an error of the application's is its
+    own."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _fault(error) from error
+
+
+def _fault(error: sqlite3.Error) -> StoreError:
+    if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+        return StoreFull("there is no room on the disk for the inbox")
+    return StoreBroken("the inbox cannot be used", error=str(error))

@@ -1,0 +1,59 @@
+"""Frames as an inbox on disk keeps them: msgpack, with nothing in it that goes without saying."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from lasthop.device.change import State
+from lasthop.errors import StoreBroken
+from lasthop.wire.hop.frames import Headers, MessageFrame
+
+_DEFAULTS = msgspec.structs.asdict(Headers())
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class _Packed(msgspec.Struct, array_like=True, gc=False):
+    """What is kept of a frame; its number stands beside it. New fields go to the end."""
+
+    key: int | None
+    topic: str | None
+    headers: dict[str, Any] | None
+    body: bytes
+
+
+_decode = msgspec.msgpack.Decoder(_Packed).decode
+_decode_state = msgspec.msgpack.Decoder(State).decode
+
+
+def pack(frame: MessageFrame) -> bytes:
+    """A frame without its number."""
+    headers = None
+    if frame.headers is not None:
+        said = msgspec.structs.asdict(frame.headers)
+        headers = {name: value for name, value in said.items() if value != _DEFAULTS[name]}
+    return _encode(_Packed(frame.key, frame.topic, headers, frame.body))
+
+
+def unpack(data: bytes) -> MessageFrame:
+    """A frame, still without its number."""
+    try:
+        packed = _decode(data)
+        headers = None if packed.headers is None else msgspec.convert(packed.headers, Headers)
+    except msgspec.DecodeError as error:
+        raise StoreBroken("a message in the inbox cannot be read", error=str(error)) from None
+    return MessageFrame(None, packed.key, packed.topic, headers, packed.body)
+
+
+def pack_state(state: State) -> bytes:
+    """A session's state."""
+    return _encode(state)
+
+
+def unpack_state(data: bytes) -> State:
+    """A session's state, also as an older version wrote it."""
+    try:
+        return _decode_state(data)
+    except msgspec.DecodeError as error:
+        raise StoreBroken("the state in the inbox cannot be read", error=str(error)) from None
