@@ -27,6 +27,16 @@ class MemoryDisk:
         """Copy everything as it is now."""
         self._backup = deepcopy(self._store)
 
+    @property
+    def has_backup(self) -> bool:
+        return self._backup is not None
+
+    def backup_bodies(self) -> list[bytes]:
+        """Of all messages that the backup knows."""
+        assert self._backup is not None
+        keys = {row.message for row in self._backup.all_deliveries()}
+        return [message.body for message in self._backup.messages(keys).values()]
+
     def crash(self, writing: Commit | None) -> None:
         """The commit that was being written is lost; with a backup, all since then is."""
         if self._backup is not None:

@@ -29,6 +29,7 @@ from lasthop.simulation.link import Weather
 from lasthop.simulation.schedule import Batch, Schedule, Wish, draw, weather
 from lasthop.simulation.verdict import Fate, Verdict, judge
 from lasthop.store.base import Store
+from lasthop.store.commit import Commit
 from lasthop.wire.hop.frames import Credit, Headers
 
 APP = "rehearsal"
@@ -64,6 +65,7 @@ class Rehearsal:
 
     def __init__(self, schedule: Schedule, disk: Disk) -> None:
         self._schedule = schedule
+        self._disk = disk
         self._random = Random(schedule.seed ^ 0x5EED)
         self._kernel = kernel = Kernel()
         self._begin = kernel.now()
@@ -82,7 +84,7 @@ class Rehearsal:
             before_commit=self._dies_before,
             after_commit=self._dies_after,
             started=self._ledger.start_over,
-            committed=self._ledger.note,
+            committed=self._committed,
         )
         self._devices = {name: self._device(name) for name in schedule.devices}
         self._publishers = {
@@ -90,6 +92,9 @@ class Rehearsal:
             for source in ("publisher:p", "publisher:q")
         }
         self._sent_by_devices: set[int] = set()
+        self._playing = False
+        self._forgiven: set[int] = set()
+        """Messages that a backup does not know: what became of them is nobody's fault."""
 
     def run(self) -> Outcome:
         schedule = self._schedule
@@ -101,6 +106,7 @@ class Rehearsal:
         # Everybody is known before anything is sent to them.
         introduced = self._kernel.run(until=self._introduced, limit=PATIENCE)
         start = self._kernel.now()
+        self._playing = True
         for batch in schedule.batches:
             self._kernel.at(start + batch.at, partial(self._publish, batch))
         through = introduced and self._kernel.run(until=self._through, limit=PATIENCE)
@@ -145,8 +151,33 @@ class Rehearsal:
         if n not in when:
             return False
         when.discard(n)
+        if isinstance(self._disk, MemoryDisk) and self._disk.has_backup:
+            self._go_back(self._disk)
         self._kernel.after(self._random.randint(0, 3 * SECOND), self._gateway.start)
         return True
+
+    def _committed(self, commit: Commit) -> None:
+        self._ledger.note(commit)
+        at = self._schedule.copy_at
+        if (
+            at is not None
+            and commit.n >= at
+            and self._playing
+            and isinstance(self._disk, MemoryDisk)
+        ):
+            self._schedule.copy_at = None
+            self._disk.take_backup()
+
+    def _go_back(self, disk: MemoryDisk) -> None:
+        """The gateway will wake up with its backup: forgive it what that cannot know."""
+        known = {int(body.rstrip(b".")) for body in disk.backup_bodies() if body[:1].isdigit()}
+        for wish in (wish for batch in self._schedule.batches for wish in batch.wishes):
+            # What was taken back or expired in the life that is undone is open again.
+            unsteady = (wish.ttl, wish.cancel_after, wish.replace_key) != (None, None, None)
+            if wish.number not in known or unsteady:
+                self._forgiven.add(wish.number)
+        for publisher in self._publishers.values():
+            publisher.cancelled.clear()
 
     def _introduced(self) -> bool:
         store = self._gateway.store
@@ -183,9 +214,12 @@ class Rehearsal:
         accepted = set(self._sent_by_devices)
         verdict = judge(
             wishes,
-            accepted.union(*(p.accepted for p in self._publishers.values())),
-            self._fates(),
-            {name: device.had() for name, device in self._devices.items()},
+            accepted.union(*(p.accepted for p in self._publishers.values())) - self._forgiven,
+            [fate for fate in self._fates() if fate.number not in self._forgiven],
+            {
+                name: [a for a in device.had() if a.number not in self._forgiven]
+                for name, device in self._devices.items()
+            },
             plain=self._schedule.plain,
         )
         if self._gateway.store is not None:

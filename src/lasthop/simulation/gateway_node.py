@@ -121,8 +121,11 @@ class GatewayNode:
         if gateway is None:
             return False
         action(gateway, self._kernel.now())
-        self._waiting.append((gateway.horizon, durable))
-        gateway.hurry()
+        if gateway.horizon <= gateway.durable:
+            durable()
+        else:
+            self._waiting.append((gateway.horizon, durable))
+            gateway.hurry()
         self._turn()
         return True
 
