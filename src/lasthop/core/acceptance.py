@@ -7,6 +7,7 @@ full, which keys were used) and does so for a whole batch before it changes anyt
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -39,6 +40,8 @@ from lasthop.message import (
     successor,
 )
 from lasthop.store.commit import KeyRow
+
+DEVICE, PUBLISHER = TargetKind.DEVICE, TargetKind.PUBLISHER
 
 RECENT_KEYS = 100_000
 """Idempotency keys remembered here; older ones are looked up in the store before a submission comes
@@ -199,7 +202,7 @@ class Acceptance:
                 deliver_after=after,
                 deliver_before=before,
             )
-        if submission.target.kind is TargetKind.PUBLISHER:
+        if submission.target.kind is PUBLISHER:
             return {}
         return self._room.registry.reach(app, submission.target)
 
@@ -209,15 +212,13 @@ class Acceptance:
         """A sender to one device is told when its mailbox is full; for one among many the delivery
         is suppressed."""
         limit = self._room.limits.open_per_device
-        wanted: dict[int, int] = {}
+        alone: Counter[Device] = Counter()
         for submission, devices in zip(submissions, reached, strict=True):
-            if submission.target.kind is TargetKind.DEVICE:
-                for number, device in devices.items():
-                    wanted[number] = count = wanted.get(number, 0) + 1
-                    if len(self._room.session(device).mailbox) + count > limit:
-                        raise QuotaExceeded(
-                            "mailbox full", retry_after=60, device=device.name, limit=limit
-                        )
+            if submission.target.kind is DEVICE:
+                alone.update(devices.values())
+        for device, count in alone.items():
+            if len(self._room.session(device).mailbox) + count > limit:
+                raise QuotaExceeded("mailbox full", retry_after=60, device=device.name, limit=limit)
 
     def _own(
         self,
@@ -254,7 +255,7 @@ class Acceptance:
             s.headers,
         )
         room.journal.add_message(message)
-        if s.target.kind is not TargetKind.DEVICE:
+        if s.target.kind is not DEVICE:
             room.journal.tell(
                 Kind.PUBLISHED,
                 now,

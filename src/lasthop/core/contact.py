@@ -10,7 +10,7 @@ from lasthop.clock import SECOND, Micros
 from lasthop.core.delivery import Delivery
 from lasthop.core.dispatch import Dispatcher
 from lasthop.core.effects import Disconnect, Send
-from lasthop.core.lifecycle import CONFIRMED_BY, Confirmation, State, Step
+from lasthop.core.lifecycle import CONFIRMED_BY, DELIVERED, SENDING, Confirmation, Step
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.registry import Device, DeviceRecord
 from lasthop.core.retransmission import Retransmission
@@ -189,15 +189,15 @@ class Contacts:
             raise OutOfOrder("acknowledged what was never sent", number=highest - 1)
         oldest = outbound.received
         progress = outbound.acknowledge(ack)
-        step = self._room.step
+        step, deliver = self._room.step, Step.DELIVER
         # What is delivered at once is not said to be received before: one step, one event.
         for delivery in progress.delivered:
-            if isinstance(delivery, Delivery) and delivery.state < State.DELIVERED:
-                step(delivery, Step.DELIVER, now)
+            if isinstance(delivery, Delivery) and delivery.state < DELIVERED:
+                step(delivery, deliver, now)
         for delivery in progress.received:
-            if isinstance(delivery, Delivery) and delivery.state is State.SENDING:
+            if isinstance(delivery, Delivery) and delivery.state is SENDING:
                 if CONFIRMED_BY[delivery.item.message.reliability] is Confirmation.RECEIPT:
-                    step(delivery, Step.DELIVER, now, "confirmed by receipt")
+                    step(delivery, deliver, now, "confirmed by receipt")
                 else:
                     step(delivery, Step.RECEIVE, now)
         if progress.delivered or progress.received:
@@ -216,7 +216,7 @@ class Contacts:
                 raise OutOfOrder("dropped what was never sent", number=stop - 1)
             for seq in range(max(first, session.outbound.delivered), stop):
                 delivery = session.outbound.get(seq)
-                if isinstance(delivery, Delivery) and delivery.state < State.DELIVERED:
+                if isinstance(delivery, Delivery) and delivery.state < DELIVERED:
                     self._room.step(delivery, Step.EXPIRE, now, "too late when it was to be used")
 
     def credit(self, session: Session, credit: Credit, now: Micros) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lasthop.core.lifecycle import State
+from lasthop.core.lifecycle import DELIVERED, PENDING, State
 from lasthop.message import Message
 from lasthop.store.commit import DeliveryRow
 
@@ -62,6 +62,7 @@ class Delivery:
         "place",
         "redelivered",
         "reply",
+        "sent_over",
         "seq",
         "session",
         "state",
@@ -70,9 +71,11 @@ class Delivery:
     def __init__(self, item: Item, session: Session, now: int) -> None:
         self.item = item
         self.session = session
-        self.state = State.PENDING
+        self.state: State = PENDING
         self.epoch = -1
         self.seq = -1
+        self.sent_over = 0
+        """The channel over which it last left."""
         self.attempts = 0
         """How often it was handed to a link. Above zero the device may have it, whatever we know
         of it."""
@@ -86,7 +89,7 @@ class Delivery:
     @property
     def revocable(self) -> bool:
         """Whether it can be taken back, and truly: no part of it has left."""
-        return self.state is State.PENDING and not self.attempts
+        return self.state is PENDING and not self.attempts
 
     def row(self) -> DeliveryRow:
         """The delivery as the store keeps it."""
@@ -95,7 +98,7 @@ class Delivery:
             self.item.message.key,
             self.session.device.number,
             int(state),
-            state < State.DELIVERED,
+            state < DELIVERED,
             self.epoch,
             self.seq,
             self.attempts,

@@ -14,7 +14,7 @@ from lasthop.clock import Micros
 from lasthop.core.delivery import Delivery
 from lasthop.core.effects import Fetch, Send
 from lasthop.core.envelope import frame_of
-from lasthop.core.lifecycle import State, Step
+from lasthop.core.lifecycle import DELIVERED, PENDING, SENDING, State, Step
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.retransmission import FIRST_TIMEOUT, Retransmission
 from lasthop.core.session import Session
@@ -22,6 +22,11 @@ from lasthop.decision.decide import Action, decide
 from lasthop.events import Kind
 from lasthop.message import Message, Reliability
 from lasthop.wire.hop.frames import Frame, Skip
+
+# As members of their enums they cost as much as a call each, for every message.
+HOLD, EXPIRE = Action.HOLD, Action.EXPIRE
+RELEASE, TRANSMITTED = Step.RELEASE, Kind.TRANSMITTED
+BEST_EFFORT = Reliability.BEST_EFFORT
 
 
 class Dispatcher:
@@ -45,14 +50,14 @@ class Dispatcher:
                 has_credit=session.has_credit(),
                 now=now,
             )
-            if decision.action is Action.HOLD:
+            if decision.action is HOLD:
                 break
             session.take_best()
-            if decision.action is Action.EXPIRE:
+            if decision.action is EXPIRE:
                 room.give_up(delivery, Step.EXPIRE, now, decision.reason)
                 continue
-            session.depart(delivery, numbered=message.reliability is not Reliability.BEST_EFFORT)
-            room.step(delivery, Step.RELEASE, now, decision.reason)
+            session.depart(delivery, numbered=message.reliability is not BEST_EFFORT)
+            room.step(delivery, RELEASE, now, decision.reason)
             if message.replace_key is not None:
                 session.not_replaceable(delivery)
             released.append(delivery)
@@ -83,7 +88,7 @@ class Dispatcher:
     def _take_back(self, session: Session, deliveries: Iterable[Delivery], now: Micros) -> None:
         """What has no number was not sent and is nowhere remembered: queue it again."""
         for delivery in deliveries:
-            if delivery.seq < 0 and delivery.state is State.SENDING:
+            if delivery.seq < 0 and delivery.state is SENDING:
                 self._room.step(delivery, Step.REQUEUE, now, "the link was lost before it left")
                 session.enqueue(delivery)
                 self._room.touch(session)
@@ -94,7 +99,7 @@ class Dispatcher:
         skips: list[Frame] = []
         again: list[Delivery] = []
         for seq, item in session.outbound.unacknowledged():
-            if isinstance(item, Delivery) and item.state < State.DELIVERED:
+            if isinstance(item, Delivery) and item.state < DELIVERED:
                 again.append(item)
             else:
                 skips.append(Skip(seq))
@@ -111,8 +116,10 @@ class Dispatcher:
         missing: list[int] = []
         for delivery in deliveries:
             item = delivery.item
-            if delivery.state >= State.DELIVERED or delivery.state is State.PENDING:
+            if delivery.state >= DELIVERED or delivery.state is PENDING:
                 continue
+            if delivery.state is State.RECEIVED and not session.outbound.awaits(delivery.seq):
+                continue  # Acknowledged while its body was being fetched.
             if item.resident:
                 self._put(session, delivery, frames, now, reason)
                 continue
@@ -155,13 +162,13 @@ class Dispatcher:
         before = delivery.item.message.deliver_before
         late = before is not None and now >= before
         session = delivery.session
-        if delivery.state is State.PENDING:
+        if delivery.state is PENDING:
             if late:
                 self._room.give_up(delivery, Step.EXPIRE, now, "deliver_before has passed")
             else:
                 session.enqueue(delivery)
                 self._room.touch(session)
-        elif late and delivery.state < State.DELIVERED and not session.channel:
+        elif late and delivery.state < DELIVERED and not session.channel:
             # Released and late: only the device knows whether it was in time. In contact its next
             # acknowledgement tells; it drops what is late and says so.
             if now >= session.lost_at + session.preserve:
@@ -230,7 +237,7 @@ class Dispatcher:
         for seq, item in session.outbound.unacknowledged():
             if seq >= session.sendable:
                 break
-            if not isinstance(item, Delivery) or item.state >= State.DELIVERED:
+            if not isinstance(item, Delivery) or item.state >= DELIVERED:
                 skips.append(Skip(seq))
             elif item.changed_at + FIRST_TIMEOUT <= now:
                 again.append(item)
@@ -255,24 +262,24 @@ class Dispatcher:
         message = delivery.item.message
         if message.deliver_before is not None and now >= message.deliver_before:
             late = "deliver_before passed before it could leave"
-            if reason or delivery.state is State.RECEIVED:
+            if delivery.sent_over == session.channel or delivery.state is State.RECEIVED:
                 room.give_up(delivery, Step.EXPIRE, now, late)
             else:
-                # It never left, or the device has just said that it does not have it.
+                # It never left, or the device has said on this channel that it does not have it.
                 room.step(delivery, Step.EXPIRE, now, late)
             if delivery.seq >= 0:
                 self._close(session, [Skip(delivery.seq)])
             return
         frames.append(frame_of(delivery))
         delivery.attempts += 1
-        event = room.journal.story(delivery, Kind.TRANSMITTED, now, reason)
+        delivery.sent_over = session.channel
+        event = room.journal.story(delivery, TRANSMITTED, now, reason)
         event.bytes = delivery.item.size
         event.attempt = delivery.attempts
         event.link = session.link
         event.channel = session.channel
         event.seq = delivery.seq
         event.epoch = session.epoch
-        room.journal.append(delivery, event, now)
-        if message.reliability is Reliability.BEST_EFFORT:
+        if message.reliability is BEST_EFFORT:
             room.step(delivery, Step.HAND_OVER, now, "best effort")
             room.touch(session)  # It took credit while it was leaving.

@@ -26,6 +26,8 @@ from lasthop.store.commit import FanoutRow
 Lane: TypeAlias = tuple[str, str, str | None, int]
 """App, source, queue and priority: for one device, what is kept in order."""
 
+ACCEPTED, DEVICE = Kind.ACCEPTED, TargetKind.DEVICE
+
 MOST_ASKED = 16
 """When more than this wait in a lane, one more joins them rather than asks them all."""
 
@@ -186,16 +188,18 @@ class Fanouts:
             has_credit=session.has_credit(),
             now=now,
         )
-        event = room.journal.story(delivery, Kind.ACCEPTED, now, decision.reason)
+        event = room.journal.story(delivery, ACCEPTED, now, decision.reason)
         event.source = message.source
-        event.target = str(message.target) if message.target.kind is not TargetKind.DEVICE else ""
         event.size = item.size
         event.rank = message.rank
         event.priority = message.priority
-        event.after = message.deliver_after or 0
-        event.before = message.deliver_before or 0
         event.reliability = message.reliability
-        room.journal.append(delivery, event, now)
+        if message.target.kind is not DEVICE:
+            event.target = str(message.target)
+        if message.deliver_after is not None:
+            event.after = message.deliver_after
+        if message.deliver_before is not None:
+            event.before = message.deliver_before
         if full:
             room.step(delivery, Step.SUPPRESS, now, "mailbox full")
             return

@@ -25,7 +25,7 @@ LAZY_DELAY = 20 * MILLISECOND
 device, which says again what it has; the delay lets an idle gateway write once instead of three
 times for a message."""
 
-_encode_into = msgspec.json.Encoder().encode_into
+_encode_lines = msgspec.json.Encoder().encode_lines
 
 
 class Journal:
@@ -38,6 +38,7 @@ class Journal:
         self._boot = boot
         self._next_event = next_event
         self._open = Commit(n=next_commit, first_event=next_event)
+        self._events: list[Event] = []
         self._dirty_deliveries: list[Delivery] = []
         self._dirty_sessions: list[Session] = []
         self._waiting: deque[tuple[int, Callable[[Micros], None]]] = deque()
@@ -66,13 +67,7 @@ class Journal:
 
     @property
     def _empty(self) -> bool:
-        return not (self._dirty_deliveries or self._dirty_sessions) and self._open.empty
-
-    def touch(self, delivery: Delivery) -> None:
-        """Write this delivery with the open commit."""
-        if not delivery.dirty:
-            delivery.dirty = True
-            self._dirty_deliveries.append(delivery)
+        return not (self._events or self._dirty_sessions) and self._open.empty
 
     def touch_session(self, session: Session, now: Micros) -> None:
         """Write this session with the open commit."""
@@ -88,7 +83,9 @@ class Journal:
 
     def tell(self, kind: Kind, now: Micros, session: Session | None = None, **facts: object) -> int:
         """Record an event that is not about one delivery; returns its offset."""
-        event = Event(SCHEMA_VERSION, self._gateway, self._boot, 0, now, kind)
+        event = Event(SCHEMA_VERSION, self._gateway, self._boot, self._next_event, now, kind)
+        self._next_event += 1
+        self._events.append(event)
         if session is not None:
             event.app = session.device.app
             event.dev = session.device.name
@@ -97,17 +94,23 @@ class Journal:
             self.touch_session(session, now)
         for name, value in facts.items():
             setattr(event, name, value)
-        return self._append(event, now)
+        if self._due is None:
+            self._due = now + LAZY_DELAY
+        return event.n
 
     def story(self, delivery: Delivery, kind: Kind, now: Micros, reason: str) -> Event:
-        """Begin the next event of a delivery; `append` it when its facts are filled in."""
+        """Record the next event of a delivery, and the delivery with it.
+
+        It is written when the commit is taken: until then the caller may add facts to it.
+        """
         session = delivery.session
         device = session.device
+        offset = self._next_event
         event = Event(
             SCHEMA_VERSION,
             self._gateway,
             self._boot,
-            0,
+            offset,
             now,
             kind,
             device.app,
@@ -118,27 +121,16 @@ class Journal:
             STATE_NAMES[delivery.state],
             reason,
         )
+        self._next_event = offset + 1
+        self._events.append(event)
+        delivery.last_event = offset
         session.events += 1
-        self.touch_session(session, now)
-        return event
-
-    def append(self, delivery: Delivery, event: Event, now: Micros) -> None:
-        """Record the delivery's next event, and the delivery with it."""
-        delivery.last_event = self._append(event, now)
+        if not session.dirty:
+            self.touch_session(session, now)
         if not delivery.dirty:
             delivery.dirty = True
             self._dirty_deliveries.append(delivery)
-
-    def _append(self, event: Event, now: Micros) -> int:
-        offset = event.n = self._next_event
-        self._next_event = offset + 1
-        commit = self._open
-        commit.event_count += 1
-        _encode_into(event, commit.events, -1)
-        commit.events += b"\n"
-        if self._due is None:
-            self._due = now + LAZY_DELAY
-        return offset
+        return event
 
     def when_durable(self, action: Callable[[Micros], None]) -> None:
         """Do this once everything that has been noted so far is durable."""
@@ -170,6 +162,9 @@ class Journal:
         if self._empty:
             return None
         commit = self._open
+        commit.events += _encode_lines(self._events)
+        commit.event_count = len(self._events)
+        self._events = []
         for delivery in self._dirty_deliveries:
             delivery.dirty = False
             row = delivery.row()

@@ -14,7 +14,7 @@ from lasthop.clock import DAY, SECOND, Micros
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.effects import Changed, Effect
 from lasthop.core.journal import Journal
-from lasthop.core.lifecycle import TRANSITIONS, State, Step
+from lasthop.core.lifecycle import DELIVERED, SENDING, TRANSITIONS, Step
 from lasthop.core.registry import Device, Registry
 from lasthop.core.retransmission import Retransmission
 from lasthop.core.session import Session
@@ -124,7 +124,7 @@ class Mailroom:
         before = delivery.state
         state, kind = TRANSITIONS[before, step]
         session = delivery.session
-        if before is State.SENDING:
+        if before is SENDING:
             session.arrive(delivery)
         delivery.state = state
         delivery.changed_at = now
@@ -133,8 +133,7 @@ class Mailroom:
             event.epoch = delivery.epoch
             event.seq = delivery.seq
             event.link = session.link
-        self.journal.append(delivery, event, now)
-        if state >= State.DELIVERED:
+        if state >= DELIVERED:
             self._end(delivery)
         if self.watched:
             self.announce(delivery)

@@ -13,6 +13,8 @@ from lasthop.errors import NotFound
 from lasthop.message import Target, TargetKind
 from lasthop.store.commit import DeviceRow
 
+DEVICE = TargetKind.DEVICE
+
 
 class DeviceRecord(msgspec.Struct, omit_defaults=True):
     """What is stored about a device beside its number, app and name."""
@@ -142,7 +144,7 @@ class Registry:
         A topic may have no subscribers: its publisher need not know.
         """
         found: dict[int, Device] | None
-        if target.kind is TargetKind.DEVICE:
+        if target.kind is DEVICE:
             device = self._by_name.get((app, target.name))
             if device is None:
                 raise NotFound("no such device", app=app, device=target.name)

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from lasthop.clock import Micros
 from lasthop.core.delivery import Delivery
-from lasthop.core.lifecycle import State
+from lasthop.core.lifecycle import DELIVERED, PENDING
 from lasthop.core.registry import Device
 from lasthop.core.retransmission import Retransmission
 from lasthop.store.commit import SessionRow
@@ -154,7 +154,7 @@ class Session:
         waiting = self._waiting
         while waiting:
             delivery = waiting[0][2]
-            if delivery.state is State.PENDING:
+            if delivery.state is PENDING:
                 return delivery
             heapq.heappop(waiting)
         self._waiting = None
@@ -202,7 +202,7 @@ class Session:
         return [
             item
             for _, item in self.outbound.undelivered()
-            if isinstance(item, Delivery) and item.state < State.DELIVERED
+            if isinstance(item, Delivery) and item.state < DELIVERED
         ]
 
     def restart(self, incarnation: bytes, epoch: int, previous: tuple[Numbering, ...]) -> None:

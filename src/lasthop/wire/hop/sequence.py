@@ -80,6 +80,10 @@ class Outbound(Generic[T]):
             self._sent[seq] = item
         return old
 
+    def awaits(self, seq: int) -> bool:
+        """Whether the other side may not have this number."""
+        return seq in self._sent
+
     def get(self, seq: int) -> T | None:
         """What has this number, unless it was delivered."""
         item = self._sent.get(seq)
