@@ -18,6 +18,7 @@ EPOCH_MS = 1_735_689_600_000
 """Keys count milliseconds from 2025-01-01T00:00:00Z: 41 bits last until 2094."""
 
 COUNTER_BITS = 12
+LAST_COUNTER = (1 << COUNTER_BITS) - 1
 NODE_BITS = 10
 KEY_TIME_SHIFT = COUNTER_BITS + NODE_BITS
 MAX_KEY = (1 << 63) - 1
@@ -119,7 +120,7 @@ class Message(msgspec.Struct, array_like=True, gc=False):
 
 def format_id(key: int, salt: int) -> str:
     """Write a 128-bit id; ids sort by time of acceptance."""
-    return f"{key:016x}{salt:016x}"
+    return f"{key << 64 | salt:032x}"
 
 
 def parse_id(text: str) -> tuple[int, int | None]:
@@ -150,10 +151,9 @@ def first_key_at(time: Micros, node: int = 0) -> int:
 
 def successor(key: int) -> int:
     """The key that a node gives out next within one moment."""
-    last = (1 << COUNTER_BITS) - 1
-    if key & last != last:
+    if key & LAST_COUNTER != LAST_COUNTER:
         return key + 1
-    return key - last + (1 << KEY_TIME_SHIFT)
+    return key - LAST_COUNTER + (1 << KEY_TIME_SHIFT)
 
 
 class KeyMaker:
@@ -163,30 +163,27 @@ class KeyMaker:
     rehearsal is repeatable.
     """
 
-    __slots__ = ("_counter", "_ms", "_node", "_random64")
+    __slots__ = ("_counter", "_ms", "_node", "salt")
 
     def __init__(self, *, node: int, after: int, random64: Callable[[], int]) -> None:
         if not 0 <= node <= MAX_NODE:
             raise ValueError(f"node must be 0 to {MAX_NODE}")
         self._node = node << COUNTER_BITS
-        self._random64 = random64
+        self.salt = random64
+        """The random half of an id, so that ids cannot be guessed."""
         # `after` is the last key given out in an earlier life: start strictly beyond it.
         self._ms = after >> KEY_TIME_SHIFT
-        self._counter = (1 << COUNTER_BITS) - 1
+        self._counter = LAST_COUNTER
 
     def key(self, now: Micros) -> int:
         """The next key at `now`."""
         ms = now // MILLISECOND - EPOCH_MS
+        counter = self._counter + 1
         if ms > self._ms:
             self._ms = ms
-            self._counter = 0
-        elif self._counter < (1 << COUNTER_BITS) - 1:
-            self._counter += 1
-        else:
+            counter = 0
+        elif counter > LAST_COUNTER:
             self._ms += 1
-            self._counter = 0
-        return (self._ms << KEY_TIME_SHIFT) | self._node | self._counter
-
-    def salt(self) -> int:
-        """The random half of an id, so that ids cannot be guessed."""
-        return self._random64()
+            counter = 0
+        self._counter = counter
+        return self._ms << KEY_TIME_SHIFT | self._node | counter

@@ -26,11 +26,6 @@ class Item:
         self.deliveries: list[Delivery] = []
         """The open ones, in no particular order."""
 
-    def add(self, delivery: Delivery) -> None:
-        """One more is open."""
-        delivery.place = len(self.deliveries)
-        self.deliveries.append(delivery)
-
     def discard(self, delivery: Delivery) -> None:
         """One has ended. The last takes its place: of a hundred thousand none is searched."""
         last = self.deliveries.pop()
@@ -69,6 +64,7 @@ class Delivery:
     )
 
     def __init__(self, item: Item, session: Session, now: int) -> None:
+        """One more of the item's deliveries is open."""
         self.item = item
         self.session = session
         self.state: State = PENDING
@@ -84,7 +80,8 @@ class Delivery:
         self.redelivered = False
         self.reply = 0
         self.dirty = False
-        self.place = 0
+        self.place = len(item.deliveries)
+        item.deliveries.append(self)
 
     @property
     def revocable(self) -> bool:

@@ -14,11 +14,14 @@ from lasthop.message import (
 )
 from lasthop.wire.hop.frames import Headers, MessageFrame
 
+TOPIC = TargetKind.TOPIC
+FOREGROUND, EXACTLY_ONCE = Handling.FOREGROUND, Reliability.EXACTLY_ONCE
+
 
 def frame_of(delivery: Delivery) -> MessageFrame:
     """The message as it travels to the device."""
     message = delivery.item.message
-    topic = message.target.name if message.target.kind is TargetKind.TOPIC else None
+    topic = message.target.name if message.target.kind is TOPIC else None
     seq = delivery.seq if delivery.seq >= 0 else None
     return MessageFrame(seq, message.key, topic, headers_of(delivery), message.body)
 
@@ -32,8 +35,8 @@ def headers_of(delivery: Delivery) -> Headers | None:
         and m.deliver_before is None
         and m.in_reply_to is None
         and m.reply_before is None
-        and m.handling is Handling.FOREGROUND
-        and m.reliability is Reliability.EXACTLY_ONCE
+        and m.handling is FOREGROUND
+        and m.reliability is EXACTLY_ONCE
         and m.title is None
         and not m.rank
         and not m.headers

@@ -165,10 +165,11 @@ class Journal:
         commit.events += _encode_lines(self._events)
         commit.event_count = len(self._events)
         self._events = []
+        deliveries = commit.deliveries
         for delivery in self._dirty_deliveries:
             delivery.dirty = False
             row = delivery.row()
-            commit.deliveries[row.message, row.device] = row
+            deliveries[row.message, row.device] = row
         for session in self._dirty_sessions:
             session.dirty = False
             commit.sessions[session.device.number] = session.row()

@@ -86,8 +86,9 @@ class Mailroom:
 
     def own(self, message: Message) -> Item:
         """Keep a message until its last delivery has ended."""
-        item = self.items[message.key] = Item(message)
-        self._count_in(item)
+        item = Item(message)
+        self.items[message.key] = self._resident[message.key] = item
+        self._resident_bytes += item.size
         return item
 
     def release(self, item: Item) -> None:
@@ -101,7 +102,6 @@ class Mailroom:
     def open_delivery(self, item: Item, session: Session, now: Micros) -> Delivery:
         """Begin a delivery; its first event is the caller's to record."""
         delivery = Delivery(item, session, now)
-        item.add(delivery)
         session.mailbox[item.message.key] = delivery
         return delivery
 
@@ -184,8 +184,5 @@ class Mailroom:
         if not item.resident:
             item.refill(body)
             if item.message.key in self.items:
-                self._count_in(item)
-
-    def _count_in(self, item: Item) -> None:
-        self._resident[item.message.key] = item
-        self._resident_bytes += item.size
+                self._resident[item.message.key] = item
+                self._resident_bytes += item.size
