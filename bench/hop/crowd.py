@@ -1,27 +1,28 @@
 """The process of many idle devices: `python -m bench.hop.crowd JOB`.
 
-Each has its own connection and is ready to receive, as far as its protocol goes. They share a
-source address per process, because an address has no more ports than some tens of thousands.
+Each has its own connection and is ready to receive, as far as its protocol goes. All devices of a
+process share a source address, since an address has no more than some tens of thousands of ports.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Callable
 
 import msgspec
 
 from bench.hop import amqp, mqtt
 from bench.hop.conversation import Conversation, Ready, run
+from bench.hop.idlers import Idlers
 from bench.hop.jobs import AmqpDevice, Count, Crowd, HopDevice, MqttDevice
-from bench.hop.link import Link
 
 AT_ONCE = 50
 """Connections that are being opened at the same time."""
 
 
-async def idle(job: Crowd, number: int) -> Link:
-    """One device that waits for messages."""
+async def join(job: Crowd, number: int, idlers: Idlers) -> Callable[[], None]:
+    """One device that waits for messages; returns how it leaves."""
     name = f"idle-{job.source}-{number}"
     match job.like:
         case MqttDevice(port=port, qos=qos):
@@ -29,33 +30,37 @@ async def idle(job: Crowd, number: int) -> Link:
             await client.dial(port, source=job.source)
             await client.open()
             await client.subscribe(name, qos=qos)
-            return client
+            return client.hang_up
         case AmqpDevice(port=port, prefetch=prefetch):
             receiver = amqp.Receiver(lambda _: None)
             await receiver.dial(port, source=job.source)
             await receiver.open()
             await receiver.declare(name, durable=False)
             await receiver.consume(name, prefetch=prefetch)
-            return receiver
-        case HopDevice():
-            raise NotImplementedError
+            return receiver.hang_up
+        case HopDevice(port=port):
+            return (await idlers.join(port, name, source=job.source)).leave
 
 
 async def main(parent: Conversation) -> None:
-    """Connect everyone, say so, and stay until told to leave."""
+    """Connect everyone, say so, and tell how they are until nobody asks any more."""
     job = msgspec.json.decode(sys.argv[1], type=Crowd)
-    everyone: list[Link] = []
+    idlers = Idlers()
     gate = asyncio.Semaphore(AT_ONCE)
+    leave: list[Callable[[], None]] = []
 
-    async def join(number: int) -> None:
+    async def one(number: int) -> None:
+        await asyncio.sleep(number / job.count * job.spread)
         async with gate:
-            everyone.append(await idle(job, number))
+            leave.append(await join(job, number, idlers))
 
-    await asyncio.gather(*(join(number) for number in range(job.count)))
+    await asyncio.gather(*(one(number) for number in range(job.count)))
     parent.say(Ready())
-    await parent.hear(Count)
-    for link in everyone:
-        link.hang_up()
+    while await parent.hear(Count) is not None:
+        parent.say(idlers.alive())
+    for goodbye in leave:
+        goodbye()
+    await asyncio.sleep(0.5)
 
 
 if __name__ == "__main__":

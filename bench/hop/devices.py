@@ -6,12 +6,14 @@ import asyncio
 from typing import Protocol
 
 from bench.hop import amqp, mqtt
+from bench.hop.idlers import APP
 from bench.hop.jobs import AmqpDevice, DeviceJob, HopDevice, MqttDevice
 from bench.hop.link import Link
 from bench.hop.meter import Meter
+from lasthop.device.client import Device
 
 
-class Device(Protocol):
+class Receiver(Protocol):
     """A device that is connected and hands what comes in to a meter."""
 
     async def guard(self, here: asyncio.Future[None]) -> None:
@@ -36,7 +38,39 @@ class Linked:
         self._link.hang_up()
 
 
-async def connect(job: DeviceJob, meter: Meter) -> Device:
+class SdkDevice:
+    """A device of ours: the SDK with a transactional handler.
+
+    The handler takes the message and nothing else; that it was received and dealt with is
+    durable, in the inbox's transaction, before it is acknowledged.
+    """
+
+    def __init__(self, job: HopDevice, meter: Meter) -> None:
+        self._device = Device(
+            f"tcp://127.0.0.1:{job.port}", app=APP, name=job.device, inbox=job.inbox
+        )
+        self._meter = meter
+
+    async def open(self) -> None:
+        """Connect and install the handler."""
+        await self._device.open()
+        take = self._meter.take
+        self._device.transactional(lambda message, _: take((message.body,)))
+        await self._device.contact(timeout=10)
+
+    async def guard(self, here: asyncio.Future[None]) -> None:
+        running = asyncio.ensure_future(self._device.run())
+        both: set[asyncio.Future[None]] = {here, running}
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        if not here.done():
+            running.result()
+        running.cancel()
+
+    async def close(self) -> None:
+        await self._device.close()
+
+
+async def connect(job: DeviceJob, meter: Meter) -> Receiver:
     """A device that is ready to receive."""
     match job:
         case MqttDevice():
@@ -53,4 +87,6 @@ async def connect(job: DeviceJob, meter: Meter) -> Device:
             await receiver.consume(job.queue, prefetch=job.prefetch)
             return Linked(receiver)
         case HopDevice():
-            raise NotImplementedError
+            device = SdkDevice(job, meter)
+            await device.open()
+            return device

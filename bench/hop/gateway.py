@@ -26,8 +26,13 @@ CONNECTIONS = 4
 
 ROOM = {
     "LASTHOP_LIMITS_OPEN_PER_DEVICE": "1000000",
+    "LASTHOP_QUOTAS_MESSAGES_PER_SECOND": "1000000",
+    "LASTHOP_QUOTAS_MESSAGES_BURST": "1000000",
+    "LASTHOP_QUOTAS_BYTES_PER_SECOND": "1GiB",
+    "LASTHOP_QUOTAS_BYTES_BURST": "1GiB",
+    "LASTHOP_LOG_LEVEL": "warning",
 }
-"""One device gets everything here; the peers' queues have no limit either."""
+"""One publisher sends and one device gets everything; the peers have no quotas either."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,3 +143,14 @@ class Crowd(msgspec.Struct, kw_only=True):
     like: DeviceJob
     count: int
     source: str
+    spread: float = 0.0
+    """Seconds over which they join."""
+
+
+class Alive(msgspec.Struct, kw_only=True):
+    """How a crowd of ours is: connections that are up, and heartbeats that were answered."""
+
+    connected: int
+    pongs: int
+    fewest_pongs: int
+    """Of the device that had the fewest."""

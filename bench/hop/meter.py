@@ -49,9 +49,10 @@ class Meter:
         """These came in together."""
         self._payloads.extend(payloads)
         self._arrivals.append((now(), len(payloads)))
-        done = self._done
-        if len(self._payloads) >= self._expected and done is not None and not done.done():
-            done.set_result(None)
+        if len(self._payloads) >= self._expected and self._done is not None:
+            # A handler may run in a thread of its inbox.
+            self._done.get_loop().call_soon_threadsafe(_finish, self._done)
+            self._done = None
 
     def seen(self, *, batch: int = 1, lanes: int = 1, delays: bool = False) -> Seen:
         """The run so far. Order is promised within a lane; batches go to the lanes in turn."""
@@ -81,3 +82,8 @@ class Meter:
             start = len(delays)
             delays.extend(at - time_of(p) for p in self._payloads[start : start + count])
         return delays
+
+
+def _finish(done: asyncio.Future[None]) -> None:
+    if not done.done():
+        done.set_result(None)

@@ -21,7 +21,7 @@ async def test_everything_once_and_in_order_is_no_fault() -> None:
     meter.take([stamp(10), stamp(11)])
     assert not here.done()
     meter.take([stamp(12), stamp(13)])
-    assert here.done()
+    await here
     seen = meter.seen()
     assert (seen.received, seen.missing, seen.duplicates, seen.disordered) == (4, 0, 0, 0)
 
@@ -30,7 +30,7 @@ async def test_faults_are_told_apart() -> None:
     meter = Meter()
     here = meter.start(0, 4)
     meter.take([stamp(n) for n in (0, 2, 1, 2)])
-    assert here.done()
+    await here
     seen = meter.seen()
     assert (seen.missing, seen.duplicates, seen.disordered) == (1, 1, 1)
 
@@ -39,7 +39,7 @@ async def test_order_is_checked_within_a_lane() -> None:
     meter = Meter()
     here = meter.start(0, 8)
     meter.take([stamp(n) for n in (2, 3, 0, 1, 6, 7, 4, 5)])
-    assert here.done()
+    await here
     assert meter.seen(batch=2, lanes=2).disordered == 0
     assert meter.seen().disordered == 4
 
@@ -48,6 +48,6 @@ async def test_delays_are_those_of_the_arrival() -> None:
     meter = Meter()
     here = meter.start(0, 1)
     meter.take([stamp(0, 0.0)])
-    assert here.done()
+    await here
     seen = meter.seen(delays=True)
     assert seen.delays == [seen.last]

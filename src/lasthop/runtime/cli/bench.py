@@ -32,11 +32,6 @@ WorkIn = Annotated[
 ]
 
 
-@commands.callback()
-def bench() -> None:
-    """Keeps a single benchmark from becoming the whole command."""
-
-
 @commands.command(
     help=described(
         "Compare throughput, CPU, latency, bytes and memory with Mosquitto and RabbitMQ.",
@@ -69,6 +64,36 @@ def hop(
         seconds=seconds,
         idle=idle,
         only=only or known,
+        directory=directory,
+        as_json=as_json,
+    )
+    raise typer.Exit(status)
+
+
+@commands.command(
+    help=described(
+        "Hold thousands of idle devices: memory, heartbeats, and latency against ten devices.",
+        "lasthop bench idle",
+        "lasthop bench idle --devices 2000 --rounds 3 --json",
+    )
+)
+def idle(
+    devices: Annotated[int, typer.Option(min=20, help="Devices that are connected.")] = 10_000,
+    rounds: Annotated[int, typer.Option(min=1, help="Latency runs of each side, in turn.")] = 5,
+    rate: Annotated[float, typer.Option(min=1, help="Messages a second of latency runs.")] = 200.0,
+    seconds: Annotated[float, typer.Option(min=1, help="Length of a latency run.")] = 5.0,
+    heartbeat: Annotated[
+        int, typer.Option(min=15, help="Seconds of silence after which a device pings.")
+    ] = 20,
+    directory: WorkIn = None,
+    as_json: Json = False,
+) -> None:
+    status = _benchmark("idle").run(
+        devices=devices,
+        rounds=rounds,
+        rate=rate,
+        seconds=seconds,
+        heartbeat=heartbeat,
         directory=directory,
         as_json=as_json,
     )

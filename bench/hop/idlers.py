@@ -1,0 +1,109 @@
+"""Idle devices of ours: the device's end of the protocol, without an application behind it.
+
+The SDK keeps an inbox, a handler and a task for every device; thousands of devices in one process
+need none of that to sit there and answer. What the gateway sees is the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from bench.hop.jobs import Alive
+from lasthop.clock import SECOND, Micros
+from lasthop.runtime.clock import SystemClock
+from lasthop.transport.link import Ends, Link
+from lasthop.transport.stream import StreamLink
+from lasthop.wire.hop.frames import CloseCode, Frame, Hello
+from lasthop.wire.hop.handshake import Dialing, Opened
+from lasthop.wire.hop.mapping import Mapping
+
+APP = "default"
+
+
+PHASES = 40
+"""Groups of devices whose clocks tick at different moments: the alarms of a link ring once a
+second, and devices in the field do not agree when a second begins."""
+
+
+class Shifted:
+    """A clock that is a little ahead."""
+
+    def __init__(self, ahead: Micros) -> None:
+        self._clock = SystemClock()
+        self._ahead = ahead
+
+    def now(self) -> Micros:
+        return self._clock.now() + self._ahead
+
+
+class Idlers:
+    """Many devices that share a few sets of alarms."""
+
+    def __init__(self) -> None:
+        clocks = [Shifted(SECOND * phase // PHASES) for phase in range(PHASES)]
+        self._ends = [Ends(self, clock) for clock in clocks]
+        self._waiting: dict[Link, asyncio.Future[None]] = {}
+        self._members: list[Idler] = []
+        self._connected = 0
+
+    async def join(self, port: int, name: str, *, source: str) -> Idler:
+        """Connect one device and wait for its WELCOME."""
+        loop = asyncio.get_running_loop()
+        ends = self._ends[len(self._members) % PHASES]
+        machine = Dialing(Hello(app=APP, device=name), mapping=Mapping.STREAM, now=ends.clock.now())
+        idler = Idler(ends, machine)
+        self._members.append(idler)
+        welcomed = self._waiting[idler] = loop.create_future()
+        await loop.create_connection(lambda: idler, "127.0.0.1", port, local_addr=(source, 0))
+        await welcomed
+        return idler
+
+    def alive(self) -> Alive:
+        """How they are."""
+        pongs = [idler.pongs for idler in self._members]
+        return Alive(
+            connected=self._connected, pongs=sum(pongs), fewest_pongs=min(pongs, default=0)
+        )
+
+    # What links report.
+
+    def connected(self, link: Link) -> None:
+        """Bytes can be carried."""
+
+    def received(self, link: Link, frames: Sequence[Frame]) -> None:
+        """Nobody writes to idle devices."""
+
+    def welcomed(self, link: Link, opened: Opened) -> None:
+        self._connected += 1
+        self._waiting.pop(link).set_result(None)
+
+    def paused(self, link: Link, paused: bool) -> None:
+        """They send nothing that could wait."""
+
+    def lost(self, link: Link, reason: str) -> None:
+        waiting = self._waiting.pop(link, None)
+        if waiting is None:
+            self._connected -= 1
+        else:
+            waiting.set_exception(ConnectionError(reason))
+
+
+class Idler(StreamLink):
+    """One idle device."""
+
+    __slots__ = ("pongs",)
+
+    def __init__(self, ends: Ends, machine: Dialing) -> None:
+        super().__init__(ends, machine)
+        self.pongs = 0
+        """Answers to heartbeats; nothing else arrives at a device that nobody writes to."""
+
+    def arrived(self, data: bytes) -> None:
+        if type(self.machine) is not Dialing:
+            self.pongs += 1
+        super().arrived(data)
+
+    def leave(self) -> None:
+        """Say goodbye."""
+        self.close(CloseCode.BYE, "")
