@@ -75,7 +75,11 @@ class Arrivals:
         waiting: list[tuple[int, Message]] = []
         finished = RangeSet()
         at = state.delivered
-        numbers = sorted(row.number for row in held.inbox if row.number is not None)
+        numbers = sorted(
+            row.number
+            for row in held.inbox
+            if row.number is not None and row.number < state.received
+        )
         for row in held.inbox:
             message = self._message(row.frame, row.position, row.number)
             message.default_type = row.default_type or DEFAULT_CONTENT_TYPE
@@ -210,13 +214,20 @@ class Arrivals:
         self._dropped = left
         self.dirty = True
 
-    def start_over(self) -> None:
-        """A new epoch: numbers count from 0; what is not finished keeps its place before them."""
+    def start_over(self, *, related: bool) -> None:
+        """A new epoch: numbers count from 0; what is not finished keeps its place before them.
+
+        What waits behind a gap comes again, in its place, from a gateway that knows the old
+        numbering (`related`); any other knows nothing of it, and nobody will fill the gap.
+        """
         self.base = max(self.base + self._inbound.received, self._top)
         for number in sorted(self._gapped):
-            # Whether the gap would ever have been filled, nobody can tell any more.
-            self._recognise(self._gapped[number])
-            self._turn.append(self._gapped[number])
+            message = self._gapped[number]
+            if related:
+                self._end(message)
+            else:
+                self._recognise(message)
+                self._turn.append(message)
         self._gapped.clear()
         for message in self._open.values():
             message.number = None

@@ -348,6 +348,8 @@ class Device:
             self._ready += outcome.ready
             self._stirred.set()
         self._contact.send(outcome.frames)
+        if outcome.more and self._turns.room:
+            self._turns.nudge()
         if outcome.fault is not None:
             self._contact.fail(outcome.fault)
         if outcome.failure is not None:

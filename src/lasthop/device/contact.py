@@ -75,7 +75,7 @@ class Contact:
     async def run(self) -> None:
         """Stay in touch until that makes no sense any more; then raise why."""
         while True:
-            self._hello = await self._turns.ask(desk.hello(self.link_label, self.network))
+            self._hello = await self._turns.hello(self.link_label, self.network)
             close = await self._one_channel(self._hello)
             error = verdict(close)
             if error is not None:

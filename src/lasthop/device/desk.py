@@ -19,6 +19,7 @@ from lasthop.device.inbox import Inbox, Transaction
 from lasthop.device.message import Message
 from lasthop.device.session import DeviceSession, Happening
 from lasthop.errors import HopError, StoreBroken
+from lasthop.wire.hop.bundling import FLUSH_SIZE
 from lasthop.wire.hop.frames import Frame, Hello, Welcome
 
 Act: TypeAlias = Callable[[DeviceSession, Micros], Any]
@@ -31,6 +32,8 @@ class Outcome(msgspec.Struct, kw_only=True):
     results: list[object] = []
     """Of the acts, in order; an exception stands for itself."""
     frames: list[Frame] = []
+    more: bool = False
+    """More could leave when these have been taken."""
     ready: list[Message] = []
     happenings: list[Happening] = []
     fault: HopError | None = None
@@ -123,9 +126,16 @@ class Desk:
         outcome.ready = self.session.ready(now) if self.handler is None else []
         # What was too late when its turn came has changed the counts.
         self.commit()
-        outcome.frames = self.session.frames(room=room)
+        outcome.frames = self.session.frames(room=room, budget=FLUSH_SIZE)
+        outcome.more = self.session.more
         outcome.happenings = self.session.happenings()
         return outcome
+
+    def hello(self, link: str | None, network: str | None) -> Hello:
+        """What to dial with, after the end of the last channel if there was one."""
+        self.session.lost()
+        self.commit()
+        return self.session.hello(link=link, network=network)
 
     def commit(self, *, flush: bool = False) -> None:
         """Make durable whatever waits for it."""
@@ -173,16 +183,6 @@ class Desk:
         self._whole = True
         if change is not None:
             session.committed(change.n)
-
-
-def hello(link: str | None, network: str | None) -> Act:
-    """What to dial with."""
-
-    def act(session: DeviceSession, _now: Micros) -> Hello:
-        session.lost()
-        return session.hello(link=link, network=network)
-
-    return act
 
 
 def welcomed(said: Hello, welcome: Welcome, frames: list[Frame]) -> Act:

@@ -77,6 +77,8 @@ class Outbox:
         self.sent: list[int] = []
         """Keys of what was acknowledged, and of what left, since the owner last looked."""
         self.refusals: list[tuple[int, Refusal]] = []
+        self.more = False
+        self._written = 0
         self._window = DEFAULT_WINDOW
         self._max_frame = DEFAULT_MAX_FRAME
         self.lost()
@@ -178,15 +180,21 @@ class Outbox:
         """The gateway takes more, or less, at a time."""
         self._window = window
 
-    def frames(self, durable: int) -> list[Frame]:
-        """What goes out now, of the numbers below `durable`."""
+    def frames(self, durable: int, *, budget: int | None = None) -> list[Frame]:
+        """What goes out now, of the numbers below `durable`: no more than `budget` bytes, and one
+        message. `more` tells whether it was cut short by that."""
         frames: list[Frame] = []
+        end = None if budget is None else self._written + budget
+        self.more = False
         while self._casual:
             item = self._casual.popleft()
             self._bytes -= item.size
             frames.append(item.frame)
             self.sent.append(item.frame.key or 0)
         while self._cursor < durable:
+            if end is not None and self._written >= end:
+                self.more = True
+                break
             number = self._cursor
             item_or_none = self._outbound.get(number)
             if item_or_none is None or item_or_none.taken:
@@ -229,6 +237,7 @@ class Outbox:
             )
         )
         item.sent = True
+        self._written += item.size
         self._in_flight += size
         self._cursor += 1
         self.sent.append(item.frame.key or 0)

@@ -97,6 +97,10 @@ class DeviceSession:
     def __init__(self, terms: Terms, held: Held) -> None:
         if not 1 <= terms.window.messages <= MAX_WINDOW:
             raise ValueError(f"a window has 1 to {MAX_WINDOW} messages")
+        if (
+            terms.inbox_messages < terms.window.messages or terms.inbox_bytes < terms.window.bytes
+        ) or terms.prefetch < 1:
+            raise ValueError("an inbox holds a window at least, and one message is fetched ahead")
         state = held.state
         self.terms = terms
         self._arrivals = Arrivals(terms, held)
@@ -122,10 +126,13 @@ class DeviceSession:
     # The channel.
 
     def hello(self, *, link: str | None = None, network: str | None = None) -> Hello:
-        """What to dial with. Everything that arrived must be durable before, since only that is
-        claimed: a gateway that is an older copy of itself may give other numbers out again."""
-        if self._arrivals.received != self._durable.ack.received:
-            raise ValueError("what has arrived is made durable before the device dials again")
+        """What to dial with, when the session is `settled`.
+
+        Only what is durable may be claimed, and to hold more than was claimed is dangerous: a
+        gateway that is an older copy of itself may give the same numbers out again.
+        """
+        if not self.settled:
+            raise ValueError("what has happened is made durable before the device dials again")
         terms = self.terms
         hello = Hello(
             app=terms.app,
@@ -169,32 +176,30 @@ class DeviceSession:
                 self._arrivals.close_below(closed, now)
                 # WELCOME leaves when what HELLO said is durable at the gateway.
                 self._arrivals.told(hello.dropped, closed)
+                # Dropped while the HELLO was on its way. What is not durable of it may be told:
+                # in another life it would be too late as well.
+                self._untold = RangeSet(self._arrivals.dropped)
                 self._told = Ack(hello.received, hello.delivered, hello.individual)
                 self._gate = 0
                 self._outbox.resume(ack, welcome.window, welcome.max_frame)
             case StartOver(incarnation, epoch, drop_below):
-                self._begin(incarnation, epoch)
+                self._begin(incarnation, epoch, related=welcome.superseded is not None)
                 self._outbox.start_over(drop_below)
                 self._told = Ack(0, 0)
                 self._gate = self._changes + 1
                 self._outbox.resume(Ack(0, 0), welcome.window, welcome.max_frame)
             case Redial(forget):
                 if forget:
-                    self._begin(None, None)
-                    # To claim nothing is true at any time, so it need not be durable first.
-                    forgotten = msgspec.structs.replace(
-                        self._durable.state, incarnation=None, epoch=None, dropped=()
-                    )
-                    self._durable = msgspec.structs.replace(self._durable, state=forgotten)
+                    self._begin(None, None, related=True)
                 return False
         self._told_window = hello.window or self.terms.window
         self._open = True
         return True
 
-    def _begin(self, incarnation: bytes | None, epoch: int | None) -> None:
+    def _begin(self, incarnation: bytes | None, epoch: int | None, *, related: bool) -> None:
         self._incarnation = incarnation
         self._epoch = epoch
-        self._arrivals.start_over()
+        self._arrivals.start_over(related=related)
         self._untold = RangeSet()
         self._dirty = True
 
@@ -317,8 +322,11 @@ class DeviceSession:
                 for start, stop in self._durable.news:
                     self._untold.add(start, stop)
 
-    def frames(self, *, room: bool = True) -> list[Frame]:
-        """What may leave over the open channel now; without room only what takes next to none."""
+    def frames(self, *, room: bool = True, budget: int | None = None) -> list[Frame]:
+        """What may leave over the open channel now; without room only what takes next to none.
+
+        With a budget in bytes, `more` tells whether messages are left that could leave as well.
+        """
         if not self._open or self._durable.n < self._gate:
             return []
         frames: list[Frame] = []
@@ -340,8 +348,13 @@ class DeviceSession:
             self._told_window = window
             frames.append(window)
         if room:
-            frames += self._outbox.frames(self._durable.state.assigned)
+            frames += self._outbox.frames(self._durable.state.assigned, budget=budget)
         return frames
+
+    @property
+    def more(self) -> bool:
+        """Whether the last `frames` were cut short by their budget."""
+        return self._outbox.more
 
     def happenings(self) -> list[Happening]:
         """What the application may want to know, since the last time."""

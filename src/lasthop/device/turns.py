@@ -14,6 +14,7 @@ from typing import Any
 from lasthop.clock import Clock
 from lasthop.device.desk import Act, Desk, Outcome
 from lasthop.errors import HopError
+from lasthop.wire.hop.frames import Hello
 
 Then = Callable[[Any], None]
 
@@ -65,6 +66,12 @@ class Turns:
 
         self.post(act, then)
         return await future
+
+    async def hello(self, link: str | None, network: str | None) -> Hello:
+        """What to dial with."""
+        hello = await self.ask(lambda _session, _now: self._desk.hello(link, network))
+        assert isinstance(hello, Hello)
+        return hello
 
     def nudge(self) -> None:
         """Take a turn, now or after the one that is under way."""
