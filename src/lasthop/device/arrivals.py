@@ -200,13 +200,11 @@ class Arrivals:
         if count > self._inbound.received:
             self._move_up(self._inbound.close_below(count), now)
 
-    def told(self, ranges: Ranges, below: int) -> None:
-        """The gateway has taken note of these dropped numbers, and of all below."""
+    def told(self, ranges: Ranges) -> None:
+        """The gateway has taken note of these dropped numbers."""
         if not self._dropped:
             return
         known = RangeSet(ranges)
-        if below:
-            known.add(0, below)
         left = RangeSet()
         for start, stop in self._dropped.ranges():
             for low, high in _without(start, stop, known):

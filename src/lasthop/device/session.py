@@ -175,7 +175,7 @@ class DeviceSession:
             case Continue(ack, closed):
                 self._arrivals.close_below(closed, now)
                 # WELCOME leaves when what HELLO said is durable at the gateway.
-                self._arrivals.told(hello.dropped, closed)
+                self._arrivals.told(hello.dropped)
                 # Dropped while the HELLO was on its way. What is not durable of it may be told:
                 # in another life it would be too late as well.
                 self._untold = RangeSet(self._arrivals.dropped)
@@ -183,7 +183,8 @@ class DeviceSession:
                 self._gate = 0
                 self._outbox.resume(ack, welcome.window, welcome.max_frame)
             case StartOver(incarnation, epoch, drop_below):
-                self._begin(incarnation, epoch, related=welcome.superseded is not None)
+                related = welcome.superseded is not None or incarnation == hello.incarnation
+                self._begin(incarnation, epoch, related=related)
                 self._outbox.start_over(drop_below)
                 self._told = Ack(0, 0)
                 self._gate = self._changes + 1

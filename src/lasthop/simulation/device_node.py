@@ -63,6 +63,8 @@ class DeviceNode:
         self._mapping = Mapping.STREAM
         self._writing = False
         self._batch: list[Arrival] = []
+        self._todo: list[Message] = []
+        self._attending = False
         self._unsent: list[tuple[bytes, str | None, Headers]] = []
         self.refused: list[Refusal] = []
         self.commits = 0
@@ -73,6 +75,8 @@ class DeviceNode:
         self._session = DeviceSession(self._terms, self._inbox.load())
         self._writing = False
         self._batch = []
+        self._todo = []
+        self._attending = False
         self._dial()
 
     def had(self) -> list[Arrival]:
@@ -200,9 +204,8 @@ class DeviceNode:
             return
         now = self._kernel.now()
         if not self._transactional:
-            for message in session.ready(now):
-                self._show(message)
-                session.finished(message)
+            self._todo += session.ready(now)
+            self._attend(session)
         if not self._writing:
             queued = len(self._unsent)
             for body, topic, headers in self._unsent:
@@ -226,6 +229,26 @@ class DeviceNode:
             if isinstance(happening, Refused)
         ]
         self._flush()
+
+    def _attend(self, session: DeviceSession) -> None:
+        """A plain application takes its time over one message after the other."""
+        if self._attending or not self._todo:
+            return
+        self._attending = True
+        message = self._todo.pop(0)
+        if message.deadline is not None and message.deadline <= self._kernel.now():
+            session.lapsed(message)
+            taken = 0
+        else:
+            self._show(message)
+            taken = self._random.choice((0, 0, 10 * MILLISECOND, SECOND // 2))
+        self._kernel.after(taken, lambda: self._done(session, message))
+
+    def _done(self, session: DeviceSession, message: Message) -> None:
+        if session is self._session:
+            self._attending = False
+            session.finished(message)
+            self._turn()
 
     def _show(self, message: Message) -> None:
         number = int(message.body.rstrip(b"."))

@@ -33,8 +33,9 @@ from lasthop.store.commit import Commit
 from lasthop.wire.hop.frames import Credit, Headers
 
 APP = "rehearsal"
-PATIENCE = 24 * HOUR
-"""Virtual time after which a schedule that is not through is called stuck."""
+PATIENCE = HOUR // 2
+"""Virtual time after which a schedule that is not through is called stuck. The longest wait that
+is right is for a link that died without a word: the gateway gives it up after 11 minutes."""
 
 STORM = 120 * SECOND
 """Bad weather lasts this long; then it clears, so that every schedule comes to an end."""

@@ -101,7 +101,7 @@ def draw(seed: int, *, messages: int = 50, lossy: bool = True) -> Schedule:
             for name in devices
         },
         plain={name for name in devices if random.random() < 0.2},
-        copy_at=random.randint(1, span) if random.random() < 0.1 else None,
+        copy_at=random.randint(1, span) if random.random() < 0.25 else None,
         stream_share=random.choice((1.0, 1.0, 0.5, 0.0)) if lossy else 1.0,
         window=random.choice((1, 3, 16, 64, 1024)),
         resident=random.choice((0, 200, 1 << 20)),
