@@ -92,6 +92,14 @@ class Rig:
             self.write()
         raise AssertionError("the gateway never comes to rest")
 
+    def run_commits(self, count: int) -> None:
+        """Make so many commits durable."""
+        for _ in range(count):
+            self.settle()
+            self.take(flush=True)
+            if self.in_flight:
+                self.write()
+
     def pass_time(self, micros: Micros) -> None:
         """Let time go by, waking the gateway when it wants to be woken."""
         end = self.now + micros
@@ -145,6 +153,7 @@ class Rig:
     def publish(self, *submissions: Submission, source: str = SHOP) -> list[int]:
         """Submit; the keys of what was accepted."""
         receipt: Receipt = self.gateway.publish(APP, source, submissions, self.now)
+        self.gateway.hurry()
         return [parse_id(text)[0] for text in receipt.ids]
 
     def connect(

@@ -317,7 +317,7 @@ class World(RuleBasedStateMachine):
         rig = self.rig
         rig.run()
         for _ in range(4):
-            for name, phone in self.phones.items():
+            for name in self.phones:
                 self.dial(name, None)
                 rig.run()
                 self.rig.fetch()
@@ -367,8 +367,8 @@ def check_log(rig: Rig) -> None:
             life = (event["dev"], event["boot_of_dev"])
             assert event["dn"] == counts[life], event
             counts[life] += 1
-        if "dev" in event and "msg" in event:
-            story[event["msg"], *life].append(event)
+            if "msg" in event:
+                story[event["msg"], *life].append(event)
     rows = list(rig.store.all_deliveries())
     assert len(rows) == len(story)
     by_last = {events[-1]["n"]: events for events in story.values()}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import partial
+from typing import Annotated
 
 import msgspec
 
@@ -44,7 +45,9 @@ ERROR_TYPE = "application/vnd.lasthop.error+json"
 MAX_TOPIC = 200
 _NO_HEADERS = Headers()
 _decode_context = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
-_decode_read = msgspec.json.Decoder(dict[str, int]).decode
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+"""What a column of the log holds."""
+_decode_read = msgspec.json.Decoder(dict[str, _Count]).decode
 
 
 class Inbound:

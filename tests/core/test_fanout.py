@@ -1,0 +1,173 @@
+"""One message for many: stored once, its deliveries in batches, each lane in order."""
+
+from __future__ import annotations
+
+import time
+
+from lasthop.core.acceptance import Withdrawal
+from lasthop.core.lifecycle import State
+from lasthop.core.mailroom import Limits
+from lasthop.core.registry import DeviceRecord
+from tests.core.rig import APP, SHOP, Rig, to
+
+
+def fleet(count: int = 5, *, batch: int = 2) -> Rig:
+    """Devices d1, d2 ... that are subscribed to the news and belong to Ann."""
+    rig = Rig(Limits(fanout_batch=batch))
+    for i in range(1, count + 1):
+        rig.gateway.register(APP, f"d{i}", DeviceRecord(user="ann"), rig.now)
+        rig.gateway.subscribe(APP, f"d{i}", "news", rig.now)
+    rig.run()
+    return rig
+
+
+def one_commit(rig: Rig) -> int:
+    """How many deliveries the next commit begins."""
+    before = len(list(rig.store.all_deliveries()))
+    rig.settle()
+    assert rig.take() is not None, "the fan-out dawdles"
+    rig.write()
+    return len(list(rig.store.all_deliveries())) - before
+
+
+def test_no_commit_begins_more_than_a_batch_and_none_waits_for_its_time() -> None:
+    rig = fleet(5)
+    rig.publish(to("topic:news"))
+    assert [one_commit(rig) for _ in range(3)] == [2, 2, 1]
+    assert rig.store.counts().messages == 1
+    assert rig.store.counts().fanouts == 0
+    assert rig.gateway.idle
+
+
+def test_a_small_one_is_done_in_its_first_commit_and_leaves_no_trace() -> None:
+    rig = fleet(2)
+    rig.publish(to("topic:news"))
+    rig.settle()
+    commit = rig.take()
+    assert commit is not None
+    assert len(commit.deliveries) == 2
+    assert commit.fanouts == {}
+
+
+def test_it_goes_on_after_a_crash_at_any_commit() -> None:
+    for crash_at in range(4):
+        rig = fleet(5)
+        (key,) = rig.publish(to("topic:news"))
+        rig.run_commits(max(1, crash_at))
+        rig.crash()
+        rig.run()
+        assert [row.device for row in rig.store.deliveries(key)] == [1, 2, 3, 4, 5]
+        assert len([e for e in rig.events() if e["kind"] == "accepted"]) == 5
+
+
+def test_it_goes_on_though_everything_begun_so_far_has_ended() -> None:
+    rig = fleet(5)
+    (key,) = rig.publish(to("topic:news"))
+    rig.take()
+    for name in ("d1", "d2", "d3", "d4"):
+        rig.gateway.remove(APP, name, rig.now)
+    rig.write()
+    rig.run_commits(1)
+    assert not any(row.open for row in rig.store.deliveries(key))
+    assert rig.store.counts().fanouts == 1
+    rig.crash()
+    rig.run()
+    states = {row.device: State(row.state) for row in rig.store.deliveries(key)}
+    gone = State.UNDELIVERABLE
+    assert states == {1: gone, 2: gone, 5: State.PENDING}
+
+
+def test_when_nobody_is_left_it_ends() -> None:
+    rig = fleet(3)
+    rig.publish(to("user:ann"))
+    rig.run_commits(1)
+    for name in ("d1", "d2", "d3"):
+        rig.gateway.remove(APP, name, rig.now)
+    rig.take(flush=True)
+    rig.store.apply(*rig.in_flight)
+    rig.crash()
+    rig.run()
+    assert rig.store.counts().fanouts == 0
+    assert rig.gateway.room.items == {}
+
+
+def test_cancelling_stops_it() -> None:
+    rig = fleet(5)
+    (key,) = rig.publish(to("topic:news"))
+    assert rig.gateway.cancel(APP, key, rig.now) == Withdrawal(5, 0)
+    rig.run()
+    assert rig.states() == {State.CANCELLED: 2}
+    assert rig.store.counts().fanouts == 0
+    assert rig.gateway.room.items == {}
+
+
+def test_replacing_reaches_those_who_were_still_to_come() -> None:
+    rig = fleet(5)
+    d1 = rig.connect("d1")
+    (key,) = rig.publish(to("topic:news", b"old"))
+    rig.settle()
+    withdrawal, _ = rig.gateway.replace(APP, key, SHOP, to("topic:news", b"new"), rig.now)
+    assert withdrawal == Withdrawal(4, 1)
+    rig.run()
+    assert rig.bodies(d1) == [b"old"]
+    assert rig.bodies(rig.connect("d5")) == [b"new"]
+
+
+def test_a_later_message_of_the_same_source_waits_its_turn() -> None:
+    rig = fleet(5)
+    channel = rig.connect("d5")
+    rig.publish(to("topic:news", b"1"))
+    rig.publish(to("d5", b"2"))
+    rig.publish(to("topic:news", b"3"), to("d5", b"4"))
+    rig.run()
+    assert rig.bodies(channel) == [b"1", b"2", b"3", b"4"]
+
+
+def test_a_later_message_waits_its_turn_across_a_crash() -> None:
+    rig = fleet(5)
+    rig.publish(to("topic:news", b"1"), to("d5", b"2"))
+    rig.run_commits(1)
+    rig.crash()
+    assert rig.bodies(rig.connect("d5")) == [b"1", b"2"]
+
+
+def test_others_do_not_wait_for_it() -> None:
+    rig = fleet(5)
+    rig.publish(to("topic:news", b"1"))
+    (other_source,) = rig.publish(to("d5"), source="publisher:other")
+    (urgent,) = rig.publish(to("d5", priority=9))
+    (begun,) = rig.publish(to("d1"))
+    rig.run_commits(1)
+    for key in (other_source, urgent, begun):
+        assert rig.state(key) is State.PENDING
+
+
+def test_many_that_wait_are_begun_together() -> None:
+    rig = fleet(5, batch=4)
+    rig.publish(to("topic:news"))
+    rig.publish(*[to("d5", b"%d" % i) for i in range(40)])
+    commits = rig.gateway.durable
+    rig.run()
+    assert rig.gateway.durable - commits <= 13
+    assert rig.bodies(rig.connect("d5"))[1:] == [b"%d" % i for i in range(40)]
+
+
+def test_who_subscribes_later_is_not_addressed() -> None:
+    rig = fleet(5)
+    (key,) = rig.publish(to("topic:news"))
+    rig.gateway.register(APP, "late", DeviceRecord(), rig.now)
+    rig.gateway.subscribe(APP, "late", "news", rig.now)
+    rig.run()
+    assert len(rig.store.deliveries(key)) == 5
+
+
+def test_its_cost_grows_with_its_size_and_no_faster() -> None:
+    def seconds(count: int) -> float:
+        rig = fleet(count, batch=count)
+        start = time.process_time()
+        (key,) = rig.publish(to("topic:news"))
+        rig.gateway.cancel(APP, key, rig.now)
+        return time.process_time() - start
+
+    small, large = min(seconds(500) for _ in range(3)), seconds(8000)
+    assert large < 16 * small * 6
