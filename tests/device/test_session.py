@@ -284,15 +284,74 @@ def test_the_new_number_of_a_waiting_message_survives_a_crash() -> None:
     assert peer.said() == [Ack(1, 1)]
 
 
-def test_what_waits_beyond_a_gap_is_handed_over_when_the_epoch_ends() -> None:
+def test_what_waits_beyond_a_gap_comes_again_in_its_place_when_the_epoch_ends() -> None:
     peer = welcomed()
     peer.arrive(frame(1))
     peer.said()
     assert peer.welcome(epoch=2)
     peer.arrive(frame(0, key=KEY), frame(1, key=KEY + 1))
     peer.said()
-    assert peer.take() == ["m1", "m0"]
+    assert peer.take() == ["m0", "m1"]
     assert peer.said() == [Ack(2, 2)]
+
+
+def test_what_waits_beyond_a_gap_is_handed_over_when_another_gateway_answers() -> None:
+    peer = welcomed()
+    peer.arrive(frame(1))
+    peer.said()
+    assert peer.welcome(epoch=1, incarnation=b"stranger")
+    peer.said()
+    assert peer.take() == ["m1"]
+
+
+def test_a_skip_beyond_a_gap_is_acknowledged_only_as_it_survives_a_crash() -> None:
+    peer = welcomed()
+    peer.arrive(Skip(2))
+    assert peer.said() == [Ack(0, 0, ((2, 3),))]
+    peer.crash()
+    assert peer.session.hello().individual == ((2, 3),)
+    assert peer.welcome()
+    peer.arrive(frame(0), frame(1))
+    assert peer.said() == [Ack(3, 0)]
+
+
+def test_what_was_finished_before_a_gap_stays_so_across_a_crash() -> None:
+    peer = welcomed()
+    peer.arrive(frame(0), frame(2))
+    peer.said()
+    assert peer.take() == ["m0"]
+    peer.said()
+    peer.crash()
+    assert peer.welcome()
+    assert peer.session.hello().delivered == 1
+    peer.arrive(frame(1))
+    peer.said()
+    assert peer.take() == ["m1", "m2"]
+    assert peer.said() == [Ack(3, 3)]
+
+
+def test_a_drop_while_the_hello_is_on_its_way_is_told_after_the_welcome() -> None:
+    peer = welcomed()
+    peer.arrive(frame(0, headers=SOON))
+    peer.said()
+    hello = peer.session.hello()
+    assert peer.ready(LATER) == []
+    peer.said()
+    answer = Welcome(incarnation=INCARNATION, epoch=1, resumed=True, closed=1)
+    assert peer.session.welcomed(hello, answer, LATER)
+    assert peer.said() == [Dropped(((0, 1),)), Ack(1, 1)]
+    assert peer.session.hello().dropped == ((0, 1),)
+
+
+def test_on_a_channel_that_loses_frames_a_drop_goes_with_every_acknowledgement() -> None:
+    peer = Peer()
+    hello = peer.session.hello()
+    answer = Welcome(incarnation=INCARNATION, epoch=1)
+    assert peer.session.welcomed(hello, answer, NOW, reliable=False)
+    peer.arrive(frame(0, headers=SOON), now=LATER)
+    assert peer.said() == [Dropped(((0, 1),)), Ack(1, 1)]
+    peer.arrive(frame(1), now=LATER)
+    assert peer.said() == [Dropped(((0, 1),)), Ack(2, 1)]
 
 
 def test_a_message_without_a_key_is_finished_under_its_old_number_only() -> None:
