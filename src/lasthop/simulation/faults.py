@@ -12,10 +12,8 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from lasthop.clock import HOUR, MILLISECOND, SECOND, Micros
-from lasthop.core.acceptance import Submission, Withdrawal
-from lasthop.core.gateway import Gateway, Idempotency, Identity
-from lasthop.core.inbound import parse_target
+from lasthop.clock import HOUR, MILLISECOND, SECOND
+from lasthop.core.gateway import Identity
 from lasthop.core.lifecycle import State
 from lasthop.core.mailroom import Limits
 from lasthop.device.terms import Terms
@@ -26,13 +24,13 @@ from lasthop.simulation.gateway_node import Disk, GatewayNode
 from lasthop.simulation.kernel import Kernel
 from lasthop.simulation.ledger import Ledger
 from lasthop.simulation.link import Weather
+from lasthop.simulation.publisher import APP, Publisher
 from lasthop.simulation.schedule import Batch, Schedule, Wish, draw, weather
 from lasthop.simulation.verdict import Fate, Verdict, judge
 from lasthop.store.base import Store
 from lasthop.store.commit import Commit
 from lasthop.wire.hop.frames import Credit, Headers
 
-APP = "rehearsal"
 PATIENCE = HOUR // 2
 """Virtual time after which a schedule that is not through is called stuck. The longest wait that
 is right is for a link that died without a word: the gateway gives it up after 11 minutes."""
@@ -252,100 +250,6 @@ class Rehearsal:
             number = int(message.body.rstrip(b"."))
             fates.append(Fate(number, device.name, row.message, State(row.state)))
         return fates
-
-
-class Publisher:
-    """Publishes one request after the other, each until it is told that it was accepted."""
-
-    def __init__(self, kernel: Kernel, random: Random, gateway: GatewayNode) -> None:
-        self._kernel = kernel
-        self._random = random
-        self._gateway = gateway
-        self._queue: list[list[Wish]] = []
-        self._request = 0
-        self.accepted: set[int] = set()
-        self.cancelled: set[int] = set()
-        """Messages for one device for which "cancelled" was the answer."""
-
-    @property
-    def busy(self) -> bool:
-        return bool(self._queue)
-
-    def publish(self, wishes: list[Wish]) -> None:
-        """Send this when everything before it has been accepted."""
-        self._queue.append(wishes)
-        if len(self._queue) == 1:
-            self._next()
-
-    def _next(self) -> None:
-        self._request += 1
-        self._attempt(self._request, self._kernel.now())
-
-    def _attempt(self, request: int, start: Micros) -> None:
-        if request != self._request or not self._queue:
-            return
-        wishes = self._queue[0]
-        once = f"{wishes[0].source}-{request}"
-        keys: list[int] = []
-
-        def act(gateway: Gateway, now: Micros) -> None:
-            submissions = [_submission(wish, start, now) for wish in wishes]
-            store = self._gateway.store
-            assert store is not None
-            found = store.find_keys(APP, [once]).get(once)
-            receipt = gateway.publish(
-                APP,
-                wishes[0].source,
-                submissions,
-                now,
-                once=Idempotency(once, once.encode(), found),
-            )
-            keys.extend(receipt.repeated or [int(i[:16], 16) for i in receipt.ids])
-
-        self._gateway.act(act, lambda: self._accepted(request, keys))
-        # No answer in time: the same request again, under the same key.
-        again = self._random.randint(SECOND, 3 * SECOND)
-        self._kernel.after(again, lambda: self._attempt(request, start))
-
-    def _accepted(self, request: int, keys: list[int]) -> None:
-        if request != self._request or not self._queue:
-            return
-        wishes = self._queue.pop(0)
-        self.accepted.update(wish.number for wish in wishes)
-        for wish, key in zip(wishes, keys, strict=True):
-            if wish.cancel_after is not None:
-                self._kernel.after(wish.cancel_after, partial(self._cancel, wish, key))
-        if self._queue:
-            self._next()
-
-    def _cancel(self, wish: Wish, key: int) -> None:
-        """Cancel, and hold the gateway to what it answers."""
-        answers: list[Withdrawal | None] = []
-
-        def act(gateway: Gateway, now: Micros) -> None:
-            answers.append(gateway.cancel(APP, key, now))
-
-        self._gateway.act(act, lambda: self._cancelled(wish, answers[0]))
-
-    def _cancelled(self, wish: Wish, answer: Withdrawal | None) -> None:
-        if answer is not None and not answer.too_late and wish.target.startswith("device:"):
-            self.cancelled.add(wish.number)
-
-
-def _submission(wish: Wish, start: Micros, now: Micros) -> Submission:
-    after = start + wish.delay if wish.delay is not None else None
-    before = None
-    if wish.ttl is not None:
-        before = max(start, after or 0, now) + wish.ttl
-    return Submission(
-        target=parse_target(wish.target),
-        body=wish.body,
-        priority=wish.priority,
-        reliability=wish.reliability,
-        deliver_after=after,
-        deliver_before=before,
-        replace_key=wish.replace_key,
-    )
 
 
 def _headers(wish: Wish) -> Headers:

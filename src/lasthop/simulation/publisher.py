@@ -1,0 +1,110 @@
+"""A publisher in rehearsal: it repeats a request until it is answered, and keeps the answers."""
+
+from __future__ import annotations
+
+from functools import partial
+from random import Random
+
+from lasthop.clock import SECOND, Micros
+from lasthop.core.acceptance import Submission, Withdrawal
+from lasthop.core.gateway import Gateway, Idempotency
+from lasthop.core.inbound import parse_target
+from lasthop.simulation.gateway_node import GatewayNode
+from lasthop.simulation.kernel import Kernel
+from lasthop.simulation.schedule import Wish
+
+APP = "rehearsal"
+
+
+class Publisher:
+    """Publishes one request after the other, each until it is told that it was accepted."""
+
+    def __init__(self, kernel: Kernel, random: Random, gateway: GatewayNode) -> None:
+        self._kernel = kernel
+        self._random = random
+        self._gateway = gateway
+        self._queue: list[list[Wish]] = []
+        self._request = 0
+        self.accepted: set[int] = set()
+        self.cancelled: set[int] = set()
+        """Messages for one device for which "cancelled" was the answer."""
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._queue)
+
+    def publish(self, wishes: list[Wish]) -> None:
+        """Send this when everything before it has been accepted."""
+        self._queue.append(wishes)
+        if len(self._queue) == 1:
+            self._next()
+
+    def _next(self) -> None:
+        self._request += 1
+        self._attempt(self._request, self._kernel.now())
+
+    def _attempt(self, request: int, start: Micros) -> None:
+        if request != self._request or not self._queue:
+            return
+        wishes = self._queue[0]
+        once = f"{wishes[0].source}-{request}"
+        keys: list[int] = []
+
+        def act(gateway: Gateway, now: Micros) -> None:
+            submissions = [_submission(wish, start, now) for wish in wishes]
+            store = self._gateway.store
+            assert store is not None
+            found = store.find_keys(APP, [once]).get(once)
+            receipt = gateway.publish(
+                APP,
+                wishes[0].source,
+                submissions,
+                now,
+                once=Idempotency(once, once.encode(), found),
+            )
+            keys.extend(receipt.repeated or [int(i[:16], 16) for i in receipt.ids])
+
+        self._gateway.act(act, lambda: self._accepted(request, keys))
+        # No answer in time: the same request again, under the same key.
+        again = self._random.randint(SECOND, 3 * SECOND)
+        self._kernel.after(again, lambda: self._attempt(request, start))
+
+    def _accepted(self, request: int, keys: list[int]) -> None:
+        if request != self._request or not self._queue:
+            return
+        wishes = self._queue.pop(0)
+        self.accepted.update(wish.number for wish in wishes)
+        for wish, key in zip(wishes, keys, strict=True):
+            if wish.cancel_after is not None:
+                self._kernel.after(wish.cancel_after, partial(self._cancel, wish, key))
+        if self._queue:
+            self._next()
+
+    def _cancel(self, wish: Wish, key: int) -> None:
+        """Cancel, and hold the gateway to what it answers."""
+        answers: list[Withdrawal | None] = []
+
+        def act(gateway: Gateway, now: Micros) -> None:
+            answers.append(gateway.cancel(APP, key, now))
+
+        self._gateway.act(act, lambda: self._cancelled(wish, answers[0]))
+
+    def _cancelled(self, wish: Wish, answer: Withdrawal | None) -> None:
+        if answer is not None and not answer.too_late and wish.target.startswith("device:"):
+            self.cancelled.add(wish.number)
+
+
+def _submission(wish: Wish, start: Micros, now: Micros) -> Submission:
+    after = start + wish.delay if wish.delay is not None else None
+    before = None
+    if wish.ttl is not None:
+        before = max(start, after or 0, now) + wish.ttl
+    return Submission(
+        target=parse_target(wish.target),
+        body=wish.body,
+        priority=wish.priority,
+        reliability=wish.reliability,
+        deliver_after=after,
+        deliver_before=before,
+        replace_key=wish.replace_key,
+    )
