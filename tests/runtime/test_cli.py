@@ -5,29 +5,29 @@ from __future__ import annotations
 import io
 import json
 import sys
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
 from lasthop.runtime.cli import COMMANDS
 from tests.runtime.conftest import Lasthop
 from tests.runtime.processes import GatewayProcess
 
-GROUPS = {
-    "device": ["run", "register", "list", "remove"],
-    "credential": ["add", "list", "revoke"],
-    "log": ["tail", "check"],
-}
 
-EVERY_COMMAND = [
-    path
-    for name in COMMANDS
-    for path in ([[name, sub] for sub in GROUPS[name]] if name in GROUPS else [[name]])
-]
+def every_command() -> list[list[str]]:
+    """All commands, with those of groups."""
+    paths: list[list[str]] = []
+    for name in COMMANDS:
+        command: Any = get_command(import_module(f"lasthop.runtime.cli.{name}").commands)
+        paths += [[name, each] for each in getattr(command, "commands", ())] or [[name]]
+    return paths
 
 
-@pytest.mark.parametrize("path", EVERY_COMMAND, ids=" ".join)
+@pytest.mark.parametrize("path", every_command(), ids=" ".join)
 def test_every_command_has_help_with_an_example_and_an_option_for_machines(
     lasthop: Lasthop, path: list[str]
 ) -> None:

@@ -16,8 +16,8 @@ async def rest(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": scope["path"].encode()})
 
 
-def front(*, ready: bool = True, websocket: tuple[str, App] | None = None) -> Front:
-    return Front(rest, websocket=websocket, metrics=Metrics(), ready=lambda: ready)
+def front(*, ready: bool = True, devices: App = rest) -> Front:
+    return Front(rest, websocket=("/hop", devices), metrics=Metrics(), ready=lambda: ready)
 
 
 async def get(app: Front, path: str) -> httpx.Response:
@@ -53,7 +53,7 @@ async def test_websockets_come_in_at_their_path_only() -> None:
     async def send(message: Message) -> None:
         sent.append(message)
 
-    app = front(websocket=("/hop", devices))
+    app = front(devices=devices)
     await app({"type": "websocket", "path": "/hop"}, receive, send)
     await app({"type": "websocket", "path": "/other"}, receive, send)
     assert reached == ["/hop"]
@@ -68,7 +68,7 @@ async def test_metrics_tell_what_commits_held() -> None:
     metrics.committed(commit, 0.003)
     metrics.disconnected(CloseCode.UNAUTHORIZED)
     metrics.gauge("lasthop_open", "Open.", lambda: 5)
-    metrics.counts("lasthop_errors", "Errors.", "code", {"bad": 2})
+    metrics.counts("lasthop_errors", "Errors.", ["code"], lambda: {("bad",): 2})
     page = metrics.render().decode()
     for line in (
         "lasthop_commits_total 1.0",

@@ -27,10 +27,11 @@ class Front:
         self,
         rest: App,
         *,
-        websocket: tuple[str, App] | None,
+        websocket: tuple[str, App],
         metrics: Metrics,
         ready: Callable[[], bool],
     ) -> None:
+        """`websocket` is the path of devices, empty for none, and who serves them."""
         self._rest = rest
         self._websocket = websocket
         self._metrics = metrics
@@ -51,8 +52,9 @@ class Front:
             await self._rest(scope, receive, send)
 
     async def _device(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._websocket is not None and scope["path"] == self._websocket[0]:
-            await self._websocket[1](scope, receive, send)
+        path, devices = self._websocket
+        if scope["path"] == path:
+            await devices(scope, receive, send)
         else:
             await receive()
             await send({"type": "websocket.close", "code": 1008, "reason": "no such path"})

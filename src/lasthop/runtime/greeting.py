@@ -27,9 +27,9 @@ def for_people(places: Places) -> None:
         _say(
             "",
             "Try it: start a device in another terminal,",
-            f"  lasthop device run --url {places.tcp} --name phone",
+            f"  lasthop device run --url {places.tcp} --name phone --topic news",
             "and send it something from a third:",
-            f"  curl -d 'hello' {places.http}/device/phone",
+            f"  curl -d 'hello, world' {places.http}/news",
         )
     elif places.first_start:
         _say(

@@ -6,7 +6,8 @@ Counters are fed by the engine; gauges ask the gateway at the moment of the scra
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from prometheus_client import (
     CollectorRegistry,
@@ -32,6 +33,10 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 COMMIT_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0, 5.0)
 """From a fast disk under no load to one that makes publishers wait."""
+
+
+Counts: TypeAlias = Mapping[tuple[str, ...], int]
+"""By the values of labels."""
 
 
 class Metrics(Observer):
@@ -71,9 +76,11 @@ class Metrics(Observer):
         """Ask for this value at every scrape."""
         Gauge(name, about, registry=self._registry).set_function(value)
 
-    def counts(self, name: str, about: str, label: str, values: Mapping[str, int]) -> None:
-        """Show counts that somebody else keeps, by label, at every scrape."""
-        self._registry.register(_Counts(name, about, label, values))
+    def counts(
+        self, name: str, about: str, labels: Sequence[str], values: Callable[[], Counts]
+    ) -> None:
+        """Show counts that somebody else keeps, by labels, at every scrape."""
+        self._registry.register(_Counts(name, about, labels, values))
 
     def committed(self, commit: Commit, seconds: float) -> None:
         self._commits.inc()
@@ -94,14 +101,16 @@ class Metrics(Observer):
 
 
 class _Counts(Collector):
-    def __init__(self, name: str, about: str, label: str, values: Mapping[str, int]) -> None:
+    def __init__(
+        self, name: str, about: str, labels: Sequence[str], values: Callable[[], Counts]
+    ) -> None:
         self._name = name
         self._about = about
-        self._label = label
+        self._labels = labels
         self._values = values
 
     def collect(self) -> Iterator[CounterMetricFamily]:
-        family = CounterMetricFamily(self._name, self._about, labels=[self._label])
-        for value, count in sorted(self._values.items()):
-            family.add_metric([value], count)
+        family = CounterMetricFamily(self._name, self._about, labels=self._labels)
+        for labels, count in sorted(self._values().items()):
+            family.add_metric(labels, count)
         yield family

@@ -28,6 +28,7 @@ from lasthop.access.rest import make_app
 from lasthop.clock import MINUTE
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.delivery.tcp import TcpListener
+from lasthop.delivery.websocket import WebSocketListener
 from lasthop.errors import StoreError
 from lasthop.eventlog.exporter import Exporter, Rolling
 from lasthop.runtime import logs
@@ -154,7 +155,12 @@ async def running(
             ),
             erase=lambda device: _erase(writer, device),
         )
-        metrics.counts("lasthop_http_errors", "Requests refused, by code.", "code", door.refused)
+        metrics.counts(
+            "lasthop_http_errors",
+            "Requests refused, by code.",
+            ["code"],
+            lambda: {(code,): count for code, count in door.refused.items()},
+        )
         metrics.gauge("lasthop_connections", "Open device channels.", lambda: engine.connections)
         metrics.gauge(
             "lasthop_open_deliveries",
@@ -164,16 +170,31 @@ async def running(
         metrics.gauge("lasthop_devices", "Registered.", lambda: len(gateway.registry))
         metrics.gauge("lasthop_http_waiting", "Requests that wait.", lambda: door.waiting)
 
-        devices = TcpListener(engine, clock=clock)
-        stack.push_async_callback(devices.stop)
+        by_tcp = TcpListener(engine, clock=clock)
+        by_websocket = WebSocketListener(engine, clock=clock)
+        listeners = {"tcp": by_tcp, "websocket": by_websocket}
         metrics.counts(
-            "lasthop_hop_errors", "Channels that ended badly, by reason.", "reason", devices.errors
+            "lasthop_hop_errors",
+            "Channels that ended badly, by carrier and reason.",
+            ["carrier", "reason"],
+            lambda: {
+                (carrier, reason): count
+                for carrier, listener in listeners.items()
+                for reason, count in listener.errors.items()
+            },
         )
-        await devices.start(tcp_socket, tls=tls)
+        stack.push_async_callback(by_tcp.stop)
+        await by_tcp.start(tcp_socket, tls=tls)
 
-        front = Front(door, websocket=None, metrics=metrics, ready=lambda: engine.ready)
+        front = Front(
+            door,
+            websocket=(settings.http.websocket, by_websocket),
+            metrics=metrics,
+            ready=lambda: engine.ready,
+        )
         web = WebServer(front, http_socket, settings)
         stack.push_async_callback(web.stop)
+        stack.push_async_callback(by_websocket.stop)
         await web.start()
         stack.callback(engine.drain)
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
+import uvloop
 
+from lasthop.runtime import logs
+from lasthop.runtime.cli import reference_device
 from lasthop.runtime.cli.desks import desk
 from lasthop.runtime.cli.options import (
     DEFAULT_APP,
@@ -19,11 +25,66 @@ from lasthop.runtime.cli.options import (
     new_commands,
 )
 from lasthop.runtime.cli.output import say, say_json, table
+from lasthop.runtime.cli.reference_device import Plan
+from lasthop.runtime.settings import DEFAULT_TCP
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The device's name.")]
 
 
 commands = new_commands("Run a device, and administer devices.")
+
+
+@commands.command(
+    "run",
+    help=described(
+        "Be a device: print every message as a line of JSON, until Ctrl-C or SIGTERM. With --output"
+        " each line is written to a file exactly once, in order, also across kill -9.",
+        "lasthop device run --name phone --topic news",
+        "lasthop device run --name phone --token TOKEN --output phone.jsonl",
+        "lasthop device run --url wss://push.example.org/hop --name phone --token TOKEN",
+    ),
+)
+def run(
+    name: Annotated[str, typer.Option("--name", metavar="NAME", help="The device's name.")],
+    url: Annotated[
+        str, typer.Option("--url", metavar="URL", help="tcp, tcps, ws, wss or unix.")
+    ] = f"tcp://{DEFAULT_TCP}",
+    app: App = DEFAULT_APP,
+    token: Annotated[
+        str | None, typer.Option(help="The device's own; none if it has none.")
+    ] = None,
+    topic: Annotated[list[str] | None, typer.Option(help="Subscribe to it; repeatable.")] = None,
+    inbox: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Durable memory; with --output it is FILE.inbox."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write messages here instead.")
+    ] = None,
+    sync: Annotated[
+        bool, typer.Option("--sync", help="Let the output survive a loss of power; slow.")
+    ] = False,
+    link: Annotated[
+        str | None, typer.Option(metavar="LABEL", help="What it is connected by: wifi, mno ...")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    logs.configure("info" if sys.stderr.isatty() and not as_json else "warning")
+    if output is not None and inbox is None:
+        inbox = output.with_name(output.name + ".inbox")
+    plan = Plan(
+        url=url,
+        app=app,
+        name=name,
+        token=token,
+        topics=topic or [],
+        link=link,
+        inbox=inbox,
+        output=output,
+        sync=sync,
+    )
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(reference_device.run(plan))
 
 
 @commands.command(

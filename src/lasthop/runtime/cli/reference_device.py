@@ -1,0 +1,153 @@
+"""The reference device behind `lasthop device run`: what it gets, it writes down as JSON lines."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+import sys
+from base64 import b64encode
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import structlog
+
+from lasthop.clock import SECOND
+from lasthop.device.client import Device
+from lasthop.device.desk import HandlerTransaction, Transactional
+from lasthop.device.inbox_sqlite import SqliteInbox
+from lasthop.device.message import Message
+from lasthop.device.retry import Backoff
+from lasthop.runtime.cli.outputfile import OutputFile
+
+LONGEST_RETRY = 10.0
+"""Seconds between two attempts to reach a gateway: it is a device on somebody's desk, and mostly
+the gateway is being restarted next to it."""
+
+log = structlog.get_logger()
+
+
+class Line(msgspec.Struct, omit_defaults=True):
+    """A message as a line of output."""
+
+    id: str
+    published_at: datetime
+    body: str | None = None
+    body_base64: str | None = None
+    """When the body is not text."""
+    content_type: str | None = None
+    topic: str | None = None
+    title: str | None = None
+    priority: int = 4
+    rank: float | None = None
+    source: str | None = None
+    in_reply_to: str | None = None
+    redelivered: bool = False
+    headers: dict[str, str] = {}
+
+
+class Plan(msgspec.Struct, kw_only=True):
+    """What the device is to do."""
+
+    url: str
+    app: str
+    name: str
+    token: str | None
+    topics: Sequence[str]
+    link: str | None
+    inbox: Path | None
+    output: Path | None
+    sync: bool
+
+
+def line_of(message: Message) -> bytes:
+    """A message as one line of JSON."""
+    try:
+        text, encoded = message.text, None
+    except UnicodeDecodeError:
+        text, encoded = None, b64encode(message.body).decode()
+    plain = message.content_type.startswith("text/plain")
+    answered = message.in_reply_to
+    line = Line(
+        message.id,
+        datetime.fromtimestamp(message.published_at / SECOND, UTC),
+        text,
+        encoded,
+        None if plain else message.content_type,
+        message.topic,
+        message.title,
+        message.priority,
+        message.rank or None,
+        message.source,
+        None if answered is None else f"{answered:016x}",
+        message.redelivered,
+        message.extra,
+    )
+    return msgspec.json.encode(line) + b"\n"
+
+
+async def run(plan: Plan) -> None:
+    """Be a device until a signal ends it, or the gateway will have none of it."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    async with AsyncExitStack() as stack:
+        inbox = SqliteInbox(plan.inbox) if plan.inbox is not None else None
+        output: OutputFile | None = None
+        if plan.output is not None and inbox is not None:
+            with inbox.transaction() as notes:
+                output = OutputFile(plan.output, notes, sync=plan.sync)
+            stack.callback(output.close)
+        device = await stack.enter_async_context(
+            Device(
+                plan.url,
+                app=plan.app,
+                name=plan.name,
+                token=plan.token,
+                inbox=inbox,
+                link=plan.link,
+                backoff=Backoff(longest=LONGEST_RETRY, random=random.random),
+            )
+        )
+        if output is not None:
+            device.transactional(_into(output))
+        else:
+            device.on_message(_print)
+        for topic in plan.topics:
+            await device.subscribe(topic)
+        await _until_over(device, stop)
+
+
+async def _until_over(device: Device, stop: asyncio.Event) -> None:
+    stopping = asyncio.ensure_future(stop.wait())
+    running = asyncio.ensure_future(device.run())
+    greeting = asyncio.ensure_future(_say_contact(device))
+    try:
+        await asyncio.wait([stopping, running], return_when=asyncio.FIRST_COMPLETED)
+        if running.done():
+            running.result()
+    finally:
+        for task in (stopping, running, greeting):
+            task.cancel()
+        await asyncio.gather(stopping, running, greeting, return_exceptions=True)
+
+
+async def _say_contact(device: Device) -> None:
+    await device.contact()
+    log.info("in contact with the gateway")
+
+
+def _into(output: OutputFile) -> Transactional:
+    def write(message: Message, transaction: HandlerTransaction) -> None:
+        output.append(line_of(message), transaction)
+
+    return write
+
+
+def _print(message: Message) -> None:
+    sys.stdout.buffer.write(line_of(message))
+    sys.stdout.buffer.flush()
