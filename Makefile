@@ -1,12 +1,13 @@
 # `make up` runs the gateway and `make test` checks everything; both set up what they need first.
 .DEFAULT_GOAL := help
-.PHONY: help up test lint format lock clean
+.PHONY: help up test nightly lint format lock clean
 
 ARGS ?=
 
 help:
 	@echo 'make up      set up and run the gateway (ARGS="--help" for its options)'
 	@echo 'make test    set up and run every check (ARGS="-k name" goes to pytest)'
+	@echo 'make nightly the long checks: many kills under load (KILLS=50, SEED=n to repeat one)'
 	@echo 'make lint    format, lint, type and layer checks only'
 	@echo 'make format  format the code and fix what can be fixed'
 	@echo 'make lock    pin the dependencies again (ARGS=--upgrade for newer versions)'
@@ -18,6 +19,9 @@ up: .venv/.run
 test: .venv/.dev
 	@scripts/system-packages peers
 	@scripts/check $(ARGS)
+
+nightly: .venv/.dev
+	@KILLS=$${KILLS:-50} .venv/bin/pytest -s tests/runtime/test_kills.py $(ARGS)
 
 lint: .venv/.dev
 	@scripts/lint

@@ -34,7 +34,7 @@ def eventually(condition: Callable[[], bool], what: str, deadline: float = DEADL
 class Process:
     """A `lasthop` command that goes on; what it says on standard error goes to a file."""
 
-    def __init__(self, arguments: list[str], errors: Path) -> None:
+    def __init__(self, arguments: list[str], errors: Path, **environment: str) -> None:
         self.errors = errors
         with errors.open("ab") as stderr:
             self._process = subprocess.Popen(
@@ -42,7 +42,7 @@ class Process:
                 stdout=subprocess.PIPE,
                 bufsize=0,  # So that `select` knows of everything that there is to read.
                 stderr=stderr,
-                env=ENVIRONMENT,
+                env=ENVIRONMENT | environment,
                 start_new_session=True,
             )
 
@@ -73,8 +73,11 @@ class Process:
         self._process.send_signal(number)
 
     def wait(self) -> int:
-        """Its exit code."""
-        return self._process.wait(DEADLINE)
+        """Its exit code; what it had left to say is not read."""
+        code = self._process.wait(DEADLINE)
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        return code
 
     def terminate(self) -> int:
         """Ask it to end, and wait."""
@@ -84,9 +87,7 @@ class Process:
     def kill(self) -> None:
         """End it at this instant."""
         self._process.kill()
-        self._process.wait(DEADLINE)
-        if self._process.stdout is not None:
-            self._process.stdout.close()
+        self.wait()
 
 
 class GatewayProcess(Process):
@@ -129,6 +130,16 @@ class GatewayProcess(Process):
         status, body = self.request("POST", "/v1/messages", json.dumps(message).encode(), **headers)
         assert status in (200, 202), body
         return str(json.loads(body)["id"])
+
+
+class DeviceProcess(Process):
+    """`lasthop device run`, which prints a line of JSON for every message."""
+
+    def __init__(
+        self, url: str, name: str, errors: Path, *options: str, **environment: str
+    ) -> None:
+        arguments = ["device", "run", "--json", "--url", url, "--name", name, *options]
+        super().__init__(arguments, errors, **environment)
 
 
 @contextmanager
