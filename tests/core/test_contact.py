@@ -506,6 +506,17 @@ class TestALossyChannel:
         rig.pass_time(3 * SECOND)
         assert rig.skips(lossy) == [0, 0]
 
+    def test_a_lost_skip_of_what_never_left_is_repeated_too(self, rig: Rig) -> None:
+        channel = rig.connect(reliable=False)
+        rig.publish(to("phone", deliver_before=rig.now + SECOND))
+        rig.settle()
+        rig.take()
+        rig.now += SECOND
+        rig.run()
+        rig.pass_time(3 * SECOND)
+        assert rig.messages(channel) == []
+        assert rig.skips(channel) == [0, 0]
+
     def test_a_duplicate_from_the_device_is_acknowledged_again(self, rig: Rig) -> None:
         rig.connect("tablet")
         channel = rig.connect(reliable=False)
@@ -513,6 +524,25 @@ class TestALossyChannel:
         rig.hear(channel, publication(0))
         assert rig.acks(channel) == [1, 1]
         assert len(rig.messages(1)) == 1
+
+    def test_progress_at_the_last_moment_starts_the_count_of_attempts_over(self, rig: Rig) -> None:
+        channel = rig.connect(reliable=False)
+        rig.publish(to("phone", b"a"), to("phone", b"b"))
+        rig.run()
+        rig.pass_time(243 * SECOND)
+        assert rig.bodies(channel).count(b"a") == 9
+        rig.ack(channel, 1)
+        rig.pass_time(243 * SECOND)
+        assert rig.disconnected == []
+        assert rig.bodies(channel).count(b"b") == 17
+
+    def test_nothing_is_kept_of_channels_that_are_gone(self, rig: Rig) -> None:
+        channel = rig.connect(reliable=False)
+        rig.gateway.channel_opened(channel + 1, reliable=False)
+        rig.lose(channel)
+        rig.lose(channel + 1)
+        assert not rig.gateway._contacts._lossy
+        assert not rig.gateway._contacts._by_channel
 
     def test_a_timer_of_a_channel_that_is_gone_does_nothing(self, rig: Rig) -> None:
         channel = rig.connect(reliable=False)

@@ -7,7 +7,7 @@ from lasthop.core.lifecycle import State
 from lasthop.core.mailroom import Limits
 from lasthop.core.registry import DeviceRecord
 from lasthop.message import Handling, Reliability, key_time
-from lasthop.wire.hop.frames import Credit, Headers
+from lasthop.wire.hop.frames import Ack, Credit, Headers
 from tests.core.rig import APP, BEST_EFFORT, Rig, to
 
 
@@ -93,6 +93,19 @@ class TestTime:
         assert rig.gateway.idle
         assert rig.state(key) is State.SENDING
 
+    def test_a_session_that_changed_without_an_event_is_written_soon_as_well(
+        self, rig: Rig
+    ) -> None:
+        rig.connect()
+        rig.publish(to("phone", deliver_before=rig.now + SECOND))
+        rig.run()
+        rig.now += SECOND
+        channel = rig.resume()
+        assert rig.skips(channel) == [0]
+        rig.hear(channel, Ack(1, 1), run=False)
+        rig.settle()
+        assert rig.gateway.next_wake() == rig.now + 20 * MILLISECOND
+
 
 class TestBodiesLeftToTheStore:
     def rig(self) -> Rig:
@@ -111,6 +124,16 @@ class TestBodiesLeftToTheStore:
         assert self.resident(rig) == [b"02345", b"12345", b"22345", b"32345"]
         rig.write()
         assert self.resident(rig) == [b"", b"", b"22345", b"32345"]
+
+    def test_a_body_that_only_memory_has_stays_there(self) -> None:
+        rig = self.rig()
+        rig.publish(to("phone", b"12345"))
+        rig.take()
+        rig.publish(*[to("phone", b"%d2345" % i) for i in range(3)])
+        rig.write()
+        assert self.resident(rig) == [b"", b"02345", b"12345", b"22345"]
+        rig.run()
+        assert self.resident(rig) == [b"", b"", b"12345", b"22345"]
 
     def test_they_come_back_when_their_turn_comes(self) -> None:
         rig = self.rig()

@@ -284,6 +284,8 @@ class World(RuleBasedStateMachine):
             assert session.leaving == sum(d.seq < 0 for d in sending)
             assert session.sendable <= session.outbound.assigned
             assert all(d in d.item.deliveries for d in session.mailbox.values())
+        away = [item.message.key for item in room.items.values() if not item.resident]
+        assert len(self.rig.store.messages(away)) == len(away), "a body is nowhere"
         resident = [item for item in room.items.values() if item.resident]
         assert room._resident_bytes == sum(item.size for item in resident)
         assert set(room._resident) == {item.message.key for item in resident}
@@ -377,6 +379,7 @@ def check_log(rig: Rig) -> None:
         assert events[0]["kind"] == "accepted"
         assert events[-1]["state"] == State(row.state).name
         assert row.open == (not State(row.state).final)
+        assert row.state != State.PENDING or (row.epoch, row.seq) == (-1, -1)
         ends = [e for e in events if State[e["state"]].final]
         assert len(ends) == (0 if row.open else 1)
         assert [e.get("prev", -1) for e in events] == [-1, *(e["n"] for e in events[:-1])]

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import msgspec
 
 from lasthop.clock import Micros
+from lasthop.core.delivery import Item
 from lasthop.core.fanout import Fanouts
 from lasthop.core.lifecycle import Step
 from lasthop.core.mailroom import Mailroom
@@ -22,6 +23,7 @@ from lasthop.errors import (
     Conflict,
     Expired,
     InvalidRequest,
+    NotFound,
     QuotaExceeded,
     Rejected,
     TooLarge,
@@ -166,17 +168,20 @@ class Acceptance:
             for submission, devices in zip(submissions, reached, strict=True)
         ]
 
-    def cancel(self, key: int, now: Micros) -> Withdrawal | None:
+    def cancel(self, app: str, key: int, now: Micros) -> Withdrawal | None:
         """Take a message back from everyone who has not been sent it; `None` when nothing of it is
         open."""
-        return self._withdraw(key, Step.CANCEL, now, "cancelled by its publisher")
+        item = self._find(app, key)
+        if item is None:
+            return None
+        return self._withdraw(item, Step.CANCEL, now, "cancelled by its publisher")
 
     def replace(
-        self, key: int, app: str, source: str, submission: Submission, now: Micros
+        self, app: str, key: int, source: str, submission: Submission, now: Micros
     ) -> tuple[Withdrawal | None, Message | None]:
         """Put a new message in the place of an old one, for the devices that have not been sent the
         old one."""
-        item = self._room.items.get(key)
+        item = self._find(app, key)
         if item is None:
             return None, None
         self._check(app, submission, now)
@@ -184,7 +189,7 @@ class Acceptance:
             d.session.device.number: d.session.device for d in item.deliveries if d.revocable
         }
         devices.update((device.number, device) for device in self._fanouts.still_to_come(key))
-        withdrawal = self._withdraw(key, Step.REPLACE, now, "replaced by its publisher")
+        withdrawal = self._withdraw(item, Step.REPLACE, now, "replaced by its publisher")
         if not devices:
             return withdrawal, None
         return withdrawal, self._own(app, source, submission, devices, now)
@@ -270,12 +275,16 @@ class Acceptance:
             self._fanouts.begin(room.own(message), devices, now)
         return message
 
-    def _withdraw(self, key: int, step: Step, now: Micros, reason: str) -> Withdrawal | None:
+    def _find(self, app: str, key: int) -> Item | None:
+        """An app's message, if any of it is open; another app's does not exist."""
         item = self._room.items.get(key)
-        if item is None:
-            return None
+        if item is not None and item.message.app != app:
+            raise NotFound("no such message", id=f"{key:016x}")
+        return item
+
+    def _withdraw(self, item: Item, step: Step, now: Micros, reason: str) -> Withdrawal:
         # Those that were not begun yet never begin: nothing of them is in the log.
-        taken_back = self._fanouts.stop(key)
+        taken_back = self._fanouts.stop(item.message.key)
         too_late = 0
         for delivery in list(item.deliveries):
             if delivery.revocable:

@@ -105,7 +105,6 @@ class Dispatcher:
                 skips.append(Skip(seq))
         self._close(session, skips)
         self._transmit(session, again, now)
-        self._await_acknowledgement(session, now)
 
     def _transmit(
         self, session: Session, deliveries: Iterable[Delivery], now: Micros, reason: str = ""
@@ -248,12 +247,13 @@ class Dispatcher:
         """Tell the device to wait for these numbers no longer, once it is durable why: it will
         acknowledge them like any other, and after a crash we could not tell the difference."""
         if skips:
-            channel = session.channel
-            self._room.journal.when_durable(lambda _: self._send(session, channel, skips))
+            send = partial(self._send_skips, session, session.channel, skips)
+            self._room.journal.when_durable(send)
 
-    def _send(self, session: Session, channel: int, frames: list[Frame]) -> None:
+    def _send_skips(self, session: Session, channel: int, skips: list[Frame], now: Micros) -> None:
         if session.channel == channel:
-            self._room.effects.append(Send(channel, frames))
+            self._room.effects.append(Send(channel, skips))
+            self._await_acknowledgement(session, now)
 
     def _put(
         self, session: Session, delivery: Delivery, frames: list[Frame], now: Micros, reason: str

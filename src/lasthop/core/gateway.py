@@ -9,7 +9,6 @@ rely on leaves before the commit that it depends on.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 from lasthop.clock import Micros
 from lasthop.core.acceptance import Acceptance, Idempotency, Receipt, Submission, Withdrawal
@@ -17,40 +16,21 @@ from lasthop.core.administration import Administration
 from lasthop.core.contact import Contacts, Terms
 from lasthop.core.credentials import Credentials, Scope
 from lasthop.core.dispatch import Dispatcher
-from lasthop.core.effects import Disconnect, Effect
+from lasthop.core.effects import Effect
 from lasthop.core.fanout import Fanouts
+from lasthop.core.identity import Identity
 from lasthop.core.inbound import Inbound
 from lasthop.core.journal import Journal
-from lasthop.core.mailroom import Limits, Mailroom
+from lasthop.core.mailroom import Mailroom
+from lasthop.core.reception import Reception
 from lasthop.core.registry import Device, DeviceRecord, Registry
 from lasthop.core.restore import restore
-from lasthop.errors import HopError, NotFound
 from lasthop.events import Kind
 from lasthop.message import KeyMaker, Message
 from lasthop.store.commit import Commit, Restored
-from lasthop.wire.hop.frames import (
-    Ack,
-    CloseCode,
-    Credit,
-    Dropped,
-    Frame,
-    Hello,
-    MessageFrame,
-    Skip,
-)
+from lasthop.wire.hop.frames import CloseCode, Frame
 
 __all__ = ["Gateway", "Idempotency", "Identity", "Receipt", "Submission", "Withdrawal"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
-    """Who this gateway is, and what it allows."""
-
-    name: str = "gateway"
-    node: int = 0
-    open_house: bool = False
-    accept: tuple[str, ...] = ()
-    limits: Limits = field(default_factory=Limits)
 
 
 class Gateway:
@@ -86,6 +66,7 @@ class Gateway:
         self._contacts = Contacts(self.room, self._dispatcher, terms)
         self._administration = Administration(self.room, self._contacts)
         self._inbound = Inbound(self.room, self._acceptance)
+        self._reception = Reception(self.room, self._contacts, self._inbound)
         journal.tell(
             Kind.GATEWAY_STARTED,
             now,
@@ -110,15 +91,13 @@ class Gateway:
 
     def cancel(self, app: str, key: int, now: Micros) -> Withdrawal | None:
         """Take a message back where it has not been released; `None` when nothing of it is open."""
-        self._check_owner(app, key)
-        return self._acceptance.cancel(key, now)
+        return self._acceptance.cancel(app, key, now)
 
     def replace(
         self, app: str, key: int, source: str, submission: Submission, now: Micros
     ) -> tuple[Withdrawal | None, str | None]:
         """Put a new message in the place of one that has not been released everywhere yet."""
-        self._check_owner(app, key)
-        withdrawal, message = self._acceptance.replace(key, app, source, submission, now)
+        withdrawal, message = self._acceptance.replace(app, key, source, submission, now)
         return withdrawal, message.id if message is not None else None
 
     def watch(self, key: int) -> None:
@@ -180,30 +159,7 @@ class Gateway:
         self, channel: int, frames: Sequence[Frame], now: Micros, *, local: bool = False
     ) -> None:
         """Act on what came in over a channel; a peer that breaks the protocol loses it."""
-        try:
-            for frame in frames:
-                self._frame(channel, frame, now, local=local)
-        except HopError as error:
-            self.room.effects.append(Disconnect(channel, CloseCode(error.hop_code), str(error)))
-            self._contacts.lost(channel, str(error), now)
-
-    def _frame(self, channel: int, frame: Frame, now: Micros, *, local: bool) -> None:
-        if isinstance(frame, Hello):
-            self._contacts.hello(channel, frame, now, local=local)
-            return
-        session = self._contacts.session(channel)
-        if session is None:
-            return  # A newer channel took over while this was on its way.
-        if isinstance(frame, Ack):
-            self._contacts.acknowledge(session, frame, now)
-        elif isinstance(frame, MessageFrame):
-            self._inbound.message(session, frame, now)
-        elif isinstance(frame, Skip):
-            self._inbound.skip(session, frame, now)
-        elif isinstance(frame, Dropped):
-            self._contacts.dropped(session, frame, now)
-        elif isinstance(frame, Credit):
-            self._contacts.credit(session, frame, now)
+        self._reception.receive(channel, frames, now, local=local)
 
     def channel_lost(self, channel: int, reason: str, now: Micros) -> None:
         """A channel has ended, whoever ended it."""
@@ -276,8 +232,3 @@ class Gateway:
         for session in self._dispatcher.wake(now):
             reason = "nothing was acknowledged for too long"
             self._contacts.disconnect(session, CloseCode.TIMEOUT, reason, now)
-
-    def _check_owner(self, app: str, key: int) -> None:
-        item = self.room.items.get(key)
-        if item is not None and item.message.app != app:
-            raise NotFound("no such message", id=f"{key:016x}")

@@ -1,0 +1,18 @@
+"""Who a gateway is, and what it takes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from lasthop.core.mailroom import Limits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Who this gateway is, and what it allows."""
+
+    name: str = "gateway"
+    node: int = 0
+    open_house: bool = False
+    accept: tuple[str, ...] = ()
+    limits: Limits = field(default_factory=Limits)

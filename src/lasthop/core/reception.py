@@ -1,0 +1,58 @@
+"""What comes in over a channel, frame by frame, and to whom it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lasthop.clock import Micros
+from lasthop.core.contact import Contacts
+from lasthop.core.effects import Disconnect
+from lasthop.core.inbound import Inbound
+from lasthop.core.mailroom import Mailroom
+from lasthop.errors import HopError
+from lasthop.wire.hop.frames import (
+    Ack,
+    CloseCode,
+    Credit,
+    Dropped,
+    Frame,
+    Hello,
+    MessageFrame,
+    Skip,
+)
+
+
+class Reception:
+    """Hears what devices say."""
+
+    def __init__(self, room: Mailroom, contacts: Contacts, inbound: Inbound) -> None:
+        self._room = room
+        self._contacts = contacts
+        self._inbound = inbound
+
+    def receive(self, channel: int, frames: Sequence[Frame], now: Micros, *, local: bool) -> None:
+        """Act on frames in order; a peer that breaks the protocol loses its channel."""
+        try:
+            for frame in frames:
+                if isinstance(frame, Hello):
+                    self._contacts.hello(channel, frame, now, local=local)
+                else:
+                    self._frame(channel, frame, now)
+        except HopError as error:
+            self._room.effects.append(Disconnect(channel, CloseCode(error.hop_code), str(error)))
+            self._contacts.lost(channel, str(error), now)
+
+    def _frame(self, channel: int, frame: Frame, now: Micros) -> None:
+        session = self._contacts.session(channel)
+        if session is None:
+            return  # A newer channel took over while this was on its way.
+        if isinstance(frame, Ack):
+            self._contacts.acknowledge(session, frame, now)
+        elif isinstance(frame, MessageFrame):
+            self._inbound.message(session, frame, now)
+        elif isinstance(frame, Skip):
+            self._inbound.skip(session, frame, now)
+        elif isinstance(frame, Dropped):
+            self._contacts.dropped(session, frame, now)
+        elif isinstance(frame, Credit):
+            self._contacts.credit(session, frame, now)
