@@ -161,6 +161,19 @@ def test_a_shutdown_lets_waiting_requests_go(tmp_path: Path) -> None:
         assert time.monotonic() - started < 5, "the wait was not cut short"
 
 
+def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
+    with gateway(tmp_path / "data") as up:
+        # A request that is never sent to its end keeps the shutdown waiting.
+        with socket.create_connection(("127.0.0.1", int(up.http.rpartition(":")[2]))) as stuck:
+            stuck.sendall(b"POST /news HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhe")
+            eventually(lambda: up.request("GET", "/ready")[0] == 200, "it serves")
+            up.signal(signal.SIGTERM)
+            eventually(lambda: "once more to abort" in up.errors.read_text(), "it has heard")
+            up.signal(signal.SIGTERM)
+            assert up.wait() == 1
+        assert "aborted" in up.errors.read_text()
+
+
 def test_a_shutdown_leaves_one_clean_file(tmp_path: Path) -> None:
     with gateway(tmp_path / "data") as up:
         up.push({"topic": "news", "body": "hello"})

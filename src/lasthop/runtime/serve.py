@@ -17,14 +17,14 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from functools import partial
 from pathlib import Path
 
 import structlog
 import uvloop
 
-from lasthop.access.rest import make_app
+from lasthop.access.rest import Door, make_app
 from lasthop.clock import MINUTE
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.delivery.tcp import TcpListener
@@ -37,6 +37,7 @@ from lasthop.runtime.engine import Engine
 from lasthop.runtime.exporting import Export
 from lasthop.runtime.failure import Failure
 from lasthop.runtime.front import Front
+from lasthop.runtime.gauges import show
 from lasthop.runtime.housekeeping import Housekeeping
 from lasthop.runtime.listening import address_of, listen, tls_context
 from lasthop.runtime.metrics import Metrics
@@ -45,7 +46,8 @@ from lasthop.runtime.randomness import Randomness
 from lasthop.runtime.settings import Settings
 from lasthop.runtime.stories import tell
 from lasthop.runtime.webserver import WebServer
-from lasthop.store.base import Forgotten, Store
+from lasthop.store.base import Forgotten, Reader, Store
+from lasthop.store.commit import Restored
 from lasthop.store.sqlite import SqliteStore
 from lasthop.store.writer import CommitWriter
 
@@ -97,27 +99,20 @@ async def running(
     settings: Settings, failed: Callable[[StoreError], None]
 ) -> AsyncIterator[Places]:
     """A gateway that is there for others inside this context."""
-    data = Path(settings.data)
-    log_directory = data / LOG_DIRECTORY
+    log_directory = Path(settings.data) / LOG_DIRECTORY
     clock = SystemClock()
     tls = tls_context(settings.tls)
     metrics = Metrics()
     async with AsyncExitStack() as stack:
-        store = SqliteStore(data, durability=settings.durability)
+        store = _open_store(settings)
         stack.callback(store.close)
         http_socket = stack.enter_context(listen(settings.http.listen))
         tcp_socket = stack.enter_context(listen(settings.tcp.listen))
 
         restored = store.open()
-        gateway = Gateway(
-            Identity(
-                name=settings.name, open_house=settings.open_house, limits=settings.limits.core()
-            ),
-            restored,
-            random64=Randomness(),
-            now=clock.now(),
-        )
+        gateway = _gateway(settings, restored, clock)
         writer = CommitWriter(store, next_commit=restored.next_commit)
+        stack.push_async_callback(asyncio.to_thread, writer.close)
         engine = Engine(
             gateway,
             writer=writer,
@@ -127,71 +122,28 @@ async def running(
             observer=metrics,
         )
         stack.push_async_callback(engine.close)
-
-        pages = store.reader()
-        stack.callback(pages.close)
-        export = Export(
-            Exporter(
-                log_directory,
-                pages,
-                confirm=lambda upto: writer.call(lambda kept: kept.exported(upto)).result(),
-                rolling=ROLLING,
-            ),
-            SystemClock(),
-        )
+        pages = stack.enter_context(closing(store.reader()))
+        export = Export(_exporter(log_directory, pages, writer), SystemClock())
         stack.push_async_callback(asyncio.to_thread, export.close)
         stack.push_async_callback(engine.stop)
-
         housekeeping = Housekeeping(
             writer, settings.retention, clock=clock, log_directory=log_directory
         )
         await stack.enter_async_context(_background(housekeeping.run()))
 
-        door = make_app(
-            engine,
-            settings.rest(),
-            explain=lambda message, device: engine.read(
-                lambda kept: tell(kept, log_directory, message=message, device=device)
-            ),
-            erase=lambda device: _erase(writer, device),
-        )
-        metrics.counts(
-            "lasthop_http_errors",
-            "Requests refused, by code.",
-            ["code"],
-            lambda: {(code,): count for code, count in door.refused.items()},
-        )
-        metrics.gauge("lasthop_connections", "Open device channels.", lambda: engine.connections)
-        metrics.gauge(
-            "lasthop_open_deliveries",
-            "Deliveries not at their end.",
-            lambda: sum(len(item.deliveries) for item in gateway.room.items.values()),
-        )
-        metrics.gauge("lasthop_devices", "Registered.", lambda: len(gateway.registry))
-        metrics.gauge("lasthop_http_waiting", "Requests that wait.", lambda: door.waiting)
-
         by_tcp = TcpListener(engine, clock=clock)
-        by_websocket = WebSocketListener(engine, clock=clock)
-        listeners = {"tcp": by_tcp, "websocket": by_websocket}
-        metrics.counts(
-            "lasthop_hop_errors",
-            "Channels that ended badly, by carrier and reason.",
-            ["carrier", "reason"],
-            lambda: {
-                (carrier, reason): count
-                for carrier, listener in listeners.items()
-                for reason, count in listener.errors.items()
-            },
-        )
         stack.push_async_callback(by_tcp.stop)
         await by_tcp.start(tcp_socket, tls=tls)
 
+        door = _door(settings, engine, writer, log_directory)
+        by_websocket = WebSocketListener(engine, clock=clock)
         front = Front(
             door,
             websocket=(settings.http.websocket, by_websocket),
             metrics=metrics,
             ready=lambda: engine.ready,
         )
+        show(metrics, engine, door, {"tcp": by_tcp, "websocket": by_websocket})
         web = WebServer(front, http_socket, settings)
         stack.push_async_callback(web.stop)
         stack.push_async_callback(by_websocket.stop)
@@ -202,6 +154,39 @@ async def running(
         places.write()
         stack.callback(places.remove)
         yield places
+
+
+def _gateway(settings: Settings, restored: Restored, clock: SystemClock) -> Gateway:
+    identity = Identity(
+        name=settings.name, open_house=settings.open_house, limits=settings.limits.core()
+    )
+    return Gateway(identity, restored, random64=Randomness(), now=clock.now())
+
+
+def _exporter(log_directory: Path, pages: Reader, writer: CommitWriter) -> Exporter:
+    return Exporter(
+        log_directory,
+        pages,
+        confirm=lambda upto: writer.call(lambda store: store.exported(upto)).result(),
+        rolling=ROLLING,
+    )
+
+
+def _door(settings: Settings, engine: Engine, writer: CommitWriter, log_directory: Path) -> Door:
+    return make_app(
+        engine,
+        settings.rest(),
+        explain=lambda message, device: engine.read(
+            lambda store: tell(store, log_directory, message=message, device=device)
+        ),
+        erase=lambda device: _erase(writer, device),
+    )
+
+
+def _open_store(settings: Settings) -> SqliteStore:
+    data = Path(settings.data)
+    data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return SqliteStore(data, durability=settings.durability)
 
 
 @asynccontextmanager

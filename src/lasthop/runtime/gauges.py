@@ -1,0 +1,39 @@
+"""What a scrape asks of the running parts: how many, how often, how much."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lasthop.access.rest import Door
+from lasthop.delivery.listener import Listener
+from lasthop.runtime.engine import Engine
+from lasthop.runtime.metrics import Metrics
+
+
+def show(metrics: Metrics, engine: Engine, door: Door, listeners: Mapping[str, Listener]) -> None:
+    """Show the state of these parts among the metrics."""
+    gateway = engine.gateway
+    metrics.gauge("lasthop_connections", "Open device channels.", lambda: engine.connections)
+    metrics.gauge(
+        "lasthop_open_deliveries",
+        "Deliveries not at their end.",
+        lambda: sum(len(item.deliveries) for item in gateway.room.items.values()),
+    )
+    metrics.gauge("lasthop_devices", "Registered devices.", lambda: len(gateway.registry))
+    metrics.gauge("lasthop_http_waiting", "Requests that wait.", lambda: door.waiting)
+    metrics.counts(
+        "lasthop_http_errors",
+        "Requests refused, by code.",
+        ["code"],
+        lambda: {(code,): count for code, count in door.refused.items()},
+    )
+    metrics.counts(
+        "lasthop_hop_errors",
+        "Channels that ended badly, by carrier and reason.",
+        ["carrier", "reason"],
+        lambda: {
+            (carrier, reason): count
+            for carrier, listener in listeners.items()
+            for reason, count in listener.errors.items()
+        },
+    )
