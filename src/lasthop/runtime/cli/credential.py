@@ -18,7 +18,8 @@ from lasthop.runtime.cli.options import (
     described,
     new_commands,
 )
-from lasthop.runtime.cli.output import say, say_json, table
+from lasthop.runtime.cli.output import say, say_json
+from lasthop.runtime.cli.tables import table
 
 SCOPES = "publish, devices or admin; repeatable."
 

@@ -24,8 +24,9 @@ from lasthop.runtime.cli.options import (
     described,
     new_commands,
 )
-from lasthop.runtime.cli.output import say, say_json, table
+from lasthop.runtime.cli.output import say, say_json
 from lasthop.runtime.cli.reference_device import Plan
+from lasthop.runtime.cli.tables import table
 from lasthop.runtime.settings import DEFAULT_TCP
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The device's name.")]

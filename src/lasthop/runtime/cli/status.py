@@ -9,7 +9,8 @@ from typing import Any
 from lasthop.core.lifecycle import State
 from lasthop.runtime.cli.client import Client
 from lasthop.runtime.cli.options import DEFAULT_URL, Data, Json, Token, Url, described, new_commands
-from lasthop.runtime.cli.output import say_json, table
+from lasthop.runtime.cli.output import say_json
+from lasthop.runtime.cli.tables import table
 from lasthop.runtime.failure import Failure
 from lasthop.runtime.places import find
 from lasthop.store.sqlite import SqliteReader
