@@ -226,8 +226,9 @@ class Rehearsal:
         for problem in self._ledger.problems:
             verdict.add("untrue", problem)
         for publisher in self._publishers.values():
+            cancelled = publisher.cancelled - self._forgiven
             for name, device in self._devices.items():
-                for number in publisher.cancelled.intersection(a.number for a in device.had()):
+                for number in cancelled.intersection(a.number for a in device.had()):
                     verdict.add("untrue", f"{name} had {number}, which was cancelled")
         for device in self._devices.values():
             for refusal in device.refused:
