@@ -24,7 +24,7 @@ from bench.hop.conversation import Ready
 from bench.hop.gateway import Gateway, gateway, ours
 from bench.hop.jobs import Alive, Count, Crowd, HopDevice
 from bench.hop.pair import Pair, paired
-from bench.hop.processes import Child, Failed, memory
+from bench.hop.processes import Child, Failed, heed_termination, memory
 from bench.hop.results import percentile
 
 FEW = 10
@@ -115,6 +115,7 @@ def run(
 ) -> int:
     """Measure and print; returns the exit status: 0 only when every goal was reached."""
     said = Console(stderr=True, highlight=False)
+    heed_termination()
     with tempfile.TemporaryDirectory(prefix="lasthop-bench-", dir=directory) as place:
         try:
             result = Benchmark(Path(place), heartbeat=heartbeat, console=said).measure(

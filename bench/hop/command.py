@@ -14,7 +14,7 @@ from rich.console import Console
 from bench.hop import peers, report, systems
 from bench.hop.comparison import Plan, Say, compare
 from bench.hop.gateway import gateway, ours
-from bench.hop.processes import Failed
+from bench.hop.processes import Failed, heed_termination
 from bench.hop.results import Report
 from bench.hop.systems import System
 
@@ -41,6 +41,7 @@ def run(
     if absent := [name for name in peers.missing() if name.partition("-")[0] in only]:
         said.print(f"lasthop bench: install these first: apt-get install {' '.join(absent)}")
         return 1
+    heed_termination()
     with tempfile.TemporaryDirectory(prefix="lasthop-bench-", dir=directory) as place:
         try:
             result = measure(plan, only=only, directory=Path(place), say=said.print)

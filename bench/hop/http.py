@@ -83,25 +83,41 @@ def request_head(path: str, *, content_type: str) -> bytes:
 
 
 class Pool:
-    """Several connections that share the work, one request in flight on each."""
+    """Several connections that share the work.
 
-    def __init__(self, head: bytes) -> None:
+    A server closes connections that were idle for some seconds; `fill` dials those again.
+    """
+
+    def __init__(self, head: bytes, *, size: int) -> None:
         self._head = head
-        self._connections: list[Connection] = []
+        self._size = size
+        self._connections: deque[Connection] = deque()
 
-    async def dial(self, port: int, *, connections: int) -> None:
-        """Connect."""
-        for _ in range(connections):
+    async def fill(self, port: int) -> None:
+        """Connect whoever is not connected."""
+        self._connections = deque(c for c in self._connections if not c.lost)
+        while len(self._connections) < self._size:
             connection = Connection(self._head)
             await connection.dial(port)
             self._connections.append(connection)
 
     def post(self, body: bytes) -> asyncio.Future[None]:
-        """Send on the connection with the fewest requests in flight."""
-        return min(self._connections, key=lambda c: c.in_flight).post(body)
+        """Send on the next connection, or rather on the next one that has nothing in flight."""
+        chosen = None
+        for _ in range(len(self._connections)):
+            connection = self._connections[0]
+            self._connections.rotate(-1)
+            if not connection.lost and (chosen is None or connection.in_flight < chosen.in_flight):
+                chosen = connection
+                if not chosen.in_flight:
+                    break
+        if chosen is None:
+            raise Refused("all connections were closed")
+        return chosen.post(body)
 
     async def post_all(self, bodies: Sequence[bytes]) -> None:
-        """Send all; connection k of n gets every n-th, so that order can be checked per lane."""
+        """Send all, one request in flight on every connection; connection k of n gets every n-th,
+        so that order can be checked per lane."""
         lanes = len(self._connections)
 
         async def work(lane: int, connection: Connection) -> None:

@@ -41,6 +41,11 @@ class Link(asyncio.Protocol):
             self._lost.set_exception(Lost(str(exc or "closed by the peer")))
             self._lost.exception()
 
+    @property
+    def lost(self) -> bool:
+        """Whether the connection has ended."""
+        return self._lost.done()
+
     async def guard(self, future: asyncio.Future[T]) -> T:
         """The result of `future`, or `Lost` if the connection ends first."""
         both: set[asyncio.Future[Any]] = {future, self._lost}

@@ -61,7 +61,7 @@ class Pair:
         cpu = cpu_seconds(system.broker.pid)
         patience = 60 + (count / rate if rate else count / 500)
         self._publisher.tell(Prepared())
-        received = self._device.hear(Received, seconds=patience)
+        received = self._device.hear(Received, seconds=patience, while_running=self._publisher)
         published = self._publisher.hear(Published, seconds=patience)
         time.sleep(SETTLE)
         self._check(received)

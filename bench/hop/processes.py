@@ -27,6 +27,11 @@ class Failed(Exception):
     """A process of the run did not do what it was started for."""
 
 
+def heed_termination() -> None:
+    """Let SIGTERM end this process as an exception does, so that what it started is ended too."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+
+
 def free_port() -> int:
     """A port that nobody listens on, for brokers that cannot choose one themselves."""
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -146,20 +151,30 @@ class Child:
         assert self.process.stdin is not None
         self.process.stdin.write(msgspec.json.encode(order) + b"\n")
 
-    def hear(self, kind: type[Said], *, seconds: float = 60) -> Said:
-        """The next thing that it says."""
+    def hear(
+        self, kind: type[Said], *, seconds: float = 60, while_running: Child | None = None
+    ) -> Said:
+        """The next thing that it says; there is no point in waiting when another one that it
+        depends on has ended."""
         assert self.process.stdout is not None
         deadline = time.monotonic() + seconds
         while b"\n" not in self._buffer:
-            left = deadline - time.monotonic()
-            if left <= 0 or not select.select([self.process.stdout], [], [], left)[0]:
-                raise Failed(f"{self._name} said nothing for {seconds:g} s; see {self._log}")
-            data = self.process.stdout.read(1 << 20)
-            if not data:
-                raise Failed(f"{self._name} ended: {self._last_words()}")
-            self._buffer += data
+            if time.monotonic() > deadline:
+                raise Failed(f"{self._name} said nothing for {seconds:g} s")
+            if while_running is not None:
+                while_running.check()
+            if select.select([self.process.stdout], [], [], 0.2)[0]:
+                data = self.process.stdout.read(1 << 20)
+                if not data:
+                    raise Failed(f"{self._name} ended: {self._last_words()}")
+                self._buffer += data
         line, _, self._buffer = self._buffer.partition(b"\n")
         return msgspec.json.decode(line, type=kind)
+
+    def check(self) -> None:
+        """Raise if it has ended."""
+        if self.process.poll() is not None:
+            raise Failed(f"{self._name} ended: {self._last_words()}")
 
     def end(self) -> None:
         """Let it go by closing its input, or end it when it does not go."""

@@ -19,9 +19,8 @@ async def main(parent: Conversation) -> None:
     publisher = await connect(job)
     parent.say(Ready())
     while (order := await parent.hear(Publish)) is not None:
-        if not order.rate:
-            numbers = range(order.first, order.first + order.count)
-            publisher.prepare([stamp(number) for number in numbers])
+        numbers = range(order.first, order.first + order.count)
+        await publisher.prepare([] if order.rate else [stamp(number) for number in numbers])
         parent.say(Prepared())
         await parent.hear(Prepared)
         parent.say(await publish(publisher, order))

@@ -16,7 +16,7 @@ from bench.hop.window import Window
 class Publisher(Protocol):
     """Sends payloads to the one device of its system."""
 
-    def prepare(self, payloads: Sequence[bytes]) -> None:
+    async def prepare(self, payloads: Sequence[bytes]) -> None:
         """Make everything ready that need not be part of the measurement."""
         ...
 
@@ -40,7 +40,7 @@ class Windowed:
         self._window = window
         self._payloads: Sequence[bytes] = ()
 
-    def prepare(self, payloads: Sequence[bytes]) -> None:
+    async def prepare(self, payloads: Sequence[bytes]) -> None:
         self._payloads = payloads
 
     async def blast(self) -> None:
@@ -58,17 +58,23 @@ class Posting:
 
     def __init__(self, job: HttpPublisher) -> None:
         self._job = job
-        self._lines = http.Pool(http.request_head(job.path, content_type="application/x-ndjson"))
-        self._single = http.Pool(http.request_head(job.path, content_type="application/json"))
+        self._lines = http.Pool(
+            http.request_head(job.path, content_type="application/x-ndjson"), size=job.connections
+        )
+        self._single = http.Pool(
+            http.request_head(job.path, content_type="application/json"),
+            size=job.single_connections,
+        )
         self._bodies: list[bytes] = []
         self._answers: set[asyncio.Future[None]] = set()
 
     async def dial(self) -> None:
-        """Connect."""
-        await self._lines.dial(self._job.port, connections=self._job.connections)
-        await self._single.dial(self._job.port, connections=self._job.single_connections)
+        """Connect, as far as that is necessary."""
+        await self._lines.fill(self._job.port)
+        await self._single.fill(self._job.port)
 
-    def prepare(self, payloads: Sequence[bytes]) -> None:
+    async def prepare(self, payloads: Sequence[bytes]) -> None:
+        await self.dial()
         lines = [self._line(payload) for payload in payloads]
         size = self._job.batch
         self._bodies = [
