@@ -160,7 +160,9 @@ class Device:
         await self._turns.idle()
         await self._contact.close()
         await self._turns.idle()
-        self._give_up(self._error or Conflict("the device is closed"))
+        closed = self._error or Conflict("the device is closed")
+        self._turns.end(closed)
+        self._give_up(closed)
         try:
             await self._blocking(desk.close)
         except StoreError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from lasthop.clock import Clock
@@ -40,7 +41,8 @@ class Turns:
         self._loop = asyncio.get_running_loop()
         self._acts: list[tuple[Act, Then | None]] = []
         self._again = False
-        self._turning: asyncio.Future[Outcome] | None = None
+        self._over: BaseException | None = None
+        """Why no more turns are taken."""
         self._idle = asyncio.Event()
         self._idle.set()
         self.room = True
@@ -48,6 +50,10 @@ class Turns:
 
     def post(self, act: Act, then: Then | None = None) -> None:
         """Let this happen in the next turn; `then` gets what it returned, or an exception."""
+        if self._over is not None:
+            if then is not None:
+                then(self._over)
+            return
         self._acts.append((act, then))
         self.nudge()
 
@@ -76,7 +82,7 @@ class Turns:
     def nudge(self) -> None:
         """Take a turn, now or after the one that is under way."""
         self._again = True
-        if self._idle.is_set():
+        if self._idle.is_set() and self._over is None:
             self._idle.clear()
             self._loop.call_soon(self._turn)
 
@@ -84,31 +90,35 @@ class Turns:
         """Until nothing is left to do."""
         await self._idle.wait()
 
+    def end(self, why: BaseException) -> None:
+        """Take no more turns; whoever waits for one is told why."""
+        self._over = self._over or why
+        acts, self._acts = self._acts, []
+        for _, then in acts:
+            if then is not None:
+                then(why)
+        self._idle.set()
+
     def _turn(self) -> None:
-        if not self._again:
+        if not self._again or self._over is not None:
             self._idle.set()
             return
         self._again = False
         acts, self._acts = self._acts, []
-        take = self._desk.turn
-        arguments = ([act for act, _ in acts], self._clock.now())
-        if self._thread is None:
-            try:
-                outcome = take(*arguments, room=self.room)
-            except BaseException as error:
-                self._stop(acts, error)
-                return
-            self._end(acts, outcome)
+        happened = [act for act, _ in acts]
+        take = partial(self._desk.turn, happened, self._clock.now(), room=self.room)
+        if self._thread is not None:
+            turning = self._loop.run_in_executor(self._thread, take)
+            turning.add_done_callback(lambda turned: self._turned(acts, turned))
+            return
+        try:
+            outcome = take()
+        except Exception as error:
+            self._stop(acts, error)
         else:
-            turning = self._loop.run_in_executor(
-                self._thread, lambda: take(*arguments, room=self.room)
-            )
-            turning.add_done_callback(lambda done: self._turned(acts, done))
+            self._end(acts, outcome)
 
     def _turned(self, acts: list[tuple[Act, Then | None]], turned: asyncio.Future[Outcome]) -> None:
-        if turned.cancelled():
-            self._stop(acts, asyncio.CancelledError())
-            return
         error = turned.exception()
         if error is not None:
             self._stop(acts, error)
@@ -126,8 +136,6 @@ class Turns:
 
     def _stop(self, acts: list[tuple[Act, Then | None]], error: BaseException) -> None:
         """The inbox failed in the middle of a turn: nobody knows what the session holds now."""
-        for _, then in acts:
-            if then is not None:
-                then(error)
+        self._acts = acts + self._acts
+        self.end(error)
         self._failed(error)
-        self._idle.set()

@@ -8,9 +8,19 @@ touches a timer.
 from __future__ import annotations
 
 import asyncio
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
 
 from lasthop.clock import SECOND, Clock, Micros
+
+
+class Cancellable(Protocol):
+    """A timer that has been set."""
+
+    def cancel(self) -> None: ...
+
+
+CallLater: TypeAlias = Callable[[float, Callable[[], None]], Cancellable]
 
 
 class Sleeper(Protocol):
@@ -31,10 +41,12 @@ class Sleeper(Protocol):
 class Alarms:
     """Wakes links in the second in which they want it."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, call_later: CallLater | None = None) -> None:
+        """`call_later` is the running loop's, unless a test brings its own."""
         self._clock = clock
+        self._call_later = call_later
         self._slots: dict[int, set[Sleeper]] = {}
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: Cancellable | None = None
         self._next = 0
 
     def set(self, sleeper: Sleeper) -> None:
@@ -70,7 +82,8 @@ class Alarms:
         self._next = slot
         delay = max(0, slot * SECOND - self._clock.now()) / SECOND
         # Seen from a clock that can be set, an hour ahead may be now: look once a minute at least.
-        self._timer = asyncio.get_running_loop().call_later(min(delay, 60), self._ring)
+        call_later = self._call_later or asyncio.get_running_loop().call_later
+        self._timer = call_later(min(delay, 60), self._ring)
 
     def _ring(self) -> None:
         self._timer = None

@@ -52,10 +52,10 @@ class Ends:
 
     __slots__ = ("alarms", "clock", "owner")
 
-    def __init__(self, owner: Owner, clock: Clock) -> None:
+    def __init__(self, owner: Owner, clock: Clock, alarms: Alarms | None = None) -> None:
         self.owner = owner
         self.clock = clock
-        self.alarms = Alarms(clock)
+        self.alarms = alarms or Alarms(clock)
 
 
 class Link:
