@@ -7,7 +7,8 @@ ARGS ?=
 help:
 	@echo 'make up      set up and run the gateway (ARGS="--help" for its options)'
 	@echo 'make test    set up and run every check (ARGS="-k name" goes to pytest)'
-	@echo 'make nightly the long checks: many kills under load (KILLS=50, SEED=n to repeat one)'
+	@echo 'make nightly the long checks: 20,000 fault schedules (SCHEDULES=n) and 50 kills under load'
+	@echo '             (KILLS=n, SEED=n to repeat a series of kills)'
 	@echo 'make lint    format, lint, type and layer checks only'
 	@echo 'make format  format the code and fix what can be fixed'
 	@echo 'make lock    pin the dependencies again (ARGS=--upgrade for newer versions)'
@@ -21,6 +22,7 @@ test: .venv/.dev
 	@scripts/check $(ARGS)
 
 nightly: .venv/.dev
+	@.venv/bin/lasthop sim faults --schedules $${SCHEDULES:-20000}
 	@KILLS=$${KILLS:-50} .venv/bin/pytest -s tests/runtime/test_kills.py $(ARGS)
 
 lint: .venv/.dev

@@ -29,6 +29,8 @@ COMMANDS = {
     "backup": "Copy the store to one file.",
     "restore": "Make a data directory from a backup.",
     "config": "All settings, explained.",
+    "sim": "Rehearse on virtual time.",
+    "bench": "Measure against peers.",
 }
 """Every command and what it is for. Its module has the same name."""
 
