@@ -43,6 +43,7 @@ class Rig:
         self.fetches: list[Fetch] = []
         self.in_flight: list[Commit] = []
         self.channels = 0
+        self.names: dict[int, str] = {}
         self.gateway = self._start()
 
     def _start(self) -> Gateway:
@@ -144,6 +145,14 @@ class Rig:
                     row.epoch == frame.epoch and row.inbound >= frame.received
                     for row in self.store._kept.sessions.values()
                 ), frame
+            if isinstance(frame, Skip):
+                device = self.gateway.device(APP, self.names[send.channel]).number
+                epoch = self.welcome(send.channel).epoch
+                assert not any(
+                    (row.device, row.epoch, row.seq) == (device, epoch, frame.first)
+                    for row in self.store.all_deliveries()
+                    if row.open
+                ), frame
             if not isinstance(frame, Welcome):
                 first = (self.sent.get(send.channel) or send.frames)[0]
                 assert isinstance(first, Welcome), "something left before WELCOME"
@@ -161,6 +170,7 @@ class Rig:
     ) -> int:
         """A device dials; its channel's number."""
         self.channels += 1
+        self.names[self.channels] = name
         self.gateway.channel_opened(self.channels, reliable=reliable)
         hello = Hello(app=APP, device=name, **claims)
         self.gateway.frames_received(self.channels, [hello], self.now, local=True)

@@ -407,8 +407,9 @@ class TestCredit:
         rig.ack(channel, 1, 0)
         assert rig.messages(channel)[-1].seq == 2
 
-    def test_a_message_larger_than_the_window_goes_alone(self, rig: Rig) -> None:
-        channel = rig.connect(window=Credit(10, 4))
+    @pytest.mark.parametrize("size", [0, 4])
+    def test_a_message_larger_than_the_window_goes_alone(self, rig: Rig, size: int) -> None:
+        channel = rig.connect(window=Credit(10, size))
         rig.publish(to("phone", b"123456"), to("phone", b"x"))
         rig.run()
         assert rig.bodies(channel) == [b"123456"]

@@ -163,6 +163,19 @@ class TestBodiesLeftToTheStore:
         rig.fetch()
         assert sorted(rig.bodies(third)) == [b"02345", b"12345", b"22345"]
 
+    def test_what_was_acknowledged_meanwhile_is_not_sent_again(self) -> None:
+        rig = self.rig()
+        rig.connect()
+        rig.publish(to("phone", b"12345"))
+        rig.run()
+        rig.publish(*[to("phone", b"12345")] * 2)
+        rig.run()
+        channel = rig.resume()
+        assert len(rig.messages(channel)) == 2
+        rig.hear(channel, Ack(1, 0))
+        rig.fetch()
+        assert len(rig.messages(channel)) == 2
+
     def test_best_effort_whose_channel_is_gone_by_then_waits_for_the_next(self) -> None:
         rig = self.rig()
         (key, *_) = rig.publish(*[to("phone", b"12345", **BEST_EFFORT)] * 3)
