@@ -250,7 +250,7 @@ async def test_a_refusal_that_nobody_waits_for_is_told_to_the_application(
 ) -> None:
     told: list[tuple[str, str]] = []
     async with device(gateway) as phone:
-        phone.on_refused = lambda message_id, refusal: told.append((message_id, refusal.code))
+        phone.on_refused(lambda message_id, refusal: told.append((message_id, refusal.code)))
         sent = (await phone.send("device:nobody", "hello?")).id
         await until(lambda: bool(told))
     assert told == [(sent, "not_found")]

@@ -1,20 +1,18 @@
-"""The incoming half of a device's session: order, duplicates, deadlines, and whose turn it is.
+"""The incoming half of a device's session: order, duplicates, deadlines.
 
-A message is taken in, waits until it may be handed over, and is finished when the application is
-done with it. Everything that has to survive is collected for the next change.
+A message is taken in, waits for its turn, and is finished when the application is done with it.
+Everything that has to survive is collected for the next change.
 """
 
 from __future__ import annotations
-
-from collections import deque
-from collections.abc import Iterable
 
 from lasthop.clock import MILLISECOND, Micros
 from lasthop.device.change import Change, Held, InboxRow
 from lasthop.device.keys import KeyMemory
 from lasthop.device.message import NO_POSITION, Message, Refusal, refusal
 from lasthop.device.terms import Terms
-from lasthop.message import DEFAULT_CONTENT_TYPE, key_time
+from lasthop.device.turnstile import Turnstile
+from lasthop.message import DEFAULT_CONTENT_TYPE, Reliability, key_time
 from lasthop.wire.hop.accept import preferred
 from lasthop.wire.hop.frames import MAX_RANGES, Ack, Credit, MessageFrame, Ranges, Skip
 from lasthop.wire.hop.ranges import RangeSet
@@ -40,16 +38,9 @@ class Arrivals:
         """The same by key, as far as its turn has come."""
         self._gapped: dict[int, Message] = {}
         """By number, what arrived beyond a gap."""
-        self._turn: deque[Message] = deque()
-        """In order, what has not been offered to the application."""
-        self._offered: deque[Message] = deque()
-        """In order, what has been offered, and is handed over when that is durable."""
-        self._casual: deque[Message] = deque()
-        """Best-effort messages, which wait for nothing."""
-        self._outstanding = 0
+        self.turnstile = Turnstile(prefetch=terms.prefetch, offered=state.offered, late=self.drop)
         self._top = 0
         self.base = state.base
-        self.offered = state.offered
         self.held_bytes = 0
         self._paused = False
         self.lapsed: list[Message] = []
@@ -92,12 +83,8 @@ class Arrivals:
                 self._gapped[row.number] = message
                 continue
             self._recognise(message)
-            if row.position < state.offered:
-                message.offered = True
-                self._outstanding += 1
-                self._offered.append(message)
-            else:
-                self._turn.append(message)
+            message.offered = row.position < state.offered
+            self.turnstile.add(message)
         for number in numbers:
             if at < number < state.received:
                 finished.add(at, number)
@@ -167,8 +154,8 @@ class Arrivals:
         """A message arrived."""
         number = frame.seq
         if number is None:
-            if len(self._casual) < self._terms.window.messages:
-                self._casual.append(self._message(frame, NO_POSITION, None))
+            if self.turnstile.casual < self._terms.window.messages:
+                self.turnstile.add(self._message(frame, NO_POSITION, None))
             return
         message = self._message(frame, self.base + number, number)
         duplicates = self._inbound.duplicates
@@ -216,16 +203,17 @@ class Arrivals:
         """A new epoch: numbers count from 0; what is not finished keeps its place before them.
 
         What waits behind a gap comes again, in its place, from a gateway that knows the old
-        numbering (`related`); any other knows nothing of it, and nobody will fill the gap.
+        numbering (`related`), unless it was content to hear that we have it; any other gateway
+        knows nothing of it, and nobody will fill the gap.
         """
         self.base = max(self.base + self._inbound.received, self._top)
         for number in sorted(self._gapped):
             message = self._gapped[number]
-            if related:
+            if related and message.reliability is not Reliability.AT_LEAST_ONCE_DELIVERY:
                 self._end(message)
             else:
                 self._recognise(message)
-                self._turn.append(message)
+                self.turnstile.add(message)
         self._gapped.clear()
         for message in self._open.values():
             message.number = None
@@ -238,34 +226,6 @@ class Arrivals:
         self.dirty = True
 
     # What the application does.
-
-    def ready(self, now: Micros, offered: int) -> list[Message]:
-        """What to hand over now: in order, in time, and durably offered below this position."""
-        queue = self._offered
-        messages = self._take_casual(now)
-        while queue and queue[0].position < offered:
-            message = queue.popleft()
-            if message.deadline is not None and now >= message.deadline:
-                self.drop(message)
-            elif not message.finished:
-                messages.append(message)
-        return messages
-
-    def fresh(self, now: Micros) -> list[Message]:
-        """All that was not handed over yet, for a handler whose work commits with the arrival."""
-        messages = self._take_casual(now)
-        for queue in (self._offered, self._turn):
-            for message in queue:
-                if message.deadline is not None and now >= message.deadline:
-                    self.drop(message)
-                elif not message.finished:
-                    messages.append(message)
-            queue.clear()
-        return messages
-
-    def put_back(self, messages: Iterable[Message]) -> None:
-        """The handler did not come to these, which are in order: they keep their turn."""
-        self._turn.extendleft(reversed([m for m in messages if m.position != NO_POSITION]))
 
     def finish(self, message: Message) -> None:
         """The application is done with it; doing it twice changes nothing."""
@@ -287,15 +247,7 @@ class Arrivals:
 
     def collect(self, change: Change) -> None:
         """Put into `change` what has to survive, and offer what may be offered with it."""
-        while self._turn and self._outstanding < self._terms.prefetch:
-            message = self._turn.popleft()
-            if message.finished:
-                continue
-            if not message.offered:
-                message.offered = True
-                self._outstanding += 1
-                self.offered = max(self.offered, message.position + 1)
-            self._offered.append(message)
+        self.turnstile.offer()
         change.detached, self._detached = self._detached, False
         for message in self._unstored:
             if not message.finished:
@@ -355,7 +307,7 @@ class Arrivals:
                 return
         if not message.stored:
             self._unstored.append(message)
-        self._turn.append(message)
+        self.turnstile.add(message)
 
     def _answered(self, message: Message) -> bool:
         """Whether it is an answer to something of ours that does not wait for its turn."""
@@ -399,24 +351,13 @@ class Arrivals:
         key = message.frame.key
         if key is not None and self._known.get(key) is message:
             del self._known[key]
-        if message.offered:
-            self._outstanding -= 1
+        self.turnstile.finished(message)
         if message.stored:
             self._removed.append(message.position)
         number = message.number
         if number is not None and number < self._inbound.received:
             self._inbound.deliver(number)
         self.dirty = True
-
-    def _take_casual(self, now: Micros) -> list[Message]:
-        messages = []
-        while self._casual:
-            message = self._casual.popleft()
-            if message.deadline is not None and now >= message.deadline:
-                self.drop(message)
-            else:
-                messages.append(message)
-        return messages
 
 
 def _without(start: int, stop: int, known: RangeSet) -> list[tuple[int, int]]:

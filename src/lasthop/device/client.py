@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import logging
 import os
 import random as randomness
 import ssl
@@ -21,7 +20,6 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Self, TypeAlias, Unpack
-from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -30,22 +28,21 @@ from lasthop.device import compose
 from lasthop.device.clock import DeviceClock
 from lasthop.device.compose import Draft, Options
 from lasthop.device.contact import Contact
+from lasthop.device.correspondence import Correspondence
 from lasthop.device.desk import Desk, HandlerFailed, Outcome, Transactional
-from lasthop.device.handle import MessageHandle, MessageRefused, Status
+from lasthop.device.handle import MessageHandle
 from lasthop.device.inbox import Inbox
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.inbox_sqlite import SqliteInbox
 from lasthop.device.message import Message, Refusal
 from lasthop.device.retry import Backoff
-from lasthop.device.session import Accepted, Answered, DeviceSession, Happening, Refused, Sent
+from lasthop.device.session import DeviceSession
 from lasthop.device.terms import Terms
 from lasthop.device.turns import Turns
 from lasthop.errors import Conflict, StoreError
 from lasthop.transport.dial import parse
 
 Callback: TypeAlias = Callable[[Message], Awaitable[None] | None]
-
-log = logging.getLogger("lasthop.device")
 
 
 class Device:
@@ -84,8 +81,7 @@ class Device:
         self._thread: ThreadPoolExecutor | None = None
         self._ready: deque[Message] = deque()
         self._stirred = asyncio.Event()
-        self._handles: WeakValueDictionary[int, MessageHandle] = WeakValueDictionary()
-        self._requests: dict[int, asyncio.Future[Message]] = {}
+        self._letters = Correspondence()
         self._consumer: str | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._error: BaseException | None = None
@@ -93,9 +89,6 @@ class Device:
         self._closing: asyncio.Future[None] | None = None
         self._contact: Contact
         self._turns: Turns
-        self.on_refused: Callable[[str, Refusal], None] | None = None
-        """Called with the id and the reason when the gateway refuses a message that nobody here
-        holds a handle of."""
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -162,7 +155,7 @@ class Device:
         await self._turns.idle()
         closed = self._error or Conflict("the device is closed")
         self._turns.end(closed)
-        self._give_up(closed)
+        self._letters.give_up(closed)
         try:
             await self._blocking(desk.close)
         except StoreError:
@@ -256,6 +249,11 @@ class Device:
 
     # Messages from the application.
 
+    def on_refused(self, callback: Callable[[str, Refusal], None]) -> None:
+        """Call this with the id and the reason when the gateway refuses a message that nobody here
+        holds a handle of."""
+        self._letters.on_refused = callback
+
     async def send(
         self, target: str, body: bytes | str, **options: Unpack[Options]
     ) -> MessageHandle:
@@ -286,7 +284,7 @@ class Device:
             async with asyncio.timeout(timeout):
                 return await future
         finally:
-            del self._requests[handle.key]
+            self._letters.forget_answer(handle.key)
             self._turns.post(lambda session, _now: session.give_up(handle.key))
 
     async def reply(
@@ -334,9 +332,7 @@ class Device:
                 if not queued.done():
                     queued.set_exception(key)
                 return
-            handle = self._handles[key] = MessageHandle(key)
-            if answer is not None:
-                self._requests[key] = answer
+            handle = self._letters.queued(key, answer)
             if not queued.done():
                 queued.set_result(handle)
 
@@ -345,7 +341,7 @@ class Device:
 
     def _carry_out(self, outcome: Outcome) -> None:
         for happening in outcome.happenings:
-            self._tell(happening)
+            self._letters.tell(happening)
         if outcome.ready:
             self._ready += outcome.ready
             self._stirred.set()
@@ -356,38 +352,6 @@ class Device:
             self._contact.fail(outcome.fault)
         if outcome.failure is not None:
             self._fail(outcome.failure)
-
-    def _tell(self, happening: Happening) -> None:
-        match happening:
-            case Sent(key):
-                self._move(key, Status.SENT)
-            case Accepted(key):
-                self._move(key, Status.ACCEPTED)
-            case Refused(key, refusal):
-                self._refuse(key, refusal)
-            case Answered(key, message):
-                future = self._requests.get(key)
-                if future is not None and not future.done():
-                    future.set_result(message)
-            case _:
-                log.info("a message came too late: %s", happening.message.id)
-
-    def _move(self, key: int, status: Status) -> None:
-        handle = self._handles.get(key)
-        if handle is not None:
-            handle.move(status)
-
-    def _refuse(self, key: int, refusal: Refusal) -> None:
-        handle = self._handles.get(key)
-        future = self._requests.get(key)
-        if handle is not None:
-            handle.move(Status.REFUSED, refusal)
-        if future is not None and not future.done():
-            future.set_exception(MessageRefused(refusal, f"{key:016x}"))
-        if handle is None and future is None:
-            log.warning("the gateway refused %016x: %s", key, refusal.detail)
-            if self.on_refused is not None:
-                self.on_refused(f"{key:016x}", refusal)
 
     def _claim(self, consumer: str) -> None:
         self._opened()
@@ -442,16 +406,9 @@ class Device:
         if self._error is None and not self._ended.is_set():
             self._error = error
             self._stirred.set()
-            self._give_up(error)
+            self._letters.give_up(error)
             if self._desk is not None and self._closing is None:
                 self._closing = asyncio.ensure_future(self._close(self._desk))
-
-    def _give_up(self, error: BaseException) -> None:
-        for handle in list(self._handles.values()):
-            handle.fail(error)
-        for future in self._requests.values():
-            if not future.done():
-                future.set_exception(error)
 
     def _opened(self) -> Desk:
         if self._error is not None:

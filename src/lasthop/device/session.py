@@ -265,16 +265,16 @@ class DeviceSession:
 
     def ready(self, now: Micros) -> list[Message]:
         """What to hand to the application now; `finished` tells when it is done with a message."""
-        return self._arrivals.ready(now, self._durable.state.offered)
+        return self._arrivals.turnstile.ready(now, self._durable.state.offered)
 
     def fresh(self, now: Micros) -> list[Message]:
         """Like `ready`, for a handler whose work becomes durable together with the next change:
         what has just arrived is not stored first."""
-        return self._arrivals.fresh(now)
+        return self._arrivals.turnstile.fresh(now)
 
     def put_back(self, messages: Iterable[Message]) -> None:
         """A handler got no further than these of the `fresh` messages; their work was undone."""
-        self._arrivals.put_back(messages)
+        self._arrivals.turnstile.put_back(messages)
 
     def finished(self, *messages: Message) -> None:
         """The application is done with these; with the next change that is durable."""
@@ -304,7 +304,7 @@ class DeviceSession:
             received=arrivals.received,
             delivered=arrivals.delivered,
             dropped=arrivals.dropped,
-            offered=arrivals.offered,
+            offered=arrivals.turnstile.offered,
             assigned=outbox.assigned,
             accepted=outbox.received,
             last_key=self._last_key,
