@@ -18,11 +18,10 @@ from bench.hop.processes import Failed, end, spawn
 from bench.hop.systems import System
 from lasthop import __version__
 
-BATCH = 200
-"""Messages in a request: 60 kB, about 10 ms of work."""
-
+BATCH = 100
 CONNECTIONS = 4
-"""Requests in flight: while one is committed the next ones are read."""
+"""Messages in a request, and requests in flight: about as much on the way as the windows of the
+peers' publishers. With more, messages only queue up in front of the device."""
 
 ROOM = {
     "LASTHOP_LIMITS_OPEN_PER_DEVICE": "1000000",
@@ -97,8 +96,11 @@ def ours(gateway: Gateway, *, inbox: Path | None, single: bool = False) -> Syste
         label = "lasthop, relaxed, inbox on disk"
     if single:
         label += ", single POSTs"
-    job = HttpPublisher(port=gateway.http, device="", batch=1 if single else BATCH)
+    job = HttpPublisher(
+        port=gateway.http, device="", batch=1 if single else BATCH, connections=CONNECTIONS
+    )
     connections = job.single_connections if single else job.connections
+    requests = "single POSTs" if single else f"NDJSON batches of {BATCH}"
     suffix = "-".join(key[1:]) or "durable"
 
     def device(name: str, port: int) -> HopDevice:
@@ -109,9 +111,10 @@ def ours(gateway: Gateway, *, inbox: Path | None, single: bool = False) -> Syste
         key="-".join(key),
         label=label,
         promise=f"exactly once, {before}, {after}",
-        settings=f"NDJSON batches of {job.batch}, {connections} requests in flight"
-        if not single
-        else f"one message a request, {connections} requests in flight",
+        settings=(
+            f"SQLite synchronous={'NORMAL' if relaxed else 'FULL'}; {requests}, {connections} "
+            "requests in flight; SDK with a transactional handler; no quotas"
+        ),
         broker=gateway.broker,
         window=connections,
         publisher=lambda name: msgspec.structs.replace(job, device=f"{name}-{suffix}"),

@@ -30,9 +30,9 @@ class HttpPublisher(msgspec.Struct, tag="http-publisher", kw_only=True):
     port: int
     device: str
     path: str = "/v1/messages"
-    batch: int = 200
+    batch: int
     """Messages in a request when there is much to send; 1 for single POSTs."""
-    connections: int = 4
+    connections: int
     """Requests in flight: one a connection."""
     single_connections: int = 32
     """The same for single POSTs."""

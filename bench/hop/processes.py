@@ -84,14 +84,18 @@ def cpu_seconds(pid: int) -> float:
 
 
 def memory(pid: int) -> int:
-    """Bytes of memory of a process tree: proportional set size, so that shared pages count once."""
+    """Bytes of memory that a process tree has for itself: anonymous pages, each counted once.
+
+    Pages of files (libraries, databases) belong to the system, and how much of them is shared
+    changes with whatever else is running.
+    """
     total = 0
     for member in tree(pid):
         try:
             lines = Path(f"/proc/{member}/smaps_rollup").read_text().splitlines()
         except OSError:
             continue
-        total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+        total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss_Anon:"))
     return total * 1024
 
 

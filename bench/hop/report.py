@@ -34,7 +34,7 @@ def show(report: Report, console: Console) -> None:
         console.print(table)
     console.print(settings(report))
     for line in [*failures(report), *goals(report), *caveats(report)]:
-        console.print(line, highlight=False)
+        console.print(line, highlight=False, soft_wrap=True)
 
 
 def throughput(report: Report) -> Table:
@@ -113,9 +113,10 @@ def ratios(report: Report) -> Table:
     for peer in peers:
         table.add_column(peer.label, justify="right")
     for name, metric in _metrics(report):
-        for row in report.rows:
-            if row.ours and metric(row) is not None:
-                table.add_row(name, row.label, *(_ratio(metric(row), metric(p)) for p in peers))
+        measured = [row for row in report.rows if row.ours and metric(row) is not None]
+        for number, row in enumerate(measured):
+            ratios = (_ratio(metric(row), metric(peer)) for peer in peers)
+            table.add_row("" if number else name, row.label, *ratios)
         table.add_section()
     return table
 
@@ -180,15 +181,15 @@ def caveats(report: Report) -> Iterator[str]:
 
 def _metrics(report: Report) -> Iterator[tuple[str, Metric]]:
     yield "messages/s (more is better)", _rate
-    yield "CPU a message in the broker (less is better)", _cpu
+    yield "broker's CPU (less is better)", _cpu
     for rate in sorted({entry.rate for row in report.rows for entry in row.latency}):
-        yield f"median latency at {rate:g}/s (less is better)", _latency(rate, p99=False)
-        yield f"p99 latency at {rate:g}/s (less is better)", _latency(rate, p99=True)
+        yield f"median at {rate:g}/s (less is better)", _latency(rate, p99=False)
+        yield f"p99 at {rate:g}/s (less is better)", _latency(rate, p99=True)
     yield (
-        "bytes on the wire a message (less is better)",
+        "bytes on the wire (less is better)",
         lambda row: None if row.wire is None else row.wire.alone + report.payload,
     )
-    yield "memory an idle connection (less is better)", lambda row: row.idle_bytes
+    yield "idle connection (less is better)", lambda row: row.idle_bytes
 
 
 def _rate(row: Row) -> float | None:
@@ -217,7 +218,7 @@ def _spread(spread: Spread | None, digits: int = 0) -> str:
 
 
 def _ratio(ours: float | None, theirs: float | None) -> str:
-    return f"{ours / theirs:.2f}" if ours is not None and theirs else "-"
+    return f"{ours / theirs:.2f}" if ours is not None and theirs and theirs > 0 else "-"
 
 
 def _verdict(reached: bool, text: str) -> str:
