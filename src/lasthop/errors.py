@@ -3,6 +3,7 @@
     LasthopError
     ├── Rejected                 the request is at fault; nothing was done
     │   ├── InvalidRequest         a field is missing, malformed or contradictory
+    │   ├── Malformed              a document or PDU breaks the rules of its format, and where
     │   ├── TooLarge               a size, depth or count is above its limit
     │   ├── Unauthorized           no credential, or one we do not know
     │   ├── Forbidden              a known credential without this right
@@ -73,6 +74,14 @@ class Rejected(LasthopError):
 
 class InvalidRequest(Rejected):
     code = "invalid_request"
+    hop_code = 1
+
+
+class Malformed(Rejected):
+    """A document or PDU breaks the rules of its format. `offset` counts octets from its start, or
+    `line` and `column` say where in a text."""
+
+    code = "malformed"
     hop_code = 1
 
 

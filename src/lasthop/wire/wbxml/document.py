@@ -1,0 +1,54 @@
+"""A document between its two forms: a language, and a tree of elements and text."""
+
+from __future__ import annotations
+
+import re
+from typing import TypeAlias
+
+import msgspec
+
+from lasthop.wire.wbxml.language import Language
+
+
+class Element(msgspec.Struct, frozen=True):
+    """An element with its attributes in the order of the document. Adjacent texts are joined."""
+
+    tag: str
+    attributes: dict[str, str] = {}
+    children: tuple[Node, ...] = ()
+
+
+Node: TypeAlias = Element | str
+
+
+class Document(msgspec.Struct, frozen=True):
+    """A document of one of the known languages."""
+
+    language: Language
+    root: Element
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """How much a document may ask for, in either form. Above is `TooLarge`."""
+
+    size: int = 256 * 1024
+    """Octets of the document. A push fits one datagram (64 KiB); its XML is a few times longer."""
+
+    depth: int = 32
+    """Elements within elements. SI, the deepest language, needs three."""
+
+    elements: int = 10_000
+    """One costs an octet on the wire and some hundred in memory. Only CO has many: one per URI."""
+
+    text: int = 1024 * 1024
+    """Characters of all text and values together. A reference of two octets can stand for a whole
+    string table, so that the size alone does not bound what comes out."""
+
+
+DEFAULT_LIMITS = Limits()
+
+NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""A character that no XML document can hold (XML 1.0, production 2)."""
+
+NAME = re.compile(r"[A-Za-z_:][A-Za-z0-9._:-]*")
+"""A name of an element or attribute. Stricter than XML: no push language goes beyond ASCII."""

@@ -1,0 +1,75 @@
+"""Whether a document obeys its document type definition, and the one rule of SI beyond it.
+
+A push that fails here fails its transformation: it would be useless on the client.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from lasthop.errors import Malformed
+from lasthop.wire.wbxml.dates import pack_date
+from lasthop.wire.wbxml.document import Document, Element
+from lasthop.wire.wbxml.language import Language, Model
+
+_NMTOKEN = re.compile(r"[\w.:-]+")
+
+
+def check(document: Document) -> None:
+    """Raises Malformed, with the element and attribute that are at fault."""
+    root, language = document.root, document.language
+    if root.tag != language.root:
+        raise Malformed(
+            f"the root element of {language.name} is <{language.root}>", element=root.tag
+        )
+    _check(root, language)
+
+
+def _check(element: Element, language: Language) -> None:
+    model = language.models.get(element.tag)
+    if model is None:
+        raise Malformed(f"{language.name} has no such element", element=element.tag)
+    _check_attributes(element, model, language)
+    tags = []
+    for child in element.children:
+        if isinstance(child, Element):
+            _check(child, language)
+            tags.append(child.tag)
+        elif model.children is not None:
+            raise Malformed("text where none is allowed", element=element.tag)
+    if not _matches(model.children or "", "".join(f"{tag} " for tag in tags)):
+        raise Malformed("the wrong elements, or too few", element=element.tag, found=" ".join(tags))
+
+
+def _check_attributes(element: Element, model: Model, language: Language) -> None:
+    for name in model.required - element.attributes.keys():
+        raise Malformed("an attribute is missing", element=element.tag, attribute=name)
+    for name, value in element.attributes.items():
+        if name not in model.required and name not in model.optional:
+            raise Malformed("no such attribute", element=element.tag, attribute=name)
+        choices = model.choices.get(name)
+        if choices is not None and value not in choices:
+            raise Malformed(
+                "not a value of this attribute", element=element.tag, attribute=name, value=value
+            )
+        if name in language.dates:
+            _check_date(element.tag, name, value)
+    if element.tag == "item" and _NMTOKEN.fullmatch(element.attributes["class"]) is None:
+        raise Malformed("a class is one word", element=element.tag, attribute="class")
+    if element.attributes.get("action") == "delete" and not element.attributes.get("si-id"):
+        raise Malformed("to delete needs an si-id", element=element.tag, attribute="si-id")
+
+
+def _check_date(tag: str, name: str, value: str) -> None:
+    try:
+        pack_date(value)
+    except ValueError as error:
+        raise Malformed(
+            "not a date", element=tag, attribute=name, value=value, reason=str(error)
+        ) from None
+
+
+@lru_cache(maxsize=1024)
+def _matches(model: str, tags: str) -> bool:
+    return re.fullmatch(model, tags) is not None

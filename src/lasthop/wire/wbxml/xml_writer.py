@@ -1,0 +1,51 @@
+"""From a document to XML text: one form for every document, with its DOCTYPE, in UTF-8.
+
+Attributes keep their order, text its white space, and an element without content is written as one
+tag, so that the text reads back as the same document.
+"""
+
+from __future__ import annotations
+
+from lasthop.wire.wbxml.document import Document, Element
+
+_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
+_VALUE = str.maketrans(
+    {
+        "&": "&amp;",
+        "<": "&lt;",
+        ">": "&gt;",
+        '"': "&quot;",
+        "\t": "&#9;",
+        "\n": "&#10;",
+        "\r": "&#13;",
+    }
+)
+"""White space in a value would be read as blanks (XML 1.0, 3.3.3)."""
+
+
+def write_xml(document: Document) -> str:
+    """The text of a document, ending in a newline."""
+    language = document.language
+    out = [
+        '<?xml version="1.0"?>\n',
+        f'<!DOCTYPE {document.root.tag} PUBLIC "{language.public_id}" "{language.system_id}">\n',
+    ]
+    _write(document.root, out)
+    out.append("\n")
+    return "".join(out)
+
+
+def _write(element: Element, out: list[str]) -> None:
+    out.append(f"<{element.tag}")
+    for name, value in element.attributes.items():
+        out.append(f' {name}="{value.translate(_VALUE)}"')
+    if not element.children:
+        out.append("/>")
+        return
+    out.append(">")
+    for child in element.children:
+        if isinstance(child, str):
+            out.append(child.translate(_TEXT))
+        else:
+            _write(child, out)
+    out.append(f"</{element.tag}>")
