@@ -17,7 +17,7 @@ CLASSES = [c for _, c in inspect.getmembers(errors, inspect.isclass) if issubcla
 def test_an_error_knows_its_answers(error: type[LasthopError]) -> None:
     assert 400 <= error.http_status < 600
     assert CloseCode(error.hop_code)
-    assert 2000 <= error.pap_code < 4000
+    assert 2000 <= error.pap_code < 5000
     assert (error.fault is Fault.CALLER) == (issubclass(error, Rejected | Limited)) or (
         error.fault is Fault.GATEWAY
     )

@@ -3,6 +3,11 @@
     LasthopError
     ├── Rejected                 the request is at fault; nothing was done
     │   ├── InvalidRequest         a field is missing, malformed or contradictory
+    │   │   └── PapError             what an initiator sent breaks the rules of PAP
+    │   │       ├── PapMalformed       not XML, not MIME, or in no character set we read
+    │   │       ├── PapInvalid         not valid by its document type, or contradictory
+    │   │       ├── PapVersionUnknown  a version of PAP that we do not speak
+    │   │       └── PapAddressError    a client address that its grammar does not allow
     │   ├── Malformed              a document or PDU breaks the rules of its format, and where
     │   ├── TooLarge               a size, depth or count is above its limit
     │   ├── Unauthorized           no credential, or one we do not know
@@ -85,6 +90,49 @@ class Malformed(Rejected):
     hop_code = 1
 
 
+class PapError(InvalidRequest):
+    """What an initiator sent breaks the rules of PAP; `pap_code` is the status code to answer with.
+
+    `line` counts from 1 within the control entity. What a broken document still told is kept for
+    the answer: the `push_id` of a push-message, the `version` and the `supported` ones.
+    """
+
+    code = "pap_error"
+
+    def __init__(
+        self, detail: str, *, line: int | None = None, push_id: str | None = None, **fields: object
+    ) -> None:
+        super().__init__(detail, **({} if line is None else {"line": line}), **fields)
+        self.line = line
+        self.push_id = push_id
+        self.version: str | None = None
+        self.supported: tuple[str, ...] = ()
+
+
+class PapMalformed(PapError):
+    code = "pap_malformed"
+
+
+class PapInvalid(PapError):
+    code = "pap_invalid"
+
+
+class PapVersionUnknown(PapError):
+    code = "pap_version_unknown"
+    pap_code = 3002
+
+
+class PapAddressError(PapError):
+    """`position` counts characters from 0."""
+
+    code = "pap_address_error"
+    pap_code = 2002
+
+    def __init__(self, detail: str, *, position: int) -> None:
+        super().__init__(detail, position=position)
+        self.position = position
+
+
 class TooLarge(Rejected):
     code = "too_large"
     http_status = 413
@@ -129,7 +177,7 @@ class Limited(LasthopError):
     code = "limited"
     fault = Fault.CALLER
     http_status = 429
-    pap_code = 3002
+    pap_code = 4001
 
     def __init__(self, detail: str, *, retry_after: float, **fields: object) -> None:
         super().__init__(detail, **fields)
