@@ -1,0 +1,117 @@
+"""Local time for decisions: calendar periods, wall clocks, and what daylight saving does to them.
+
+Instants are microseconds of UTC everywhere; a zone only says which instants begin a local day and
+what a wall clock shows. Periods tile time without gap or overlap, whatever the zone's clock does.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta, tzinfo
+from enum import StrEnum
+from functools import lru_cache
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from lasthop.clock import Micros
+from lasthop.decision.reasons import EPOCH
+from lasthop.errors import InvalidRequest
+
+MICROSECOND = timedelta(microseconds=1)
+
+LAST_INSTANT: Micros = (datetime(9000, 1, 1, tzinfo=EPOCH.tzinfo) - EPOCH) // MICROSECOND
+"""Python's calendar ends in the year 9999; what people ask for ends well before 9000."""
+
+
+class Period(StrEnum):
+    """Calendar periods in a device's zone; weeks begin on Monday (ISO 8601)."""
+
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+
+
+@lru_cache(maxsize=1024)
+def zone(name: str) -> ZoneInfo:
+    """The zone of this IANA name."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        # A name that is a path or a folder fails in other ways than one that is only unknown.
+        raise InvalidRequest("no such time zone", zone=name) from None
+
+
+def check_instant(name: str, at: Micros) -> None:
+    """Refuse an instant that no calendar can show."""
+    if not 0 <= at <= LAST_INSTANT:
+        raise InvalidRequest("an instant lies between 1970 and 9000", **{name: at})
+
+
+def local(at: Micros, tz: tzinfo) -> datetime:
+    """What calendar and wall clock show there at this instant."""
+    return (EPOCH + timedelta(microseconds=at)).astimezone(tz)
+
+
+def instant(moment: datetime) -> Micros:
+    """The instant of a local time: the first one if clocks show it twice; if they skip it, the one
+    that the clock would have shown without the change."""
+    return (moment - EPOCH) // MICROSECOND
+
+
+def day_start(day: date, tz: tzinfo) -> Micros:
+    """The first instant of a local day; midnight itself may be skipped or come twice."""
+    return instant(datetime(day.year, day.month, day.day, tzinfo=tz))
+
+
+def period_at(at: Micros, period: Period, tz: tzinfo) -> tuple[Micros, Micros]:
+    """The period that holds this instant: its first instant, and the first of the next one."""
+    first = _first_day(local(at, tz).date(), period)
+    end = day_start(_days_later(first, period, 1), tz)
+    while end <= at:
+        # Clocks set back across midnight show yesterday again: the new day has begun already.
+        first = _days_later(first, period, 1)
+        end = day_start(_days_later(first, period, 1), tz)
+    return day_start(first, tz), end
+
+
+def period_after(at: Micros, period: Period, tz: tzinfo, count: int) -> Micros | None:
+    """When the `count`-th period after that of `at` begins; `None` beyond the calendar."""
+    start, _ = period_at(at, period, tz)
+    first = _first_day(local(start, tz).date(), period)
+    try:
+        begins = day_start(_days_later(first, period, count), tz)
+    except (OverflowError, ValueError):
+        return None
+    return begins if begins <= LAST_INSTANT else None
+
+
+def _first_day(day: date, period: Period) -> date:
+    if period is Period.DAY:
+        return day
+    if period is Period.WEEK:
+        return day - timedelta(days=day.weekday())
+    return day.replace(day=1)
+
+
+def _days_later(first: date, period: Period, count: int) -> date:
+    if period is Period.DAY:
+        return first + timedelta(days=count)
+    if period is Period.WEEK:
+        return first + timedelta(weeks=count)
+    months = first.year * 12 + first.month - 1 + count
+    return date(months // 12, months % 12 + 1, 1)
+
+
+def offset_change(after: Micros, upto: Micros, tz: tzinfo) -> Micros | None:
+    """The first instant in `(after, upto]` at which clocks have been changed, if there is one.
+
+    Found by bisection, so the span must hold at most one change: a few days at most.
+    """
+    before = local(after, tz).utcoffset()
+    if local(upto, tz).utcoffset() == before:
+        return None
+    while upto - after > 1:
+        middle = (after + upto) // 2
+        if local(middle, tz).utcoffset() == before:
+            after = middle
+        else:
+            upto = middle
+    return upto

@@ -1,0 +1,105 @@
+"""Why a decision came out as it did: a code and the facts, put into words only when someone asks.
+
+A reason is a value: it is logged with the decision, compared in a replay, and costs no formatting
+on the way. The sentences live in one table, so that codes and words cannot drift apart.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from string import Formatter
+from typing import Any, TypeAlias
+
+import msgspec
+
+from lasthop.clock import SECOND
+
+Fact: TypeAlias = str | int | float | None
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Code(StrEnum):
+    """What a reason is about; stable, for machines and metrics."""
+
+    # which link
+    CHOSEN = "chosen"
+    DEARER = "dearer"
+    TOO_SLOW = "too_slow"
+    LATE_ANYWAY = "late_anyway"
+    NOT_ALLOWED = "not_allowed"
+    OVER_LIMIT = "over_limit"
+    NEVER_FITS = "never_fits"
+    LINK_CLOSED = "link_closed"
+    NO_LINK = "no_link"
+    WAITS_FOR_LINK = "waits_for_link"
+    WAITED_ENOUGH = "waited_enough"
+    AWAITS_RECEIPT = "awaits_receipt"
+    NO_RECEIPT = "no_receipt"
+    EXPIRED = "expired"
+    # when
+    TOO_EARLY = "too_early"
+    TOO_LATE = "too_late"
+    QUIET = "quiet"
+    CAPPED = "capped"
+    DIGEST = "digest"
+    CONFLICT = "conflict"
+
+
+SENTENCES: dict[Code, str] = {
+    Code.CHOSEN: "{link} has the lowest cost, {cost:.3f}",
+    Code.DEARER: "{link} costs {cost:.3f}",
+    Code.TOO_SLOW: "{link} needs {transit:span} and would miss {deadline:time}",
+    Code.LATE_ANYWAY: "every allowed link would be late; {link} is the fastest",
+    Code.NOT_ALLOWED: "{queue} does not use {link}",
+    Code.OVER_LIMIT: "{link}: {used} of {limit} used, {charge} more would break it;"
+    " it ends {until:time}",
+    Code.NEVER_FITS: "{link}: {charge} is more than all of {limit}",
+    Code.LINK_CLOSED: "{link} has reached {limit} and stays closed until {until:time}",
+    Code.NO_LINK: "no link is up",
+    Code.WAITS_FOR_LINK: "{link} is better and comes with probability {probability:.2f}:"
+    " wait {delay:span} for it",
+    Code.WAITED_ENOUGH: "{link} is better but has not come in {delay:span}",
+    Code.AWAITS_RECEIPT: "sent over {link}, the device's receipt is due by {until:time}",
+    Code.NO_RECEIPT: "sent over {link}, no receipt from the device",
+    Code.EXPIRED: "{deadline:time} has passed",
+    Code.TOO_EARLY: "{name}: not before {at:time}",
+    Code.TOO_LATE: "{name}: only until {at:time}",
+    Code.QUIET: "{name}: quiet until {at:time}",
+    Code.CAPPED: "{name}: its turn comes {at:time}",
+    Code.DIGEST: "{name}: collected until {at:time}",
+    Code.CONFLICT: "no moment satisfies: {names}",
+}
+
+
+class _Words(Formatter):
+    """Adds `time` (an instant) and `span` (a length of time) to the usual formats."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if value is None:
+            return "never"
+        if format_spec == "time":
+            moment = EPOCH + timedelta(microseconds=value)
+            return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+        if format_spec == "span":
+            return f"{value / SECOND:g} s"
+        return str(super().format_field(value, format_spec))
+
+
+_WORDS = _Words()
+
+
+class Reason(msgspec.Struct, frozen=True, array_like=True):
+    """A code with its facts; `str()` makes the sentence."""
+
+    code: Code
+    facts: dict[str, Fact] = {}
+
+    def __str__(self) -> str:
+        return _WORDS.vformat(SENTENCES[self.code], (), self.facts)
+
+
+def because(code: Code, **facts: Fact) -> Reason:
+    """A reason from its facts by name."""
+    return Reason(code, facts)
