@@ -1,0 +1,293 @@
+"""Budgets that hold: bytes, messages, carrier units and money, per day, week or month.
+
+A limit covers what matches it: some queues or all, one link or all. A transmission is first
+reserved, and counts from then on; when it is handed to a transport it is committed, if it never
+leaves it is refunded. What is spent is booked in the period in which it is committed, and what is
+reserved stays reserved across the end of a period, so `used` never passes the limit in any order of
+calls (seed 004, section 3.5.1). A decision costs as much as limits apply to its queue and link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from lasthop.clock import Micros
+from lasthop.decision.links import Charge
+from lasthop.decision.localtime import Period, period_at, zone
+from lasthop.decision.reasons import Code, Reason, because
+from lasthop.errors import InvalidRequest, TooLarge
+
+MAX_LIMITS = 64
+"""Per device and once for all. Each one that applies is looked at for every message; people set a
+handful, and a device must not be able to slow the gateway down."""
+
+
+class Measure(StrEnum):
+    """What a limit counts; the names are those of `Charge`."""
+
+    BYTES = "bytes"
+    MESSAGES = "messages"
+    UNITS = "units"
+    MONEY = "money"
+
+
+class Limit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """At most this much per period, for these queues (none named: all) over this link (or any)."""
+
+    amount: int
+    measure: Measure
+    period: Period
+    queues: tuple[str, ...] = ()
+    link: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.amount < 0:
+            raise InvalidRequest("a limit cannot be negative", amount=self.amount)
+        if "" in self.queues or self.link == "":
+            raise InvalidRequest("a limit names its queues and its link, or leaves them out")
+
+    def __str__(self) -> str:
+        over = f" over {self.link}" if self.link else ""
+        of = f" of {'+'.join(self.queues)}" if self.queues else ""
+        return f"{self.amount} {self.measure} per {self.period}{of}{over}"
+
+
+class Meter(msgspec.Struct):
+    """A limit with what was taken from it. `used` belongs to the period that ends at `ends`;
+    `held` is reserved and belongs to whichever period it will be committed in."""
+
+    limit: Limit
+    used: int = 0
+    held: int = 0
+    ends: Micros = 0
+
+    def turn(self, now: Micros, tz: ZoneInfo) -> None:
+        """Begin the period of `now` if it is a later one. A clock that jumps back begins none."""
+        if now >= self.ends:
+            self.used = 0
+            self.ends = period_at(now, self.limit.period, tz)[1]
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """Which limit a charge would break, and when its period ends.
+
+    `until` is `None` if the charge is more than the whole limit: waiting does not help.
+    """
+
+    limit: Limit
+    taken: int
+    asked: int
+    until: Micros | None
+
+    def reason(self, link: str) -> Reason:
+        if self.until is None:
+            return because(Code.NEVER_FITS, link=link, charge=self.asked, limit=str(self.limit))
+        return because(
+            Code.OVER_LIMIT,
+            link=link,
+            used=self.taken,
+            limit=str(self.limit),
+            charge=self.asked,
+            until=self.until,
+        )
+
+
+class Closure(msgspec.Struct, frozen=True):
+    """A link that has reached a limit of its own: to be closed, and not reopened until then."""
+
+    link: str
+    limit: Limit
+    until: Micros
+
+    def reason(self) -> Reason:
+        return because(Code.LINK_CLOSED, link=self.link, limit=str(self.limit), until=self.until)
+
+
+class Hold(msgspec.Struct, frozen=True):
+    """A reservation. `above` is its number in the budgets that are shared with other devices."""
+
+    number: int
+    queue: str
+    link: str
+    charge: Charge
+    above: int | None = None
+
+
+class BudgetState(msgspec.Struct):
+    """Everything that budgets remember, for the store and for replay."""
+
+    zone: str
+    meters: list[Meter]
+    holds: list[Hold] = []
+    next_number: int = 0
+
+
+class Budgets:
+    """The limits of one device, or those shared by all, which are the `shared` of each device."""
+
+    def __init__(
+        self, limits: Sequence[Limit], *, zone_name: str, shared: Budgets | None = None
+    ) -> None:
+        state = BudgetState(zone_name, [Meter(limit) for limit in limits])
+        self._load(state, shared)
+
+    @classmethod
+    def restore(cls, state: BudgetState, *, shared: Budgets | None = None) -> Budgets:
+        """Go on where `snapshot` was taken. What was reserved then still is: the caller commits
+        or refunds what `outstanding` lists, and commits where it cannot know."""
+        budgets = cls.__new__(cls)
+        budgets._load(state, shared)
+        return budgets
+
+    def _load(self, state: BudgetState, shared: Budgets | None) -> None:
+        if len(state.meters) > MAX_LIMITS:
+            raise TooLarge("too many limits", limits=len(state.meters), most=MAX_LIMITS)
+        self._tz = zone(state.zone)
+        self._shared = shared
+        self._meters = [msgspec.structs.replace(meter) for meter in state.meters]
+        self._holds = {hold.number: hold for hold in state.holds}
+        self._next_number = state.next_number
+        self._index()
+
+    def _index(self) -> None:
+        self._queues = {queue for meter in self._meters for queue in meter.limit.queues}
+        self._links = {meter.limit.link for meter in self._meters if meter.limit.link}
+        self._applying: dict[tuple[str, str], tuple[Meter, ...]] = {}
+
+    def snapshot(self) -> BudgetState:
+        """A copy of the state; what is shared has its own."""
+        meters = [msgspec.structs.replace(meter) for meter in self._meters]
+        return BudgetState(self._tz.key, meters, list(self._holds.values()), self._next_number)
+
+    def outstanding(self) -> list[Hold]:
+        """What is reserved and neither committed nor refunded."""
+        return list(self._holds.values())
+
+    def change(self, limits: Sequence[Limit]) -> None:
+        """Replace the limits. A limit that differs only in its amount keeps what was used."""
+        if len(limits) > MAX_LIMITS:
+            raise TooLarge("too many limits", limits=len(limits), most=MAX_LIMITS)
+        known = {_subject(meter.limit): meter for meter in self._meters}
+        self._meters = []
+        for limit in limits:
+            old = known.get(_subject(limit))
+            if old is None:
+                held = sum(
+                    getattr(hold.charge, limit.measure)
+                    for hold in self._holds.values()
+                    if _covers(limit, hold.queue, hold.link)
+                )
+                self._meters.append(Meter(limit, held=held))
+            else:
+                self._meters.append(msgspec.structs.replace(old, limit=limit))
+        self._index()
+
+    def refusal(self, charge: Charge, *, queue: str, link: str, now: Micros) -> Refusal | None:
+        """The limit that this charge would break now; of several the one that lasts longest."""
+        worst: Refusal | None = None
+        until: Micros | None = None
+        for meter in self._apply(queue, link):
+            meter.turn(now, self._tz)
+            limit = meter.limit
+            asked: int = getattr(charge, limit.measure)
+            taken = meter.used + meter.held
+            if asked and taken + asked > limit.amount:
+                if asked > limit.amount:
+                    return Refusal(limit, taken, asked, None)
+                if until is None or meter.ends > until:
+                    until = meter.ends
+                    worst = Refusal(limit, taken, asked, until)
+        if self._shared is None:
+            return worst
+        above = self._shared.refusal(charge, queue=queue, link=link, now=now)
+        return above if worst is None else _longer(worst, above)
+
+    def reserve(self, charge: Charge, *, queue: str, link: str, now: Micros) -> Hold | Refusal:
+        """Take a charge out of every budget that it concerns, or out of none."""
+        refusal = self.refusal(charge, queue=queue, link=link, now=now)
+        if refusal is not None:
+            return refusal
+        return self._hold(charge, queue, link, now)
+
+    def _hold(self, charge: Charge, queue: str, link: str, now: Micros) -> Hold:
+        above = self._shared._hold(charge, queue, link, now).number if self._shared else None
+        for meter in self._apply(queue, link):
+            meter.turn(now, self._tz)
+            meter.held += getattr(charge, meter.limit.measure)
+        hold = Hold(self._next_number, queue, link, charge, above)
+        self._next_number += 1
+        self._holds[hold.number] = hold
+        return hold
+
+    def commit(self, number: int, *, now: Micros) -> bool:
+        """It is being handed to the transport: spent. False if this was settled before."""
+        return self._settle(number, now, spent=True)
+
+    def refund(self, number: int, *, now: Micros) -> bool:
+        """It never left: give it back. False if this was settled before."""
+        return self._settle(number, now, spent=False)
+
+    def _settle(self, number: int, now: Micros, *, spent: bool) -> bool:
+        hold = self._holds.pop(number, None)
+        if hold is None:
+            return False
+        for meter in self._apply(hold.queue, hold.link):
+            meter.turn(now, self._tz)
+            asked: int = getattr(hold.charge, meter.limit.measure)
+            meter.held -= asked
+            if spent:
+                meter.used += asked
+        if self._shared is not None and hold.above is not None:
+            self._shared._settle(hold.above, now, spent=spent)
+        return True
+
+    def closure(self, link: str, *, least: Charge, now: Micros) -> Closure | None:
+        """Whether a limit of the link as a whole leaves no room for even the `least` charge.
+
+        Only what is spent counts: a reservation may be refunded, and a link that was closed must
+        not come back before its period ends.
+        """
+        longest: Closure | None = None
+        for meter in self._apply("", link):
+            limit = meter.limit
+            if limit.link is None:
+                continue
+            meter.turn(now, self._tz)
+            asked: int = getattr(least, limit.measure)
+            if (asked and meter.used + asked > limit.amount) and (
+                longest is None or meter.ends > longest.until
+            ):
+                longest = Closure(link, limit, meter.ends)
+        if self._shared is None:
+            return longest
+        above = self._shared.closure(link, least=least, now=now)
+        if longest is None or (above is not None and above.until > longest.until):
+            return above
+        return longest
+
+    def _apply(self, queue: str, link: str) -> tuple[Meter, ...]:
+        # Names that no limit knows share one entry: the index stays as small as the limits are.
+        key = (queue if queue in self._queues else "", link if link in self._links else "")
+        applying = self._applying.get(key)
+        if applying is None:
+            applying = tuple(m for m in self._meters if _covers(m.limit, *key))
+            self._applying[key] = applying
+        return applying
+
+
+def _covers(limit: Limit, queue: str, link: str) -> bool:
+    return (not limit.queues or queue in limit.queues) and limit.link in (None, link)
+
+
+def _subject(limit: Limit) -> tuple[Measure, Period, tuple[str, ...], str | None]:
+    return limit.measure, limit.period, limit.queues, limit.link
+
+
+def _longer(one: Refusal, other: Refusal | None) -> Refusal:
+    if other is None or one.until is None:
+        return one
+    return other if other.until is None or other.until > one.until else one

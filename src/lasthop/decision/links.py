@@ -1,0 +1,148 @@
+"""Links as the decision sees them: what a technology is worth at its best, and what one live
+channel is worth now.
+
+Both are the same value, so that "wifi at its best" and "mobile as it is" go through one cost
+function (seed 004, section 3.5.5). Money is in integer millionths of the device's currency.
+"""
+
+from __future__ import annotations
+
+from math import isfinite
+
+import msgspec
+
+from lasthop.clock import SECOND, Micros
+from lasthop.errors import InvalidRequest
+
+SMS_BYTES = 140
+"""Binary data in one short message (section 2.6)."""
+
+UNKNOWN_LATENCY: Micros = 10 * SECOND
+UNKNOWN_ENERGY = 1500
+UNKNOWN_COVERAGE = 10
+"""What is not known counts as the worst network of figure 2.1: it may be measured to be better,
+it must not be preferred for being unmeasured."""
+
+MAX_CONTENTION = 100.0
+"""A link a hundred times slower than its sender is useless either way; the bound keeps one odd
+measurement from shutting a link out for good."""
+
+
+class Charge(msgspec.Struct, frozen=True, array_like=True):
+    """What one transmission takes out of the budgets."""
+
+    bytes: int = 0
+    messages: int = 0
+    units: int = 0
+    """What the carrier counts: short messages of 140 bytes; elsewhere the same as messages."""
+    money: int = 0
+
+    def __post_init__(self) -> None:
+        if min(self.bytes, self.messages, self.units, self.money) < 0:
+            raise InvalidRequest("a charge cannot be negative", charge=str(self))
+
+
+class Tariff(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a link charges: so much per unit, so much per volume, or both; nothing by default.
+
+    >>> Tariff(per_unit=1_500, unit=SMS_BYTES).price(512)
+    6000.0
+    """
+
+    per_unit: int = 0
+    unit: int = 0
+    """Bytes in a unit; 0: a whole message is one unit, however long."""
+    per_volume: int = 0
+    volume: int = 1 << 20
+
+    def __post_init__(self) -> None:
+        if self.per_unit < 0 or self.per_volume < 0:
+            raise InvalidRequest(
+                "a price cannot be negative", per_unit=self.per_unit, per_volume=self.per_volume
+            )
+        if self.unit < 0 or self.volume < 1:
+            raise InvalidRequest(
+                "a unit has at least 0 bytes, a volume at least 1",
+                unit=self.unit,
+                volume=self.volume,
+            )
+
+    @property
+    def free(self) -> bool:
+        """Whether nothing ever costs anything."""
+        return not (self.per_unit or self.per_volume)
+
+    def units(self, size: int) -> int:
+        """How many units a message of this size takes; an empty one takes one as well."""
+        return max(1, -(-size // self.unit)) if self.unit else 1
+
+    def price(self, size: int) -> float:
+        """The price of what is really sent (all four short messages of the worked example)."""
+        return self.per_unit * self.units(size) + self.per_volume * size / self.volume
+
+    def charge(self, size: int) -> Charge:
+        """What to book. A fraction of a millionth is rounded up: a budget may be left with a
+        little unspent, and is never overspent."""
+        units = self.units(size)
+        money = self.per_unit * units - (-self.per_volume * size // self.volume)
+        return Charge(size, 1, units, money)
+
+    def least(self) -> Charge:
+        """Less than this no message takes; what has less room left carries nothing any more."""
+        return self.charge(1)
+
+
+class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One way to reach a device, with what the cost function looks at."""
+
+    label: str
+    """wifi, mno, sms ...: what limits and calendars speak of."""
+    tariff: Tariff
+    energy: int | None = None
+    """Milliwatts while transmitting."""
+    latency: Micros | None = None
+    """Round trip."""
+    coverage: int | None = None
+    """Metres."""
+    throughput: int | None = None
+    """Bytes per second."""
+    contention: float = 1.0
+    """How many times faster data is sent into the link than it comes out; 1 is uncontended."""
+    channel: int = 0
+    """Which live channel, where a device has several of one label; 0 for a best value."""
+
+    def __post_init__(self) -> None:
+        if not self.label:
+            raise InvalidRequest("a link needs a label")
+        for name in ("energy", "latency", "coverage"):
+            value = getattr(self, name)
+            if value is not None and value < 0:
+                raise InvalidRequest(f"{name} cannot be negative", link=self.label, value=value)
+        if self.throughput is not None and self.throughput < 1:
+            raise InvalidRequest(
+                "throughput is at least 1 byte per second", link=self.label, value=self.throughput
+            )
+        if not (isfinite(self.contention) and 1 <= self.contention <= MAX_CONTENTION):
+            raise InvalidRequest(
+                "contention lies between 1 and 100", link=self.label, value=self.contention
+            )
+
+    def transit(self, size: int) -> Micros:
+        """How long a message of this size takes, as far as is known."""
+        latency = UNKNOWN_LATENCY if self.latency is None else self.latency
+        if self.contention != 1:
+            latency = round(latency * self.contention)
+        if self.throughput is not None:
+            latency += size * SECOND // self.throughput
+        return latency
+
+    def measured(
+        self, *, latency: Micros | None, contention: float, throughput: int | None = None
+    ) -> Link:
+        """The same link with what was observed in place of what was declared."""
+        return msgspec.structs.replace(
+            self,
+            latency=self.latency if latency is None else latency,
+            contention=contention,
+            throughput=self.throughput if throughput is None else throughput,
+        )
