@@ -1,0 +1,68 @@
+"""What a device asks of the decisions about its links: one value, checked as a whole.
+
+Section 3.5 lets the device say what its links cost, what they are at their best, what each queue
+values, how long it may wait, what must not be exceeded, and when which link is to be expected. The
+SDK and the REST interface decode exactly this, and the log keeps it for replay.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from lasthop.decision.budgets import MAX_LIMITS, Budgets, Limit
+from lasthop.decision.choice import QueueTerms
+from lasthop.decision.constraints import QuietHours
+from lasthop.decision.link_calendar import LinkCalendar
+from lasthop.decision.links import Link
+from lasthop.decision.localtime import zone
+from lasthop.errors import InvalidRequest, TooLarge
+
+MAX_NAMED = 64
+"""Links or queues of one device: dozens are plausible, hundreds are a mistake or an attack, since
+every message looks at all links."""
+
+
+class Preferences(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A device's terms. The links are those of its technologies at their best."""
+
+    zone: str = "UTC"
+    links: tuple[Link, ...] = ()
+    queues: tuple[QueueTerms, ...] = ()
+    limits: tuple[Limit, ...] = ()
+    calendar: LinkCalendar | None = None
+    quiet: tuple[QuietHours, ...] = ()
+
+    def __post_init__(self) -> None:
+        zone(self.zone)
+        for name, count, most in (
+            ("links", len(self.links), MAX_NAMED),
+            ("queues", len(self.queues), MAX_NAMED),
+            ("limits", len(self.limits), MAX_LIMITS),
+            ("quiet", len(self.quiet), 8),
+        ):
+            if count > most:
+                raise TooLarge(f"too many {name}", count=count, most=most)
+        _check_distinct("link", [link.label for link in self.links])
+        _check_distinct("queue", [queue.name for queue in self.queues])
+
+    def queue(self, name: str | None) -> QueueTerms:
+        """The terms of a queue; those of the queue named "" hold for every other one."""
+        known = {queue.name: queue for queue in self.queues}
+        found = known.get(name or "") or known.get("")
+        if found is None:
+            return QueueTerms(name or "")
+        return msgspec.structs.replace(found, name=name or "")
+
+    def link(self, label: str) -> Link | None:
+        """What the device says of a technology."""
+        return next((link for link in self.links if link.label == label), None)
+
+    def budgets(self, *, shared: Budgets | None = None) -> Budgets:
+        """Fresh budgets of this device's limits in its own zone."""
+        return Budgets(self.limits, zone_name=self.zone, shared=shared)
+
+
+def _check_distinct(kind: str, names: list[str]) -> None:
+    if len(set(names)) != len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidRequest(f"a {kind} is described twice", name=twice)

@@ -1,0 +1,300 @@
+"""The transmission algorithm: over which link a message goes now, or what it waits for.
+
+Figure 3.6 of seed 004, with deadlines and receipts added. It runs unchanged on both sides of the
+hop: the gateway asks it for what goes to a device, the SDK for what a device sends.
+
+    expired? ──▶ expire
+       │
+    receipt of the last attempt still due? ──▶ hold
+       │
+    for each link that is up: allowed by the queue? closed? within every limit? in time?
+       │
+    none within limits ──▶ hold until a period ends        none in time ──▶ the fastest, at once
+       │
+    the lowest cost of those in time
+       │
+    queue tolerates delay, and a link that may appear in time is better? ──▶ hold for D = P * Dmax
+       │
+    send
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from lasthop.clock import SECOND, Micros
+from lasthop.decision.budgets import Budgets, Closure, Refusal
+from lasthop.decision.choice import Choice, Outgoing, QueueTerms
+from lasthop.decision.cost import cost
+from lasthop.decision.decide import Action
+from lasthop.decision.delay import Wait, adapt
+from lasthop.decision.link_calendar import LinkCalendar
+from lasthop.decision.links import Charge, Link
+from lasthop.decision.reasons import Code, Fact, Reason, because
+from lasthop.errors import InvalidRequest
+
+RECEIPT_FACTOR = 4
+"""A receipt is missing after four times the mean delay: 200 s for a short message, as section 3.2.2
+has it, two seconds for a mobile network."""
+
+LEAST_RECEIPT: Micros = SECOND
+"""Links with a round trip of a few milliseconds still meet devices that store before they
+acknowledge, and hiccup."""
+
+MARGIN: Micros = SECOND
+"""A wait ends this much before the last moment: timers fire late, and a message that could have
+been in time must be."""
+
+
+class _Candidate(NamedTuple):
+    link: Link
+    cost: float
+    transit: Micros
+    charge: Charge
+    tries: int
+
+
+def choose(
+    message: Outgoing,
+    *,
+    queue: QueueTerms,
+    current: Sequence[Link],
+    budgets: Budgets,
+    now: Micros,
+    best: Sequence[Link] = (),
+    calendar: LinkCalendar | None = None,
+) -> Choice:
+    """Choose for one message, now. Nothing is booked: the caller reserves the charge of a SEND."""
+    deadline = message.deliver_before
+    if deadline is not None and now >= deadline:
+        return Choice(Action.EXPIRE, (because(Code.EXPIRED, deadline=deadline),))
+    _check_distinct(current)
+    sight = _Sight(message, queue, budgets, now)
+    candidates = [c for link in current if (c := sight.candidate(link)) is not None]
+    if not candidates:
+        return sight.hold_for_limits(current, best)
+    in_time = [c for c in candidates if sight.in_time(c.transit)]
+    if message.attempts and (held := sight.await_receipt(current, in_time)) is not None:
+        return held
+    if not in_time:
+        fastest = min(candidates, key=lambda c: (c.transit, *_order(c)))
+        sight.note(Code.LATE_ANYWAY, link=fastest.link.label)
+        return sight.send(fastest)
+    lead = min(in_time, key=_order)
+    if not message.attempts:
+        wait = sight.wait(lead, best, {link.label for link in current}, calendar)
+        if wait is not None:
+            return wait
+    sight.compare(lead, candidates)
+    return sight.send(lead)
+
+
+def receipt_timeout(link: Link, size: int) -> Micros:
+    """How long to wait for a device's receipt before another link is tried."""
+    return max(LEAST_RECEIPT, RECEIPT_FACTOR * link.transit(size))
+
+
+def _order(candidate: _Candidate) -> tuple[int, float, str, int]:
+    """What has failed goes last, then cost decides; names only make ties repeatable."""
+    link = candidate.link
+    return candidate.tries, candidate.cost, link.label, link.channel
+
+
+def _check_distinct(current: Sequence[Link]) -> None:
+    if len({(link.label, link.channel) for link in current}) != len(current):
+        raise InvalidRequest("two links that are up have the same label and channel")
+
+
+class _Sight:
+    """One decision in the making: what it looks at, and the reasons so far."""
+
+    def __init__(self, message: Outgoing, queue: QueueTerms, budgets: Budgets, now: Micros) -> None:
+        self._message = message
+        self._queue = queue
+        self._budgets = budgets
+        self._now = now
+        self._reasons: list[Reason] = []
+        self._close: dict[str, Closure] = {}
+        self._until: Micros | None = None
+
+    def note(self, code: Code, **facts: Fact) -> None:
+        self._reasons.append(because(code, **facts))
+
+    def candidate(self, link: Link) -> _Candidate | None:
+        """A link that is up, if it may carry the message; else it is noted why not."""
+        charge = link.tariff.charge(self._message.size)
+        obstacle = self._obstacle(link, charge)
+        if obstacle is None:
+            return self._weigh(link, charge)
+        if isinstance(obstacle, Closure):
+            self._close[link.label] = obstacle
+            self._reasons.append(obstacle.reason())
+            self._look_again(obstacle.until)
+        elif isinstance(obstacle, Refusal):
+            self._reasons.append(obstacle.reason(link.label))
+            self._look_again(obstacle.until)
+        else:
+            self._reasons.append(obstacle)
+        return None
+
+    def _possible(self, link: Link) -> _Candidate | None:
+        """The same question about a link that is not up, which must also be in time."""
+        charge = link.tariff.charge(self._message.size)
+        if self._obstacle(link, charge) is not None:
+            return None
+        possible = self._weigh(link, charge)
+        return possible if self.in_time(possible.transit) else None
+
+    def _obstacle(self, link: Link, charge: Charge) -> Closure | Refusal | Reason | None:
+        """Why the link may not carry the message: its queue, the link's limits, any limit."""
+        label = link.label
+        queue = self._queue
+        if queue.links is not None and label not in queue.links:
+            return because(Code.NOT_ALLOWED, link=label, queue=queue.name)
+        closure = self._budgets.closure(label, least=link.tariff.least(), now=self._now)
+        if closure is not None:
+            return closure
+        return self._budgets.refusal(charge, queue=queue.name, link=label, now=self._now)
+
+    def _weigh(self, link: Link, charge: Charge) -> _Candidate:
+        size = self._message.size
+        tries = sum(
+            attempt.link == link.label and attempt.channel == link.channel
+            for attempt in self._message.attempts
+        )
+        return _Candidate(
+            link, cost(link, size, self._queue.weights), link.transit(size), charge, tries
+        )
+
+    def _look_again(self, until: Micros | None) -> None:
+        if until is not None and (self._until is None or until < self._until):
+            self._until = until
+
+    def in_time(self, transit: Micros) -> bool:
+        deadline = self._message.deliver_before
+        return deadline is None or self._now + transit < deadline
+
+    def _last_moment(self, transit: Micros) -> Micros | None:
+        """Until when a wait may last if this link is to make the deadline after it."""
+        deadline = self._message.deliver_before
+        return None if deadline is None else deadline - transit - MARGIN
+
+    def hold_for_limits(self, current: Sequence[Link], best: Sequence[Link]) -> Choice:
+        """No link that is up may carry it."""
+        if not current:
+            self.note(Code.NO_LINK)
+        up = {link.label for link in current}
+        missing = [c for link in best if link.label not in up and (c := self._possible(link))]
+        return self._hold(self._until, tuple(c.link.label for c in sorted(missing, key=_order)))
+
+    def await_receipt(
+        self, current: Sequence[Link], in_time: Sequence[_Candidate]
+    ) -> Choice | None:
+        """Hold while the last attempt may still succeed; a lost channel has failed already.
+
+        If the deadline comes first, another link that can make it is tried while it can.
+        """
+        last = self._message.attempts[-1]
+        up = any(link.label == last.link and link.channel == last.channel for link in current)
+        until = last.receipt_by
+        # It is given the time of one round trip in any case.
+        expected = last.sent_at + (last.receipt_by - last.sent_at) // RECEIPT_FACTOR
+        for other in in_time:
+            moment = self._last_moment(other.transit)
+            if not other.tries and moment is not None and moment < until:
+                until = max(moment, expected)
+        if up and self._now < until:
+            self.note(Code.AWAITS_RECEIPT, link=last.link, until=last.receipt_by)
+            return self._hold(until)
+        self.note(Code.NO_RECEIPT, link=last.link)
+        return None
+
+    def wait(
+        self,
+        lead: _Candidate,
+        best: Sequence[Link],
+        up: set[str],
+        calendar: LinkCalendar | None,
+    ) -> Choice | None:
+        """Hold for a better link, if the queue tolerates it and one may come.
+
+        A link that is up takes part as it is now; only one that is not up is imagined at its best.
+        """
+        tolerance = self._message.delay_tolerance
+        max_delay = self._queue.max_delay
+        if tolerance is not None and tolerance < max_delay:
+            max_delay = tolerance
+        since = self._message.since
+        if calendar is None or self._now >= since + max_delay:
+            return None
+        better = [
+            possible
+            for link in best
+            if link.label not in up
+            and (possible := self._possible(link)) is not None
+            and possible.cost < lead.cost
+        ]
+        wait = adapt(
+            [c.link.label for c in better],
+            calendar,
+            max_delay=max_delay,
+            since=since,
+            now=self._now,
+        )
+        return None if wait is None else self._hold_for(wait, lead, better)
+
+    def _hold_for(
+        self, wait: Wait, lead: _Candidate, better: Sequence[_Candidate]
+    ) -> Choice | None:
+        until = self._message.since + wait.delay
+        moment = self._last_moment(lead.transit)
+        if moment is not None and moment < until:
+            until = moment
+        facts: dict[str, Fact] = {
+            "link": wait.link,
+            "probability": wait.probability,
+            "delay": wait.delay,
+        }
+        if self._now >= until:
+            self._reasons.append(Reason(Code.WAITED_ENOUGH, facts))
+            return None
+        self._reasons.append(Reason(Code.WAITS_FOR_LINK, facts))
+        return self._hold(until, tuple(c.link.label for c in sorted(better, key=_order)))
+
+    def compare(self, lead: _Candidate, candidates: Sequence[_Candidate]) -> None:
+        """Say of every other link why it is not this one."""
+        for other in candidates:
+            if other is lead:
+                continue
+            label = other.link.label
+            if self.in_time(other.transit):
+                self.note(Code.DEARER, link=label, cost=other.cost)
+            else:
+                deadline = self._message.deliver_before
+                self.note(Code.TOO_SLOW, link=label, transit=other.transit, deadline=deadline)
+        self.note(Code.CHOSEN, link=lead.link.label, cost=lead.cost)
+
+    def _hold(self, until: Micros | None, wanted: tuple[str, ...] = ()) -> Choice:
+        deadline = self._message.deliver_before
+        if deadline is not None and (until is None or deadline < until):
+            until = deadline  # Whatever it waits for, it expires then.
+        return Choice(
+            Action.HOLD,
+            tuple(self._reasons),
+            until=until,
+            wanted=wanted,
+            close=tuple(self._close.values()),
+        )
+
+    def send(self, candidate: _Candidate) -> Choice:
+        link = candidate.link
+        return Choice(
+            Action.SEND,
+            tuple(self._reasons),
+            link=link.label,
+            channel=link.channel,
+            charge=candidate.charge,
+            receipt_by=self._now + receipt_timeout(link, self._message.size),
+            close=tuple(self._close.values()),
+        )
