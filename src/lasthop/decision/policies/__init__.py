@@ -1,0 +1,21 @@
+"""When to forward: every policy, by the name that settings and the command line use."""
+
+from __future__ import annotations
+
+from lasthop.decision.policies.fixed import Buffer, Expiration, OnDemand, OnLine
+from lasthop.decision.policies.policy import Policy, Tuning
+from lasthop.decision.policies.predictive import Predictive
+from lasthop.decision.policies.rate import Rate
+from lasthop.decision.policies.unified import Unified
+
+POLICIES: dict[str, type[Policy]] = {
+    "on-line": OnLine,
+    "on-demand": OnDemand,
+    "buffer": Buffer,
+    "rate": Rate,
+    "expiration": Expiration,
+    "unified": Unified,
+    "predictive": Predictive,
+}
+
+__all__ = ["POLICIES", "Policy", "Tuning"]

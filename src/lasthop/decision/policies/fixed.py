@@ -1,0 +1,43 @@
+"""Policies that learn nothing: the two extremes, and one fixed limit each."""
+
+from __future__ import annotations
+
+from lasthop.clock import Micros
+from lasthop.decision.policies.policy import Policy
+
+
+class OnLine(Policy):
+    """Forward everything as soon as there is contact: the best service, and the most waste."""
+
+
+class OnDemand(Policy):
+    """Forward what a read asks for, and nothing else: no waste, and the worst service."""
+
+    unworthy = "kept for a read"
+
+    def room(self, *, on_device: int) -> int:
+        return 0
+
+    def worth(self, *, lifetime: Micros | None, now: Micros) -> bool:
+        return False
+
+
+class Buffer(Policy):
+    """Keep at most `prefetch_limit` unread events on the device."""
+
+    LIMIT = 16
+    """If nobody chose: what two reads a day of eight each take, the low end of the range in which
+    neither waste nor loss shows."""
+
+    def room(self, *, on_device: int) -> int:
+        limit = self.tuning.prefetch_limit
+        return (self.LIMIT if limit is None else limit) - on_device
+
+
+class Expiration(Policy):
+    """Forward what lives on for at least `expiration_threshold`."""
+
+    unworthy = "expires before the threshold"
+
+    def worth(self, *, lifetime: Micros | None, now: Micros) -> bool:
+        return lifetime is None or lifetime >= (self.tuning.expiration_threshold or 0)
