@@ -1,0 +1,74 @@
+"""When a topic may show something unasked: its quiet hours, its times of the day, its daily Max."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from lasthop.clock import Micros
+from lasthop.decision.volume.daytimes import local, next_of
+from lasthop.decision.volume.subscription import Mode, Subscription
+
+
+class Agenda:
+    """Follows one subscription through the day."""
+
+    def __init__(self, subscription: Subscription, now: Micros) -> None:
+        self._subscription = subscription
+        self._on_line = subscription.mode is Mode.ON_LINE
+        self._quiet = False
+        self.muted = False
+        """The user's context asks for quiet."""
+        self.due = False
+        """A time of the day has come and nothing has been shown for it yet."""
+        self.next_change: Micros | None = None
+        """When the answers may be different."""
+        self._day: date | None = None
+        self._shown_today = 0
+        self._look(now)
+
+    @property
+    def open(self) -> bool:
+        """Whether an arrival is shown at once."""
+        return self._on_line and not self._subscription.times and not self._quiet and not self.muted
+
+    @property
+    def catching_up(self) -> bool:
+        """Whether a device in contact is to be shown the best of what waits."""
+        return self.open or (self.due and not self._quiet and not self.muted)
+
+    def turn(self, now: Micros) -> bool:
+        """Time has passed; whether it is now the moment for a catch-up."""
+        if self.next_change is None or now < self.next_change:
+            return False
+        s = self._subscription
+        was_open = self.open
+        if s.times and next_of(s.times, s.zone, self.next_change - 1) <= now:
+            self.due = True
+        self._look(now)
+        return self.catching_up and not was_open
+
+    def allowance(self, now: Micros) -> int | None:
+        """How many a catch-up may show; `None`: no limit."""
+        s = self._subscription
+        if s.max_per_day is None:
+            return s.max
+        self.shown(0, now)
+        left = max(0, s.max_per_day - self._shown_today)
+        return left if s.max is None else min(left, s.max)
+
+    def shown(self, count: int, now: Micros) -> None:
+        """So many were shown unasked; what interrupts counts, and is never held up by it."""
+        s = self._subscription
+        if s.max_per_day is not None:
+            today = local(now, s.zone).date()
+            if today != self._day:
+                self._day, self._shown_today = today, 0
+            self._shown_today += count
+
+    def _look(self, now: Micros) -> None:
+        s = self._subscription
+        times = list(s.times)
+        if s.quiet is not None:
+            self._quiet = s.quiet.covers(now, s.zone)
+            times += [s.quiet.start, s.quiet.end]
+        self.next_change = next_of(times, s.zone, now) if times else None

@@ -1,0 +1,99 @@
+"""One event as a feed knows it, and heaps of events that find the best without a search.
+
+Nothing is ever taken out of the middle of a heap. An entry that moves or changes its rank gets a
+new version; what carries an old one is skipped when it comes up, and swept out when it is most of
+the heap.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from heapq import heapify, heappop, heappush
+
+from lasthop.clock import Micros
+
+NEVER: Micros = 1 << 62
+"""When an event without expiration expires."""
+
+SWEEP = 64
+"""A heap as small as this is not worth sweeping."""
+
+
+class Place(Enum):
+    """Where an event is."""
+
+    DELAYED = "delayed"
+    """At the gateway, until it is old enough to be trusted with its rank."""
+    PREFETCH = "prefetch"
+    """At the gateway, and may go when there is room."""
+    HOLDING = "holding"
+    """At the gateway, for a read to ask for."""
+    BELOW = "below"
+    """At the gateway, ranked below Threshold."""
+    DEVICE = "device"
+    """On the device, unread."""
+    ENDED = "ended"
+
+
+class Entry:
+    """One event that is not over."""
+
+    __slots__ = ("arrived_at", "expires_at", "key", "order", "place", "rank", "reason", "version")
+
+    def __init__(
+        self, key: int, rank: float, expires_at: Micros, order: int, arrived_at: Micros
+    ) -> None:
+        self.key = key
+        self.rank = rank
+        self.expires_at = expires_at
+        self.order = order
+        """Among equal ranks the older comes first."""
+        self.arrived_at = arrived_at
+        self.place = Place.BELOW
+        self.version = 0
+        self.reason = ""
+        """Why it is where it is."""
+
+
+class Ranking:
+    """Entries, best first."""
+
+    __slots__ = ("_heap",)
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, int, Entry]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._heap)
+
+    def push(self, entry: Entry, live: int) -> None:
+        """Enter it in its present version; about `live` entries are current."""
+        heap = self._heap
+        if len(heap) > 2 * live + SWEEP:
+            heap[:] = [item for item in heap if item[2] == item[3].version]
+            heapify(heap)
+        heappush(heap, (-entry.rank, entry.order, entry.version, entry))
+
+    def peek(self) -> Entry | None:
+        """The best of all."""
+        heap = self._heap
+        while heap:
+            _, _, version, entry = heap[0]
+            if version == entry.version:
+                return entry
+            heappop(heap)
+        return None
+
+    def pop(self) -> Entry | None:
+        """The best of all, which is then no longer here."""
+        heap = self._heap
+        while heap:
+            _, _, version, entry = heappop(heap)
+            if version == entry.version:
+                return entry
+        return None
+
+
+def ahead(one: Entry, other: Entry) -> bool:
+    """Whether `one` is to be read before `other`."""
+    return one.rank > other.rank or (one.rank == other.rank and one.order < other.order)

@@ -1,0 +1,367 @@
+"""What the gateway holds of one topic for one device, and what it knows the device to hold.
+
+A feed takes inputs and the time, and returns effects: figure 7 of the last-hop paper as a state
+machine. It decides which events are the best and what a read or a catch-up shows; how much goes to
+the device before anybody asks is its policy's to say.
+
+An event counts as on the device from the moment its `Forward` is returned. The hop delivers it
+exactly once; if a session is lost for good, the next `ContactUp` names what fell with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from math import inf, isnan
+from typing import Any
+
+from lasthop.clock import Micros
+from lasthop.decision.policies.policy import Policy
+from lasthop.decision.volume.agenda import Agenda
+from lasthop.decision.volume.effects import Drop, Effect, Forward, Hold, Rerank, Retract, Show
+from lasthop.decision.volume.entry import NEVER, Entry, Place
+from lasthop.decision.volume.holdings import Holdings
+from lasthop.decision.volume.inputs import (
+    Arrived,
+    ContactDown,
+    ContactUp,
+    Held,
+    Input,
+    Muted,
+    OfflineRead,
+    RankChanged,
+    Read,
+    Withdrawn,
+    Woken,
+)
+from lasthop.decision.volume.reasons import (
+    AHEAD,
+    ASKED,
+    BELOW_THRESHOLD,
+    CAUGHT_UP,
+    ENOUGH,
+    EXPIRED,
+    INTERRUPTS,
+    LOST,
+    NO_BETTER,
+    NO_CONTACT,
+    NO_ROOM,
+    OUTRANKED,
+    OVER,
+    SETTLING,
+    UNKNOWN,
+    WITHDRAWN,
+)
+from lasthop.decision.volume.subscription import Subscription
+
+DELAYED, HOLDING = Place.DELAYED, Place.HOLDING
+BELOW, DEVICE, ENDED = Place.BELOW, Place.DEVICE, Place.ENDED
+
+
+class Feed:
+    """One (device, topic) subscription."""
+
+    def __init__(self, subscription: Subscription, policy: Policy, *, now: Micros = 0) -> None:
+        self._max = subscription.max
+        self._threshold = subscription.threshold
+        self._interrupt = inf if subscription.interrupt is None else subscription.interrupt
+        self._policy = policy
+        self._agenda = Agenda(subscription, now)
+        self._holdings = Holdings(subscription)
+        self._in_contact = False
+        self._strangers = 0
+        """Events on the device that nobody here knows."""
+        self._delays: list[tuple[Micros, int, Entry]] = []
+        self._news: dict[int, float | None] = {}
+        """What the device is to learn on contact: a new rank, or that an event is retracted."""
+
+    def take(self, given: Input, now: Micros) -> list[Effect]:
+        """Something has happened: what is to be done."""
+        effects: list[Effect] = []
+        expiries = self._holdings.expiries
+        if expiries and expiries[0][0] <= now:
+            self._expire(now, effects)
+        if self._delays and self._delays[0][0] <= now:
+            self._settle(now, effects)
+        if self._agenda.turn(now) and self._in_contact:
+            self._catch_up(now, effects)
+        HANDLERS[type(given)](self, given, now, effects)
+        if self._holdings.retention is not None:
+            self._keep_quota(effects)
+        return effects
+
+    def next_wake(self) -> Micros | None:
+        """When to be woken, if nothing else happens before."""
+        wake = self._delays[0][0] if self._delays else NEVER
+        holdings = self._holdings
+        if self._in_contact and holdings.prefetch and holdings.on_device and holdings.expiries:
+            wake = min(wake, holdings.expiries[0][0])
+        change = self._agenda.next_change
+        if change is not None and change < wake:
+            wake = change
+        return None if wake == NEVER else wake
+
+    def why(self, key: int) -> str:
+        """Why an event is where it is."""
+        entry = self._holdings.entries.get(key)
+        if entry is not None:
+            return entry.reason
+        return OVER if key in self._holdings.over else UNKNOWN
+
+    def _arrived(self, given: Arrived, now: Micros, effects: list[Effect]) -> None:
+        key, rank, expires_at = given.key, given.rank, given.expires_at
+        holdings = self._holdings
+        if key in holdings.entries:
+            self._rank_changed(given, now, effects)
+            return
+        if key in holdings.over:
+            return
+        if isnan(rank):
+            raise ValueError("a rank is a number")
+        if expires_at is not None and expires_at <= now:
+            effects.append(Drop(key, EXPIRED))
+            return
+        entry = holdings.add(key, rank, expires_at, now)
+        if rank >= self._threshold:
+            self._admit(entry, now, effects)
+        else:
+            entry.reason = BELOW_THRESHOLD
+        if entry.place is not DEVICE and entry.place is not ENDED:
+            effects.append(Hold(key, entry.reason))
+
+    def _admit(self, entry: Entry, now: Micros, effects: list[Effect]) -> None:
+        """Let an event in that counts: shown at once, sent ahead, or kept for later."""
+        lifetime = None if entry.expires_at == NEVER else entry.expires_at - now
+        self._policy.arrived(lifetime=lifetime, now=now)
+        self._holdings.to_hold(entry, NO_CONTACT)
+        if self._agenda.open or entry.rank >= self._interrupt:
+            if self._in_contact:
+                self._show_one(entry, now, effects)
+            return
+        delay = self._policy.settling(lifetime=lifetime)
+        if delay > 0:
+            entry.place = DELAYED
+            entry.reason = SETTLING
+            heappush(self._delays, (now + delay, entry.order, entry))
+        else:
+            self._let_go(entry)
+            self._send_ahead(now, effects)
+
+    def _let_go(self, entry: Entry) -> None:
+        self._holdings.to_prefetch(entry, ENOUGH if self._in_contact else NO_CONTACT)
+
+    def _rank_changed(
+        self, given: RankChanged | Arrived, now: Micros, effects: list[Effect]
+    ) -> None:
+        key, rank = given.key, given.rank
+        if isnan(rank):
+            raise ValueError("a rank is a number")
+        entry = self._holdings.entries.get(key)
+        counts = rank >= self._threshold
+        if entry is None:
+            if not counts:
+                self._regret(key, effects)
+            return
+        counted = entry.rank >= self._threshold
+        self._holdings.rerank(entry, rank, counts=counts)
+        if counted and not counts:
+            self._policy.rank_fell(age=now - entry.arrived_at)
+        if counts and self._in_contact and rank >= self._interrupt:
+            self._show_one(entry, now, effects)
+        elif entry.place is DEVICE:
+            self._tell(key, rank if counts else None, effects)
+        elif not counts:
+            entry.place = BELOW
+            entry.reason = BELOW_THRESHOLD
+        elif entry.place is BELOW:
+            self._admit(entry, now, effects)
+        self._send_ahead(now, effects)
+
+    def _regret(self, key: int, effects: list[Effect]) -> None:
+        """What was shown unasked is better not seen."""
+        if self._holdings.over.get(key):
+            self._holdings.over[key] = False
+            self._tell(key, None, effects)
+
+    def _tell(self, key: int, rank: float | None, effects: list[Effect]) -> None:
+        """Let the device know a new rank, or that an event is gone; later if out of contact."""
+        if not self._in_contact:
+            self._news[key] = rank
+            return
+        entry = self._holdings.on_device.get(key)
+        if rank is None:
+            effects.append(Retract(key, BELOW_THRESHOLD if entry is not None else WITHDRAWN))
+            if entry is not None:
+                self._holdings.to_gateway(entry, counts=False, reason=BELOW_THRESHOLD)
+        elif entry is not None:
+            effects.append(Rerank(key, rank))
+
+    def _withdrawn(self, given: Withdrawn, now: Micros, effects: list[Effect]) -> None:
+        entry = self._holdings.entries.get(given.key)
+        if entry is None:
+            self._regret(given.key, effects)
+            return
+        on_device = entry.place is DEVICE
+        self._end(entry)
+        if on_device:
+            self._tell(given.key, None, effects)
+        else:
+            effects.append(Drop(given.key, WITHDRAWN))
+        self._send_ahead(now, effects)
+
+    def _contact_up(self, given: ContactUp, now: Micros, effects: list[Effect]) -> None:
+        self._in_contact = True
+        for read in given.reads:
+            self._read_offline(read)
+        for key in given.lost:
+            entry = self._holdings.on_device.get(key)
+            if entry is not None:
+                counts = entry.rank >= self._threshold
+                self._news.pop(key, None)
+                self._holdings.to_gateway(entry, counts=counts, reason=LOST)
+                if counts:
+                    self._let_go(entry)
+        news, self._news = self._news, {}
+        for key, rank in news.items():
+            self._tell(key, rank, effects)
+        if self._interrupt < inf:
+            self._deliver(self._max, self._interrupt, INTERRUPTS, effects)
+        if self._agenda.catching_up:
+            self._catch_up(now, effects)
+        self._send_ahead(now, effects)
+
+    def _read_offline(self, read: OfflineRead) -> None:
+        for key in read.keys:
+            entry = self._holdings.entries.get(key)
+            if entry is not None:
+                self._end(entry)
+        wanted = len(read.keys) if read.wanted is None else read.wanted
+        self._policy.read(wanted=wanted, offline=True, at=read.at)
+
+    def _contact_down(self, given: ContactDown, now: Micros, effects: list[Effect]) -> None:
+        self._in_contact = False
+
+    def _read(self, given: Read, now: Micros, effects: list[Effect]) -> None:
+        on_device = self._holdings.on_device
+        for held in given.client_events:
+            if held.key not in on_device:
+                self._meet(held, now, effects)
+        self._strangers = max(0, given.queue_size - len(on_device))
+        wanted = given.wanted
+        if wanted is None or (self._max is not None and self._max < wanted):
+            wanted = self._max
+        shown = self._deliver(wanted, -inf, ASKED, effects)
+        self._policy.read(wanted=shown if wanted is None else wanted, offline=False, at=now)
+        self._send_ahead(now, effects)
+
+    def _meet(self, held: Held, now: Micros, effects: list[Effect]) -> None:
+        """The device has something that it does not have, as far as is known here."""
+        entry = self._holdings.entries.get(held.key)
+        if held.key in self._holdings.over:
+            effects.append(Retract(held.key, OVER))
+        elif entry is not None and entry.place is BELOW:
+            effects.append(Retract(held.key, BELOW_THRESHOLD))
+        elif entry is not None:
+            self._holdings.to_device(entry, AHEAD)
+        elif held.rank >= self._threshold and (held.expires_at is None or held.expires_at > now):
+            entry = self._holdings.add(held.key, held.rank, held.expires_at, now)
+            self._holdings.to_device(entry, AHEAD)
+
+    def _muted(self, given: Muted, now: Micros, effects: list[Effect]) -> None:
+        self._agenda.muted = given.quiet
+        if self._in_contact and self._agenda.catching_up:
+            self._catch_up(now, effects)
+
+    def _woken(self, given: Woken, now: Micros, effects: list[Effect]) -> None:
+        self._send_ahead(now, effects)
+
+    def _show_one(self, entry: Entry, now: Micros, effects: list[Effect]) -> None:
+        reason = INTERRUPTS if entry.rank >= self._interrupt else CAUGHT_UP
+        if entry.place is not DEVICE:
+            effects.append(Forward(entry.key, reason))
+        effects.append(Show((entry.key,), reason))
+        self._end(entry, unasked=True)
+        self._agenda.shown(1, now)
+
+    def _catch_up(self, now: Micros, effects: list[Effect]) -> None:
+        shown = self._deliver(self._agenda.allowance(now), -inf, CAUGHT_UP, effects)
+        self._agenda.due = False
+        self._agenda.shown(shown, now)
+
+    def _deliver(self, limit: int | None, floor: float, reason: str, effects: list[Effect]) -> int:
+        """Show the best of what the gateway and the device hold, and send what is not there."""
+        keys: list[int] = []
+        while limit is None or len(keys) < limit:
+            best = self._holdings.best()
+            if best is None or best.rank < floor:
+                break
+            if best.place is not DEVICE:
+                effects.append(Forward(best.key, reason))
+            keys.append(best.key)
+            self._end(best, unasked=reason is not ASKED)
+        if keys:
+            effects.append(Show(tuple(keys), reason))
+        return len(keys)
+
+    def _send_ahead(self, now: Micros, effects: list[Effect]) -> None:
+        """Prefetch the best, as far as the policy lets them go."""
+        holdings = self._holdings
+        if not self._in_contact or not holdings.prefetch:
+            return
+        policy = self._policy
+        while policy.room(on_device=len(holdings.on_device) + self._strangers) > 0:
+            entry = holdings.prefetch.pop()
+            if entry is None:
+                return
+            lifetime = None if entry.expires_at == NEVER else entry.expires_at - now
+            if not policy.worth(lifetime=lifetime, now=now):
+                entry.place = HOLDING
+                entry.reason = policy.unworthy
+                continue
+            evicted = holdings.leaves_for(entry)
+            if evicted is entry:
+                entry.place = HOLDING
+                entry.reason = NO_BETTER
+                continue
+            policy.forwarded()
+            holdings.to_device(entry, AHEAD)
+            effects.append(Forward(entry.key, AHEAD, evicted.key if evicted else None))
+            if evicted is not None:
+                holdings.to_gateway(evicted, counts=True, reason=NO_ROOM)
+
+    def _end(self, entry: Entry, *, unasked: bool = False) -> None:
+        self._news.pop(entry.key, None)
+        self._holdings.end(entry, unasked=unasked)
+
+    def _keep_quota(self, effects: list[Effect]) -> None:
+        quota = self._holdings.retention
+        while quota is not None and (victim := quota.victim()) is not None:
+            effects.append(Drop(victim.key, OUTRANKED))
+            self._end(victim)
+
+    def _expire(self, now: Micros, effects: list[Effect]) -> None:
+        while (entry := self._holdings.next_expired(now)) is not None:
+            if entry.place is not DEVICE:
+                effects.append(Drop(entry.key, EXPIRED))
+            self._end(entry)
+
+    def _settle(self, now: Micros, effects: list[Effect]) -> None:
+        """Events that were held back may go now, unless they are elsewhere by now."""
+        while self._delays and self._delays[0][0] <= now:
+            entry = heappop(self._delays)[2]
+            if entry.place is DELAYED:
+                self._let_go(entry)
+        self._send_ahead(now, effects)
+
+
+HANDLERS: dict[type, Callable[[Feed, Any, Micros, list[Effect]], None]] = {
+    Arrived: Feed._arrived,
+    RankChanged: Feed._rank_changed,
+    Withdrawn: Feed._withdrawn,
+    ContactUp: Feed._contact_up,
+    ContactDown: Feed._contact_down,
+    Read: Feed._read,
+    Muted: Feed._muted,
+    Woken: Feed._woken,
+}
+"""Every input, and what takes it."""

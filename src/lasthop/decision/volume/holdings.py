@@ -1,0 +1,156 @@
+"""Where every event of a feed is, at the gateway or on the device, and the best of each place.
+
+Moves only; why and when is the feed's to decide.
+"""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush
+
+from lasthop.clock import Micros
+from lasthop.decision.volume.entry import NEVER, SWEEP, Entry, Place, Ranking, ahead
+from lasthop.decision.volume.quota import Quota
+from lasthop.decision.volume.subscription import Subscription
+
+HISTORY = 4096
+"""Events that are over and still recognised, so that a late change of rank or a repeated arrival
+does not bring them back."""
+
+PREFETCH, HOLDING = Place.PREFETCH, Place.HOLDING
+BELOW, DEVICE, ENDED = Place.BELOW, Place.DEVICE, Place.ENDED
+
+
+class Holdings:
+    """The events of one feed."""
+
+    def __init__(self, subscription: Subscription) -> None:
+        s = subscription
+        self.entries: dict[int, Entry] = {}
+        """Everything that is not over, by key."""
+        self.on_device: dict[int, Entry] = {}
+        self.over: dict[int, bool] = {}
+        """Events of the past, oldest first, and whether they were shown unasked."""
+        self.prefetch = Ranking()
+        """At the gateway, and may go ahead of a read."""
+        self._waiting = Ranking()
+        """At the gateway, at or above Threshold: what a read finds."""
+        self._unread = Ranking()
+        """On the device."""
+        self.expiries: list[tuple[Micros, int, Entry]] = []
+        self._order = 0
+        self.retention = self.storage = None
+        if s.retention is not None:
+            self.retention = Quota(s.retention, enough=s.max, threshold=s.threshold)
+        if s.storage is not None:
+            self.storage = Quota(s.storage, enough=s.max, threshold=s.threshold)
+
+    def add(self, key: int, rank: float, expires_at: Micros | None, now: Micros) -> Entry:
+        """A new event; it is nowhere yet."""
+        self._order += 1
+        entry = Entry(key, rank, NEVER if expires_at is None else expires_at, self._order, now)
+        self.entries[key] = entry
+        if expires_at is not None:
+            expiries = self.expiries
+            if len(expiries) > 2 * len(self.entries) + SWEEP:
+                expiries[:] = [row for row in expiries if row[2].place is not ENDED]
+                heapify(expiries)
+            heappush(expiries, (expires_at, entry.order, entry))
+        if self.retention is not None:
+            self.retention.add(entry)
+        return entry
+
+    def to_hold(self, entry: Entry, reason: str) -> None:
+        """Available to reads from now on."""
+        entry.place = HOLDING
+        entry.reason = reason
+        self._waiting.push(entry, len(self.entries))
+
+    def to_prefetch(self, entry: Entry, reason: str) -> None:
+        """What waits for reads may also go ahead of one."""
+        entry.place = PREFETCH
+        entry.reason = reason
+        self.prefetch.push(entry, len(self.entries))
+
+    def to_device(self, entry: Entry, reason: str) -> None:
+        """It has been forwarded."""
+        if self.retention is not None:
+            self.retention.discard(entry)
+        if self.storage is not None:
+            self.storage.add(entry)
+        entry.version += 1
+        entry.place = DEVICE
+        entry.reason = reason
+        self.on_device[entry.key] = entry
+        self._unread.push(entry, len(self.on_device))
+
+    def to_gateway(self, entry: Entry, *, counts: bool, reason: str) -> None:
+        """The device no longer has it; the gateway still does."""
+        del self.on_device[entry.key]
+        if self.storage is not None:
+            self.storage.discard(entry)
+        if self.retention is not None:
+            self.retention.add(entry)
+        entry.version += 1
+        entry.place = BELOW
+        entry.reason = reason
+        if counts:
+            self.to_hold(entry, reason)
+
+    def rerank(self, entry: Entry, rank: float, *, counts: bool) -> None:
+        """Sort it in by its new rank where it is, if it still counts there."""
+        quota = self.storage if entry.place is DEVICE else self.retention
+        if quota is not None:
+            quota.discard(entry)
+        entry.rank = rank
+        entry.version += 1
+        if quota is not None:
+            quota.add(entry)
+        if not counts or entry.place is BELOW:
+            return
+        if entry.place is DEVICE:
+            self._unread.push(entry, len(self.on_device))
+            return
+        self._waiting.push(entry, len(self.entries))
+        if entry.place is PREFETCH:
+            self.prefetch.push(entry, len(self.entries))
+
+    def best(self) -> Entry | None:
+        """The best of all that counts, wherever it is."""
+        here, there = self._waiting.peek(), self._unread.peek()
+        if here is not None and (there is None or ahead(here, there)):
+            return here
+        return there
+
+    def leaves_for(self, entry: Entry) -> Entry | None:
+        """Who makes room on a full device for this event; itself if it is the worst."""
+        if self.storage is None:
+            return None
+        self.storage.add(entry)
+        evicted = self.storage.victim()
+        self.storage.discard(entry)
+        return evicted
+
+    def end(self, entry: Entry, *, unasked: bool = False) -> None:
+        """An event is over: read, expired, evicted or withdrawn."""
+        key = entry.key
+        del self.entries[key]
+        if entry.place is DEVICE:
+            del self.on_device[key]
+            if self.storage is not None:
+                self.storage.discard(entry)
+        elif self.retention is not None:
+            self.retention.discard(entry)
+        entry.version += 1
+        entry.place = ENDED
+        self.over[key] = unasked
+        if len(self.over) > HISTORY:
+            del self.over[next(iter(self.over))]
+
+    def next_expired(self, now: Micros) -> Entry | None:
+        """One of those whose time has come."""
+        expiries = self.expiries
+        while expiries and expiries[0][0] <= now:
+            entry = heappop(expiries)[2]
+            if entry.place is not ENDED:
+                return entry
+        return None

@@ -1,0 +1,91 @@
+"""Everything that a feed is told, as values: what is logged of them is enough to replay it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lasthop.clock import Micros
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """The topic has a new event, or a known one with another rank."""
+
+    key: int
+    rank: float
+    expires_at: Micros | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RankChanged:
+    """The publisher thinks better or worse of an event."""
+
+    key: int
+    rank: float
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """The publisher has taken an event back."""
+
+    key: int
+
+
+@dataclass(frozen=True, slots=True)
+class OfflineRead:
+    """The user read without contact; what was on the device had to do."""
+
+    at: Micros
+    wanted: int | None
+    keys: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ContactUp:
+    """The device is back, and says what the gateway could not see."""
+
+    reads: tuple[OfflineRead, ...] = ()
+    lost: tuple[int, ...] = ()
+    """What was forwarded and is not there: it fell to a reset, or never arrived."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContactDown:
+    """The device is out of reach."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """An event as the device has it."""
+
+    key: int
+    rank: float
+    expires_at: Micros | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """READ of figure 7: the user wants to see the best. Not a request for data, but for better
+    data, if there is any."""
+
+    wanted: int | None
+    """N; `None` for as many as Max allows."""
+    queue_size: int = 0
+    """Unread events on the device, the N included."""
+    client_events: tuple[Held, ...] = ()
+    """The best of them, at most N."""
+
+
+@dataclass(frozen=True, slots=True)
+class Muted:
+    """The user's context (a meeting, a film) makes an on-line topic quiet, or no longer."""
+
+    quiet: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Woken:
+    """The moment has come that the feed asked for."""
+
+
+Input = Arrived | RankChanged | Withdrawn | ContactUp | ContactDown | Read | Muted | Woken

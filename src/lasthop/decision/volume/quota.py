@@ -1,0 +1,94 @@
+"""Room for so many events: who has to go when there is one too many.
+
+An event that is outranked by enough others which last at least as long cannot be wanted before
+they are gone: a read takes Max of them. The lowest-ranked such event goes. Where nobody is
+outranked like that (a low rank that outlives everything else is still the best of tomorrow) the
+lowest rank goes all the same, since a quota is a quota; whatever stays is not worse in both
+respects.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple
+
+from lasthop.clock import Micros
+from lasthop.decision.volume.entry import SWEEP, Entry
+
+SEARCH = 64
+"""How many of the lowest ranks are looked at for one that is outranked: a publisher who ranks what
+expires sooner always higher must not make every arrival a search through everything."""
+
+
+class Row(NamedTuple):
+    """An event as it was counted. Rows sort by who goes first."""
+
+    rank: float
+    expires_at: Micros
+    youth: int
+    serial: int
+    entry: Entry
+
+
+class Quota:
+    """Counts the events of one place and names the one to evict."""
+
+    def __init__(self, limit: int, *, enough: int | None, threshold: float) -> None:
+        self._limit = limit
+        self._enough = enough
+        """As many as a read takes; `None`: all, so that nobody is outranked by enough."""
+        self._threshold = threshold
+        self._serial = 0
+        self._members: dict[int, Row] = {}
+        self._worst: list[Row] = []
+        """Lowest rank first; what is not the member's present row is skipped."""
+        self._expiries: list[Micros] = []
+        """Sorted. Its upkeep moves at most `limit` pointers, in one copy of memory."""
+
+    def add(self, entry: Entry) -> None:
+        """Count it, with the rank that it has now."""
+        self._serial += 1
+        row = Row(entry.rank, entry.expires_at, -entry.order, self._serial, entry)
+        self._members[entry.key] = row
+        if len(self._worst) > 2 * len(self._members) + SWEEP:
+            self._worst = list(self._members.values())
+            heapify(self._worst)
+        else:
+            heappush(self._worst, row)
+        insort(self._expiries, entry.expires_at)
+
+    def discard(self, entry: Entry) -> None:
+        """Count it no longer, if it was counted."""
+        if self._members.pop(entry.key, None) is not None:
+            del self._expiries[bisect_left(self._expiries, entry.expires_at)]
+
+    def victim(self) -> Entry | None:
+        """Who has to go; nobody while there is room."""
+        if len(self._members) <= self._limit:
+            return None
+        spared: list[Row] = []
+        chosen = None
+        while self._worst and len(spared) < SEARCH:
+            row = heappop(self._worst)
+            if self._members.get(row.entry.key) is not row:
+                continue
+            spared.append(row)
+            if self._outranked(row, spared):
+                chosen = row.entry
+                break
+            if self._enough is None:
+                break
+        for row in spared:
+            heappush(self._worst, row)
+        return chosen or spared[0].entry
+
+    def _outranked(self, row: Row, no_better: list[Row]) -> bool:
+        if row.rank < self._threshold:
+            return True
+        if self._enough is None:
+            return False
+        as_long = len(self._expiries) - bisect_left(self._expiries, row.expires_at)
+        return (
+            as_long - sum(other.expires_at >= row.expires_at for other in no_better) >= self._enough
+        )

@@ -1,0 +1,20 @@
+"""Why an event is where it is, in the words that `lasthop explain` prints."""
+
+from __future__ import annotations
+
+ASKED = "asked for by a read"
+CAUGHT_UP = "shown as soon as it could be"
+AHEAD = "sent ahead of a read"
+INTERRUPTS = "ranked high enough to interrupt"
+BELOW_THRESHOLD = "ranked below Threshold"
+SETTLING = "waiting for its rank to settle"
+NO_CONTACT = "no contact"
+ENOUGH = "the device has enough to read"
+NO_BETTER = "no better than what fills the device"
+NO_ROOM = "the device needed the room"
+LOST = "lost with the device's session"
+EXPIRED = "expired"
+OUTRANKED = "the quota is full, and it is outranked"
+WITHDRAWN = "withdrawn by its publisher"
+OVER = "read, or over"
+UNKNOWN = "not known here"
