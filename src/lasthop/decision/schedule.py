@@ -1,0 +1,187 @@
+"""When: the first moment that every constraint allows, or a smallest set that allows none.
+
+Each constraint moves a candidate forward to the next instant that it allows; when none moves it any
+more, it is the answer. Conflicts are found by leaving constraints out one by one for as long as the
+rest still contradict each other: what remains is needed, every part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from lasthop.clock import DAY, Micros
+from lasthop.decision.constraints import (
+    After,
+    Before,
+    Constraint,
+    Digest,
+    FrequencyCap,
+    QuietHours,
+    Tolerance,
+)
+from lasthop.decision.localtime import LAST_INSTANT, Period, check_instant, period_at, zone
+from lasthop.decision.reasons import Code, Reason, because
+from lasthop.errors import InvalidRequest, TooLarge
+from lasthop.message import Message
+
+MAX_CONSTRAINTS = 16
+"""For one message. A proof that nothing fits looks at a year of days for each of them."""
+
+HORIZON: Micros = 400 * DAY
+"""Quiet hours repeat weekly, and zones change their clocks yearly: what leaves no moment in a year
+and a month leaves none."""
+
+HORIZON_OF_ONE_ZONE: Micros = 15 * DAY
+"""In a single zone a free stretch comes weekly; a change of the clock can hide one of them."""
+
+
+class Slot(msgspec.Struct, frozen=True):
+    """The first moment that all constraints allow, and what moved it there from `now`."""
+
+    at: Micros
+    reasons: tuple[Reason, ...] = ()
+
+
+class Unsatisfiable(msgspec.Struct, frozen=True):
+    """No moment fits. Leave out any one of `conflict`, and one does."""
+
+    conflict: tuple[Constraint, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(constraint.name for constraint in self.conflict)
+
+    def reason(self) -> Reason:
+        return because(Code.CONFLICT, names="; ".join(self.names))
+
+
+def earliest(
+    constraints: Sequence[Constraint], now: Micros, *, rank: float = 0.0
+) -> Slot | Unsatisfiable:
+    """The first moment from `now` on at which a message of this rank may be delivered."""
+    check_instant("now", now)
+    if len(constraints) > MAX_CONSTRAINTS:
+        raise TooLarge("too many constraints", constraints=len(constraints), most=MAX_CONSTRAINTS)
+    moved: dict[int, Micros] = {}
+    at = first_moment(constraints, now, rank=rank, moved=moved)
+    if at is None:
+        return Unsatisfiable(tuple(conflict(constraints, now, rank=rank)))
+    return Slot(at, tuple(constraints[index].reason(until) for index, until in moved.items()))
+
+
+def first_moment(
+    constraints: Sequence[Constraint],
+    now: Micros,
+    *,
+    rank: float,
+    moved: dict[int, Micros] | None = None,
+) -> Micros | None:
+    """The same as a bare instant, `None` if there is none; `moved` learns who moved it where."""
+    at = _pass(constraints, now, rank, moved)
+    if at is None:
+        return None
+    # What holds from some instant on has had its say: only quiet hours come again.
+    zones = {c.zone for c in constraints if isinstance(c, QuietHours)}
+    end = min(at + (HORIZON if len(zones) > 1 else HORIZON_OF_ONE_ZONE), LAST_INSTANT)
+    while at <= end:
+        later = _pass(constraints, at, rank, moved)
+        if later == at or later is None:
+            return later
+        at = later
+    return None
+
+
+def _pass(
+    constraints: Iterable[Constraint], at: Micros, rank: float, moved: dict[int, Micros] | None
+) -> Micros | None:
+    """Let each constraint move the moment forward once."""
+    for index, constraint in enumerate(constraints):
+        later = constraint.next(at, rank)
+        if later is None:
+            return None
+        if later > at and moved is not None:
+            moved[index] = later
+        at = later
+    return at
+
+
+def conflict(constraints: Sequence[Constraint], now: Micros, *, rank: float) -> list[Constraint]:
+    """A subset that allows no moment, of which no proper subset does the same."""
+    needed = list(constraints)
+    index = 0
+    while index < len(needed):
+        without = needed[:index] + needed[index + 1 :]
+        if first_moment(without, now, rank=rank) is None:
+            needed = without
+        else:
+            index += 1
+    return needed
+
+
+def constraints_of(message: Message, *, since: Micros) -> list[Constraint]:
+    """What the publisher asked for; the device's own constraints are added to it."""
+    asked: list[Constraint] = []
+    if message.deliver_after is not None:
+        asked.append(After(message.deliver_after))
+    if message.deliver_before is not None:
+        asked.append(Before(message.deliver_before))
+    if message.delay_tolerance is not None:
+        asked.append(Tolerance(max(since, message.deliver_after or 0), message.delay_tolerance))
+    return asked
+
+
+class CapCounter(msgspec.Struct):
+    """Counts what was sent under a cap, and chooses by rank who goes within it."""
+
+    limit: int
+    period: Period
+    zone: str
+    sent: int = 0
+    ends: Micros = 0
+
+    def __post_init__(self) -> None:
+        zone(self.zone)
+        if self.limit < 0:
+            raise InvalidRequest("a cap cannot be negative", limit=self.limit)
+
+    def choose(self, ranks: Sequence[float], now: Micros) -> list[int]:
+        """Which of those that wait (in order of arrival) may go now, the best first."""
+        self._turn(now)
+        room = max(0, self.limit - self.sent)
+        return self._order(ranks)[:room]
+
+    def constraints(self, ranks: Sequence[float], now: Micros) -> list[FrequencyCap]:
+        """For each of those that wait the constraint that puts it into its turn."""
+        self._turn(now)
+        turns = [0] * len(ranks)
+        for ahead, index in enumerate(self._order(ranks)):
+            turns[index] = ahead
+        return [
+            FrequencyCap(self.limit, self.period, self.zone, now, self.sent, ahead)
+            for ahead in turns
+        ]
+
+    def record(self, now: Micros) -> None:
+        """One was sent."""
+        self._turn(now)
+        self.sent += 1
+
+    @staticmethod
+    def _order(ranks: Sequence[float]) -> list[int]:
+        return sorted(range(len(ranks)), key=lambda index: (-ranks[index], index))
+
+    def _turn(self, now: Micros) -> None:
+        if now >= self.ends:
+            self.sent = 0
+            self.ends = period_at(now, self.period, zone(self.zone))[1]
+
+
+def digests(waiting: Iterable[Digest]) -> dict[Micros, int]:
+    """How many of those that wait are due at each moment: one bundle each."""
+    counts: dict[Micros, int] = {}
+    for digest in waiting:
+        moment = digest.moment()
+        counts[moment] = counts.get(moment, 0) + 1
+    return counts
