@@ -1,0 +1,198 @@
+"""What PAP can say: one immutable value for each message, and the document around it.
+
+Field names are ours where PAP's would not read well; `layout` maps them to the names of the XML.
+Addresses stay as the initiator wrote them, since that is how they must be reported back; read them
+with `addresses`. Times are microseconds like everywhere, and PAP writes whole seconds of them.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TypeAlias
+
+import msgspec
+
+from lasthop.clock import Micros
+from lasthop.message import DeliveryMethod
+from lasthop.wire.pap.codes import MessageState
+from lasthop.wire.pap.versions import UNDECLARED, Version
+
+
+class Priority(StrEnum):
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+class ReplaceMethod(StrEnum):
+    """Who gets the message that replaces another one; `outcomes.REPLACEMENT` says it exactly."""
+
+    ALL = "all"
+    PENDING_ONLY = "pending-only"
+
+
+class QualityOfService(msgspec.Struct, frozen=True, kw_only=True):
+    """How to deliver; in a report, how it was delivered."""
+
+    priority: Priority = Priority.MEDIUM
+    method: DeliveryMethod = DeliveryMethod.NOT_SPECIFIED
+    network: str | None = None
+    network_required: bool = False
+    bearer: str | None = None
+    bearer_required: bool = False
+
+
+class PushMessage(msgspec.Struct, frozen=True):
+    """Deliver the content that comes along to these addresses."""
+
+    push_id: str
+    addresses: tuple[str, ...]
+    replace_push_id: str | None = None
+    replace_method: ReplaceMethod = ReplaceMethod.ALL
+    deliver_before: Micros | None = None
+    deliver_after: Micros | None = None
+    source_reference: str | None = None
+    notify_to: str | None = None
+    """Where to report the outcome; without it nobody wants to hear."""
+    progress_notes: bool = False
+    quality: QualityOfService | None = None
+
+
+class ProgressNote(msgspec.Struct, frozen=True):
+    stage: str
+    note: str | None = None
+    time: Micros | None = None
+
+
+class ResponseResult(msgspec.Struct, frozen=True):
+    code: int
+    desc: str | None = None
+
+
+class PushResponse(msgspec.Struct, frozen=True):
+    """Whether a push was accepted."""
+
+    push_id: str
+    result: ResponseResult
+    progress: tuple[ProgressNote, ...] = ()
+    sender_address: str | None = None
+    sender_name: str | None = None
+    reply_time: Micros | None = None
+
+
+class CancelMessage(msgspec.Struct, frozen=True):
+    """Take a push back, for these addresses or for all."""
+
+    push_id: str
+    addresses: tuple[str, ...] = ()
+
+
+class CancelResult(msgspec.Struct, frozen=True):
+    code: int
+    desc: str | None = None
+    addresses: tuple[str, ...] = ()
+
+
+class CancelResponse(msgspec.Struct, frozen=True):
+    """One result for each distinct outcome."""
+
+    push_id: str
+    results: tuple[CancelResult, ...]
+
+
+class ResultNotificationMessage(msgspec.Struct, frozen=True):
+    """The outcome of a push for one address; written by the gateway."""
+
+    push_id: str
+    address: str
+    state: MessageState
+    code: int
+    desc: str | None = None
+    sender_address: str | None = None
+    sender_name: str | None = None
+    received_time: Micros | None = None
+    event_time: Micros | None = None
+    quality: QualityOfService | None = None
+
+
+class ResultNotificationResponse(msgspec.Struct, frozen=True):
+    """The initiator has the outcome. Some leave out which one."""
+
+    code: int
+    push_id: str | None = None
+    address: str | None = None
+    desc: str | None = None
+
+
+class StatusQueryMessage(msgspec.Struct, frozen=True):
+    """What became of a push, for these addresses or for all?"""
+
+    push_id: str
+    addresses: tuple[str, ...] = ()
+
+
+class StatusQueryResult(msgspec.Struct, frozen=True):
+    state: MessageState
+    code: int
+    desc: str | None = None
+    event_time: Micros | None = None
+    addresses: tuple[str, ...] = ()
+    quality: QualityOfService | None = None
+
+
+class StatusQueryResponse(msgspec.Struct, frozen=True):
+    """One result for each distinct outcome."""
+
+    push_id: str
+    results: tuple[StatusQueryResult, ...]
+
+
+class CcqMessage(msgspec.Struct, frozen=True):
+    """What can this client do?"""
+
+    address: str
+    query_id: str | None = None
+    app_id: str | None = None
+
+
+class CcqResponse(msgspec.Struct, frozen=True):
+    """The capabilities themselves come along as a second entity."""
+
+    address: str
+    code: int
+    desc: str | None = None
+    query_id: str | None = None
+
+
+class BadMessageResponse(msgspec.Struct, frozen=True):
+    """What was sent could not be understood."""
+
+    code: int
+    desc: str | None = None
+    fragment: str | None = None
+
+
+PapMessage: TypeAlias = (
+    PushMessage
+    | PushResponse
+    | CancelMessage
+    | CancelResponse
+    | ResultNotificationMessage
+    | ResultNotificationResponse
+    | StatusQueryMessage
+    | StatusQueryResponse
+    | CcqMessage
+    | CcqResponse
+    | BadMessageResponse
+)
+
+
+class Document(msgspec.Struct, frozen=True):
+    """One message with what the document says about its sender."""
+
+    message: PapMessage
+    version: Version = UNDECLARED
+    supported: tuple[str, ...] = ()
+    """Versions that the sender understands, as it wrote them: `2.1`, `1.*`. PAP 1.0 has no place
+    for them."""
+    product: str | None = None

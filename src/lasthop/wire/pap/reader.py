@@ -1,0 +1,247 @@
+"""Control entities in: bytes to a `Document`, valid by the document type of its own version.
+
+Three steps, each handing on less than it got. `prolog` takes off everything before the root
+element. `_screen` lets nothing pass but tags and attributes of PAP's vocabulary with harmless
+references. Then libxml2 parses what is left and validates it (5.1.1 of the PPG service: validity
+decides), and `layout` says how it becomes a value.
+
+The screen is there for more than good error messages. libxml2 keeps every distinct name, and every
+distinct short run of blanks, for the life of the process; whoever sends new ones with each document
+would fill the memory.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib import resources
+from typing import Any, NoReturn, cast
+
+from lxml import etree
+
+from lasthop.errors import PapError, PapInvalid, PapMalformed, PapVersionUnknown, TooLarge
+from lasthop.wire.pap.documents import Document, PapMessage, PushMessage
+from lasthop.wire.pap.layout import ATTRIBUTES, BY_TAG, MAX_TEXT, TAGS, Element
+from lasthop.wire.pap.prolog import BLANK, COMMENT, INSTRUCTION, decode, line_at, read_prolog
+from lasthop.wire.pap.versions import UNDECLARED, VERSIONS, Version
+
+MAX_DOCUMENT = 1024 * 1024
+"""Octets of a control entity. A push to ten thousand phone numbers fits; larger audiences are what
+groups are for."""
+
+MAX_TAGS = 20_000
+"""As many as fit the size above with an address in each. A node costs libxml2 some 400 octets, so a
+document of nothing but small tags would otherwise grow a hundredfold."""
+
+MAX_ATTRIBUTES = 16
+"""Of one element; a push-message, which has the most, has eight."""
+
+_REFERENCE = "&(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#x[0-9A-Fa-f]{1,6});"
+_DOUBLE = f'"[^"<&]*+(?:{_REFERENCE}[^"<&]*+)*+"'
+_SINGLE = f"'[^'<&]*+(?:{_REFERENCE}[^'<&]*+)*+'"
+_NAME = "|".join(sorted(TAGS, reverse=True))
+_ATTRIBUTE_NAME = "|".join(sorted(ATTRIBUTES, reverse=True))
+_ATTRIBUTE = f"{BLANK}++(?:{_ATTRIBUTE_NAME}){BLANK}*+={BLANK}*+(?:{_DOUBLE}|{_SINGLE})"
+
+_TAGS = re.compile(
+    f"(?:<(?:(?:{_NAME})(?:{_ATTRIBUTE}){{0,{MAX_ATTRIBUTES}}}+{BLANK}*+/?|/(?:{_NAME}){BLANK}*+)>"
+    f"{BLANK}*+)*+"
+)
+"""A run of tags that are what they should be."""
+
+_PASSED_OVER = re.compile(f"(?:(?:{COMMENT}|{INSTRUCTION}){BLANK}*+)++")
+_BLANKS = re.compile(f">{BLANK}+<")
+_ANY_NAME = re.compile(r"</?([^ \t\r\n/>=<\"']*+)")
+_ANY_ATTRIBUTE = re.compile(
+    f"{BLANK}++([^ \t\r\n/>=<\"']++){BLANK}*+={BLANK}*+(\"[^\"]*+\"|'[^']*+')"
+)
+_BAD_REFERENCE = re.compile(f"&(?!{_REFERENCE[1:]})")
+
+# The depth needs no limit of its own: libxml2 stops at 256 levels unless told otherwise
+# (huge_tree), and no valid document has more than four.
+_PARSER = etree.XMLParser(
+    encoding="utf-8",
+    resolve_entities=False,
+    no_network=True,
+    load_dtd=False,
+    dtd_validation=False,
+    huge_tree=False,
+)
+
+
+def read_document(data: bytes, *, charset: str | None = None) -> Document:
+    """Read a control entity; `charset` is that of its MIME header.
+
+    Raises a `PapError` or `TooLarge`. A document whose DOCTYPE shows no version is held against
+    the newest that is in use.
+    """
+    if len(data) > MAX_DOCUMENT:
+        raise TooLarge("a control entity is too large", limit=MAX_DOCUMENT)
+    text = decode(data, charset)
+    prolog = read_prolog(text)
+    try:
+        if prolog.version is not None and prolog.version not in VERSIONS:
+            raise PapVersionUnknown("this version of PAP is not spoken here", asked=prolog.version)
+        version = Version(prolog.version) if prolog.version else UNDECLARED
+        root = _parse(_screen(text, prolog.root))
+        message = _message(root, version)
+    except PapError as error:
+        error.version, error.supported = prolog.version, prolog.supported
+        raise
+    return Document(message, version, prolog.supported, root.get("product-name"))
+
+
+def _screen(text: str, at: int) -> str:
+    """The document from its root element on, on its own lines, with comments, instructions and the
+    shape of blanks taken out."""
+    if text.count("<", at) > MAX_TAGS:
+        raise TooLarge("a control entity has too many tags", limit=MAX_TAGS)
+    kept = ["\n" * text.count("\n", 0, at)]
+    while True:
+        found = _TAGS.match(text, at)
+        end = found.end() if found else at
+        kept.append(text[at:end])
+        if end == len(text):
+            break
+        skipped = _PASSED_OVER.match(text, end)
+        if skipped is None:
+            _refuse(text, end)
+        kept.append("\n" * text.count("\n", end, skipped.end()))
+        at = skipped.end()
+    return _BLANKS.sub(_only_newlines, "".join(kept))
+
+
+def _only_newlines(blanks: re.Match[str]) -> str:
+    return ">" + "\n" * blanks[0].count("\n") + "<"
+
+
+def _refuse(text: str, at: int) -> NoReturn:
+    """Say why the screen stopped here."""
+    line = line_at(text, at)
+    if text[at] != "<":
+        raise PapInvalid("text between the elements", line=line)
+    if text.startswith("<![CDATA[", at):
+        raise PapInvalid("a CDATA section between the elements", line=line)
+    name = _ANY_NAME.match(text, at)
+    if name is None or not name[1] or name[1].startswith(("!", "?")):
+        raise PapMalformed("not a tag", line=line)
+    if name[1] not in TAGS:
+        raise PapInvalid("PAP has no such element", line=line, element=name[1][:40])
+    count = 0
+    at = name.end()
+    while found := _ANY_ATTRIBUTE.match(text, at):
+        count += 1
+        at = found.end()
+        line = line_at(text, found.start(1))
+        if found[1] not in ATTRIBUTES:
+            raise PapInvalid("PAP has no such attribute", line=line, attribute=found[1][:40])
+        if _BAD_REFERENCE.search(found[2]):
+            raise PapMalformed("a reference to an entity that is not declared", line=line)
+        if "<" in found[2]:
+            raise PapMalformed('"<" in the value of an attribute', line=line)
+        if count > MAX_ATTRIBUTES:
+            raise TooLarge("an element has too many attributes", limit=MAX_ATTRIBUTES, line=line)
+    raise PapMalformed("a tag that is not complete", line=line_at(text, at))
+
+
+def _parse(body: str) -> etree._Element:
+    try:
+        return etree.fromstring(body.encode(), _PARSER)
+    except etree.XMLSyntaxError as error:
+        line = error.lineno or None
+        said = str(error.msg).partition(", line ")[0]
+        raise PapMalformed(f"not well-formed: {said[:200]}", line=line) from None
+
+
+@cache
+def document_type(version: Version) -> etree.DTD:
+    """The document type of a version, from the files beside this one."""
+    with (resources.files(__package__) / "dtd" / f"pap_{version}.dtd").open("rb") as file:
+        return etree.DTD(file)
+
+
+def _message(root: etree._Element, version: Version) -> PapMessage:
+    if root.tag != "pap":
+        raise PapInvalid("the root element is not pap", line=1)
+    push_id = root[0].get("push-id") if len(root) and root[0].tag == "push-message" else None
+    try:
+        if len(root) and root[0].tag == "resultnotification-response":
+            _check_answer(root)
+        else:
+            _validate(root, version)
+        _check_text("product-name", root.get("product-name"), root)
+        return cast(PapMessage, _build(root[0], BY_TAG[str(root[0].tag)]))
+    except PapError as error:
+        error.push_id = push_id or None
+        raise
+
+
+def _validate(root: etree._Element, version: Version) -> None:
+    document = document_type(version)
+    if not document.validate(root):
+        first = cast(Any, document.error_log)[0]
+        raise PapInvalid(f"not valid: {first.message[:200]}", line=first.line)
+
+
+def _check_answer(root: etree._Element) -> None:
+    """Some initiators answer a notification with nothing but a code. That is not valid, but they
+    have heard us, and to insist would only make us notify them again."""
+    answer = root[0]
+    if len(root) > 1 or len(answer) > 1 or any(c.tag != "address" or len(c) for c in answer):
+        raise PapInvalid("a resultnotification-response holds one address", line=_line(answer))
+    if "code" not in answer.attrib:
+        raise PapInvalid("a resultnotification-response has a code", line=_line(answer))
+    if any("address-value" not in c.attrib for c in answer):
+        raise PapInvalid("an address has an address-value", line=_line(answer))
+
+
+def _check_text(name: str, text: str | None, node: etree._Element) -> None:
+    if text is not None and len(text) > MAX_TEXT:
+        raise PapInvalid(f"{name}: a text has at most {MAX_TEXT} characters", line=_line(node))
+
+
+def _build(node: etree._Element, element: Element) -> Any:
+    values: dict[str, Any] = {}
+    attributes = node.attrib
+    for attribute in element.attributes:
+        text = attributes.get(attribute.name)
+        if text is not None:
+            try:
+                values[attribute.field] = attribute.read(str(text))
+            except ValueError as error:
+                raise PapInvalid(f"{attribute.name}: {error}", line=_line(node)) from None
+    for child in element.children:
+        inner = child.element
+        tag = "address" if inner is None else inner.tag
+        found = [
+            _address(part) if inner is None else _build(part, inner)
+            for part in node.iterchildren(tag)
+        ]
+        if child.many:
+            values[child.field] = tuple(found)
+        elif found:
+            values[child.field] = found[0]
+    message = element.type(**values)
+    if isinstance(message, PushMessage):
+        _check_push(message, node)
+    return message
+
+
+def _line(node: etree._Element) -> int | None:
+    return cast("int | None", node.sourceline)
+
+
+def _address(node: etree._Element) -> str:
+    text = str(node.get("address-value"))
+    _check_text("address-value", text, node)
+    return text
+
+
+def _check_push(push: PushMessage, node: etree._Element) -> None:
+    """What no document type can say: a push whose times leave no moment for it can never be
+    delivered, so it is not accepted (5.1.1)."""
+    after, before = push.deliver_after, push.deliver_before
+    if after is not None and before is not None and after >= before:
+        raise PapInvalid(
+            "deliver-after-timestamp is not before deliver-before-timestamp", line=_line(node)
+        )
