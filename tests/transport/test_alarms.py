@@ -58,6 +58,17 @@ def test_a_sleeper_that_puts_itself_off_is_not_woken_early() -> None:
     assert len(sleeper.woken) == 1
 
 
+def test_a_sleeper_that_is_put_off_does_not_hold_up_the_others() -> None:
+    clock = HandClock()
+    alarms = Alarms(clock, clock.call_later)
+    busy, idle = Sleeper(clock, 2), Sleeper(clock, 4)
+    alarms.set(busy)
+    alarms.set(idle)
+    busy.due = clock.now() + 50 * SECOND
+    clock.advance(6)
+    assert len(idle.woken) == 1
+
+
 def test_an_earlier_sleeper_moves_the_timer() -> None:
     clock = HandClock()
     alarms = Alarms(clock, clock.call_later)

@@ -96,5 +96,6 @@ class Alarms:
                     sleeper.timeout()
                 if sleeper.slot == 0:
                     self.set(sleeper)
-        if self._slots and self._timer is None:
+        if self._slots:
+            # Whoever was put off may have set the timer, and later than others want it.
             self._arm(min(self._slots))
