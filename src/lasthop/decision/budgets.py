@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from lasthop.clock import Micros
-from lasthop.decision.links import Charge
+from lasthop.decision.links import Charge, Tariff
 from lasthop.decision.localtime import Period, period_at, zone
 from lasthop.decision.reasons import Code, Reason, because
 from lasthop.errors import InvalidRequest, TooLarge
@@ -245,8 +245,8 @@ class Budgets:
             self._shared._settle(hold.above, now, spent=spent)
         return True
 
-    def closure(self, link: str, *, least: Charge, now: Micros) -> Closure | None:
-        """Whether a limit of the link as a whole leaves no room for even the `least` charge.
+    def closure(self, link: str, *, tariff: Tariff, now: Micros) -> Closure | None:
+        """Whether a limit of the link as a whole leaves no room for even the least message.
 
         Only what is spent counts: a reservation may be refunded, and a link that was closed must
         not come back before its period ends.
@@ -257,14 +257,14 @@ class Budgets:
             if limit.link is None:
                 continue
             meter.turn(now, self._tz)
-            asked: int = getattr(least, limit.measure)
+            asked: int = getattr(tariff.least(), limit.measure)
             if (asked and meter.used + asked > limit.amount) and (
                 longest is None or meter.ends > longest.until
             ):
                 longest = Closure(link, limit, meter.ends)
         if self._shared is None:
             return longest
-        above = self._shared.closure(link, least=least, now=now)
+        above = self._shared.closure(link, tariff=tariff, now=now)
         if longest is None or (above is not None and above.until > longest.until):
             return above
         return longest

@@ -5,13 +5,15 @@ hop: the gateway asks it for what goes to a device, the SDK for what a device se
 
     expired? ──▶ expire
        │
+    for each link that is up: allowed by the queue? closed? within every limit?
+       │
+    none ──▶ hold until a period ends
+       │
     receipt of the last attempt still due? ──▶ hold
        │
-    for each link that is up: allowed by the queue? closed? within every limit? in time?
+    none of them in time? ──▶ the fastest, at once
        │
-    none within limits ──▶ hold until a period ends        none in time ──▶ the fastest, at once
-       │
-    the lowest cost of those in time
+    of those in time the lowest cost
        │
     queue tolerates delay, and a link that may appear in time is better? ──▶ hold for D = P * Dmax
        │
@@ -81,8 +83,8 @@ def choose(
         fastest = min(candidates, key=lambda c: (c.transit, *_order(c)))
         sight.note(Code.LATE_ANYWAY, link=fastest.link.label)
         return sight.send(fastest)
-    lead = min(in_time, key=_order)
-    if not message.attempts:
+    lead = in_time[0] if len(in_time) == 1 else min(in_time, key=_order)
+    if queue.max_delay and not message.attempts:
         wait = sight.wait(lead, best, {link.label for link in current}, calendar)
         if wait is not None:
             return wait
@@ -102,7 +104,7 @@ def _order(candidate: _Candidate) -> tuple[int, float, str, int]:
 
 
 def _check_distinct(current: Sequence[Link]) -> None:
-    if len({(link.label, link.channel) for link in current}) != len(current):
+    if len(current) > 1 and len({(c.label, c.channel) for c in current}) != len(current):
         raise InvalidRequest("two links that are up have the same label and channel")
 
 
@@ -152,17 +154,16 @@ class _Sight:
         queue = self._queue
         if queue.links is not None and label not in queue.links:
             return because(Code.NOT_ALLOWED, link=label, queue=queue.name)
-        closure = self._budgets.closure(label, least=link.tariff.least(), now=self._now)
+        closure = self._budgets.closure(label, tariff=link.tariff, now=self._now)
         if closure is not None:
             return closure
         return self._budgets.refusal(charge, queue=queue.name, link=label, now=self._now)
 
     def _weigh(self, link: Link, charge: Charge) -> _Candidate:
         size = self._message.size
-        tries = sum(
-            attempt.link == link.label and attempt.channel == link.channel
-            for attempt in self._message.attempts
-        )
+        tries = 0
+        for attempt in self._message.attempts:
+            tries += attempt.link == link.label and attempt.channel == link.channel
         return _Candidate(
             link, cost(link, size, self._queue.weights), link.transit(size), charge, tries
         )

@@ -19,7 +19,7 @@ from lasthop.decision.budgets import (
     Measure,
     Refusal,
 )
-from lasthop.decision.links import Charge
+from lasthop.decision.links import Charge, Tariff
 from lasthop.decision.localtime import Period, period_at, zone
 from lasthop.errors import InvalidRequest, TooLarge
 from tests.decision.links.worlds import LABELS, MONDAY, QUEUES, limits, random_limit
@@ -200,20 +200,20 @@ def test_a_link_that_reaches_its_limit_stays_closed_until_the_period_ends() -> N
     budgets = limits(messages(1, link="sms"), messages(1, queues=("news",), link="wifi"))
     hold = budgets.reserve(LEAST, queue="news", link="sms", now=MONDAY)
     assert isinstance(hold, Hold)
-    assert budgets.closure("sms", least=LEAST, now=MONDAY) is None, "it may yet be refunded"
+    assert budgets.closure("sms", tariff=Tariff(), now=MONDAY) is None, "it may yet be refunded"
     budgets.commit(hold.number, now=MONDAY)
-    closure = budgets.closure("sms", least=LEAST, now=MONDAY + HOUR)
+    closure = budgets.closure("sms", tariff=Tariff(), now=MONDAY + HOUR)
     assert closure is not None
     assert str(closure.reason()) == (
         "sms has reached 1 messages per day over sms and stays closed until 2026-01-06T00:00:00Z"
     )
-    assert budgets.closure("sms", least=LEAST, now=closure.until - 1) == closure
-    assert budgets.closure("sms", least=LEAST, now=closure.until) is None
+    assert budgets.closure("sms", tariff=Tariff(), now=closure.until - 1) == closure
+    assert budgets.closure("sms", tariff=Tariff(), now=closure.until) is None
 
 
 def test_a_limit_of_one_queue_closes_no_link() -> None:
     budgets = limits(messages(0, queues=("news",), link="wifi"), messages(0))
-    assert budgets.closure("wifi", least=LEAST, now=MONDAY) is None
+    assert budgets.closure("wifi", tariff=Tariff(), now=MONDAY) is None
 
 
 def test_a_shared_limit_counts_all_devices_and_refunds_to_all() -> None:
@@ -226,7 +226,7 @@ def test_a_shared_limit_counts_all_devices_and_refunds_to_all() -> None:
     other.refund(holds[1].number, now=MONDAY)
     assert one.refusal(LEAST, queue="", link="sms", now=MONDAY) is None
     closed = limits(messages(0, link="sms"))
-    assert Budgets((), zone_name="UTC", shared=closed).closure("sms", least=LEAST, now=MONDAY)
+    assert Budgets((), zone_name="UTC", shared=closed).closure("sms", tariff=Tariff(), now=MONDAY)
 
 
 def test_a_changed_amount_keeps_what_was_used() -> None:

@@ -295,7 +295,7 @@ def test_a_deadline_is_missed_only_if_every_allowed_link_would(seed: int) -> Non
             link
             for link in current
             if (queue.links is None or link.label in queue.links)
-            and budgets.closure(link.label, least=link.tariff.least(), now=start) is None
+            and budgets.closure(link.label, tariff=link.tariff, now=start) is None
             and not budgets.refusal(
                 link.tariff.charge(size), queue=queue.name, link=link.label, now=start
             )

@@ -98,6 +98,14 @@ def test_a_high_rank_overrides_quiet_hours() -> None:
     assert hours.next(midnight, 5.0) == midnight
 
 
+def test_bounds_hold_to_the_microsecond() -> None:
+    assert After(5).next(4, 0.0) == 5
+    assert Before(5).next(4, 0.0) == 4
+    assert Before(5).next(5, 0.0) is None
+    assert Tolerance(3, 2).next(5, 0.0) == 5
+    assert Tolerance(3, 2).next(6, 0.0) is None
+
+
 def cap(limit: int, *, sent: int = 0, ahead: int = 0) -> FrequencyCap:
     return FrequencyCap(limit, Period.DAY, BERLIN, at("2026-03-28T12:00"), sent, ahead)
 
