@@ -73,8 +73,10 @@ class Parameters:
                 raise ValueError(f"{name} is not negative")
 
     def on_line(self) -> Parameters:
-        """The same world under the policy that loses nothing."""
-        return replace(self, policy="on-line")
+        """The same world under the policy that loses nothing, and has nothing to tune."""
+        return replace(
+            self, policy="on-line", prefetch_limit=None, expiration_threshold=None, price=1.0
+        )
 
     def subscription(self) -> Subscription:
         """What the user asks for."""

@@ -1,0 +1,189 @@
+"""`lasthop sim last-hop` and `lasthop sim figure`: the last hop's simulator, and its figures."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from lasthop.decision.policies import POLICIES
+from lasthop.runtime.cli.options import Json, described
+from lasthop.runtime.cli.output import say, say_json
+from lasthop.runtime.failure import Failure
+from lasthop.simulation.last_hop.drawing import can_draw, write_csv, write_png
+from lasthop.simulation.last_hop.figures import FIGURES, measure
+from lasthop.simulation.last_hop.parameters import Distribution, Parameters
+from lasthop.simulation.last_hop.run import Outcome, run
+from lasthop.simulation.last_hop.sweep import mapper
+
+DEFAULTS = Parameters()
+
+
+def join(commands: typer.Typer) -> None:
+    """Add the commands to their group."""
+    commands.command(
+        "last-hop",
+        help=described(
+            "Rehearse a year of one topic on one device: what a forwarding policy wastes and "
+            "loses, against the on-line policy on the same events.",
+            "lasthop sim last-hop --policy buffer --prefetch-limit 16 --outage 0.9",
+            "lasthop sim last-hop --policy expiration --max 0 --outage 0.9 --expiration 4.2 "
+            "--expiration-threshold 8 --json",
+        ),
+    )(last_hop)
+    commands.command(
+        "figure",
+        help=described(
+            "Redraw a figure of the last-hop paper: figure-N.csv, and figure-N.png if matplotlib "
+            "is installed. 7 is ours: the predictive policy against expiration thresholds.",
+            "lasthop sim figure 3",
+            "lasthop sim figure 6 --seeds 3 --processes 1 --out figures",
+        ),
+    )(figure)
+
+
+def last_hop(
+    event_frequency: Annotated[
+        float, typer.Option(help="Events a day (Poisson).")
+    ] = DEFAULTS.event_frequency,
+    user_frequency: Annotated[
+        float, typer.Option(help="Reads a day (normal), while awake.")
+    ] = DEFAULTS.user_frequency,
+    user_deviation: Annotated[
+        float, typer.Option(help="Deviation of the reads a day, as a share of them.")
+    ] = DEFAULTS.user_deviation,
+    limit: Annotated[
+        int, typer.Option("--max", min=0, help="Events of one read; 0: no limit.")
+    ] = DEFAULTS.max or 0,
+    threshold: Annotated[
+        float, typer.Option(help="Ranks below it do not count; they lie between 0 and 1.")
+    ] = DEFAULTS.threshold,
+    outage: Annotated[
+        float, typer.Option(min=0, max=100, help="Time without a link: 0 to 1, or percent.")
+    ] = DEFAULTS.outage,
+    outage_frequency: Annotated[
+        float, typer.Option(help="Outages a day, on average (Poisson).")
+    ] = DEFAULTS.outage_frequency,
+    outage_deviation: Annotated[
+        float, typer.Option(help="Deviation of an outage's length (gamma), as a multiple of it.")
+    ] = DEFAULTS.outage_deviation,
+    expiration: Annotated[
+        float | None, typer.Option(help="Hours that an event lives on average. [for ever]")
+    ] = None,
+    expiration_distribution: Annotated[
+        Distribution, typer.Option(help="How lifetimes spread.")
+    ] = DEFAULTS.expiration_distribution,
+    expiring_portion: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of the events that expire.")
+    ] = DEFAULTS.expiring_portion,
+    rank_drop: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of the events that fall below Threshold.")
+    ] = DEFAULTS.rank_drop,
+    rank_drop_delay: Annotated[
+        float, typer.Option(help="Hours until they do, on average (exponential).")
+    ] = DEFAULTS.rank_drop_delay,
+    storage: Annotated[
+        int | None, typer.Option(min=1, help="Unread events that fit on the device. [any number]")
+    ] = None,
+    policy: Annotated[
+        str, typer.Option(metavar="|".join(POLICIES), help="Which policy forwards.")
+    ] = DEFAULTS.policy,
+    prefetch_limit: Annotated[
+        int | None, typer.Option(min=0, help="Unread events on the device, for buffer.")
+    ] = None,
+    expiration_threshold: Annotated[
+        float | None, typer.Option(min=0, help="Hours that an event must have left to go ahead.")
+    ] = None,
+    price: Annotated[
+        float, typer.Option(min=0, help="Wasted events that one lost is worth, for predictive.")
+    ] = DEFAULTS.price,
+    years: Annotated[float, typer.Option(help="Virtual years.")] = DEFAULTS.years,
+    seed: Annotated[int, typer.Option(help="Of the random events.")] = DEFAULTS.seed,
+    as_json: Json = False,
+) -> None:
+    try:
+        parameters = Parameters(
+            event_frequency=event_frequency,
+            user_frequency=user_frequency,
+            user_deviation=user_deviation,
+            max=limit or None,
+            threshold=threshold,
+            outage=outage / 100 if outage > 1 else outage,
+            outage_frequency=outage_frequency,
+            outage_deviation=outage_deviation,
+            expiration=expiration,
+            expiration_distribution=expiration_distribution,
+            expiring_portion=expiring_portion,
+            rank_drop=rank_drop,
+            rank_drop_delay=rank_drop_delay,
+            storage=storage,
+            policy=policy,
+            prefetch_limit=prefetch_limit,
+            expiration_threshold=expiration_threshold,
+            price=price,
+            years=years,
+            seed=seed,
+        )
+    except ValueError as error:
+        raise Failure(str(error), exit_code=2) from None
+    began = time.process_time()
+    outcome = run(parameters)
+    if as_json:
+        say_json(outcome.as_dict())
+    else:
+        _report(parameters, outcome, time.process_time() - began)
+
+
+def _report(parameters: Parameters, outcome: Outcome, seconds: float) -> None:
+    o = outcome
+    say(f"{o.events} events, {o.read_online} read on-line, {o.read_policy} read")
+    say(f"waste {o.waste:.2%}: {o.wasted} of {o.forwarded} forwarded and never read")
+    say(f"loss  {o.loss:.2%}: {o.lost} of {o.read_online} read on-line and not with this policy")
+    speed = parameters.years / seconds if seconds else float("inf")
+    say(f"{speed:.1f} virtual years a second on one core, both policies")
+
+
+def figure(
+    number: Annotated[int, typer.Argument(min=1, max=max(FIGURES), help="Which figure.")],
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of every point, for the error bars.")] = 5,
+    years: Annotated[float, typer.Option(min=0.01, help="Virtual years of a run.")] = 1.0,
+    processes: Annotated[int | None, typer.Option(min=1, help="Default: one a core.")] = None,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", file_okay=False, help="Where the files go.")
+    ] = Path(),
+    as_json: Json = False,
+) -> None:
+    what = FIGURES[number]()
+    with (
+        Progress(
+            TextColumn(f"figure {number}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            disable=as_json or not sys.stderr.isatty(),
+            transient=True,
+        ) as bar,
+        mapper(processes or os.cpu_count() or 1) as mapped,
+    ):
+        task = bar.add_task("runs", total=len(what.points) * seeds)
+        rows = measure(
+            what, seeds=seeds, years=years, mapper=mapped, progress=lambda: bar.advance(task)
+        )
+    out.mkdir(parents=True, exist_ok=True)
+    files = [out / f"figure-{number}.csv"]
+    write_csv(rows, files[0])
+    if can_draw():
+        files.append(out / f"figure-{number}.png")
+        write_png(what, rows, files[1])
+    if as_json:
+        say_json({"figure": number, "files": [str(path) for path in files], "points": rows})
+        return
+    for path in files:
+        say(str(path))
+    if not can_draw():
+        say("no PNG without matplotlib: pip install 'lasthop[plots]'")

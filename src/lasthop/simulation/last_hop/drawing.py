@@ -1,0 +1,91 @@
+"""A measured figure as files: CSV for machines, PNG for people, if matplotlib is there."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import astuple, fields
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lasthop.simulation.last_hop.figures import Figure, Row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LOWEST = 1e-4
+"""Where a logarithmic axis ends: the paper's is not finer, and zero has no place on it."""
+
+
+def can_draw() -> bool:
+    """Whether matplotlib is installed; it comes with the extra `plots`."""
+    return find_spec("matplotlib") is not None
+
+
+def write_csv(rows: Sequence[Row], path: Path) -> None:
+    """One line for every point and metric."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(field.name for field in fields(Row))
+        writer.writerows(astuple(row) for row in rows)
+
+
+def write_png(figure: Figure, rows: Sequence[Row], path: Path) -> None:
+    """Curves with error bars; without a display."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
+    from matplotlib.figure import Figure as Canvas  # noqa: PLC0415
+
+    canvas = Canvas(figsize=(8, 5), layout="constrained")
+    FigureCanvasAgg(canvas)
+    axes = canvas.add_subplot()
+    axes.set_title(f"Figure {figure.number}. {figure.title}", fontsize="medium")
+    if figure.number == 7:
+        _draw_trade_off(axes, rows)
+    else:
+        _draw_curves(axes, figure, rows)
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="x-small", ncols=2)
+    canvas.savefig(path, dpi=120)
+
+
+def _draw_curves(axes: Axes, figure: Figure, rows: Sequence[Row]) -> None:
+    for metric in figure.metrics:
+        for number, curve in enumerate(dict.fromkeys(row.curve for row in rows)):
+            points = [row for row in rows if (row.curve, row.metric) == (curve, metric)]
+            axes.errorbar(
+                [row.x for row in points],
+                [max(row.mean, LOWEST) if figure.log_y else row.mean for row in points],
+                yerr=[row.deviation for row in points],
+                label=f"{curve}: {metric}" if len(figure.metrics) > 1 else curve,
+                color=f"C{number}",
+                linestyle="-" if metric == "waste" else "--",
+                marker=".",
+                capsize=2,
+            )
+    if figure.log_x:
+        axes.set_xscale("log", base=2)
+    if figure.log_y:
+        axes.set_yscale("log")
+        axes.set_ylim(LOWEST, 1.2)
+    axes.set_xlabel(figure.x)
+    axes.set_ylabel(" and ".join(figure.metrics))
+
+
+def _draw_trade_off(axes: Axes, rows: Sequence[Row]) -> None:
+    for curve in dict.fromkeys(row.curve for row in rows):
+        waste, loss = (
+            [row for row in rows if (row.curve, row.metric) == (curve, metric)]
+            for metric in ("waste", "loss")
+        )
+        axes.errorbar(
+            [row.mean for row in waste],
+            [row.mean for row in loss],
+            xerr=[row.deviation for row in waste],
+            yerr=[row.deviation for row in loss],
+            label=curve,
+            marker=".",
+            capsize=2,
+        )
+    axes.set_xlabel("waste")
+    axes.set_ylabel("loss")

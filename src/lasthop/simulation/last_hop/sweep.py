@@ -1,0 +1,56 @@
+"""Many runs at once: a plain map over sets of parameters, by whichever mapper is at hand.
+
+A run depends on its parameters alone, so that one process, many, or a cluster give the same
+numbers.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from multiprocessing import get_context
+from typing import TypeAlias
+
+from lasthop.simulation.last_hop.parameters import Parameters
+from lasthop.simulation.last_hop.run import Outcome, run
+
+Work: TypeAlias = Callable[[Parameters], Outcome]
+Mapper: TypeAlias = Callable[[Work, Sequence[Parameters]], Iterable[Outcome]]
+"""Does the work for every set and yields the outcomes in the same order."""
+
+
+def in_turn(work: Work, sets: Sequence[Parameters]) -> Iterator[Outcome]:
+    """One after the other, here."""
+    return map(work, sets)
+
+
+def mapper(processes: int) -> AbstractContextManager[Mapper]:
+    """A mapper over so many processes, for as long as it is open."""
+    return nullcontext(in_turn) if processes == 1 else _pooled(processes)
+
+
+@contextmanager
+def _pooled(processes: int) -> Iterator[Mapper]:
+    # Threads of this process are none of the children's business, so they are not forked from it.
+    context = get_context("forkserver" if sys.platform != "win32" else "spawn")
+    with ProcessPoolExecutor(processes, mp_context=context) as pool:
+        try:
+            yield pool.map
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def sweep(
+    sets: Sequence[Parameters],
+    *,
+    mapper: Mapper = in_turn,
+    progress: Callable[[], None] = lambda: None,
+) -> list[Outcome]:
+    """Run them all; `progress` hears of every one that is done."""
+    outcomes = []
+    for outcome in mapper(run, sets):
+        outcomes.append(outcome)
+        progress()
+    return outcomes
