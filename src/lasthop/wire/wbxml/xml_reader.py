@@ -144,6 +144,8 @@ class _Builder:
     def _doctype(self, name: str, system: str | None, public: str | None, inside: bool) -> None:
         if inside:
             raise self._refused(Malformed, "a DOCTYPE with declarations is not accepted")
+        if "<" in (system or "") or "<" in (public or ""):
+            raise self._refused(Malformed, "not an identifier of a document type")
         self.public_id = public
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:

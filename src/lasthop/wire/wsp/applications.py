@@ -1,0 +1,106 @@
+"""To which application on a device a push goes: X-Wap-Application-Id.
+
+A publisher writes a URI, a number, or both; over the air a registered URI is always a number. The
+rules are those of the Push Proxy Gateway service specification, 5.1.2.1.2.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from lasthop.errors import Malformed
+from lasthop.wire.wsp.registry import APPLICATIONS, CODES
+
+WML_UA = 2
+"""The WML user agent, which is the default application."""
+
+PUSH_SIA = 1
+"""The session initiation application."""
+
+Application = int | str
+"""A number, or a URI that has none."""
+
+_NUMBER = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]+")
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[\x21-\x7e]+")
+_BARE = re.compile(r"[A-Za-z0-9*][A-Za-z0-9._*-]*")
+_PREFIX = "x-wap-application:"
+
+
+@lru_cache(maxsize=1024)
+def parse_application(text: str) -> Application:
+    """What goes over the air for the value of a header.
+
+    >>> parse_application("x-wap-application:wml.ua;app-encoding=99")
+    2
+    """
+    text = text.strip()
+    if _NUMBER.fullmatch(text) is not None:
+        return _number(text)
+    uri, number = _split(text)
+    if number is not None and _NUMBER.fullmatch(number) is None:
+        raise Malformed("not a number of an application", value=text)
+    name = _absolute(uri)
+    if name.lower() in CODES:
+        return CODES[name.lower()]  # registered: its number replaces any other
+    if number is not None:
+        return _number(number)  # not registered: the number replaces the URI
+    if _URI.fullmatch(name) is None:
+        raise Malformed("not an application identifier", value=text)
+    return name
+
+
+def _split(text: str) -> tuple[str, str | None]:
+    """The URI, which may hold semicolons itself, and the number behind `app-encoding`."""
+    uri, _, option = text.rpartition(";")
+    name, _, number = option.partition("=")
+    if uri and name.strip().lower() == "app-encoding":
+        return uri.rstrip(), number.strip()
+    return text, None
+
+
+def _number(text: str) -> int:
+    number = int(text[:12], 16 if text[:2] in ("0x", "0X") else 10)
+    if number > 0xFFFFFFFF or len(text) > 12:
+        raise Malformed("not a number of an application", value=text[:40])
+    return number
+
+
+def _absolute(uri: str) -> str:
+    """Publishers also write `urn:` in front, or only `wml.ua`."""
+    if uri[:4].lower() == "urn:" and uri[4:].lower() in CODES:
+        return uri[4:]
+    if _BARE.fullmatch(uri) is not None:
+        return _PREFIX + uri
+    return uri
+
+
+def over_the_air(
+    header: str | None, *, client_default: Application | None = None
+) -> Application | None:
+    """The application to name in a push, None to name none.
+
+    `header` is what the publisher wrote, if anything, and `client_default` the application that
+    the client is known to assume. Nothing is named where the client assumes the same.
+    """
+    application = WML_UA if header is None else parse_application(header)
+    return None if application == client_default else application
+
+
+def name_of(application: Application) -> str:
+    """The text of an application: its registered URI, or else the number."""
+    if isinstance(application, str):
+        return application
+    urn = APPLICATIONS.get(application)
+    if urn is None or CODES[urn.lower()] != application:
+        return str(application)
+    return urn
+
+
+def resource_identifier(application: Application) -> str:
+    """The value of SIP's g.oma.pusheventapp feature tag: for a registered application only what
+    stands behind the namespace, `mms.ua`."""
+    name = APPLICATIONS.get(application, str(application)) if isinstance(application, int) else None
+    if name is None:
+        return str(application)
+    return name.partition(":")[2] or name

@@ -1,0 +1,54 @@
+"""Binary multipart bodies, `application/vnd.wap.multipart.*` (WSP 8.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from lasthop.errors import Malformed, TooLarge
+from lasthop.wire.uintvar import encode_uintvar
+from lasthop.wire.wsp.headers import DEFAULT_VERSION, Field, decode_headers, encode_headers
+from lasthop.wire.wsp.media import decode_content_type, encode_content_type
+from lasthop.wire.wsp.primitives import Cursor, Version
+
+MAX_ENTRIES = 1_000
+"""An entry takes three octets, and some hundred in memory. A push has a handful."""
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One part."""
+
+    content_type: str
+    headers: tuple[Field, ...]
+    data: bytes
+
+
+def encode_multipart(entries: Iterable[Entry], *, version: Version = DEFAULT_VERSION) -> bytes:
+    """The body that holds these parts."""
+    parts = []
+    for entry in entries:
+        head = encode_content_type(entry.content_type, version)
+        head += encode_headers(entry.headers, version=version)
+        parts.append(
+            encode_uintvar(len(head)) + encode_uintvar(len(entry.data)) + head + entry.data
+        )
+    return encode_uintvar(len(parts)) + b"".join(parts)
+
+
+def decode_multipart(data: bytes) -> tuple[Entry, ...]:
+    """The parts of a body; raises Malformed. Their number is not believed, only their lengths:
+    later senders write 0."""
+    cursor = Cursor(data)
+    cursor.uintvar()
+    found: list[Entry] = []
+    while cursor.left:
+        if len(found) == MAX_ENTRIES:
+            raise TooLarge("too many parts", limit=MAX_ENTRIES, offset=cursor.pos)
+        head_length, data_length = cursor.uintvar(), cursor.uintvar()
+        head = cursor.inside(head_length)
+        if not head.left:
+            raise Malformed("a part without a content type", offset=head.pos)
+        content_type = decode_content_type(head)
+        found.append(Entry(content_type, decode_headers(head), cursor.take(data_length)))
+    return tuple(found)
