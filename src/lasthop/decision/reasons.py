@@ -60,7 +60,7 @@ SENTENCES: dict[Code, str] = {
     Code.NO_LINK: "no link is up",
     Code.WAITS_FOR_LINK: "{link} is better and comes with probability {probability:.2f}:"
     " wait {delay:span} for it",
-    Code.WAITED_ENOUGH: "{link} is better but has not come in {delay:span}",
+    Code.WAITED_ENOUGH: "{link} is better but not waited for any longer, after {delay:span}",
     Code.AWAITS_RECEIPT: "sent over {link}, the device's receipt is due by {until:time}",
     Code.NO_RECEIPT: "sent over {link}, no receipt from the device",
     Code.EXPIRED: "{deadline:time} has passed",

@@ -248,19 +248,20 @@ class _Sight:
     def _hold_for(
         self, wait: Wait, lead: _Candidate, better: Sequence[_Candidate]
     ) -> Choice | None:
-        until = self._message.since + wait.delay
+        since = self._message.since
+        until = since + wait.delay
         moment = self._last_moment(lead.transit)
         if moment is not None and moment < until:
             until = moment
-        facts: dict[str, Fact] = {
-            "link": wait.link,
-            "probability": wait.probability,
-            "delay": wait.delay,
-        }
         if self._now >= until:
-            self._reasons.append(Reason(Code.WAITED_ENOUGH, facts))
+            self.note(Code.WAITED_ENOUGH, link=wait.link, delay=self._now - since)
             return None
-        self._reasons.append(Reason(Code.WAITS_FOR_LINK, facts))
+        self.note(
+            Code.WAITS_FOR_LINK,
+            link=wait.link,
+            probability=wait.probability,
+            delay=until - since,
+        )
         return self._hold(until, tuple(c.link.label for c in sorted(better, key=_order)))
 
     def compare(self, lead: _Candidate, candidates: Sequence[_Candidate]) -> None:
