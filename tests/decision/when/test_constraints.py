@@ -131,14 +131,14 @@ def test_a_cap_of_nothing_never_has_a_turn() -> None:
     assert cap(1, ahead=10**9).next(at("2026-03-28T12:00"), 0.0) is None
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_a_cap_lets_the_best_through_and_never_too_many(seed: int) -> None:
     random = Random(seed)
     counter = CapCounter(random.randrange(1, 4), random.choice(list(Period)), BERLIN)
     waiting: list[float] = []
     sent: dict[int, int] = {}
     now = at("2026-03-20T00:00")
-    for _ in range(300):
+    for _ in range(150):
         now += random.randrange(8 * HOUR)
         waiting += [random.choice([1.0, random.random()]) for _ in range(random.randrange(3))]
         chosen = counter.choose(waiting, now)
