@@ -9,17 +9,25 @@ from __future__ import annotations
 
 import msgspec
 
+from lasthop.clock import Micros
 from lasthop.decision.budgets import MAX_LIMITS, Budgets, Limit
 from lasthop.decision.choice import QueueTerms
-from lasthop.decision.constraints import QuietHours
+from lasthop.decision.constraints import Constraint, QuietHours
 from lasthop.decision.link_calendar import LinkCalendar
 from lasthop.decision.links import Link
 from lasthop.decision.localtime import zone
+from lasthop.decision.schedule import constraints_of
 from lasthop.errors import InvalidRequest, TooLarge
+from lasthop.message import Message
 
 MAX_NAMED = 64
 """Links or queues of one device: dozens are plausible, hundreds are a mistake or an attack, since
 every message looks at all links."""
+
+
+MAX_QUIET = 8
+"""Quiet hours: one a weekday and one for holidays. With what a publisher adds they stay below what
+`schedule` takes for one message."""
 
 
 class Preferences(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,7 +46,7 @@ class Preferences(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             ("links", len(self.links), MAX_NAMED),
             ("queues", len(self.queues), MAX_NAMED),
             ("limits", len(self.limits), MAX_LIMITS),
-            ("quiet", len(self.quiet), 8),
+            ("quiet hours", len(self.quiet), MAX_QUIET),
         ):
             if count > most:
                 raise TooLarge(f"too many {name}", count=count, most=most)
@@ -56,6 +64,10 @@ class Preferences(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def link(self, label: str) -> Link | None:
         """What the device says of a technology."""
         return next((link for link in self.links if link.label == label), None)
+
+    def constraints(self, message: Message, *, since: Micros) -> list[Constraint]:
+        """When a message may come: what its publisher asked for, and the device's quiet hours."""
+        return [*constraints_of(message, since=since), *self.quiet]
 
     def budgets(self, *, shared: Budgets | None = None) -> Budgets:
         """Fresh budgets of this device's limits in its own zone."""

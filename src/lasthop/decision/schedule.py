@@ -71,6 +71,14 @@ def earliest(
     return Slot(at, tuple(constraints[index].reason(until) for index, until in moved.items()))
 
 
+def require(constraints: Sequence[Constraint], now: Micros, *, rank: float = 0.0) -> Slot:
+    """The same for a door: a combination that leaves no moment is refused, and who is to blame."""
+    answer = earliest(constraints, now, rank=rank)
+    if isinstance(answer, Unsatisfiable):
+        raise InvalidRequest("no moment satisfies all constraints", conflict=answer.names)
+    return answer
+
+
 def first_moment(
     constraints: Sequence[Constraint],
     now: Micros,
