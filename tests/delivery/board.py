@@ -20,6 +20,7 @@ class Board:
     """Hears channels."""
 
     def __init__(self) -> None:
+        self.welcome = WELCOME
         self.channels: list[Channel] = []
         self.frames: list[tuple[int, Frame]] = []
         self.pauses: list[tuple[int, bool]] = []
@@ -32,7 +33,7 @@ class Board:
     def received(self, channel: Channel, frames: Sequence[Frame]) -> None:
         self.frames += [(channel.number, frame) for frame in frames]
         if isinstance(frames[0], Hello):
-            channel.send([WELCOME])
+            channel.send([self.welcome])
 
     def paused(self, channel: Channel, paused: bool) -> None:
         self.pauses.append((channel.number, paused))

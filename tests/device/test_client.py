@@ -8,10 +8,13 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from lasthop.core.registry import DeviceRecord
+from lasthop.delivery.tcp import TcpListener
 from lasthop.device import compose
 from lasthop.device.client import Device
+from lasthop.device.clock import DeviceClock
 from lasthop.device.desk import HandlerFailed, HandlerTransaction
 from lasthop.device.handle import MessageRefused, Status
 from lasthop.device.inbox_memory import MemoryInbox
@@ -29,6 +32,7 @@ from lasthop.errors import (
     Unauthorized,
 )
 from lasthop.wire.hop.frames import Credit
+from tests.delivery.board import Board
 from tests.device.gateway import APP, LiveGateway, live_gateway, token_hash, until, websocket_server
 from tests.transport.certificates import Authority
 
@@ -380,6 +384,44 @@ async def test_a_device_that_moves_dials_again_at_once(gateway: LiveGateway) -> 
         )
         await until(lambda: session.link == "mno")
         assert session.network == "operator"
+
+
+async def test_a_device_that_moves_while_it_dials_dials_anew() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        url = f"tcp://127.0.0.1:{mute.getsockname()[1]}"
+        async with Device(url, app=APP, name="phone", backoff=quick_backoff()) as phone:
+            await until(lambda: phone._contact._link is not None)
+            first = phone._contact._link
+            phone.moved(link="mno")
+            await until(lambda: phone._contact._link not in (None, first))
+            assert phone.problem == "the device is on another network"
+
+
+async def test_an_impossible_welcome_is_answered_and_another_attempt_made() -> None:
+    board = Board()
+    board.welcome = replace(board.welcome, resumed=True)
+    listener = TcpListener(board, clock=DeviceClock())
+    bound = socket.create_server(("127.0.0.1", 0))
+    await listener.start(bound)
+    url = f"tcp://127.0.0.1:{bound.getsockname()[1]}"
+    async with Device(url, app=APP, name="phone", backoff=quick_backoff()) as phone:
+        await until(lambda: len(board.ends) >= 2)
+        assert not phone.connected
+    assert board.ends[0][1].startswith("a WELCOME resumes an epoch that was not claimed")
+    await listener.stop()
+
+
+async def test_a_gateway_that_asks_to_wait_is_not_dialled_before() -> None:
+    board = Board()
+    listener = TcpListener(board, clock=DeviceClock(), max_connections=0)
+    bound = socket.create_server(("127.0.0.1", 0))
+    await listener.start(bound)
+    url = f"tcp://127.0.0.1:{bound.getsockname()[1]}"
+    async with Device(url, app=APP, name="phone", backoff=quick_backoff()) as phone:
+        await until(lambda: phone.problem == "too many connections")
+        await asyncio.sleep(0.1)
+        assert listener.errors == {"overloaded": 1}
+    await listener.stop()
 
 
 async def test_a_newer_channel_ends_the_older_one(gateway: LiveGateway) -> None:

@@ -7,7 +7,7 @@ import logging
 import ssl
 from collections.abc import Sequence
 
-from lasthop.clock import Clock
+from lasthop.clock import SECOND, Clock, Micros
 from lasthop.device import desk
 from lasthop.device.retry import Backoff, verdict
 from lasthop.device.turns import Turns
@@ -21,6 +21,11 @@ log = logging.getLogger("lasthop.device")
 
 GOODBYE = 2.0
 """Seconds that the end of a device waits for its last words to be carried."""
+
+LASTING: Micros = 2 * SECOND
+"""A gateway that takes us in and throws us out at once is not dialled more and more eagerly."""
+
+ANOTHER_NETWORK = "the device is on another network"
 
 
 class Contact:
@@ -51,6 +56,8 @@ class Contact:
         """The link that is dialled or open."""
         self._greeted: Link | None = None
         """The link for which the session speaks: the gateway has welcomed us there."""
+        self._dialling: asyncio.Future[Link] | None = None
+        self._welcomed_at: Micros = 0
         self._gone = asyncio.Event()
         self._redial = False
         self._welcome = asyncio.Event()
@@ -90,8 +97,16 @@ class Contact:
     async def _one_channel(self, hello: Hello) -> Close | None:
         """From the first packet to the last; returns the last word."""
         self._gone.clear()
+        self._dialling = asyncio.ensure_future(
+            dial(self._address, hello, self._ends, tls=self._tls)
+        )
         try:
-            link = await dial(self._address, hello, self._ends, tls=self._tls)
+            link = await self._dialling
+        except asyncio.CancelledError:
+            if not self._redial:
+                raise
+            self.problem = ANOTHER_NETWORK
+            return None
         except TimeoutError:
             self.problem = "nobody answered in time"
             return None
@@ -114,7 +129,10 @@ class Contact:
         self._hurry.set()
         if self._link is not None:
             self._redial = True
-            self._link.close(CloseCode.BYE, "another network")
+            self._link.close(CloseCode.BYE, ANOTHER_NETWORK)
+        elif self._dialling is not None and not self._dialling.done():
+            self._redial = True
+            self._dialling.cancel()
 
     def send(self, frames: Sequence[Frame]) -> None:
         """What the session says, to the gateway that welcomed it."""
@@ -151,13 +169,15 @@ class Contact:
         assert self._hello is not None
 
         def then(useful: object) -> None:
-            if useful is True:
-                self._greeted = link
-                self._backoff.succeeded()
-                self._welcome.set()
-            elif useful is False:
+            if isinstance(useful, HopError):
+                link.fail(useful)
+            elif not useful:
                 self._redial = True
                 link.close(CloseCode.BYE, "these numbers are not ours")
+            elif not link.over:
+                self._greeted = link
+                self._welcomed_at = self._ends.clock.now()
+                self._welcome.set()
 
         self._turns.post(desk.welcomed(self._hello, opened.welcome, opened.frames), then)
 
@@ -171,6 +191,8 @@ class Contact:
         if link is not self._link:
             return
         self.problem = reason
+        if self._greeted is not None and self._ends.clock.now() - self._welcomed_at >= LASTING:
+            self._backoff.succeeded()
         self._link = self._greeted = None
         self._turns.room = True
         self._welcome.clear()
