@@ -8,7 +8,7 @@ help:
 	@echo 'make up      set up and run the gateway (ARGS="--help" for its options)'
 	@echo 'make test    set up and run every check (ARGS="-k name" goes to pytest)'
 	@echo 'make nightly the long checks: 20,000 fault schedules (SCHEDULES=n) and 50 kills under load'
-	@echo '             (KILLS=n, SEED=n to repeat a series of kills)'
+	@echo '             (KILLS=n, SEED=n to repeat a series of kills), 8,000 documents for libwbxml'
 	@echo 'make lint    format, lint, type and layer checks only'
 	@echo 'make format  format the code and fix what can be fixed'
 	@echo 'make lock    pin the dependencies again (ARGS=--upgrade for newer versions)'
@@ -24,6 +24,7 @@ test: .venv/.dev
 nightly: .venv/.dev
 	@.venv/bin/lasthop sim faults --schedules $${SCHEDULES:-20000}
 	@KILLS=$${KILLS:-50} .venv/bin/pytest -s tests/runtime/test_kills.py $(ARGS)
+	@WBXML_DOCUMENTS=$${WBXML_DOCUMENTS:-2000} .venv/bin/pytest tests/wire/wbxml/test_libwbxml.py
 
 lint: .venv/.dev
 	@scripts/lint
