@@ -21,7 +21,8 @@ from lasthop.wire.pap.documents import (
     ResultNotificationResponse,
 )
 from lasthop.wire.pap.layout import ATTRIBUTES, BY_TAG, MAX_IDENTIFIER, MAX_TEXT, TAGS
-from lasthop.wire.pap.reader import document_type, read_document
+from lasthop.wire.pap.reader import read_document
+from lasthop.wire.pap.validity import document_type
 from lasthop.wire.pap.versions import SUPPORTED, VERSIONS, Version
 from lasthop.wire.pap.writer import write_document
 from tests.wire.pap import strategies

@@ -2,8 +2,8 @@
 
 Three steps, each handing on less than it got. `prolog` takes off everything before the root
 element. `_screen` lets nothing pass but tags and attributes of PAP's vocabulary with harmless
-references. Then libxml2 parses what is left and validates it (5.1.1 of the PPG service: validity
-decides), and `layout` says how it becomes a value.
+references. Then libxml2 parses what is left, `validity` holds it against its document type (5.1.1
+of the PPG service: that decides), and `layout` says how it becomes a value.
 
 The screen is there for more than good error messages. libxml2 keeps every distinct name, and every
 distinct short run of blanks, for the life of the process; whoever sends new ones with each document
@@ -13,8 +13,6 @@ would fill the memory.
 from __future__ import annotations
 
 import re
-from functools import cache
-from importlib import resources
 from typing import Any, NoReturn, cast
 
 from lxml import etree
@@ -23,6 +21,7 @@ from lasthop.errors import PapError, PapInvalid, PapMalformed, PapVersionUnknown
 from lasthop.wire.pap.documents import Document, PapMessage, PushMessage
 from lasthop.wire.pap.layout import ATTRIBUTES, BY_TAG, MAX_TEXT, TAGS, Element
 from lasthop.wire.pap.prolog import BLANK, COMMENT, INSTRUCTION, decode, line_at, read_prolog
+from lasthop.wire.pap.validity import check_valid, line_of
 from lasthop.wire.pap.versions import UNDECLARED, VERSIONS, Version
 
 MAX_DOCUMENT = 1024 * 1024
@@ -123,7 +122,7 @@ def _refuse(text: str, at: int) -> NoReturn:
     if text.startswith("<![CDATA[", at):
         raise PapInvalid("a CDATA section between the elements", line=line)
     name = _ANY_NAME.match(text, at)
-    if name is None or not name[1] or name[1].startswith(("!", "?")):
+    if name is None or not name[1].isprintable() or name[1][:1] in ("", "!", "?"):
         raise PapMalformed("not a tag", line=line)
     if name[1] not in TAGS:
         raise PapInvalid("PAP has no such element", line=line, element=name[1][:40])
@@ -153,22 +152,13 @@ def _parse(body: str) -> etree._Element:
         raise PapMalformed(f"not well-formed: {said[:200]}", line=line) from None
 
 
-@cache
-def document_type(version: Version) -> etree.DTD:
-    """The document type of a version, from the files beside this one."""
-    with (resources.files(__package__) / "dtd" / f"pap_{version}.dtd").open("rb") as file:
-        return etree.DTD(file)
-
-
 def _message(root: etree._Element, version: Version) -> PapMessage:
-    if root.tag != "pap":
-        raise PapInvalid("the root element is not pap", line=1)
     push_id = root[0].get("push-id") if len(root) and root[0].tag == "push-message" else None
     try:
-        if len(root) and root[0].tag == "resultnotification-response":
+        if root.tag == "pap" and len(root) and root[0].tag == "resultnotification-response":
             _check_answer(root)
         else:
-            _validate(root, version)
+            check_valid(root, version)
         _check_text("product-name", root.get("product-name"), root)
         return cast(PapMessage, _build(root[0], BY_TAG[str(root[0].tag)]))
     except PapError as error:
@@ -176,28 +166,21 @@ def _message(root: etree._Element, version: Version) -> PapMessage:
         raise
 
 
-def _validate(root: etree._Element, version: Version) -> None:
-    document = document_type(version)
-    if not document.validate(root):
-        first = cast(Any, document.error_log)[0]
-        raise PapInvalid(f"not valid: {first.message[:200]}", line=first.line)
-
-
 def _check_answer(root: etree._Element) -> None:
     """Some initiators answer a notification with nothing but a code. That is not valid, but they
     have heard us, and to insist would only make us notify them again."""
     answer = root[0]
     if len(root) > 1 or len(answer) > 1 or any(c.tag != "address" or len(c) for c in answer):
-        raise PapInvalid("a resultnotification-response holds one address", line=_line(answer))
+        raise PapInvalid("a resultnotification-response holds one address", line=line_of(answer))
     if "code" not in answer.attrib:
-        raise PapInvalid("a resultnotification-response has a code", line=_line(answer))
+        raise PapInvalid("a resultnotification-response has a code", line=line_of(answer))
     if any("address-value" not in c.attrib for c in answer):
-        raise PapInvalid("an address has an address-value", line=_line(answer))
+        raise PapInvalid("an address has an address-value", line=line_of(answer))
 
 
 def _check_text(name: str, text: str | None, node: etree._Element) -> None:
     if text is not None and len(text) > MAX_TEXT:
-        raise PapInvalid(f"{name}: a text has at most {MAX_TEXT} characters", line=_line(node))
+        raise PapInvalid(f"{name}: a text has at most {MAX_TEXT} characters", line=line_of(node))
 
 
 def _build(node: etree._Element, element: Element) -> Any:
@@ -209,7 +192,7 @@ def _build(node: etree._Element, element: Element) -> Any:
             try:
                 values[attribute.field] = attribute.read(str(text))
             except ValueError as error:
-                raise PapInvalid(f"{attribute.name}: {error}", line=_line(node)) from None
+                raise PapInvalid(f"{attribute.name}: {error}", line=line_of(node)) from None
     for child in element.children:
         inner = child.element
         tag = "address" if inner is None else inner.tag
@@ -227,10 +210,6 @@ def _build(node: etree._Element, element: Element) -> Any:
     return message
 
 
-def _line(node: etree._Element) -> int | None:
-    return cast("int | None", node.sourceline)
-
-
 def _address(node: etree._Element) -> str:
     text = str(node.get("address-value"))
     _check_text("address-value", text, node)
@@ -243,5 +222,5 @@ def _check_push(push: PushMessage, node: etree._Element) -> None:
     after, before = push.deliver_after, push.deliver_before
     if after is not None and before is not None and after >= before:
         raise PapInvalid(
-            "deliver-after-timestamp is not before deliver-before-timestamp", line=_line(node)
+            "deliver-after-timestamp is not before deliver-before-timestamp", line=line_of(node)
         )
