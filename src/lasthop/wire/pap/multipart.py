@@ -38,6 +38,10 @@ MAX_BOUNDARY = 200
 MAX_PADDING = 80
 """Blanks after a boundary, which some gateways of mail leave behind. More is content."""
 
+MAX_LOOKALIKES = 1000
+"""Lines that begin like the boundary and are none. An entity that was not made to have them has a
+handful, of an inner multipart; each costs a look."""
+
 _BOUNDARY = re.compile(r"[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]")
 _UNENCODED = frozenset({"", "7bit", "8bit", "binary", "identity"})
 
@@ -88,6 +92,7 @@ def split(body: bytes, boundary: bytes) -> list[bytes]:
     mark = b"--" + boundary
     parts: list[bytes] = []
     start = -1
+    lookalikes = 0
     at = 0 if body.startswith(mark) else _next(body, mark, 0)
     while at >= 0:
         rest = at + len(mark)
@@ -97,6 +102,9 @@ def split(body: bytes, boundary: bytes) -> list[bytes]:
         line_end = end if end >= 0 else len(body)
         blank = line_end - rest <= MAX_PADDING and not body[rest:line_end].strip(b" \t\r")
         if not blank or (end < 0 and not closing):
+            lookalikes += 1
+            if lookalikes > MAX_LOOKALIKES:
+                raise TooLarge("too many lines begin like the boundary", limit=MAX_LOOKALIKES)
             at = _next(body, mark, rest)
             continue
         if start >= 0:
