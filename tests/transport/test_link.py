@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
+from lasthop.clock import SECOND
 from lasthop.errors import OutOfOrder
 from lasthop.transport.link import Ends, Link, Machine
 from lasthop.wire.hop.frames import (
@@ -97,6 +100,20 @@ def test_frames_that_are_sent_together_are_written_together() -> None:
     pair = Pair().open()
     pair.gateway.send([MessageFrame(n, 5 + n, None, None, b"x") for n in range(10)])
     assert len(pair.gateway.written) == 1
+
+
+def test_an_idle_device_pings_once_an_interval() -> None:
+    """Not later after the first answer: an address translator would forget the connection."""
+    pair = Pair().open()
+    start = pair.clock.now()
+    pings: list[int] = []
+    while len(pings) < 4:
+        pair.clock.advance(1)
+        if pair.device.written:
+            pings.append((pair.clock.now() - start) // SECOND)
+        pair.carry()
+    gaps = [later - earlier for earlier, later in pairwise([0, *pings])]
+    assert all(100 <= gap <= 102 for gap in gaps), gaps
 
 
 def test_a_goodbye_is_carried_and_ends_both() -> None:

@@ -1,8 +1,8 @@
 """One timer for all links: ten thousand idle ones cost an entry in a set each, not a timer.
 
 A link says when it next wants to be woken. It is looked at in the second in which that is due; if
-it wants to be woken later by then, because something arrived, it is put off. So traffic never
-touches a timer.
+it wants to be woken later by then, because something arrived, it is put off. So traffic hardly
+ever touches a timer: only the answer to a ping brings the next one forward.
 """
 
 from __future__ import annotations
@@ -59,6 +59,12 @@ class Alarms:
         self._slots.setdefault(slot, set()).add(sleeper)
         if self._timer is None or slot < self._next:
             self._arm(slot)
+
+    def hasten(self, sleeper: Sleeper) -> None:
+        """Something happened to a sleeper: if that makes it want to be woken earlier, it is."""
+        due = sleeper.next_timeout()
+        if due is not None and due // SECOND + 1 < sleeper.slot:
+            self.set(sleeper)
 
     def forget(self, sleeper: Sleeper) -> None:
         """Do not wake it any more."""

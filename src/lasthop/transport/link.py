@@ -146,6 +146,8 @@ class Link:
         now = ends.clock.now()
         if type(machine) is Open:
             frames = machine.receive(data, now)
+            # It may have answered a ping, for which we would have waited longer than for the next.
+            ends.alarms.hasten(self)
             if frames:
                 ends.owner.received(self, frames)
         elif type(machine) is Waiting:
