@@ -15,9 +15,6 @@ class OnDemand(Policy):
 
     unworthy = "kept for a read"
 
-    def room(self, *, on_device: int) -> int:
-        return 0
-
     def worth(self, *, lifetime: Micros | None, now: Micros) -> bool:
         return False
 

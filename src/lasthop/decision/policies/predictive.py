@@ -33,7 +33,9 @@ class Predictive(Unified):
     def room(self, *, on_device: int) -> int:
         if self.tuning.max is None:
             return UNBOUNDED  # Whoever reads everything has no use for a limit.
-        return super().room(on_device=on_device)
+        # Who would rather waste than lose keeps more at hand; nobody keeps less than figure 7 does.
+        patience = max(1.0, (1.0 + self.tuning.price) / 2)
+        return int(self.prefetch_limit * patience) - on_device
 
     def worth(self, *, lifetime: Micros | None, now: Micros) -> bool:
         if lifetime is None:
