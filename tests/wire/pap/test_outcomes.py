@@ -8,7 +8,13 @@ from hypothesis import given, strategies as st
 from lasthop.core.lifecycle import PAP_VIEW, State
 from lasthop.message import DeliveryMethod
 from lasthop.wire.pap.codes import STATES, MessageState
-from lasthop.wire.pap.documents import ReplaceMethod
+from lasthop.wire.pap.documents import (
+    CancelResult,
+    Document,
+    QualityOfService,
+    ReplaceMethod,
+    StatusQueryResponse,
+)
 from lasthop.wire.pap.outcomes import (
     ABSENT,
     PRECEDENCE,
@@ -17,9 +23,14 @@ from lasthop.wire.pap.outcomes import (
     Audience,
     Replacement,
     Report,
+    cancel_code,
+    cancel_results,
     combine,
     report,
+    status_results,
 )
+from lasthop.wire.pap.reader import read_document
+from lasthop.wire.pap.writer import write_document
 
 S = MessageState
 
@@ -104,6 +115,43 @@ def test_codes_fit_their_states() -> None:
     assert report("expired", event_time=3).event_time == 3
     with pytest.raises(ValueError, match="lost"):
         report("lost")
+
+
+def test_one_result_for_each_distinct_outcome() -> None:
+    arrived = Report(S.DELIVERED, 1000, 5, DeliveryMethod.CONFIRMED)
+    found = status_results([("a", arrived), ("b", report("pending")), ("c", arrived)])
+    assert [(r.state, r.addresses, r.event_time) for r in found] == [
+        ("delivered", ("a", "c"), 5),
+        ("pending", ("b",), None),
+    ]
+    assert found[0].quality == QualityOfService(method=DeliveryMethod.CONFIRMED)
+    assert found[1].quality is None
+    answer = StatusQueryResponse("1", found)
+    data = write_document(Document(answer))
+    # Seconds are all that PAP has of a time.
+    again = read_document(data).message
+    assert isinstance(again, StatusQueryResponse)
+    assert [r.addresses for r in again.results] == [("a", "c"), ("b",)]
+    assert status_results([]) == ()
+
+
+def test_cancellations_are_answered_truly() -> None:
+    assert cancel_results([("a", 1000), ("b", 2008), ("c", 1000)]) == (
+        CancelResult(1000, "OK", ("a", "c")),
+        CancelResult(2008, "Cancellation Not Possible", ("b",)),
+    )
+    # A device that may have it makes the whole address too late.
+    codes = {
+        ("cancelled",): 1000,
+        ("cancelled", "expired"): 1000,
+        ("cancelled", "pending"): 2008,
+        ("cancelled", "timeout"): 2008,
+        ("delivered", "cancelled"): 2008,
+        ("expired",): 2008,
+        ("unknown",): 2004,
+    }
+    for states, code in codes.items():
+        assert cancel_code(combine([report(s) for s in states])) == code
 
 
 def test_a_replacement_is_defined_for_everything() -> None:

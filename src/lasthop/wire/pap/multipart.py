@@ -59,7 +59,11 @@ class Entity(msgspec.Struct, frozen=True):
 
 def read_related(content_type: str, body: bytes, *, limit: int = MAX_BODY) -> tuple[Entity, ...]:
     """The entities of a multipart/related body, the root (RFC 2387) first."""
-    media = parse_media_type(content_type)
+    return unpack(parse_media_type(content_type), body, limit=limit)
+
+
+def unpack(media: MediaType, body: bytes, *, limit: int = MAX_BODY) -> tuple[Entity, ...]:
+    """`read_related` for a media type that was read already."""
     if media.essence != "multipart/related":
         raise PapMalformed("not multipart/related", content_type=media.essence[:80])
     if len(body) > limit:

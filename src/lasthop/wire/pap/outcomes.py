@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from lasthop.clock import Micros
 from lasthop.message import DeliveryMethod
-from lasthop.wire.pap.codes import STATES, MessageState
-from lasthop.wire.pap.documents import ReplaceMethod
+from lasthop.wire.pap.codes import CODES, STATES, MessageState
+from lasthop.wire.pap.documents import (
+    CancelResult,
+    QualityOfService,
+    ReplaceMethod,
+    StatusQueryResult,
+)
 
 
 class Audience(StrEnum):
@@ -98,6 +103,51 @@ def report(state: str, *, code: int | None = None, event_time: Micros | None = N
     found = MessageState(state)
     facts = STATES[found]
     return Report(found, code if code in facts.codes and code else facts.code, event_time)
+
+
+def status_results(reports: Iterable[tuple[str, Report]]) -> tuple[StatusQueryResult, ...]:
+    """Reports by address as the results of a status query: one for each distinct outcome, in the
+    order of their first addresses."""
+    return tuple(
+        StatusQueryResult(
+            found.state,
+            found.code,
+            CODES[found.code].name if found.code in CODES else None,
+            found.event_time,
+            addresses,
+            QualityOfService(method=found.method) if found.method else None,
+        )
+        for found, addresses in _by_outcome(reports)
+    )
+
+
+def cancel_results(answers: Iterable[tuple[str, int]]) -> tuple[CancelResult, ...]:
+    """Codes by address as the results of a cancellation, likewise."""
+    return tuple(
+        CancelResult(code, CODES[code].name if code in CODES else None, addresses)
+        for code, addresses in _by_outcome(answers)
+    )
+
+
+def cancel_code(after: Report) -> int:
+    """The answer to a cancellation, from what is reported of the address after it was tried.
+
+    It succeeded exactly if the address now counts as cancelled. Whatever was on its way, or had
+    ended otherwise, was too late to take back; a push or address that is not known says so.
+    """
+    if after.state is MessageState.CANCELLED:
+        return 1000
+    return after.code if after.state is MessageState.UNKNOWN else 2008
+
+
+_Outcome = TypeVar("_Outcome")
+
+
+def _by_outcome(pairs: Iterable[tuple[str, _Outcome]]) -> list[tuple[_Outcome, tuple[str, ...]]]:
+    grouped: dict[_Outcome, list[str]] = {}
+    for address, outcome in pairs:
+        grouped.setdefault(outcome, []).append(address)
+    return [(outcome, tuple(addresses)) for outcome, addresses in grouped.items()]
 
 
 RELEASED = "released"

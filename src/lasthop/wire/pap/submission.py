@@ -17,7 +17,7 @@ from lasthop.wire.pap.documents import (
     ResultNotificationMessage,
 )
 from lasthop.wire.pap.mime import Headers, header, parse_media_type
-from lasthop.wire.pap.multipart import MAX_BODY, Entity, read_related, write_related
+from lasthop.wire.pap.multipart import MAX_BODY, Entity, unpack, write_related
 from lasthop.wire.pap.reader import read_document
 from lasthop.wire.pap.writer import write_document
 
@@ -54,7 +54,7 @@ def read_submission(
         document = read_document(body, charset=media.parameters.get("charset"))
         _check_count(document, 1)
         return Submission(document)
-    control, *others = read_related(content_type, body, limit=limit)
+    control, *others = unpack(media, body, limit=limit)
     document = _read_control(control)
     _check_count(document, 1 + len(others))
     content = others[0] if others else None
