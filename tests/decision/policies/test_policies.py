@@ -133,7 +133,7 @@ def test_prediction_sends_what_will_be_read_and_saves_what_will_not_or_can_wait(
     looks(policy, 60, 9, 19)
     evening = 59 * DAY + 22 * HOUR
     assert not policy.worth(lifetime=6 * HOUR, now=evening)
-    assert policy.worth(lifetime=11 * HOUR + 15 * MINUTE, now=evening)
+    assert policy.worth(lifetime=11 * HOUR + 5 * MINUTE, now=evening)
     online = POLICIES["predictive"](Tuning())
     looks(online, 60, 9, 19, offline=False)
-    assert not online.worth(lifetime=11 * HOUR + 15 * MINUTE, now=evening)
+    assert not online.worth(lifetime=11 * HOUR + 5 * MINUTE, now=evening)
