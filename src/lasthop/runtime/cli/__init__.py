@@ -29,6 +29,7 @@ COMMANDS = {
     "backup": "Copy the store to one file.",
     "restore": "Make a data directory from a backup.",
     "config": "All settings, explained.",
+    "codec": "Convert wire formats: text to octets, and back.",
     "sim": "Rehearse on virtual time.",
     "bench": "Measure against peers.",
 }

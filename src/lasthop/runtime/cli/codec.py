@@ -1,0 +1,161 @@
+"""`lasthop codec`: from the text form of a wire format to its octets, and back."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, BinaryIO, TypeAlias
+
+import typer
+
+from lasthop.runtime.cli.options import Json, described, new_commands
+from lasthop.runtime.cli.output import say, say_json
+from lasthop.runtime.failure import Failure
+from lasthop.runtime.formats import FORMATS
+from lasthop.runtime.formats.format import Format, Wanted
+
+commands = new_commands("Convert wire formats: text to octets, and back.")
+
+MAX_INPUT = 16 * 1024 * 1024
+"""More than any format takes, and little enough to hold a few times."""
+
+STANDARD = "-"
+
+File: TypeAlias = Annotated[
+    str, typer.Argument(metavar="FILE", help="What to convert; - is standard input.")
+]
+Name: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="; ".join(f"{name}: {each.about}" for name, each in FORMATS.items()) + ".",
+    ),
+]
+Output: TypeAlias = Annotated[
+    str, typer.Option("--output", "-o", metavar="FILE", help="- is standard output.")
+]
+Type: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--type",
+        help="Which kind of document, if it does not say: "
+        + "; ".join(f"{name}: {', '.join(each.types)}" for name, each in FORMATS.items())
+        + ".",
+    ),
+]
+Hex: TypeAlias = Annotated[bool, typer.Option("--hex", help="Octets are hexadecimal digits.")]
+
+
+@commands.command(
+    help=described(
+        "Text to octets.",
+        "lasthop codec encode --format wbxml news.xml -o news.sic",
+        "echo 'X-Wap-Application-Id: 2' | lasthop codec encode --format wsp - --hex",
+    )
+)
+def encode(
+    file: File,
+    name: Name,
+    output: Output = STANDARD,
+    kind: Type = None,
+    version: Annotated[
+        str | None,
+        typer.Option(
+            "--version",
+            help="Of the format: "
+            + "; ".join(f"{name}: {', '.join(each.versions)}" for name, each in FORMATS.items())
+            + ".",
+        ),
+    ] = None,
+    lenient: Annotated[
+        bool, typer.Option("--lenient", help="Also what its document type forbids.")
+    ] = False,
+    as_hex: Hex = False,
+    as_json: Json = False,
+) -> None:
+    wanted = Wanted(kind, version, lenient)
+    encoded = _chosen(name, wanted).encode(_read(file), wanted)
+    octets = encoded.octets
+    if not as_json or output != STANDARD:
+        _write(output, octets.hex().encode() + b"\n" if as_hex else octets, binary=not as_hex)
+    if as_json:
+        say_json(
+            {"format": name, "type": encoded.type, "size": len(octets), "octets": octets.hex()}
+        )
+    elif output != STANDARD:
+        say(f"{output}: {len(octets)} octets ({encoded.type})")
+
+
+@commands.command(
+    help=described(
+        "Octets to text.",
+        "lasthop codec decode --format wbxml news.sic",
+        "lasthop codec decode --format wsp --type unit datagram.bin --json",
+    )
+)
+def decode(
+    file: File,
+    name: Name,
+    output: Output = STANDARD,
+    kind: Type = None,
+    as_hex: Hex = False,
+    as_json: Json = False,
+) -> None:
+    wanted = Wanted(kind)
+    form = _chosen(name, wanted)
+    octets = _from_hex(_read(file)) if as_hex else _read(file)
+    decoded = form.decode(octets, wanted)
+    if not as_json or output != STANDARD:
+        _write(output, decoded.text)
+    if as_json:
+        say_json({"format": name, "type": decoded.type, "size": len(octets), **decoded.facts})
+    elif output != STANDARD:
+        say(f"{output}: {len(decoded.text)} octets ({decoded.type})")
+
+
+def _chosen(name: str, wanted: Wanted) -> Format:
+    form = FORMATS.get(name)
+    if form is None:
+        raise _no_such("format", name, tuple(FORMATS))
+    if wanted.type is not None and wanted.type not in form.types:
+        raise _no_such(f"type of {name}", wanted.type, form.types)
+    if wanted.version is not None and wanted.version not in form.versions:
+        raise _no_such(f"version of {name}", wanted.version, form.versions)
+    return form
+
+
+def _no_such(what: str, name: str, known: tuple[str, ...]) -> Failure:
+    return Failure(f"no {what} {name!r}; there are {', '.join(known)}", exit_code=2)
+
+
+def _read(file: str) -> bytes:
+    if file == STANDARD:
+        return _bounded(sys.stdin.buffer, "standard input")
+    with Path(file).open("rb") as source:
+        return _bounded(source, file)
+
+
+def _bounded(source: BinaryIO, name: str) -> bytes:
+    data = source.read(MAX_INPUT + 1)
+    if len(data) > MAX_INPUT:
+        raise Failure(f"{name} has more than {MAX_INPUT} octets")
+    return data
+
+
+def _from_hex(text: bytes) -> bytes:
+    try:
+        return bytes.fromhex(text.decode("ascii"))
+    except ValueError:
+        raise Failure("not hexadecimal digits") from None
+
+
+def _write(output: str, data: bytes, *, binary: bool = False) -> None:
+    if output != STANDARD:
+        Path(output).write_bytes(data)
+        return
+    if binary and sys.stdout.isatty():
+        raise Failure("octets would upset the terminal; use -o FILE or --hex")
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()

@@ -1,0 +1,15 @@
+"""The formats that `lasthop codec` converts, each of them one small module.
+
+To add a format, write a module with a `Format` named `FORMAT` and enter it in `FORMATS`.
+"""
+
+from __future__ import annotations
+
+from lasthop.runtime.formats import wbxml, wsp
+from lasthop.runtime.formats.format import Format
+
+FORMATS: dict[str, Format] = {
+    "wbxml": wbxml.FORMAT,
+    "wsp": wsp.FORMAT,
+}
+"""By what they are called on the command line."""

@@ -1,0 +1,44 @@
+"""What every format has in common: text in, octets out, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class Wanted(NamedTuple):
+    """What the user asked for; None leaves it to the format."""
+
+    type: str | None = None
+    version: str | None = None
+    lenient: bool = False
+
+
+class Encoded(NamedTuple):
+    """Octets, and what they are."""
+
+    octets: bytes
+    type: str
+    """One of the format's types."""
+
+
+class Decoded(NamedTuple):
+    """A text, and what it is."""
+
+    text: bytes
+    """Ends in a newline, unless it carries a body."""
+    type: str
+    facts: Mapping[str, object]
+    """For machines: all that the octets say."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format with a text and a binary form. Both functions raise a LasthopError."""
+
+    about: str
+    types: tuple[str, ...]
+    encode: Callable[[bytes, Wanted], Encoded]
+    decode: Callable[[bytes, Wanted], Decoded]
+    versions: tuple[str, ...] = field(default=())
