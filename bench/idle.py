@@ -33,8 +33,9 @@ FEW = 10
 PER_PROCESS = 2500
 """Idle devices of one process, and of one source address."""
 
-HEARTBEATS = 2
-"""Of every device, at least: a gateway drops a device after two and a half silent intervals."""
+HEARTBEAT_SLACK = 3.0
+"""Seconds that a heartbeat may come late: links keep time to the second, and the machine is
+shared."""
 
 MEMORY_GOAL = 4096
 MEDIAN_GOAL = 1.10
@@ -46,6 +47,15 @@ class Verdict(NamedTuple):
 
     reached: bool
     numbers: str
+    conclusive: bool = True
+    """Whether the machine was quiet enough to tell."""
+
+    @property
+    def word(self) -> str:
+        """Neither luck nor bad luck is a result."""
+        if not self.conclusive:
+            return "UNCLEAR"
+        return "PASS" if self.reached else "FAIL"
 
 
 class Idle(msgspec.Struct, kw_only=True):
@@ -62,8 +72,9 @@ class Idle(msgspec.Struct, kw_only=True):
     """How long the devices stayed."""
     connected: int
     pongs: int
-    fewest_pongs: int
-    """Heartbeats that were answered: all, and of the device with the fewest."""
+    """Heartbeats that were answered."""
+    longest_gap: float
+    """Seconds between two of them, of the device that waited longest."""
     few_median: list[float]
     many_median: list[float]
     few_p99: list[float]
@@ -87,19 +98,22 @@ class Idle(msgspec.Struct, kw_only=True):
             f"beyond the {self.stored_bytes:,.0f} of its stored state",
         )
         yield Verdict(
-            self.connected == self.devices and self.fewest_pongs >= HEARTBEATS,
-            f"{self.connected:,} of {self.devices:,} still connected after {self.seconds:.0f} s "
-            f"with a heartbeat every {self.heartbeat} s; {self.pongs:,} were answered, at least "
-            f"{self.fewest_pongs} of every device",
+            self.connected == self.devices and self.longest_gap <= self.heartbeat + HEARTBEAT_SLACK,
+            f"{self.connected:,} of {self.devices:,} still connected after {self.seconds:.0f} s; "
+            f"{self.pongs:,} heartbeats answered, never more than {self.longest_gap:.1f} s apart "
+            f"(every {self.heartbeat} s, at most {HEARTBEAT_SLACK:g} s late)",
         )
         for name, ratio, few, many, goal in (
             ("median", self.median_ratio, self.few_median, self.many_median, MEDIAN_GOAL),
             ("p99", self.p99_ratio, self.few_p99, self.many_p99, P99_GOAL),
         ):
+            noise = max(spread(few), spread(many))
             yield Verdict(
                 ratio <= goal,
                 f"{name} {median(many):,.0f} µs against {median(few):,.0f} µs "
-                f"with {FEW} devices: {ratio:.2f} x (at most {goal:.2f})",
+                f"with {FEW} devices: {ratio:.2f} x (at most {goal:.2f}); "
+                f"rounds of one side lie within {noise:.2f} x",
+                conclusive=noise <= goal,
             )
 
 
@@ -113,7 +127,7 @@ def run(
     directory: Path | None = None,
     as_json: bool = False,
 ) -> int:
-    """Measure and print; returns the exit status: 0 only when every goal was reached."""
+    """Measure and print; returns the exit status: 0 only when every goal was seen to be reached."""
     said = Console(stderr=True, highlight=False)
     heed_termination()
     with tempfile.TemporaryDirectory(prefix="lasthop-bench-", dir=directory) as place:
@@ -126,13 +140,25 @@ def run(
             return 1
     verdicts = list(result.verdicts())
     if as_json:
-        sys.stdout.write(msgspec.json.encode(result).decode() + "\n")
+        told = {verdict.numbers: verdict.word for verdict in verdicts}
+        sys.stdout.write(msgspec.json.encode((result, told)).decode() + "\n")
     else:
         console = Console(highlight=False, soft_wrap=True)
         console.print(f"{devices:,} idle devices on one gateway, load {os.getloadavg()[0]:.1f}")
-        for reached, text in verdicts:
-            console.print(f"{'PASS' if reached else 'FAIL'}  {text}")
-    return 0 if all(reached for reached, _ in verdicts) else 1
+        for verdict in verdicts:
+            console.print(f"{verdict.word:7}  {verdict.numbers}")
+    return 0 if all(verdict.word == "PASS" for verdict in verdicts) else 1
+
+
+def spread(rounds: Sequence[float]) -> float:
+    """How far the middle half of the rounds lies apart: the same thing measured again.
+
+    >>> spread([100, 100, 110, 120, 900])
+    1.2
+    """
+    ordered = sorted(rounds)
+    quarter = len(ordered) // 4
+    return ordered[-1 - quarter] / ordered[quarter]
 
 
 class Benchmark:
@@ -188,7 +214,7 @@ class Benchmark:
             seconds=stayed,
             connected=alive.connected + 1,
             pongs=alive.pongs,
-            fewest_pongs=alive.fewest_pongs,
+            longest_gap=alive.longest_gap,
             few_median=medians["few"],
             many_median=medians["many"],
             few_p99=p99s["few"],
@@ -237,11 +263,11 @@ class Benchmark:
                 crowd.end()
 
     def _alive(self, crowds: Sequence[Child]) -> Alive:
-        total = Alive(connected=0, pongs=0, fewest_pongs=sys.maxsize)
+        total = Alive(connected=0, pongs=0, longest_gap=0.0)
         for crowd in crowds:
             crowd.tell(Count())
             one = crowd.hear(Alive)
             total.connected += one.connected
             total.pongs += one.pongs
-            total.fewest_pongs = min(total.fewest_pongs, one.fewest_pongs)
+            total.longest_gap = max(total.longest_gap, one.longest_gap)
         return total

@@ -7,6 +7,7 @@ need none of that to sit there and answer. What the gateway sees is the same.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 
 from bench.hop.jobs import Alive
@@ -61,9 +62,11 @@ class Idlers:
 
     def alive(self) -> Alive:
         """How they are."""
-        pongs = [idler.pongs for idler in self._members]
+        now = time.monotonic()
         return Alive(
-            connected=self._connected, pongs=sum(pongs), fewest_pongs=min(pongs, default=0)
+            connected=self._connected,
+            pongs=sum(idler.pongs for idler in self._members),
+            longest_gap=max((idler.longest_gap(now) for idler in self._members), default=0.0),
         )
 
     # What links report.
@@ -92,16 +95,25 @@ class Idlers:
 class Idler(StreamLink):
     """One idle device."""
 
-    __slots__ = ("pongs",)
+    __slots__ = ("_gap", "_heard", "pongs")
 
     def __init__(self, ends: Ends, machine: Dialing) -> None:
         super().__init__(ends, machine)
+        self._gap = 0.0
+        self._heard = time.monotonic()
         self.pongs = 0
         """Answers to heartbeats; nothing else arrives at a device that nobody writes to."""
 
+    def longest_gap(self, now: float) -> float:
+        """Seconds in which nothing was heard."""
+        return max(self._gap, now - self._heard)
+
     def arrived(self, data: bytes) -> None:
+        now = time.monotonic()
         if type(self.machine) is not Dialing:
             self.pongs += 1
+            self._gap = max(self._gap, now - self._heard)
+        self._heard = now
         super().arrived(data)
 
     def leave(self) -> None:

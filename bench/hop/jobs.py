@@ -152,5 +152,5 @@ class Alive(msgspec.Struct, kw_only=True):
 
     connected: int
     pongs: int
-    fewest_pongs: int
-    """Of the device that had the fewest."""
+    longest_gap: float
+    """Seconds between two heartbeats, or since the last one, of the device that waited longest."""

@@ -46,6 +46,11 @@ def test_goals_are_reached_or_missed() -> None:
     assert "1.58 x" in verdicts[0]
 
 
+def test_rounds_that_overlap_are_admitted() -> None:
+    close = made(row("lasthop", 30_000, ours=True), row("qos2", 19_000), row("qos1", 70_000))
+    assert ["overlap" in verdict for verdict in report.goals(close)] == [True, False, False]
+
+
 def test_half_a_byte_too_much_is_too_much() -> None:
     result = made(row("lasthop", 30_000, ours=True, overhead=8.5))
     assert [verdict.split()[0] for verdict in report.goals(result)] == ["MISSED"]
