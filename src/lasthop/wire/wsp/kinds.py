@@ -1,0 +1,119 @@
+"""Kinds of header values, and what makes them.
+
+A kind turns text into octets, and raises ValueError where a value has no binary form: the header
+is then sent as text, name and all. It turns octets into text, and raises Malformed where they mean
+nothing to us: the header is then kept as it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from lasthop.errors import Malformed
+from lasthop.wire.wsp.parameters import split_parameters
+from lasthop.wire.wsp.primitives import (
+    Cursor,
+    Version,
+    q_value,
+    short_integer,
+    token_text,
+    with_length,
+)
+
+
+class Kind(NamedTuple):
+    """How a value is written and read."""
+
+    encode: Callable[[str, int, Version], bytes]
+    """From the text, the number of the field and the client's encoding version."""
+    decode: Callable[[Cursor], str]
+    listed: bool = False
+    """Whether a comma separates elements, each of which is a field of its own."""
+
+
+def plain(
+    encode: Callable[[str], bytes], decode: Callable[[Cursor], str], *, listed: bool = False
+) -> Kind:
+    return Kind(lambda text, field, version: encode(text), decode, listed)
+
+
+def behind_length(read: Callable[[Cursor], str]) -> Callable[[Cursor], str]:
+    """What `read` makes of the octets behind a length, all of which it must use."""
+
+    def decode(cursor: Cursor) -> str:
+        inner = cursor.inside(cursor.value_length())
+        text = read(inner)
+        inner.finish()
+        return text
+
+    return decode
+
+
+def is_text(cursor: Cursor) -> bool:
+    """Whether a text starts here, which may be empty."""
+    first = cursor.peek()
+    return first == 0 or 0x20 <= first < 0x80
+
+
+def tokens(names: Mapping[str, int], *, others: bool = True, listed: bool = False) -> Kind:
+    """A number for some tokens, text for the others."""
+    codes = {name.lower(): code for name, code in names.items()}
+    shown = {code: name for name, code in names.items()}
+
+    def encode(text: str) -> bytes:
+        code = codes.get(text.lower())
+        if code is not None:
+            return short_integer(code)
+        if not others:
+            raise ValueError(f"has no number: {text!r}")
+        return token_text(text)
+
+    def decode(cursor: Cursor) -> str:
+        if cursor.peek() < 0x80:
+            return cursor.text_string()
+        return named(cursor, shown)
+
+    return plain(encode, decode, listed=listed)
+
+
+def named(cursor: Cursor, names: Mapping[int, str]) -> str:
+    code = cursor.short_integer()
+    if code not in names:
+        raise Malformed("a number without a meaning", offset=cursor.pos - 1)
+    return names[code]
+
+
+def weighted(
+    encode: Callable[[str], bytes],
+    decode: Callable[[Cursor], str],
+    *,
+    since: int = 0,
+) -> Kind:
+    """An element of an Accept header with its weight: alone if it can be, or behind a length.
+    Fields with a lower number than `since` have no weights."""
+
+    def encode_element(text: str, field: int, version: Version) -> bytes:
+        element, parameters = split_parameters(text)
+        names = [name for name, _ in parameters]
+        if names not in ([], ["q"]):
+            raise ValueError(f"not a weight: {text!r}")
+        octets = encode(element)
+        weight = q_value(parameters[0][1]) if parameters else b""
+        if not weight and (len(octets) == 1 or octets[0] >= 0x20):
+            return octets
+        if field < since:
+            raise ValueError(f"takes no weight: {text!r}")
+        return with_length(octets + weight)
+
+    def decode_element(cursor: Cursor) -> str:
+        if cursor.peek() >= 0x20:
+            return decode(cursor)
+        return decode_general(cursor)
+
+    @behind_length
+    def decode_general(inner: Cursor) -> str:
+        element = decode(inner)
+        return f"{element}; q={inner.q_value()}" if inner.left else element
+
+    return Kind(encode_element, decode_element, listed=True)
