@@ -8,6 +8,7 @@ from hypothesis import given, strategies as st
 from lasthop import errors
 from lasthop.errors import (
     Conflict,
+    Forbidden,
     LasthopError,
     PapError,
     PapInvalid,
@@ -16,17 +17,19 @@ from lasthop.errors import (
     StoreFull,
     TooLarge,
 )
-from lasthop.wire.pap.codes import CODES
+from lasthop.wire.pap.codes import CODES, Operation
 from lasthop.wire.pap.documents import (
     BadMessageResponse,
     Document,
     PushResponse,
     ResponseResult,
 )
+from lasthop.wire.pap.layout import BY_TYPE
 from lasthop.wire.pap.reader import read_document
 from lasthop.wire.pap.refusals import MAX_FRAGMENT, refusal
 from lasthop.wire.pap.versions import SUPPORTED, Version
 from lasthop.wire.pap.writer import write_document
+from tests.wire.pap.vectors import EXAMPLES
 
 
 def refused(data: bytes) -> Document:
@@ -86,19 +89,58 @@ def test_our_own_faults_are_not_explained_to_strangers() -> None:
     assert found == BadMessageResponse(3000, "internal error")
 
 
-def test_every_error_has_a_valid_answer() -> None:
+@pytest.mark.parametrize(
+    "name, tag, operation",
+    [
+        ("push-message", "push-response", Operation.PUSH),
+        ("cancel-message", "cancel-response", Operation.CANCEL),
+        ("statusquery-message", "statusquery-response", Operation.STATUS),
+        ("ccq-message", "ccq-response", Operation.CAPABILITIES),
+        ("resultnotification-message", "resultnotification-response", Operation.OUTCOME_ANSWER),
+        ("push-response-accepted", "badmessage-response", Operation.BAD_MESSAGE),
+        ("badmessage-response", "badmessage-response", Operation.BAD_MESSAGE),
+    ],
+)
+def test_a_request_is_refused_in_its_own_response(
+    name: str, tag: str, operation: Operation
+) -> None:
+    request = Document(EXAMPLES[name], Version.V2_0)
+    for error in (
+        Forbidden("not yours"),
+        QuotaExceeded("enough", retry_after=1),
+        StoreFull("x"),
+        PapInvalid("wrong"),
+    ):
+        answer = refusal(error, request=request, received=b"<pap>")
+        assert BY_TYPE[type(answer.message)].tag == tag
+        assert answer.version is Version.V2_0
+        assert operation in CODES[error.pap_code].operations
+        data = write_document(answer)
+        assert read_document(data).message == answer.message
+        assert f'code="{error.pap_code}"'.encode() in data
+
+
+def every_error() -> list[LasthopError]:
+    made: list[LasthopError] = []
     for _, kind in inspect.getmembers(errors, inspect.isclass):
-        if not issubclass(kind, LasthopError):
-            continue
-        error = kind.__new__(kind)
-        LasthopError.__init__(error, "what is wrong")
-        if isinstance(error, PapError):
-            error.push_id, error.version, error.supported = "7", "1.0", ()
-        data = write_document(refusal(error))
-        message = read_document(data).message
-        assert isinstance(message, PushResponse | BadMessageResponse)
-        result = message.result if isinstance(message, PushResponse) else message
-        assert result.code in CODES
+        if issubclass(kind, LasthopError):
+            error = kind.__new__(kind)
+            LasthopError.__init__(error, "what is wrong")
+            if isinstance(error, PapError):
+                error.push_id, error.version, error.supported = None, "1.0", ()
+            made.append(error)
+    return made
+
+
+@pytest.mark.parametrize("error", every_error(), ids=lambda error: type(error).__name__)
+def test_every_error_has_a_valid_answer(error: LasthopError) -> None:
+    unread = read_document(write_document(refusal(error))).message
+    assert isinstance(unread, BadMessageResponse)
+    assert unread.code == error.pap_code
+    request = Document(EXAMPLES["push-message"])
+    read = read_document(write_document(refusal(error, request=request))).message
+    assert isinstance(read, PushResponse)
+    assert Operation.PUSH in CODES[read.result.code].operations
 
 
 @given(st.text(), st.binary(max_size=1000), st.none() | st.integers(0, 10**15))

@@ -148,7 +148,7 @@ _ESCAPES = [chr(o) if o in _SAFE_OCTETS else f"%{o:02X}" for o in range(256)]
 
 
 def _compose(kind: str, value: str, qualifiers: Qualifiers, gateway: str) -> str:
-    extra = "".join(f"/{keyword}={value}" for keyword, value in qualifiers)
+    extra = "".join(f"/{keyword}={content}" for keyword, content in qualifiers)
     return f"WAPPUSH={value}{extra}/TYPE={kind}@{gateway}"
 
 

@@ -70,7 +70,7 @@ CODES: dict[int, Code] = dict(
         _code(1001, "Accepted for Processing", "taken on; the outcome follows", _PUSH, _STATUS),
         # 2: the initiator has to change something.
         _code(2000, "Bad Request", "malformed or invalid", *Operation),
-        _code(2001, "Forbidden", "understood and refused", *_REQUESTS, _ANSWER),
+        _code(2001, "Forbidden", "understood and refused", _BAD, *_REQUESTS, _ANSWER),
         _code(2002, "Address Error", "not an address of ours", *_REQUESTS, _OUTCOME),
         _code(2003, "Address Not Found", "well-formed, nobody there", *_REQUESTS, _OUTCOME),
         _code(2004, "Push ID Not Found", "no such push", *_REQUESTS[:3], _ANSWER),
@@ -92,8 +92,8 @@ CODES: dict[int, Code] = dict(
         _code(3010, "Required Bearer Not Available", "as it says", _PUSH, *_ENDS),
         _code(3011, "Replacement Not Supported", "pushes are not replaced here", _PUSH),
         # 4: try again later.
-        _code(4000, "Service Failure", "temporary; may be tried again", *_REQUESTS, _OUTCOME),
-        _code(4001, "Service Unavailable", "temporarily too busy", *_REQUESTS, _OUTCOME, _ANSWER),
+        _code(4000, "Service Failure", "temporary", _BAD, *_REQUESTS, _OUTCOME, _ANSWER),
+        _code(4001, "Service Unavailable", "too busy", _BAD, *_REQUESTS, _OUTCOME, _ANSWER),
         # 5: the client refused the message, with the abort reason of the OTA protocol.
         _code(5000, "Mobile Client Aborted", "no reason given", *_ENDS),
         _code(5026, "Mobile Client Aborted: USERREQ", "the user wanted it so", *_ENDS),
@@ -178,9 +178,9 @@ STATES: dict[MessageState, StateFacts] = {
         codes=frozenset(n for n in CODES if 2000 <= n < 5000),
     ),
     MessageState.UNKNOWN: StateFacts(
-        "no such push, or not to this address",
+        "no such push, not to this address, or not to be told",
         final=True,
         code=2004,
-        codes=frozenset({2002, 2003, 2004}),
+        codes=frozenset({2000, 2001, 2002, 2003, 2004, 3000, 3001, 3003, 4000, 4001}),
     ),
 }

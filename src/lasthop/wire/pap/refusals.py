@@ -1,14 +1,27 @@
-"""The document that answers a request which was refused before anybody looked at its meaning."""
+"""The document that answers a request which is refused as a whole."""
 
 from __future__ import annotations
 
 from lasthop.clock import Micros
 from lasthop.errors import LasthopError, PapError
+from lasthop.wire.pap.codes import MessageState
 from lasthop.wire.pap.documents import (
     BadMessageResponse,
+    CancelMessage,
+    CancelResponse,
+    CancelResult,
+    CcqMessage,
+    CcqResponse,
     Document,
+    PapMessage,
+    PushMessage,
     PushResponse,
     ResponseResult,
+    ResultNotificationMessage,
+    ResultNotificationResponse,
+    StatusQueryMessage,
+    StatusQueryResponse,
+    StatusQueryResult,
 )
 from lasthop.wire.pap.layout import MAX_IDENTIFIER
 from lasthop.wire.pap.versions import SUPPORTED, UNDECLARED, answer_version
@@ -23,26 +36,51 @@ _UNPRINTABLE = dict.fromkeys((*range(0x20), 0x7F, 0xFFFE, 0xFFFF), "?") | _BLANK
 def refusal(
     error: LasthopError,
     *,
+    request: Document | None = None,
     received: bytes = b"",
     now: Micros | None = None,
     product: str | None = None,
 ) -> Document:
-    """Answer an error with its own code.
+    """Answer an error with its own code, in the version of the request.
 
-    A push that can still be named is refused in a push-response; anything else, and any version
-    that we do not speak, in a badmessage-response. `received` is what was refused.
+    A request that could be read is refused in the response that belongs to it. One that could not
+    is refused in a push-response if its push can still be named, and otherwise in a
+    badmessage-response with the beginning of what was `received`.
     """
-    push_id = version = None
-    supported: tuple[str, ...] = ()
-    if isinstance(error, PapError):
-        push_id, version, supported = error.push_id, error.version, error.supported
-    said = describe(error)
-    answer: PushResponse | BadMessageResponse
-    if push_id and len(push_id) <= MAX_IDENTIFIER:
-        answer = PushResponse(push_id, ResponseResult(error.pap_code, said), reply_time=now)
+    code, said = error.pap_code, describe(error)
+    if request is not None:
+        answer = _response(request.message, code, said, now)
+        version, supported = str(request.version), request.supported
     else:
-        answer = BadMessageResponse(error.pap_code, said, fragment(received) or None)
-    return Document(answer, answer_version(version or UNDECLARED, supported), SUPPORTED, product)
+        answer = None
+        version, supported = str(UNDECLARED), ()
+        if isinstance(error, PapError):
+            version, supported = error.version or version, error.supported
+            if error.push_id and len(error.push_id) <= MAX_IDENTIFIER:
+                answer = PushResponse(error.push_id, ResponseResult(code, said), reply_time=now)
+    if answer is None:
+        answer = BadMessageResponse(code, said, fragment(received) or None)
+    return Document(answer, answer_version(version, supported), SUPPORTED, product)
+
+
+def _response(message: PapMessage, code: int, said: str, now: Micros | None) -> PapMessage | None:
+    match message:
+        case PushMessage():
+            return PushResponse(message.push_id, ResponseResult(code, said), reply_time=now)
+        case CancelMessage():
+            return CancelResponse(message.push_id, (CancelResult(code, said, message.addresses),))
+        case StatusQueryMessage():
+            result = StatusQueryResult(
+                MessageState.UNKNOWN, code, said, addresses=message.addresses
+            )
+            return StatusQueryResponse(message.push_id, (result,))
+        case CcqMessage():
+            return CcqResponse(message.address, code, said, message.query_id)
+        case ResultNotificationMessage():
+            return ResultNotificationResponse(code, message.push_id, message.address, said)
+        case _:
+            # A response is no request, and nothing answers it.
+            return None
 
 
 def describe(error: LasthopError) -> str:
