@@ -1,0 +1,70 @@
+"""Plain sequences to typed ones: text becomes values where xsi:type says so (section 4.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lasthop.wire.xas.events import (
+    ATTRIBUTE,
+    CONTENT,
+    ELEMENT_END,
+    ELEMENT_START,
+    PREFIX_MAPPING,
+    TYPED_CONTENT,
+    Event,
+)
+from lasthop.wire.xas.names import XSI_TYPE, Name
+from lasthop.wire.xas.scope import Scope, outermost
+from lasthop.wire.xas.sequence import EventSequence
+from lasthop.wire.xas.types.primitive import Primitive
+from lasthop.wire.xas.types.table import PRIMITIVES
+
+_new = tuple.__new__
+
+
+def typed_sequence(events: EventSequence) -> Iterator[Event]:
+    """Make the only text of an element a value of its type, where that loses nothing.
+
+    A text that is not in its type's canonical form stays as it is, so that writing the sequence as
+    XML gives the same document again.
+    """
+    scope = outermost()
+    outer: list[tuple[Scope, int]] = []
+    depth, scoped = 0, -1
+    mappings: list[Name] = []
+    primitive: Primitive | None = None  # of the start block that has just been read
+    held: Event | None = None  # a text that is typed if its element ends with it
+    for event in events:
+        kind = event.kind
+        if held is not None:
+            if kind is ELEMENT_END and primitive is not None:
+                value = primitive.exactly(held.value)
+                if value is not None:
+                    held = _new(Event, (TYPED_CONTENT, primitive.name, value))
+            yield held
+            held = primitive = None
+        if kind is ATTRIBUTE:
+            if event.name == XSI_TYPE:
+                type_ = scope.resolve(event.value)
+                primitive = PRIMITIVES.get(type_) if type_ is not None else None
+        elif kind is CONTENT:
+            if primitive is not None:
+                held = event
+                continue
+        else:
+            primitive = None
+            if kind is ELEMENT_START:
+                if mappings:
+                    outer.append((scope, scoped))
+                    scope, scoped = scope.declare(mappings), depth
+                    mappings = []
+                depth += 1
+            elif kind is ELEMENT_END:
+                depth -= 1
+                if depth == scoped:
+                    scope, scoped = outer.pop()
+            elif kind is PREFIX_MAPPING and event.name is not None:
+                mappings.append(event.name)
+        yield event
+    if held is not None:
+        yield held
