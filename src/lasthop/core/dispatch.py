@@ -47,7 +47,7 @@ class Dispatcher:
                 deliver_after=message.deliver_after,
                 deliver_before=message.deliver_before,
                 in_contact=session.greeted,
-                has_credit=session.has_credit(),
+                has_credit=session.has_credit(delivery.item.size),
                 now=now,
             )
             if decision.action is HOLD:

@@ -185,7 +185,7 @@ class Fanouts:
             deliver_after=message.deliver_after,
             deliver_before=message.deliver_before,
             in_contact=session.greeted,
-            has_credit=session.has_credit(),
+            has_credit=session.has_credit(item.size),
             now=now,
         )
         event = room.journal.story(delivery, ACCEPTED, now, decision.reason)

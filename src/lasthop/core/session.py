@@ -125,8 +125,8 @@ class Session:
         """The epoch in force."""
         return Numbering(self.incarnation, self.epoch, self.inbound.received)
 
-    def has_credit(self) -> bool:
-        """Whether the device takes one more message now.
+    def has_credit(self, size: int) -> bool:
+        """Whether the device takes one more message of so many bytes now.
 
         One message may exceed the window of bytes when nothing is under way, so that no size is
         stuck for ever.
@@ -137,7 +137,8 @@ class Session:
         ahead = outbound.assigned - outbound.received + self.leaving
         if self.paused or ahead >= window.messages:
             return False
-        return ahead == 0 or self.flight_bytes < window.bytes
+        # The same comparison as `wire.hop.credit`, which the device applies.
+        return self.flight_bytes == 0 or self.flight_bytes + size <= window.bytes
 
     def enqueue(self, delivery: Delivery) -> None:
         """Put a pending delivery in its place: by priority, then in order of acceptance.
