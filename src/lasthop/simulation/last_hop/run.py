@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from functools import lru_cache
+from typing import Protocol
 
 from lasthop.clock import Micros
 from lasthop.decision.policies import POLICIES
@@ -97,23 +98,15 @@ class Scenario:
             device.rerank(effect)
 
 
-@lru_cache(maxsize=1)
-def _on_line(world: Parameters) -> tuple[Trace, Scenario]:
-    """The best that can be done in a world. Sweeps over policies stay in one for a while."""
-    trace = draw(world)
-    scenario = Scenario(world)
-    scenario.play(trace)
-    return trace, scenario
+class Played(Protocol):
+    """A scenario that has come to its end."""
+
+    read: set[int]
+    forwarded: int
 
 
-def run(parameters: Parameters) -> Outcome:
-    """Rehearse a policy against the on-line one, on the same events."""
-    trace, best = _on_line(parameters.on_line())
-    if parameters == parameters.on_line():
-        candidate = best
-    else:
-        candidate = Scenario(parameters)
-        candidate.play(trace)
+def score(trace: Trace, *, best: Played, candidate: Played) -> Outcome:
+    """Compare a policy with the best that can be done."""
     lost = len(best.read - candidate.read)
     wasted = candidate.forwarded - len(candidate.read)
     return Outcome(
@@ -126,3 +119,23 @@ def run(parameters: Parameters) -> Outcome:
         read_policy=len(candidate.read),
         events=trace.arrivals,
     )
+
+
+@lru_cache(maxsize=1)
+def _on_line(world: Parameters) -> tuple[Trace, Scenario]:
+    """The best that can be done in a world. Sweeps over policies stay in one for a while."""
+    trace = draw(world)
+    scenario = Scenario(world)
+    scenario.play(trace)
+    return trace, scenario
+
+
+def run(parameters: Parameters) -> Outcome:
+    """Rehearse a policy against the on-line one, on the same events."""
+    world = parameters.on_line()
+    trace, best = _on_line(world)
+    if parameters == world:
+        return score(trace, best=best, candidate=best)
+    candidate = Scenario(parameters)
+    candidate.play(trace)
+    return score(trace, best=best, candidate=candidate)
