@@ -514,12 +514,25 @@ def test_a_full_inbox_pauses_the_gateway_until_half_of_it_is_free() -> None:
     peer.said()
     peer.arrive(frame(4))
     assert peer.said() == [Ack(5, 0), Credit(0, 0)]
-    assert peer.session.hello().window == Credit(0, 0)
     messages = peer.ready()
     peer.session.finished(*messages[:2])
     assert peer.said() == [Ack(5, 2)]
     peer.session.finished(messages[2])
     assert peer.said() == [Ack(5, 3), Credit(2, 1000)]
+
+
+def test_a_hello_gives_room_to_what_was_under_way_and_the_pause_follows() -> None:
+    peer = welcomed(Terms(app="shop", name="phone", window=Credit(2, 1000), inbox_messages=6))
+    peer.arrive(*(frame(seq) for seq in range(5)))
+    peer.said()
+    peer.session.lost()
+    assert peer.welcome()
+    assert peer.hello is not None
+    assert peer.hello.window == Credit(1, 1000)
+    peer.arrive(frame(5))
+    assert peer.said() == [Ack(6, 0), Credit(0, 0)]
+    peer.session.lost()
+    assert peer.session.hello().window == Credit(0, 0)
 
 
 def test_an_inbox_full_of_bytes_pauses_the_gateway() -> None:

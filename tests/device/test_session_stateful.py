@@ -14,7 +14,7 @@ from lasthop.wire.hop.frames import Credit, Headers
 from tests.device.world import APP, NAME, World
 
 SMALL = Terms(
-    app=APP, name=NAME, window=Credit(4, 600), prefetch=2, inbox_messages=10, inbox_bytes=4000
+    app=APP, name=NAME, window=Credit(4, 300), prefetch=2, inbox_messages=10, inbox_bytes=4000
 )
 """Limits low enough to be met."""
 

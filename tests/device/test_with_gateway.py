@@ -6,8 +6,10 @@ from lasthop.clock import MILLISECOND, SECOND
 from lasthop.core.lifecycle import State
 from lasthop.device import compose
 from lasthop.device.session import Accepted, Answered, Refused
+from lasthop.device.terms import Terms
 from lasthop.message import Reliability, Target, TargetKind
-from tests.device.world import NAME, World
+from lasthop.wire.hop.frames import Credit
+from tests.device.world import APP, NAME, World
 
 
 def connected() -> World:
@@ -105,6 +107,40 @@ def test_a_gateway_restored_from_a_copy_with_waiting_messages_repeats_none_of_th
     world.carry()
     assert world.bodies() == ["a", "b"]
     assert world.states() == {State.DELIVERED: 2}
+
+
+def test_large_messages_stay_within_the_window_of_bytes() -> None:
+    world = World(Terms(app=APP, name=NAME, window=Credit(64, 1000)))
+    world.dial()
+    world.carry()
+    bodies = [letter * 600 for letter in "abcde"] + ["f" * 5000, "g" * 400, "h" * 600]
+    world.publish(*bodies)
+    world.carry()
+    assert world.bodies() == bodies
+    assert world.closes == []
+
+
+def test_what_was_under_way_to_a_full_inbox_comes_again_without_offence() -> None:
+    world = World(Terms(app=APP, name=NAME, window=Credit(4, 10_000), inbox_messages=8))
+    world.dial()
+    world.carry()
+    world.publish(*map(str, range(20)))
+    world.carry_down()
+    world.settle_device()
+    world.carry_up()
+    world.reset()
+    for _ in range(3):
+        world.dial()
+        for _ in range(5):
+            world.carry_up()
+            world.carry_down()
+            world.settle_device()
+        world.reset()
+        assert world.device.held <= 8
+    assert world.closes == []
+    world.dial()
+    world.carry()
+    assert world.bodies() == [str(number) for number in range(20)]
 
 
 def test_best_effort_arrives_when_the_link_holds() -> None:

@@ -136,6 +136,14 @@ class Arrivals:
         """How far the numbers have come."""
         return self._inbound.acknowledgement()
 
+    def room(self) -> Credit:
+        """What the gateway may send after a HELLO: what was under way when the last channel ended
+        comes again and was promised a place, also if we have asked for a pause meanwhile."""
+        terms = self._terms
+        messages = min(terms.window.messages, terms.inbox_messages - self.held)
+        size = min(terms.window.bytes, terms.inbox_bytes - self.held_bytes)
+        return Credit(messages, size) if messages > 0 and size > 0 else PAUSE
+
     def window(self) -> Credit:
         """What the gateway may have on the way: nothing while the next lot might not fit."""
         terms = self._terms

@@ -139,7 +139,7 @@ class DeviceSession:
             device=terms.name,
             token=terms.token,
             accept=terms.accept,
-            window=self._arrivals.window(),
+            window=self._arrivals.room(),
             preserve=terms.preserve,
             max_frame=terms.max_frame,
             link=link,
