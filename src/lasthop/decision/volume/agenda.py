@@ -16,8 +16,9 @@ class Agenda:
         self._subscription = subscription
         self._on_line = subscription.mode is Mode.ON_LINE
         self._quiet = False
-        self.muted = False
-        """The user's context asks for quiet."""
+        self._muted = False
+        self.open = False
+        """Whether an arrival is shown at once."""
         self.due = False
         """A time of the day has come and nothing has been shown for it yet."""
         self.next_change: Micros | None = None
@@ -27,14 +28,14 @@ class Agenda:
         self._look(now)
 
     @property
-    def open(self) -> bool:
-        """Whether an arrival is shown at once."""
-        return self._on_line and not self._subscription.times and not self._quiet and not self.muted
-
-    @property
     def catching_up(self) -> bool:
         """Whether a device in contact is to be shown the best of what waits."""
-        return self.open or (self.due and not self._quiet and not self.muted)
+        return self.open or (self.due and not self._quiet and not self._muted)
+
+    def mute(self, quiet: bool) -> None:
+        """The user's context asks for quiet, or no longer."""
+        self._muted = quiet
+        self._decide()
 
     def turn(self, now: Micros) -> bool:
         """Time has passed; whether it is now the moment for a catch-up."""
@@ -72,3 +73,8 @@ class Agenda:
             self._quiet = s.quiet.covers(now, s.zone)
             times += [s.quiet.start, s.quiet.end]
         self.next_change = next_of(times, s.zone, now) if times else None
+        self._decide()
+
+    def _decide(self) -> None:
+        timed = bool(self._subscription.times)
+        self.open = self._on_line and not timed and not self._quiet and not self._muted

@@ -14,6 +14,8 @@ from lasthop.decision.volume.effects import Forward, Rerank, Retract, Show
 from lasthop.decision.volume.entry import NEVER, SWEEP, Entry, Ranking
 from lasthop.decision.volume.inputs import ContactUp, Held, OfflineRead, Read
 
+NOTHING_NEW = ContactUp()
+
 
 class DeviceQueue:
     """One topic on one device."""
@@ -82,6 +84,8 @@ class DeviceQueue:
 
     def contact(self) -> ContactUp:
         """There is contact again: what the gateway could not see."""
+        if not self._reads:
+            return NOTHING_NEW
         reads, self._reads = tuple(self._reads), []
         return ContactUp(reads)
 

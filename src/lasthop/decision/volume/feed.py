@@ -54,8 +54,8 @@ from lasthop.decision.volume.reasons import (
 )
 from lasthop.decision.volume.subscription import Subscription
 
-DELAYED, HOLDING = Place.DELAYED, Place.HOLDING
-BELOW, DEVICE, ENDED = Place.BELOW, Place.DEVICE, Place.ENDED
+DELAYED, BELOW = Place.DELAYED, Place.BELOW
+DEVICE, ENDED = Place.DEVICE, Place.ENDED
 
 
 class Feed:
@@ -83,7 +83,8 @@ class Feed:
             self._expire(now, effects)
         if self._delays and self._delays[0][0] <= now:
             self._settle(now, effects)
-        if self._agenda.turn(now) and self._in_contact:
+        agenda = self._agenda
+        if agenda.next_change is not None and agenda.turn(now) and self._in_contact:
             self._catch_up(now, effects)
         HANDLERS[type(given)](self, given, now, effects)
         if self._holdings.retention is not None:
@@ -133,22 +134,26 @@ class Feed:
         """Let an event in that counts: shown at once, sent ahead, or kept for later."""
         lifetime = None if entry.expires_at == NEVER else entry.expires_at - now
         self._policy.arrived(lifetime=lifetime, now=now)
-        self._holdings.to_hold(entry, NO_CONTACT)
+        holdings = self._holdings
         if self._agenda.open or entry.rank >= self._interrupt:
             if self._in_contact:
                 self._show_one(entry, now, effects)
+            else:
+                holdings.to_hold(entry, NO_CONTACT)
             return
         delay = self._policy.settling(lifetime=lifetime)
         if delay > 0:
-            entry.place = DELAYED
-            entry.reason = SETTLING
+            holdings.to_hold(entry, SETTLING, place=DELAYED)
             heappush(self._delays, (now + delay, entry.order, entry))
-        else:
-            self._let_go(entry)
+        elif not self._in_contact:
+            holdings.to_prefetch(entry, NO_CONTACT)
+        elif holdings.prefetch:
+            holdings.to_prefetch(entry, ENOUGH)
             self._send_ahead(now, effects)
-
-    def _let_go(self, entry: Entry) -> None:
-        self._holdings.to_prefetch(entry, ENOUGH if self._in_contact else NO_CONTACT)
+        elif self._has_room():
+            self._send_one(entry, now, effects)  # Nobody else waits to go.
+        else:
+            holdings.to_prefetch(entry, ENOUGH)
 
     def _rank_changed(
         self, given: RankChanged | Arrived, now: Micros, effects: list[Effect]
@@ -220,10 +225,11 @@ class Feed:
                 self._news.pop(key, None)
                 self._holdings.to_gateway(entry, counts=counts, reason=LOST)
                 if counts:
-                    self._let_go(entry)
-        news, self._news = self._news, {}
-        for key, rank in news.items():
-            self._tell(key, rank, effects)
+                    self._holdings.to_prefetch(entry, LOST)
+        if self._news:
+            news, self._news = self._news, {}
+            for key, rank in news.items():
+                self._tell(key, rank, effects)
         if self._interrupt < inf:
             self._deliver(self._max, self._interrupt, INTERRUPTS, effects)
         if self._agenda.catching_up:
@@ -268,7 +274,7 @@ class Feed:
             self._holdings.to_device(entry, AHEAD)
 
     def _muted(self, given: Muted, now: Micros, effects: list[Effect]) -> None:
-        self._agenda.muted = given.quiet
+        self._agenda.mute(given.quiet)
         if self._in_contact and self._agenda.catching_up:
             self._catch_up(now, effects)
 
@@ -308,26 +314,34 @@ class Feed:
         holdings = self._holdings
         if not self._in_contact or not holdings.prefetch:
             return
-        policy = self._policy
-        while policy.room(on_device=len(holdings.on_device) + self._strangers) > 0:
+        while self._has_room():
             entry = holdings.prefetch.pop()
             if entry is None:
                 return
-            lifetime = None if entry.expires_at == NEVER else entry.expires_at - now
-            if not policy.worth(lifetime=lifetime, now=now):
-                entry.place = HOLDING
-                entry.reason = policy.unworthy
-                continue
-            evicted = holdings.leaves_for(entry)
-            if evicted is entry:
-                entry.place = HOLDING
-                entry.reason = NO_BETTER
-                continue
-            policy.forwarded()
-            holdings.to_device(entry, AHEAD)
-            effects.append(Forward(entry.key, AHEAD, evicted.key if evicted else None))
-            if evicted is not None:
-                holdings.to_gateway(evicted, counts=True, reason=NO_ROOM)
+            self._send_one(entry, now, effects)
+
+    def _has_room(self) -> bool:
+        on_device = len(self._holdings.on_device) + self._strangers
+        return self._policy.room(on_device=on_device) > 0
+
+    def _send_one(self, entry: Entry, now: Micros, effects: list[Effect]) -> None:
+        """Prefetch this one, if it is worth it."""
+        holdings, policy = self._holdings, self._policy
+        lifetime = None if entry.expires_at == NEVER else entry.expires_at - now
+        if not policy.worth(lifetime=lifetime, now=now):
+            holdings.to_hold(entry, policy.unworthy)
+            return
+        evicted = holdings.leaves_for(entry) if holdings.storage is not None else None
+        if evicted is entry:
+            holdings.to_hold(entry, NO_BETTER)
+            return
+        policy.forwarded()
+        holdings.to_device(entry, AHEAD)
+        if evicted is None:
+            effects.append(Forward(entry.key, AHEAD))
+        else:
+            effects.append(Forward(entry.key, AHEAD, evicted.key))
+            holdings.to_gateway(evicted, counts=True, reason=NO_ROOM)
 
     def _end(self, entry: Entry, *, unasked: bool = False) -> None:
         self._news.pop(entry.key, None)
@@ -350,7 +364,7 @@ class Feed:
         while self._delays and self._delays[0][0] <= now:
             entry = heappop(self._delays)[2]
             if entry.place is DELAYED:
-                self._let_go(entry)
+                self._holdings.to_prefetch(entry, ENOUGH if self._in_contact else NO_CONTACT)
         self._send_ahead(now, effects)
 
 

@@ -30,10 +30,11 @@ class Holdings:
         self.on_device: dict[int, Entry] = {}
         self.over: dict[int, bool] = {}
         """Events of the past, oldest first, and whether they were shown unasked."""
+        # What a read finds is in one of these three.
         self.prefetch = Ranking()
         """At the gateway, and may go ahead of a read."""
-        self._waiting = Ranking()
-        """At the gateway, at or above Threshold: what a read finds."""
+        self._held = Ranking()
+        """At the gateway, for reads only."""
         self._unread = Ranking()
         """On the device."""
         self.expiries: list[tuple[Micros, int, Entry]] = []
@@ -59,14 +60,16 @@ class Holdings:
             self.retention.add(entry)
         return entry
 
-    def to_hold(self, entry: Entry, reason: str) -> None:
+    def to_hold(self, entry: Entry, reason: str, *, place: Place = HOLDING) -> None:
         """Available to reads from now on."""
-        entry.place = HOLDING
+        entry.version += 1
+        entry.place = place
         entry.reason = reason
-        self._waiting.push(entry, len(self.entries))
+        self._held.push(entry, len(self.entries))
 
     def to_prefetch(self, entry: Entry, reason: str) -> None:
-        """What waits for reads may also go ahead of one."""
+        """Available to reads, and may also go ahead of one."""
+        entry.version += 1
         entry.place = PREFETCH
         entry.reason = reason
         self.prefetch.push(entry, len(self.entries))
@@ -109,17 +112,19 @@ class Holdings:
             return
         if entry.place is DEVICE:
             self._unread.push(entry, len(self.on_device))
-            return
-        self._waiting.push(entry, len(self.entries))
-        if entry.place is PREFETCH:
+        elif entry.place is PREFETCH:
             self.prefetch.push(entry, len(self.entries))
+        else:
+            self._held.push(entry, len(self.entries))
 
     def best(self) -> Entry | None:
         """The best of all that counts, wherever it is."""
-        here, there = self._waiting.peek(), self._unread.peek()
-        if here is not None and (there is None or ahead(here, there)):
-            return here
-        return there
+        best = self._unread.peek()
+        for ranking in (self.prefetch, self._held):
+            here = ranking.peek()
+            if here is not None and (best is None or ahead(here, best)):
+                best = here
+        return best
 
     def leaves_for(self, entry: Entry) -> Entry | None:
         """Who makes room on a full device for this event; itself if it is the worst."""
