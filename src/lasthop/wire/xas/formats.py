@@ -1,0 +1,69 @@
+"""Parsers and serializers by MIME type (section 4.3): the table that negotiation chooses from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple, Protocol
+
+from lasthop.wire.xas.errors import UnknownType
+from lasthop.wire.xas.sequence import EventList, EventSequence
+from lasthop.wire.xas.xmlparse import parse_xml
+from lasthop.wire.xas.xmlserialize import serialize_xml
+from lasthop.wire.xebu.decoder import Decoder
+from lasthop.wire.xebu.encoder import Encoder
+from lasthop.wire.xebu.tokens import Mode
+
+
+class MessageEncoder(Protocol):
+    """One direction of a session: documents in, messages out. It may remember earlier ones."""
+
+    def encode(self, events: EventSequence, /) -> bytes: ...
+
+
+class MessageDecoder(Protocol):
+    """The other end of it."""
+
+    def decode(self, data: bytes, /) -> EventList: ...
+
+
+class XmlMessages:
+    """XML remembers nothing."""
+
+    __slots__ = ()
+
+    def encode(self, events: EventSequence) -> bytes:
+        return serialize_xml(events)
+
+    def decode(self, data: bytes) -> EventList:
+        return parse_xml(data)
+
+
+class Format(NamedTuple):
+    """A way to write event sequences. `encoder` and `decoder` begin a session."""
+
+    name: str
+    encoder: Callable[[], MessageEncoder]
+    decoder: Callable[[], MessageDecoder]
+    stateful: bool
+    """Whether messages have to arrive once and in order."""
+
+
+_XML = Format("xml", XmlMessages, XmlMessages, stateful=False)
+
+FORMATS: Final[Mapping[str, Format]] = {
+    "text/xml": _XML,
+    "application/xml": _XML,
+    "application/soap+xml": _XML,
+    "application/x-ebu+none": Format("xebu", lambda: Encoder(Mode.NONE), Decoder, stateful=False),
+    "application/x-ebu+item": Format("xebu", lambda: Encoder(Mode.ITEM), Decoder, stateful=True),
+    "application/x-ebu+data": Format("xebu", Encoder, Decoder, stateful=True),
+}
+
+
+def format_for(mime_type: str) -> Format:
+    """The format of a MIME type; parameters such as a charset do not matter."""
+    essence = mime_type.partition(";")[0].strip().lower()
+    found = FORMATS.get(essence)
+    if found is None:
+        raise UnknownType("no format has this MIME type", mime_type=mime_type[:80])
+    return found
