@@ -143,9 +143,11 @@ def test_an_old_day_that_was_removed_is_passed_over(tmp_path: Path) -> None:
 
 def test_a_day_has_the_events_of_that_date_only(tmp_path: Path) -> None:
     history = History()
-    history.commit([NOON, NOON + DAY, NOON])
+    history.commit([NOON, NOON + DAY])
+    history.commit([NOON])  # Restarted, with a clock that was set back.
     export(history, tmp_path)
-    history.commit([NOON + DAY, NOON])
+    history.commit([NOON + DAY])
+    history.commit([NOON])
     with LogReader(tmp_path, history.store) as reader:
         assert [event.n for event in reader.on(day_of(NOON))] == [0, 2, 4]
         assert [event.n for event in reader.on(day_of(NOON + DAY))] == [1, 3]

@@ -23,6 +23,7 @@ from lasthop.eventlog.files import Files
 from lasthop.eventlog.segment import (
     OpenSegment,
     day_of,
+    end_stamps,
     sealed_segments,
     stamp_of,
     stamps_of,
@@ -154,12 +155,16 @@ class Exporter:
         return end
 
     def _copy(self, page: Page, now: Micros) -> None:
-        stamps = stamps_of(page.lines)
-        if page.first != self._next or len(stamps) != page.count or stamps[0].n != page.first:
+        first, last = end_stamps(page.lines)
+        whole = last.n - first.n + 1 == page.count == page.lines.count(b"\n")
+        if page.first != self._next or first.n != page.first or not whole:
             raise StoreBroken("the store's events have a gap", wanted=self._next, got=page.first)
-        if len({day_of(stamp.t) for stamp in stamps}) == 1:
-            self._append(page.lines, page.count, time=stamps[0].t, now=now)
+        if day_of(first.t) == day_of(last.t):
+            # A page is one commit, and within one life of a gateway time does not go back: what
+            # lies between has the same day, and need not be looked at.
+            self._append(page.lines, page.count, time=first.t, now=now)
             return
+        stamps = stamps_of(page.lines)
         lines = iter(page.lines.splitlines(keepends=True))
         for _, group in groupby(stamps, key=lambda stamp: day_of(stamp.t)):
             run = list(group)

@@ -51,6 +51,12 @@ def stamp_of(line: bytes) -> Stamp:
         raise StoreBroken(f"a line of the event log cannot be read: {error}") from None
 
 
+def end_stamps(lines: bytes) -> tuple[Stamp, Stamp]:
+    """The places of the first and the last line, each of which ends with a newline."""
+    start = lines.rfind(b"\n", 0, -1) + 1
+    return stamp_of(lines[: lines.find(b"\n")]), stamp_of(lines[start:])
+
+
 def stamps_of(lines: bytes) -> list[Stamp]:
     """The places of many lines."""
     try:
