@@ -16,11 +16,18 @@ class Authority:
         self._chain = directory / "server.pem"
         ca_key, request = directory / "ca.key", directory / "server.csr"
         extensions = directory / "extensions"
-        extensions.write_text("subjectAltName = DNS:localhost, IP:127.0.0.1\n")
+        # From 3.13 on Python insists on what RFC 5280 asks for.
+        extensions.write_text(
+            "subjectAltName = DNS:localhost, IP:127.0.0.1\n"
+            "subjectKeyIdentifier = hash\n"
+            "authorityKeyIdentifier = keyid\n"
+            "keyUsage = critical, digitalSignature\n"
+        )
         curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
         _openssl(
             "req", "-x509", *curve, "-keyout", ca_key, "-out", self.certificate,
             "-subj", "/CN=lasthop test authority", "-days", "2",
+            "-addext", "keyUsage = critical, keyCertSign, cRLSign",
         )  # fmt: skip
         _openssl("req", *curve, "-keyout", self._key, "-out", request, "-subj", "/CN=localhost")
         _openssl(
