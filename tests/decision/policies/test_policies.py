@@ -29,10 +29,9 @@ def test_a_policy_fits_on_a_few_screens() -> None:
 @pytest.mark.parametrize("name", POLICIES)
 def test_every_policy_begins_with_an_answer_to_everything(name: str) -> None:
     policy = POLICIES[name](Tuning(max=4))
-    policy.arrived(lifetime=HOUR, now=0)
+    assert policy.arrived(lifetime=HOUR, now=0) == 0
     policy.rank_fell(age=0)
     assert policy.room(on_device=0) >= 1
-    assert policy.settling(lifetime=None) == 0
     assert policy.worth(lifetime=None, now=0) is (name != "on-demand")
 
 
@@ -95,11 +94,11 @@ def test_new_events_wait_while_ranks_fall_and_no_longer_when_they_stop() -> None
         unified.arrived(lifetime=None, now=number)
         if number % 5 == 0:
             unified.rank_fell(age=number * MINUTE)
-    assert unified.settling(lifetime=None) == 85 * MINUTE
-    assert unified.settling(lifetime=10 * MINUTE) == 5 * MINUTE
+    assert unified.arrived(lifetime=None, now=100) == 85 * MINUTE
+    assert unified.arrived(lifetime=10 * MINUTE, now=100) == 5 * MINUTE
     for number in range(600):
         unified.arrived(lifetime=None, now=number)
-    assert unified.settling(lifetime=None) == 0
+    assert unified.arrived(lifetime=None, now=700) == 0
 
 
 def test_a_rhythm_knows_night_from_day_and_when_the_user_is_done() -> None:

@@ -44,7 +44,7 @@ def test_figure_1_is_its_closed_form_within_a_point() -> None:
 
 @pytest.mark.slow
 def test_figure_1_is_its_closed_form_everywhere() -> None:
-    check_closed_form(FIGURES[1](), years=3)
+    check_closed_form(FIGURES[1](), years=2)
 
 
 def test_figure_2_on_demand_loses_more_and_more_until_nobody_has_a_link() -> None:

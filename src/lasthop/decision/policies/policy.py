@@ -41,8 +41,10 @@ class Policy:
     def __init__(self, tuning: Tuning) -> None:
         self.tuning = tuning
 
-    def arrived(self, *, lifetime: Micros | None, now: Micros) -> None:
-        """An event at or above Threshold came in."""
+    def arrived(self, *, lifetime: Micros | None, now: Micros) -> Micros:
+        """An event at or above Threshold came in; how long to wait until its rank is to be
+        trusted."""
+        return 0
 
     def read(self, *, wanted: int, offline: bool, at: Micros) -> None:
         """The user looked for the best `wanted` events, maybe some time ago."""
@@ -52,10 +54,6 @@ class Policy:
 
     def forwarded(self) -> None:
         """An event went out ahead of a read."""
-
-    def settling(self, *, lifetime: Micros | None) -> Micros:
-        """How long a new event waits until its rank can be trusted."""
-        return 0
 
     def room(self, *, on_device: int) -> int:
         """How many events may go now."""

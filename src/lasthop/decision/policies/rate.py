@@ -32,9 +32,10 @@ class Rate(Policy):
             return 1.0
         return min(1.0, wanted * arrival / reads)
 
-    def arrived(self, *, lifetime: Micros | None, now: Micros) -> None:
+    def arrived(self, *, lifetime: Micros | None, now: Micros) -> Micros:
         self._between_arrivals.add(now)
         self._earned += self.ratio()
+        return 0
 
     def read(self, *, wanted: int, offline: bool, at: Micros) -> None:
         self._between_reads.add(at)

@@ -50,12 +50,14 @@ class Unified(Policy):
         self.expiration_threshold = tuning.expiration_threshold or 0
         self.delay: Micros = 0
 
-    def arrived(self, *, lifetime: Micros | None, now: Micros) -> None:
+    def arrived(self, *, lifetime: Micros | None, now: Micros) -> Micros:
         self._arrivals += 1
-        if lifetime is not None:
-            self._lifetimes.add(lifetime)
         if self.delay and not self._many_falls():
             self.delay = 0
+        if lifetime is None:
+            return self.delay
+        self._lifetimes.add(lifetime)
+        return min(self.delay, lifetime // 2)
 
     def read(self, *, wanted: int, offline: bool, at: Micros) -> None:
         self._wanted.add(wanted)
@@ -86,9 +88,6 @@ class Unified(Policy):
         if len(falls) < 2:
             return False
         return len(falls) / max(1, self._arrivals - falls[0][0]) >= MANY_FALLS
-
-    def settling(self, *, lifetime: Micros | None) -> Micros:
-        return self.delay if lifetime is None else min(self.delay, lifetime // 2)
 
     def room(self, *, on_device: int) -> int:
         return self.prefetch_limit - on_device

@@ -38,7 +38,7 @@ class DeviceQueue:
         self._order += 1
         entry = Entry(effect.key, rank, expires_at or NEVER, self._order, 0)
         self._unread[effect.key] = entry
-        self._ranking.push(entry, len(self._unread))
+        self._ranking.push(entry)
         if expires_at is not None:
             expiries = self._expiries
             if len(expiries) > 2 * len(self._unread) + SWEEP:
@@ -62,13 +62,13 @@ class DeviceQueue:
         if entry is not None:
             entry.rank = effect.rank
             entry.version += 1
-            self._ranking.push(entry, len(self._unread))
+            self._ranking.push(entry)
 
     def ask(self, wanted: int | None, now: Micros) -> Read:
         """What to ask the gateway when the user looks and there is contact."""
         best = self._best(wanted, now)
         for entry in best:
-            self._ranking.push(entry, len(self._unread))
+            self._ranking.push(entry)
         events = tuple(
             Held(e.key, e.rank, None if e.expires_at == NEVER else e.expires_at) for e in best
         )

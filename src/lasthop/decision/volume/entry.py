@@ -58,20 +58,22 @@ class Entry:
 class Ranking:
     """Entries, best first."""
 
-    __slots__ = ("_heap",)
+    __slots__ = ("_heap", "_sweep_at")
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, int, Entry]] = []
+        self._sweep_at = SWEEP
 
     def __bool__(self) -> bool:
         return bool(self._heap)
 
-    def push(self, entry: Entry, live: int) -> None:
-        """Enter it in its present version; about `live` entries are current."""
+    def push(self, entry: Entry) -> None:
+        """Enter it in its present version."""
         heap = self._heap
-        if len(heap) > 2 * live + SWEEP:
+        if len(heap) >= self._sweep_at:
             heap[:] = [item for item in heap if item[2] == item[3].version]
             heapify(heap)
+            self._sweep_at = 2 * len(heap) + SWEEP
         heappush(heap, (-entry.rank, entry.order, entry.version, entry))
 
     def peek(self) -> Entry | None:

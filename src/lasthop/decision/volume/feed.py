@@ -93,14 +93,14 @@ class Feed:
 
     def next_wake(self) -> Micros | None:
         """When to be woken, if nothing else happens before."""
-        wake = self._delays[0][0] if self._delays else NEVER
         holdings = self._holdings
-        if self._in_contact and holdings.prefetch and holdings.on_device and holdings.expiries:
-            wake = min(wake, holdings.expiries[0][0])
-        change = self._agenda.next_change
-        if change is not None and change < wake:
-            wake = change
-        return None if wake == NEVER else wake
+        wake = self._agenda.next_change
+        if self._delays and (wake is None or self._delays[0][0] < wake):
+            wake = self._delays[0][0]
+        if holdings.expiries and holdings.prefetch and self._in_contact and holdings.on_device:
+            expires_at = holdings.expiries[0][0]
+            wake = expires_at if wake is None else min(wake, expires_at)
+        return wake
 
     def why(self, key: int) -> str:
         """Why an event is where it is."""
@@ -133,7 +133,7 @@ class Feed:
     def _admit(self, entry: Entry, now: Micros, effects: list[Effect]) -> None:
         """Let an event in that counts: shown at once, sent ahead, or kept for later."""
         lifetime = None if entry.expires_at == NEVER else entry.expires_at - now
-        self._policy.arrived(lifetime=lifetime, now=now)
+        delay = self._policy.arrived(lifetime=lifetime, now=now)
         holdings = self._holdings
         if self._agenda.open or entry.rank >= self._interrupt:
             if self._in_contact:
@@ -141,7 +141,6 @@ class Feed:
             else:
                 holdings.to_hold(entry, NO_CONTACT)
             return
-        delay = self._policy.settling(lifetime=lifetime)
         if delay > 0:
             holdings.to_hold(entry, SETTLING, place=DELAYED)
             heappush(self._delays, (now + delay, entry.order, entry))

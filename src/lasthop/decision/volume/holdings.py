@@ -65,14 +65,14 @@ class Holdings:
         entry.version += 1
         entry.place = place
         entry.reason = reason
-        self._held.push(entry, len(self.entries))
+        self._held.push(entry)
 
     def to_prefetch(self, entry: Entry, reason: str) -> None:
         """Available to reads, and may also go ahead of one."""
         entry.version += 1
         entry.place = PREFETCH
         entry.reason = reason
-        self.prefetch.push(entry, len(self.entries))
+        self.prefetch.push(entry)
 
     def to_device(self, entry: Entry, reason: str) -> None:
         """It has been forwarded."""
@@ -84,7 +84,7 @@ class Holdings:
         entry.place = DEVICE
         entry.reason = reason
         self.on_device[entry.key] = entry
-        self._unread.push(entry, len(self.on_device))
+        self._unread.push(entry)
 
     def to_gateway(self, entry: Entry, *, counts: bool, reason: str) -> None:
         """The device no longer has it; the gateway still does."""
@@ -111,11 +111,11 @@ class Holdings:
         if not counts or entry.place is BELOW:
             return
         if entry.place is DEVICE:
-            self._unread.push(entry, len(self.on_device))
+            self._unread.push(entry)
         elif entry.place is PREFETCH:
-            self.prefetch.push(entry, len(self.entries))
+            self.prefetch.push(entry)
         else:
-            self._held.push(entry, len(self.entries))
+            self._held.push(entry)
 
     def best(self) -> Entry | None:
         """The best of all that counts, wherever it is."""

@@ -15,7 +15,7 @@ from typing import Protocol
 from lasthop.clock import Micros
 from lasthop.decision.policies import POLICIES
 from lasthop.decision.volume.device_queue import DeviceQueue
-from lasthop.decision.volume.effects import Effect, Forward, Rerank, Retract, Show
+from lasthop.decision.volume.effects import Forward, Rerank, Retract, Show
 from lasthop.decision.volume.feed import Feed
 from lasthop.decision.volume.inputs import Arrived, ContactDown, Input, Woken
 from lasthop.simulation.last_hop.parameters import Parameters
@@ -81,21 +81,18 @@ class Scenario:
             self.read.update(self._device.read_offline(self._max, now))
 
     def _take(self, given: Input, now: Micros) -> None:
-        for effect in self._feed.take(given, now):
-            self._do(effect)
-
-    def _do(self, effect: Effect) -> None:
         device = self._device
-        if isinstance(effect, Forward):
-            event = self._events[effect.key]
-            device.forward(effect, rank=event.rank, expires_at=event.expires_at)
-            self.forwarded += 1
-        elif isinstance(effect, Show):
-            self.read.update(device.show(effect))
-        elif isinstance(effect, Retract):
-            device.retract(effect)
-        elif isinstance(effect, Rerank):
-            device.rerank(effect)
+        for effect in self._feed.take(given, now):
+            if isinstance(effect, Forward):
+                event = self._events[effect.key]
+                device.forward(effect, rank=event.rank, expires_at=event.expires_at)
+                self.forwarded += 1
+            elif isinstance(effect, Show):
+                self.read.update(device.show(effect))
+            elif isinstance(effect, Retract):
+                device.retract(effect)
+            elif isinstance(effect, Rerank):
+                device.rerank(effect)
 
 
 class Played(Protocol):
