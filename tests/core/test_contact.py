@@ -418,11 +418,11 @@ class TestCredit:
 
     def test_a_pause_holds_everything_until_it_ends(self, rig: Rig) -> None:
         channel = rig.connect()
-        rig.gateway.channel_paused(channel, True)
+        rig.gateway.channel_paused(channel, True, rig.now)
         rig.publish(to("phone"), to("phone", **BEST_EFFORT))
         rig.run()
         assert rig.messages(channel) == []
-        rig.gateway.channel_paused(channel, False)
+        rig.gateway.channel_paused(channel, False, rig.now)
         rig.run()
         assert len(rig.messages(channel)) == 2
 
@@ -433,6 +433,26 @@ class TestCredit:
         assert rig.messages(channel) == []
         rig.hear(channel, Credit(1, 1))
         assert len(rig.messages(channel)) == 1
+
+
+class TestALargeMessage:
+    def test_what_is_larger_than_the_device_takes_is_undeliverable_and_holds_up_nothing(
+        self, rig: Rig
+    ) -> None:
+        channel = rig.connect(max_frame=8192, window=Credit(10, 1 << 20))
+        large, small = rig.publish(to("phone", b"x" * 9000), to("phone", b"small"))
+        rig.run()
+        assert rig.state(large) is State.UNDELIVERABLE
+        assert rig.bodies(channel) == [b"small"]
+        assert rig.skips(channel) == [0]
+        rig.ack(channel, 2)
+        assert rig.state(small) is State.DELIVERED
+
+    def test_what_just_fits_is_sent(self, rig: Rig) -> None:
+        channel = rig.connect(max_frame=8192, window=Credit(10, 1 << 20))
+        rig.publish(to("phone", b"x" * 8000))
+        rig.run()
+        assert rig.bodies(channel) == [b"x" * 8000]
 
 
 class TestALossyChannel:

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from lasthop.clock import SECOND
-from lasthop.core.inbound import ERROR_TYPE, check_topic, parse_target
+from lasthop.core.inbound import check_topic, parse_target
 from lasthop.core.lifecycle import State
 from lasthop.core.mailroom import Limits
 from lasthop.errors import InvalidRequest, TooLarge
 from lasthop.message import Target, TargetKind
-from lasthop.wire.hop.frames import Ack, Headers, MessageFrame, Operation, Skip
+from lasthop.wire.hop.frames import ERROR_TYPE, Ack, Headers, MessageFrame, Operation, Skip
 from tests.core.rig import APP, Rig, publication, to
 
 

@@ -222,7 +222,7 @@ class World(RuleBasedStateMachine):
 
     @rule(name=names, paused=st.booleans())
     def pause(self, name: str, paused: bool) -> None:
-        self.rig.gateway.channel_paused(self.phones[name].channel, paused)
+        self.rig.gateway.channel_paused(self.phones[name].channel, paused, self.rig.now)
 
     @rule(name=names, really=rarely)
     def remove(self, name: str, really: bool) -> None:

@@ -6,12 +6,12 @@ import pytest
 from msgspec.structs import replace
 
 from lasthop.clock import SECOND
-from lasthop.device.message import ERROR_TYPE, Refusal
+from lasthop.device.message import Refusal
 from lasthop.device.session import Answered, DeviceSession, Lapsed, Refused
 from lasthop.device.terms import Terms
 from lasthop.errors import HopError, OutOfOrder
 from lasthop.message import Reliability
-from lasthop.wire.hop.frames import Ack, Credit, Dropped, Headers, Skip, Welcome
+from lasthop.wire.hop.frames import ERROR_TYPE, Ack, Credit, Dropped, Headers, Skip, Welcome
 from tests.device.peer import INCARNATION, KEY, NOW, TERMS, Peer, frame
 
 SOON = Headers(deliver_within=1000)

@@ -336,8 +336,9 @@ class Run:
         if move == "commit":
             assert isinstance(argument, list)
             times: list[Micros] = []
-            for step in argument:
-                self.event_time += step
+            for i, step in enumerate(argument):
+                # A clock may be set back between two lives, but not within a commit.
+                self.event_time += abs(step) if i else step
                 times.append(self.event_time)
             self.history.commit(times)
         elif move == "step":

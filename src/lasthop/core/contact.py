@@ -78,6 +78,7 @@ class Contacts:
         session.link = hello.link or ""
         session.network = hello.network or ""
         session.paused = False
+        session.max_frame = hello.max_frame
         session.preserve = self._room.limits.preserve
         if hello.preserve is not None:
             session.preserve = min(session.preserve, hello.preserve * SECOND)
@@ -93,6 +94,8 @@ class Contacts:
             channel=channel,
             epoch=session.epoch,
             resumed=resumed,
+            count=session.window.messages,
+            size=session.window.bytes,
         )
         if isinstance(answer, Resume):
             self._drop(session, hello.dropped, now)
@@ -218,6 +221,23 @@ class Contacts:
                 delivery = session.outbound.get(seq)
                 if isinstance(delivery, Delivery) and delivery.state < DELIVERED:
                     self._room.step(delivery, Step.EXPIRE, now, "too late when it was to be used")
+
+    def paused(self, channel: int, paused: bool, now: Micros) -> None:
+        """The channel's unsent buffer is full, or has room again."""
+        session = self._by_channel.get(channel)
+        if session is None or session.paused == paused:
+            return
+        session.paused = paused
+        window = Credit(0, 0) if paused else session.window
+        self._room.journal.tell(
+            Kind.CREDIT_CHANGED,
+            now,
+            session,
+            count=window.messages,
+            size=window.bytes,
+            reason="the link is full" if paused else "the link has room again",
+        )
+        self._room.touch(session)
 
     def credit(self, session: Session, credit: Credit, now: Micros) -> None:
         """The device takes more, or less, at a time."""

@@ -13,7 +13,7 @@ from functools import partial
 from lasthop.clock import Micros
 from lasthop.core.delivery import Delivery
 from lasthop.core.effects import Fetch, Send
-from lasthop.core.envelope import frame_of
+from lasthop.core.envelope import frame_of, too_large
 from lasthop.core.lifecycle import DELIVERED, PENDING, SENDING, State, Step
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.retransmission import FIRST_TIMEOUT, Retransmission
@@ -269,6 +269,12 @@ class Dispatcher:
                 room.step(delivery, Step.EXPIRE, now, late)
             if delivery.seq >= 0:
                 self._close(session, [Skip(delivery.seq)])
+            return
+        if too_large(delivery, session.max_frame):
+            room.step(delivery, Step.GIVE_UP, now, "larger than what the device takes")
+            if delivery.seq >= 0:
+                self._close(session, [Skip(delivery.seq)])
+            room.touch(session)
             return
         frames.append(frame_of(delivery))
         delivery.attempts += 1

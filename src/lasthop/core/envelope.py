@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lasthop.clock import MILLISECOND, Micros
 from lasthop.core.delivery import Delivery
+from lasthop.errors import TooLarge
 from lasthop.message import (
     DEFAULT_CONTENT_TYPE,
     DEFAULT_PRIORITY,
@@ -12,7 +13,9 @@ from lasthop.message import (
     TargetKind,
     key_time,
 )
+from lasthop.wire.hop.encoder import Encoder
 from lasthop.wire.hop.frames import Headers, MessageFrame
+from lasthop.wire.hop.mapping import Mapping
 
 TOPIC = TargetKind.TOPIC
 FOREGROUND, EXACTLY_ONCE = Handling.FOREGROUND, Reliability.EXACTLY_ONCE
@@ -24,6 +27,22 @@ def frame_of(delivery: Delivery) -> MessageFrame:
     topic = message.target.name if message.target.kind is TOPIC else None
     seq = delivery.seq if delivery.seq >= 0 else None
     return MessageFrame(seq, message.key, topic, headers_of(delivery), message.body)
+
+
+ENVELOPE = 4096
+"""Bytes that a frame has besides the body, as long as title and headers are not unusual."""
+
+
+def too_large(delivery: Delivery, max_frame: int) -> bool:
+    """Whether a device that takes frames of `max_frame` bytes cannot take this."""
+    if delivery.item.size + ENVELOPE <= max_frame:
+        return False
+    out = bytearray()
+    try:
+        Encoder(Mapping.UNORDERED, max_frame=max_frame).encode(frame_of(delivery), out)
+    except TooLarge:
+        return True
+    return False
 
 
 def headers_of(delivery: Delivery) -> Headers | None:

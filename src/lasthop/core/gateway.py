@@ -165,12 +165,9 @@ class Gateway:
         """A channel has ended, whoever ended it."""
         self._contacts.lost(channel, reason, now)
 
-    def channel_paused(self, channel: int, paused: bool) -> None:
+    def channel_paused(self, channel: int, paused: bool, now: Micros) -> None:
         """The channel's unsent buffer is full, or has room again."""
-        session = self._contacts.session(channel)
-        if session is not None:
-            session.paused = paused
-            self.room.touch(session)
+        self._contacts.paused(channel, paused, now)
 
     # The driver.
 

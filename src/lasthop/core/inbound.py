@@ -34,13 +34,10 @@ from lasthop.message import (
     key_time,
 )
 from lasthop.store.commit import ReplyRow
-from lasthop.wire.hop.frames import Ack, Headers, MessageFrame, Operation, Skip
+from lasthop.wire.hop.frames import ERROR_TYPE, Ack, Headers, MessageFrame, Operation, Skip
 
 FRAME_COST = 128
 """Bytes that even an empty message takes in memory, more or less."""
-
-ERROR_TYPE = "application/vnd.lasthop.error+json"
-"""Content type of an answer that says why a device's message was refused."""
 
 MAX_TOPIC = 200
 _NO_HEADERS = Headers()

@@ -16,7 +16,7 @@ from lasthop.core.lifecycle import DELIVERED, PENDING
 from lasthop.core.registry import Device
 from lasthop.core.retransmission import Retransmission
 from lasthop.store.commit import SessionRow
-from lasthop.wire.hop.frames import DEFAULT_WINDOW, MessageFrame, Skip
+from lasthop.wire.hop.frames import DEFAULT_MAX_FRAME, DEFAULT_WINDOW, MessageFrame, Skip
 from lasthop.wire.hop.persistence import Numbering
 from lasthop.wire.hop.sequence import Inbound, Outbound
 
@@ -50,6 +50,7 @@ class Session:
         "link",
         "lost_at",
         "mailbox",
+        "max_frame",
         "network",
         "outbound",
         "paused",
@@ -97,6 +98,8 @@ class Session:
         self.link = ""
         self.network = ""
         self.window = DEFAULT_WINDOW
+        self.max_frame = DEFAULT_MAX_FRAME
+        """Bytes of a frame that the device takes."""
         self.paused = False
         self.preserve = preserve
         self.preserved = False

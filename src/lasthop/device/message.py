@@ -6,10 +6,7 @@ import msgspec
 
 from lasthop.clock import MILLISECOND, Micros
 from lasthop.message import Handling, Reliability, key_time
-from lasthop.wire.hop.frames import Headers, MessageFrame
-
-ERROR_TYPE = "application/vnd.lasthop.error+json"
-"""Content type of an answer that says why the gateway refused what a device sent."""
+from lasthop.wire.hop.frames import ERROR_TYPE, Headers, MessageFrame
 
 NO_POSITION = -1
 """Of a best-effort message, which has no place in the inbox."""

@@ -172,7 +172,7 @@ class Engine:
         self._poke()
 
     def paused(self, channel: Channel, paused: bool) -> None:
-        self.gateway.channel_paused(channel.number, paused)
+        self.gateway.channel_paused(channel.number, paused, self._clock.now())
         self._poke()
 
     def lost(self, channel: Channel, reason: str) -> None:

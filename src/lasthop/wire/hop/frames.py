@@ -15,6 +15,9 @@ from lasthop.message import DEFAULT_PRIORITY, Handling, Reliability
 
 VERSION: Final = 1
 
+ERROR_TYPE: Final = "application/vnd.lasthop.error+json"
+"""Content type of the answer that says why a device's message was refused."""
+
 DEFAULT_MAX_FRAME: Final = 2**20 + 2**10
 """A body of 1 MiB, the gateway's own limit, and room for its headers."""
 
