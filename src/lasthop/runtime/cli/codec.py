@@ -44,6 +44,17 @@ Type: TypeAlias = Annotated[
         + ".",
     ),
 ]
+State: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--state",
+        metavar="FILE",
+        help="What this end of a session remembers; made if missing, kept up to date. For "
+        + ", ".join(name for name, each in FORMATS.items() if each.stateful)
+        + ".",
+        dir_okay=False,
+    ),
+]
 Hex: TypeAlias = Annotated[bool, typer.Option("--hex", help="Octets are hexadecimal digits.")]
 
 
@@ -71,11 +82,13 @@ def encode(
     lenient: Annotated[
         bool, typer.Option("--lenient", help="Also what its document type forbids.")
     ] = False,
+    state: State = None,
     as_hex: Hex = False,
     as_json: Json = False,
 ) -> None:
-    wanted = Wanted(kind, version, lenient)
+    wanted = Wanted(kind, version, lenient, _remembered(name, state))
     encoded = _chosen(name, wanted).encode(_read(file), wanted)
+    _remember(state, encoded.state)
     octets = encoded.octets
     if not as_json or output != STANDARD:
         _write(output, octets.hex().encode() + b"\n" if as_hex else octets, binary=not as_hex)
@@ -99,13 +112,15 @@ def decode(
     name: Name,
     output: Output = STANDARD,
     kind: Type = None,
+    state: State = None,
     as_hex: Hex = False,
     as_json: Json = False,
 ) -> None:
-    wanted = Wanted(kind)
+    wanted = Wanted(kind, state=_remembered(name, state))
     form = _chosen(name, wanted)
     octets = _from_hex(_read(file)) if as_hex else _read(file)
     decoded = form.decode(octets, wanted)
+    _remember(state, decoded.state)
     if not as_json or output != STANDARD:
         _write(output, decoded.text)
     if as_json:
@@ -123,6 +138,24 @@ def _chosen(name: str, wanted: Wanted) -> Format:
     if wanted.version is not None and wanted.version not in form.versions:
         raise _no_such(f"version of {name}", wanted.version, form.versions)
     return form
+
+
+def _remembered(name: str, state: Path | None) -> bytes | None:
+    form = FORMATS.get(name)
+    if state is not None and form is not None and not form.stateful:
+        raise Failure(f"{name} remembers nothing; leave out --state", exit_code=2)
+    if state is None or not state.exists():
+        return None
+    with state.open("rb") as source:
+        return _bounded(source, str(state))
+
+
+def _remember(state: Path | None, data: bytes | None) -> None:
+    if state is not None and data is not None:
+        # A session whose state is half-written could never be gone on with.
+        scratch = state.with_name(f"{state.name}.new")
+        scratch.write_bytes(data)
+        scratch.replace(state)
 
 
 def _no_such(what: str, name: str, known: tuple[str, ...]) -> Failure:

@@ -13,6 +13,8 @@ class Wanted(NamedTuple):
     type: str | None = None
     version: str | None = None
     lenient: bool = False
+    state: bytes | None = None
+    """What a session has left behind, for formats that remember earlier messages."""
 
 
 class Encoded(NamedTuple):
@@ -21,6 +23,8 @@ class Encoded(NamedTuple):
     octets: bytes
     type: str
     """One of the format's types."""
+    state: bytes | None = None
+    """What the next message of the session needs."""
 
 
 class Decoded(NamedTuple):
@@ -31,6 +35,8 @@ class Decoded(NamedTuple):
     type: str
     facts: Mapping[str, object]
     """For machines: all that the octets say."""
+    state: bytes | None = None
+    """What the next message of the session needs."""
 
 
 @dataclass(frozen=True)
@@ -42,3 +48,5 @@ class Format:
     encode: Callable[[bytes, Wanted], Encoded]
     decode: Callable[[bytes, Wanted], Decoded]
     versions: tuple[str, ...] = field(default=())
+    stateful: bool = False
+    """Whether it has a state to keep between messages."""

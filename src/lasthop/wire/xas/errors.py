@@ -1,8 +1,9 @@
 """What can be wrong with XML and with event sequences.
 
-InvalidRequest
+Malformed
 ├── MalformedXml        the bytes are not XML, or XML that we refuse
-├── MalformedEvents     the events do not form what they should (section 4.2 of seed 002)
+└── MalformedEvents     the events do not form what they should (section 4.2 of seed 002)
+InvalidRequest
 ├── InvalidValue        a text or a value does not belong to its type
 └── UnknownType         nobody in the chain knows how to encode or decode a type
 TooLarge
@@ -11,16 +12,16 @@ TooLarge
 
 from __future__ import annotations
 
-from lasthop.errors import InvalidRequest, TooLarge
+from lasthop.errors import InvalidRequest, Malformed, TooLarge
 
 
-class MalformedXml(InvalidRequest):
+class MalformedXml(Malformed):
     """Not well-formed, or refused; `line` and `column` say where when it is known."""
 
     code = "malformed_xml"
 
 
-class MalformedEvents(InvalidRequest):
+class MalformedEvents(Malformed):
     """The events do not form a document, an element or the value that was expected."""
 
     code = "malformed_events"

@@ -123,7 +123,7 @@ class _Message:
         return self._out
 
     def _fail(self, detail: str) -> NoReturn:
-        raise XebuFormatError(detail, at=self._pos) from None
+        raise XebuFormatError(detail, offset=self._pos) from None
 
     def _begin(self) -> None:
         flags = self._data[0]
@@ -261,7 +261,7 @@ class _Message:
                     break
             elif kind is ELEMENT_START or kind is ELEMENT_END or kind is PREFIX_MAPPING:
                 break
-        raise XebuFormatError("a value has no type that we know", at=self._pos)
+        raise XebuFormatError("a value has no type that we know", offset=self._pos)
 
     def _several(self, scope: Scope, pos: int) -> int:
         type_, read = self._declared(scope)

@@ -1,6 +1,6 @@
 """What can go wrong between two ends of a Xebu session.
 
-InvalidRequest
+Malformed
 └── XebuFormatError     the bytes are not Xebu, or not in step with our token tables
     └── XebuStateError    this state cannot be used: it is poisoned, or a snapshot does not fit
 TooLarge
@@ -9,11 +9,11 @@ TooLarge
 
 from __future__ import annotations
 
-from lasthop.errors import InvalidRequest, TooLarge
+from lasthop.errors import Malformed, TooLarge
 
 
-class XebuFormatError(InvalidRequest):
-    """The bytes are not a Xebu message. `at` is where they stop making sense."""
+class XebuFormatError(Malformed):
+    """The bytes are not a Xebu message. `offset` is where they stop making sense."""
 
     code = "xebu_format"
 

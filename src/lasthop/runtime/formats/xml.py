@@ -1,0 +1,37 @@
+"""XML itself: read with all our limits, and written as it is or in canonical form."""
+
+from __future__ import annotations
+
+from lasthop.runtime.formats.format import Decoded, Encoded, Format, Wanted
+from lasthop.wire.xas.canonical import canonical
+from lasthop.wire.xas.sequence import EventList
+from lasthop.wire.xas.xmlparse import parse_xml
+from lasthop.wire.xas.xmlserialize import serialize_xml
+
+PLAIN, CANONICAL = "plain", "canonical"
+VERSION = "1.0"
+
+
+def _written(events: EventList, kind: str) -> bytes:
+    return canonical(events) if kind == CANONICAL else serialize_xml(events)
+
+
+def _encode(text: bytes, wanted: Wanted) -> Encoded:
+    kind = wanted.type or PLAIN
+    return Encoded(_written(parse_xml(text), kind), kind)
+
+
+def _decode(octets: bytes, wanted: Wanted) -> Decoded:
+    kind = wanted.type or PLAIN
+    events = parse_xml(octets)
+    text = _written(events, kind)
+    return Decoded(text + b"\n", kind, {"events": len(events), "text": text.decode()})
+
+
+FORMAT = Format(
+    about="any XML document, read and written again",
+    types=(PLAIN, CANONICAL),
+    versions=(VERSION,),
+    encode=_encode,
+    decode=_decode,
+)
