@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import time
-
 import pytest
 
 from lasthop.clock import DAY, HOUR, Micros
+from lasthop.decision.constraints import QuietHours
 from lasthop.decision.policies import POLICIES, Tuning
-from lasthop.decision.volume.daytimes import QuietHours
 from lasthop.decision.volume.effects import Drop, Effect, Forward, Hold, Rerank, Retract, Show
 from lasthop.decision.volume.feed import Feed
 from lasthop.decision.volume.holdings import HISTORY
@@ -232,7 +230,7 @@ def test_an_on_line_topic_is_quiet_in_a_meeting() -> None:
 
 
 def test_an_on_line_topic_is_quiet_at_night_and_catches_up_in_the_morning() -> None:
-    night = QuietHours(time(22), time(7))
+    night = QuietHours("UTC", 22 * 60, 7 * 60)
     proxy = feed(subscription=Subscription(mode=Mode.ON_LINE, quiet=night))
     assert proxy.next_wake() == 7 * HOUR
     assert shown(proxy.take(Arrived(1, 1.0), 1)) == []
@@ -247,7 +245,7 @@ def at(hour: int, day: int = 0) -> Micros:
 
 def test_a_digest_shows_the_best_at_its_times_and_no_more_than_the_day_allows() -> None:
     wishes = Subscription(
-        mode=Mode.ON_LINE, times=(time(8), time(18)), max=2, max_per_day=3, threshold=0.0
+        mode=Mode.ON_LINE, times=(8 * 60, 18 * 60), max=2, max_per_day=3, threshold=0.0
     )
     proxy = feed(subscription=wishes)
     for key in range(1, 9):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from datetime import date
+from math import inf
 
 from lasthop.clock import Micros
-from lasthop.decision.volume.daytimes import local, next_of
+from lasthop.decision.localtime import local, zone
+from lasthop.decision.volume.daytimes import next_of
 from lasthop.decision.volume.subscription import Mode, Subscription
 
 
@@ -14,6 +16,7 @@ class Agenda:
 
     def __init__(self, subscription: Subscription, now: Micros) -> None:
         self._subscription = subscription
+        self._zone = zone(subscription.zone)
         self._on_line = subscription.mode is Mode.ON_LINE
         self._quiet = False
         self._muted = False
@@ -43,7 +46,7 @@ class Agenda:
             return False
         s = self._subscription
         was_open = self.open
-        if s.times and next_of(s.times, s.zone, self.next_change - 1) <= now:
+        if s.times and next_of(s.times, self._zone, self.next_change - 1) <= now:
             self.due = True
         self._look(now)
         return self.catching_up and not was_open
@@ -61,18 +64,22 @@ class Agenda:
         """So many were shown unasked; what interrupts counts, and is never held up by it."""
         s = self._subscription
         if s.max_per_day is not None:
-            today = local(now, s.zone).date()
+            today = local(now, self._zone).date()
             if today != self._day:
                 self._day, self._shown_today = today, 0
             self._shown_today += count
 
     def _look(self, now: Micros) -> None:
+        """See whether it is quiet, and when to look again."""
         s = self._subscription
-        times = list(s.times)
+        changes = [next_of(s.times, self._zone, now)] if s.times else []
         if s.quiet is not None:
-            self._quiet = s.quiet.covers(now, s.zone)
-            times += [s.quiet.start, s.quiet.end]
-        self.next_change = next_of(times, s.zone, now) if times else None
+            end = s.quiet.next(now, -inf)
+            self._quiet = end != now
+            if end is None or end == now:
+                end = next_of([s.quiet.start], zone(s.quiet.zone), now)
+            changes.append(end)
+        self.next_change = min(changes, default=None)
         self._decide()
 
     def _decide(self) -> None:

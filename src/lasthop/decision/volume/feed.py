@@ -230,7 +230,8 @@ class Feed:
             for key, rank in news.items():
                 self._tell(key, rank, effects)
         if self._interrupt < inf:
-            self._deliver(self._max, self._interrupt, INTERRUPTS, effects)
+            shown = self._deliver(self._max, self._interrupt, INTERRUPTS, effects)
+            self._agenda.shown(shown, now)
         if self._agenda.catching_up:
             self._catch_up(now, effects)
         self._send_ahead(now, effects)

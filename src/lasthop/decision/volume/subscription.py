@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, time, tzinfo
 from enum import StrEnum
 from math import inf, isnan
 
-from lasthop.decision.volume.daytimes import QuietHours
+from lasthop.decision.constraints import QuietHours
+from lasthop.decision.localtime import zone
+
+MINUTES = 24 * 60
 
 
 class Mode(StrEnum):
@@ -32,13 +34,14 @@ class Subscription:
     interrupt: float | None = None
     """Events ranked so high are shown at once: on an on-demand topic, and when it is quiet."""
     quiet: QuietHours | None = None
-    """Hours in which an on-line topic waits like an on-demand one; a catch-up ends them."""
-    times: tuple[time, ...] = ()
-    """Show an on-line topic at these times of the day only, the best first."""
+    """Hours in which an on-line topic waits like an on-demand one; a catch-up ends them. What is
+    shown in spite of them is for `interrupt` to say."""
+    times: tuple[int, ...] = ()
+    """Show an on-line topic at these minutes of the day only, the best first."""
     max_per_day: int | None = None
     """At most so many on one calendar day, over all its `times`."""
-    zone: tzinfo = UTC
-    """Where the user's clock is."""
+    zone: str = "UTC"
+    """Where the user's clock is (IANA name)."""
     retention: int | None = None
     """So many events are kept at the gateway; beyond it the worst go for good."""
     storage: int | None = None
@@ -53,5 +56,10 @@ class Subscription:
             raise ValueError("a rank is a number")
         if self.mode is Mode.ON_DEMAND and (self.quiet or self.times):
             raise ValueError("an on-demand topic is quiet already: quiet and times are on-line's")
+        if self.quiet is not None and self.quiet.override is not None:
+            raise ValueError("a topic has one rank that interrupts: set interrupt, not override")
+        if not all(0 <= minute < MINUTES for minute in self.times):
+            raise ValueError("times are minutes of the day, 0 to 1439")
+        zone(self.zone)
         if self.max_per_day is not None and not self.times:
             raise ValueError("max_per_day chooses the best for given times of the day: set times")
