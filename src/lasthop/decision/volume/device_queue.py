@@ -7,14 +7,17 @@ the next contact reports that.
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
-from itertools import islice
+from typing import TypeAlias
 
 from lasthop.clock import Micros
 from lasthop.decision.volume.effects import Forward, Rerank, Retract, Show
-from lasthop.decision.volume.entry import NEVER, SWEEP, Entry, Ranking
+from lasthop.decision.volume.entry import SWEEP
 from lasthop.decision.volume.inputs import ContactUp, Held, OfflineRead, Read
 
 NOTHING_NEW = ContactUp()
+
+Row: TypeAlias = tuple[float, int, int, Micros | None]
+"""Rank (negative, so that the best sorts first), order of arrival, key, expiry."""
 
 
 class DeviceQueue:
@@ -22,9 +25,10 @@ class DeviceQueue:
 
     def __init__(self, *, max_per_read: int | None = None) -> None:
         self._max = max_per_read
-        self._unread: dict[int, Entry] = {}
-        self._ranking = Ranking()
-        self._expiries: list[tuple[Micros, int, Entry]] = []
+        self._unread: dict[int, Row] = {}
+        self._ranking: list[Row] = []
+        """A heap; what is not the key's present row is skipped when it comes up."""
+        self._expiries: list[tuple[Micros, int]] = []
         self._order = 0
         self._reads: list[OfflineRead] = []
 
@@ -34,51 +38,44 @@ class DeviceQueue:
     def forward(self, effect: Forward, *, rank: float, expires_at: Micros | None) -> None:
         """An event has come in; the gateway says who makes room for it."""
         if effect.instead_of is not None:
-            self._forget(effect.instead_of)
+            self._unread.pop(effect.instead_of, None)
         self._order += 1
-        entry = Entry(effect.key, rank, expires_at or NEVER, self._order, 0)
-        self._unread[effect.key] = entry
-        self._ranking.push(entry)
+        self._enter((-rank, self._order, effect.key, expires_at))
         if expires_at is not None:
-            expiries = self._expiries
-            if len(expiries) > 2 * len(self._unread) + SWEEP:
-                expiries[:] = [row for row in expiries if self._unread.get(row[2].key) is row[2]]
-                heapify(expiries)
-            heappush(expiries, (expires_at, self._order, entry))
+            if len(self._expiries) > 2 * len(self._unread) + SWEEP:
+                live = [(row[3], key) for key, row in self._unread.items() if row[3] is not None]
+                self._expiries = sorted(live)
+            heappush(self._expiries, (expires_at, effect.key))
 
     def show(self, effect: Show) -> tuple[int, ...]:
         """The user sees these now."""
         for key in effect.keys:
-            self._forget(key)
+            self._unread.pop(key, None)
         return effect.keys
 
     def retract(self, effect: Retract) -> None:
         """An event is gone, as if it had never come."""
-        self._forget(effect.key)
+        self._unread.pop(effect.key, None)
 
     def rerank(self, effect: Rerank) -> None:
         """An event is worth more or less than it was."""
-        entry = self._unread.get(effect.key)
-        if entry is not None:
-            entry.rank = effect.rank
-            entry.version += 1
-            self._ranking.push(entry)
+        row = self._unread.get(effect.key)
+        if row is not None:
+            self._enter((-effect.rank, *row[1:]))
 
     def ask(self, wanted: int | None, now: Micros) -> Read:
         """What to ask the gateway when the user looks and there is contact."""
-        best = self._best(wanted, now)
-        for entry in best:
-            self._ranking.push(entry)
-        events = tuple(
-            Held(e.key, e.rank, None if e.expires_at == NEVER else e.expires_at) for e in best
-        )
+        best = self._take_best(wanted, now)
+        for row in best:
+            heappush(self._ranking, row)
+        events = tuple(Held(key, -rank, expires_at) for rank, _, key, expires_at in best)
         return Read(wanted, len(self._unread), events)
 
     def read_offline(self, wanted: int | None, now: Micros) -> tuple[int, ...]:
         """Show the user the best of what is here."""
-        keys = tuple(entry.key for entry in self._best(wanted, now))
+        keys = tuple(row[2] for row in self._take_best(wanted, now))
         for key in keys:
-            self._forget(key)
+            del self._unread[key]
         self._reads.append(OfflineRead(now, wanted, keys))
         return keys
 
@@ -89,19 +86,26 @@ class DeviceQueue:
         reads, self._reads = tuple(self._reads), []
         return ContactUp(reads)
 
-    def _best(self, wanted: int | None, now: Micros) -> list[Entry]:
-        self._expire(now)
-        limit = self._max if wanted is None or (self._max or wanted) < wanted else wanted
-        return list(islice(iter(self._ranking.pop, None), limit))
+    def _enter(self, row: Row) -> None:
+        self._unread[row[2]] = row
+        if len(self._ranking) > 2 * len(self._unread) + SWEEP:
+            self._ranking = list(self._unread.values())
+            heapify(self._ranking)
+        else:
+            heappush(self._ranking, row)
 
-    def _expire(self, now: Micros) -> None:
+    def _take_best(self, wanted: int | None, now: Micros) -> list[Row]:
+        """The best rows, off the heap."""
         expiries = self._expiries
         while expiries and expiries[0][0] <= now:
-            entry = heappop(expiries)[2]
-            if self._unread.get(entry.key) is entry:
-                self._forget(entry.key)
-
-    def _forget(self, key: int) -> None:
-        entry = self._unread.pop(key, None)
-        if entry is not None:
-            entry.version += 1
+            expires_at, key = heappop(expiries)
+            row = self._unread.get(key)
+            if row is not None and row[3] == expires_at:
+                del self._unread[key]
+        limit = self._max if wanted is None or (self._max or wanted) < wanted else wanted
+        best: list[Row] = []
+        while self._ranking and (limit is None or len(best) < limit):
+            row = heappop(self._ranking)
+            if self._unread.get(row[2]) is row:
+                best.append(row)
+        return best
