@@ -183,7 +183,7 @@ def test_a_quota_spares_what_will_be_the_best_of_tomorrow() -> None:
 
 def test_history_is_bounded() -> None:
     proxy = feed()
-    for key in range(HISTORY + 10):
+    for key in range(2 * HISTORY):
         proxy.take(Arrived(key, 1.0), key)
         proxy.take(Read(None), key)
     assert proxy.why(0) == "not known here"

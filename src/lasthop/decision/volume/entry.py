@@ -55,42 +55,36 @@ class Entry:
         """Why it is where it is."""
 
 
-class Ranking:
-    """Entries, best first."""
+class Ranking(list[tuple[float, int, int, Entry]]):
+    """A heap of entries, best first. It is true while anything is in it, be it out of date."""
 
-    __slots__ = ("_heap", "_sweep_at")
+    __slots__ = ("_sweep_at",)
 
     def __init__(self) -> None:
-        self._heap: list[tuple[float, int, int, Entry]] = []
+        super().__init__()
         self._sweep_at = SWEEP
-
-    def __bool__(self) -> bool:
-        return bool(self._heap)
 
     def push(self, entry: Entry) -> None:
         """Enter it in its present version."""
-        heap = self._heap
-        if len(heap) >= self._sweep_at:
-            heap[:] = [item for item in heap if item[2] == item[3].version]
-            heapify(heap)
-            self._sweep_at = 2 * len(heap) + SWEEP
-        heappush(heap, (-entry.rank, entry.order, entry.version, entry))
+        if len(self) >= self._sweep_at:
+            self[:] = [item for item in self if item[2] == item[3].version]
+            heapify(self)
+            self._sweep_at = 2 * len(self) + SWEEP
+        heappush(self, (-entry.rank, entry.order, entry.version, entry))
 
     def peek(self) -> Entry | None:
         """The best of all."""
-        heap = self._heap
-        while heap:
-            _, _, version, entry = heap[0]
+        while self:
+            _, _, version, entry = self[0]
             if version == entry.version:
                 return entry
-            heappop(heap)
+            heappop(self)
         return None
 
-    def pop(self) -> Entry | None:
+    def take(self) -> Entry | None:
         """The best of all, which is then no longer here."""
-        heap = self._heap
-        while heap:
-            _, _, version, entry = heappop(heap)
+        while self:
+            _, _, version, entry = heappop(self)
             if version == entry.version:
                 return entry
         return None

@@ -34,6 +34,7 @@ from lasthop.decision.volume.inputs import (
     Withdrawn,
     Woken,
 )
+from lasthop.decision.volume.quota import Quota
 from lasthop.decision.volume.reasons import (
     AHEAD,
     ASKED,
@@ -68,6 +69,7 @@ class Feed:
         self._policy = policy
         self._agenda = Agenda(subscription, now)
         self._holdings = Holdings(subscription)
+        self._quota = self._holdings.retention
         self._in_contact = False
         self._strangers = 0
         """Events on the device that nobody here knows."""
@@ -87,8 +89,8 @@ class Feed:
         if agenda.next_change is not None and agenda.turn(now) and self._in_contact:
             self._catch_up(now, effects)
         HANDLERS[type(given)](self, given, now, effects)
-        if self._holdings.retention is not None:
-            self._keep_quota(effects)
+        if self._quota is not None:
+            self._keep_quota(self._quota, effects)
         return effects
 
     def next_wake(self) -> Micros | None:
@@ -234,7 +236,8 @@ class Feed:
             self._agenda.shown(shown, now)
         if self._agenda.catching_up:
             self._catch_up(now, effects)
-        self._send_ahead(now, effects)
+        if self._holdings.prefetch:
+            self._send_ahead(now, effects)
 
     def _read_offline(self, read: OfflineRead) -> None:
         for key in read.keys:
@@ -315,7 +318,7 @@ class Feed:
         if not self._in_contact or not holdings.prefetch:
             return
         while self._has_room():
-            entry = holdings.prefetch.pop()
+            entry = holdings.prefetch.take()
             if entry is None:
                 return
             self._send_one(entry, now, effects)
@@ -347,9 +350,8 @@ class Feed:
         self._news.pop(entry.key, None)
         self._holdings.end(entry, unasked=unasked)
 
-    def _keep_quota(self, effects: list[Effect]) -> None:
-        quota = self._holdings.retention
-        while quota is not None and (victim := quota.victim()) is not None:
+    def _keep_quota(self, quota: Quota, effects: list[Effect]) -> None:
+        while (victim := quota.victim()) is not None:
             effects.append(Drop(victim.key, OUTRANKED))
             self._end(victim)
 

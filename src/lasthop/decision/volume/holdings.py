@@ -6,6 +6,7 @@ Moves only; why and when is the feed's to decide.
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
+from itertools import islice
 
 from lasthop.clock import Micros
 from lasthop.decision.volume.entry import NEVER, SWEEP, Entry, Place, Ranking, ahead
@@ -13,8 +14,8 @@ from lasthop.decision.volume.quota import Quota
 from lasthop.decision.volume.subscription import Subscription
 
 HISTORY = 4096
-"""Events that are over and still recognised, so that a late change of rank or a repeated arrival
-does not bring them back."""
+"""Events that are over and still recognised, at least, so that a late change of rank or a repeated
+arrival does not bring them back."""
 
 PREFETCH, HOLDING = Place.PREFETCH, Place.HOLDING
 BELOW, DEVICE, ENDED = Place.BELOW, Place.DEVICE, Place.ENDED
@@ -148,8 +149,8 @@ class Holdings:
         entry.version += 1
         entry.place = ENDED
         self.over[key] = unasked
-        if len(self.over) > HISTORY:
-            del self.over[next(iter(self.over))]
+        if len(self.over) >= 2 * HISTORY:  # Taking them out one by one would search each time.
+            self.over = dict(islice(self.over.items(), HISTORY, None))
 
     def next_expired(self, now: Micros) -> Entry | None:
         """One of those whose time has come."""
