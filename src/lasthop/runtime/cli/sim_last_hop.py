@@ -30,7 +30,8 @@ def join(commands: typer.Typer) -> None:
         "last-hop",
         help=described(
             "Rehearse a year of one topic on one device: what a forwarding policy wastes and "
-            "loses, against the on-line policy on the same events.",
+            "loses, against the on-line policy on the same events. What lies unread at the end was "
+            "wasted.",
             "lasthop sim last-hop --policy buffer --prefetch-limit 16 --outage 0.9",
             "lasthop sim last-hop --policy expiration --max 0 --outage 0.9 --expiration 4.2 "
             "--expiration-threshold 8 --json",
