@@ -130,11 +130,11 @@ def _may_repeat(wish: Wish, had: list[Arrival], *, plain: bool) -> bool:
 def _judge_order(
     verdict: Verdict, wishes: dict[int, Wish], device: str, had: list[Arrival]
 ) -> None:
-    """In a lane (source, device, topic, priority) messages come as they were sent.
+    """In a lane (source, device, priority) messages come as they were sent.
 
     A delayed message takes its place when its delay is over, so it is left out here.
     """
-    newest: dict[tuple[str, str, int], int] = defaultdict(int)
+    newest: dict[tuple[str, int], int] = defaultdict(int)
     seen: Counter[int] = Counter()
     for arrival in had:
         wish = wishes[arrival.number]
@@ -143,7 +143,7 @@ def _judge_order(
             continue
         if wish.reliability is not Reliability.EXACTLY_ONCE:
             continue
-        lane = (wish.source, wish.target, wish.priority)
+        lane = (wish.source, wish.priority)
         if arrival.number < newest[lane]:
             verdict.add("misordered", f"{device} had {arrival.number} after {newest[lane]}")
         newest[lane] = max(newest[lane], arrival.number)
