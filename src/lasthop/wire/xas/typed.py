@@ -32,10 +32,11 @@ def typed_sequence(events: EventSequence) -> Iterator[Event]:
     outer: list[tuple[Scope, int]] = []
     depth, scoped = 0, -1
     mappings: list[Name] = []
+    known: dict[str, Primitive | None] = {}  # by what is declared, in this scope
     primitive: Primitive | None = None  # of the start block that has just been read
     held: Event | None = None  # a text that is typed if its element ends with it
     for event in events:
-        kind = event.kind
+        kind, name, text = event
         if held is not None:
             if kind is ELEMENT_END and primitive is not None:
                 value = primitive.exactly(held.value)
@@ -44,9 +45,10 @@ def typed_sequence(events: EventSequence) -> Iterator[Event]:
             yield held
             held = primitive = None
         if kind is ATTRIBUTE:
-            if event.name == XSI_TYPE:
-                type_ = scope.resolve(event.value)
-                primitive = PRIMITIVES.get(type_) if type_ is not None else None
+            if name is XSI_TYPE or name == XSI_TYPE:
+                if text not in known:
+                    known[text] = PRIMITIVES.get(scope.resolve(text))  # type: ignore[arg-type]
+                primitive = known[text]
         elif kind is CONTENT:
             if primitive is not None:
                 held = event
@@ -58,13 +60,15 @@ def typed_sequence(events: EventSequence) -> Iterator[Event]:
                     outer.append((scope, scoped))
                     scope, scoped = scope.declare(mappings), depth
                     mappings = []
+                    known = {}
                 depth += 1
             elif kind is ELEMENT_END:
                 depth -= 1
                 if depth == scoped:
                     scope, scoped = outer.pop()
-            elif kind is PREFIX_MAPPING and event.name is not None:
-                mappings.append(event.name)
+                    known = {}
+            elif kind is PREFIX_MAPPING and name is not None:
+                mappings.append(name)
         yield event
     if held is not None:
         yield held

@@ -90,7 +90,10 @@ class XmlParser:
                     _new(Event, (ELEMENT_END, name, None)),
                 )
             add(pair[0])
-            if attributes:
+            if len(attributes) == 2:
+                key, value = attributes
+                add(_new(Event, (ATTRIBUTE, names.get(key) or self._name(key), value)))
+            elif attributes:
                 # A bare iterator, taken twice, yields pairs.
                 flat = iter(attributes)
                 for key, value in zip(flat, flat, strict=True):
@@ -105,7 +108,8 @@ class XmlParser:
         def end(tag: str) -> None:
             nonlocal depth
             if text:
-                flush()
+                add(_new(Event, (CONTENT, None, text[0] if len(text) == 1 else "".join(text))))
+                text.clear()
             depth -= 1
             add(events[tag][1])
 

@@ -76,7 +76,7 @@ class XmlSerializer:
     def __init__(self, *, declaration: bool = False) -> None:
         self._parts: list[str] = [DECLARATION] if declaration else []
         self._scope: Scope = outermost()
-        # Open elements: their names, their tags and the scope around them.
+        # Open elements: their names, their end tags and the scope around them.
         self._open: list[tuple[Name, str, Scope]] = []
         self._mappings: list[Name] = []
         self._in_tag = False
@@ -95,48 +95,56 @@ class XmlSerializer:
         add = self._parts.append
         stack = self._open
         scope = self._scope
+        in_tag = self._in_tag
         for kind, name, value in events:
             if kind is ATTRIBUTE:
                 key = scope.attributes.get(name)  # type: ignore[arg-type]
-                if key is None or self._last is not None or not self._in_tag:
+                if key is None or self._last is not None or not in_tag:
+                    self._in_tag = in_tag
                     key = self._attribute(name)
                     scope = self._scope
                 self._last = name
-                add(f' {key}="{_IN_VALUE.sub(_escape, value)}"')
+                add(key)
+                add(_IN_VALUE.sub(_escape, value))
+                add('"')
             elif kind is ELEMENT_START:
-                add(">" if self._in_tag else "")
-                tag = scope.elements.get(name)  # type: ignore[arg-type]
-                if tag is None or self._mappings:
+                if in_tag:
+                    add(">")
+                tags = scope.elements.get(name)  # type: ignore[arg-type]
+                if tags is None or self._mappings:
                     self._start(name)
                     scope = self._scope
                 else:
-                    add(f"<{tag}")
-                    stack.append((name, tag, scope))  # type: ignore[arg-type]
-                    self._in_tag = True
+                    add(tags[0])
+                    stack.append((name, tags[1], scope))  # type: ignore[arg-type]
                     self._last = None
                     if self._attributes:
                         self._attributes = set()
+                in_tag = True
             elif kind is ELEMENT_END:
-                if not stack or stack[-1][0] != name or self._mappings:
+                if not stack or self._mappings:
                     raise MalformedEvents("an element ends that is not open", name=str(name))
-                _, tag, scope = stack.pop()
-                self._scope = scope
-                add("/>" if self._in_tag else f"</{tag}>")
-                self._in_tag = False
+                opened, tag, self._scope = stack.pop()
+                if opened is not name and opened != name:
+                    raise MalformedEvents("an element ends that is not open", name=str(name))
+                scope = self._scope
+                add("/>" if in_tag else tag)
+                in_tag = False
                 if not stack:
                     self._roots += 1
             else:
-                if self._in_tag:
+                if in_tag:
                     add(">")
-                    self._in_tag = False
-                if kind is CONTENT and stack:
-                    add(_IN_TEXT.sub(_escape, value))
-                elif kind is TYPED_CONTENT and stack:
+                    in_tag = False
+                if kind is TYPED_CONTENT and stack:
                     add(_IN_TEXT.sub(_escape, lexical(name, value)))
+                elif kind is CONTENT and stack:
+                    add(_IN_TEXT.sub(_escape, value))
                 elif kind is PREFIX_MAPPING and name is not None:
                     self._mappings.append(name)
                 else:
                     self._other(kind, value)
+        self._in_tag = in_tag
 
     def text(self) -> str:
         """What was written; every element must have ended."""
@@ -156,22 +164,19 @@ class XmlSerializer:
         if declared:
             self._check_mappings(declared)
             self._scope = outer.declare(declared)
-        tag = self._scope.elements.get(name)
-        if tag is None:
-            tag = self._tag(name, declared)
+        opening, closing = self._scope.elements.get(name) or self._tags(name, declared)
         add = self._parts.append
-        add(f"<{tag}")
+        add(opening)
         if declared:
             for ns, prefix in declared:
                 add(f' xmlns{":" if prefix else ""}{prefix}="{escape_value(ns)}"')
             self._mappings = []
-        self._open.append((name, tag, outer))
-        self._in_tag = True
+        self._open.append((name, closing, outer))
         self._last = None
         self._attributes = set()
 
-    def _tag(self, name: Name, declared: list[Name]) -> str:
-        """The element's name with a prefix, which is declared if there is none."""
+    def _tags(self, name: Name, declared: list[Name]) -> tuple[str, str]:
+        """Both tags of an element, the first one open; a prefix is declared if there is none."""
         prefix = self._scope.prefix_for(check_name(name).ns)
         if prefix is None:
             # Only the absence of a namespace has to be the default one.
@@ -181,11 +186,11 @@ class XmlSerializer:
             declared.append(Name(name.ns, prefix))
             self._scope = self._scope.declare(declared[-1:])
         tag = f"{prefix}:{name.local}" if prefix else name.local
-        self._scope.elements[name] = tag
-        return tag
+        tags = self._scope.elements[name] = f"<{tag}", f"</{tag}>"
+        return tags
 
     def _attribute(self, name: Name | None) -> str:
-        """The attribute's name with a prefix; checks that it can stand here."""
+        """What stands before the attribute's value; checks that it can stand here."""
         if self._last is not None:
             self._attributes.add(self._last)
         if not self._in_tag or name is None or name in self._attributes:
@@ -201,7 +206,7 @@ class XmlSerializer:
             prefix = self._generate()
             self._scope = self._scope.declare((Name(name.ns, prefix),))
             self._parts.append(f' xmlns:{prefix}="{escape_value(name.ns)}"')
-        key = f"{prefix}:{name.local}" if prefix else name.local
+        key = f' {prefix}:{name.local}="' if prefix else f' {name.local}="'
         self._scope.attributes[name] = key
         return key
 

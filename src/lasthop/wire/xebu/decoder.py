@@ -34,13 +34,13 @@ from lasthop.wire.xas.events import (
 )
 from lasthop.wire.xas.limits import Limits
 from lasthop.wire.xas.names import XSI_TYPE, Name, check_name, check_text, is_ncname
-from lasthop.wire.xas.scope import Scope, outermost
+from lasthop.wire.xas.scope import LastingScope, Scope
 from lasthop.wire.xas.sequence import EventList
 from lasthop.wire.xebu import layout
 from lasthop.wire.xebu.encoder import NOTHING_KNOWN
 from lasthop.wire.xebu.errors import XebuFormatError, XebuLimitError, XebuStateError
 from lasthop.wire.xebu.layout import LONGEST_KEPT, read_bytes, read_compressed
-from lasthop.wire.xebu.tokens import DecoderTables, Mode, PreTokens
+from lasthop.wire.xebu.tokens import DecoderTables, Mode, PreTokens, interned
 from lasthop.wire.xebu.values import FORMS, Read
 
 MAX_MESSAGE: Final = 2**20
@@ -72,6 +72,7 @@ class Decoder:
         self.poisoned = False
         self._limits = limits
         self._max_message = max_message
+        self._scope = LastingScope()
         self.tables = DecoderTables(known)
 
     def reset(self) -> None:
@@ -88,7 +89,7 @@ class Decoder:
         self.poisoned = True
         if len(data) > self._max_message:
             raise XebuLimitError("a message is too large", size=len(data), most=self._max_message)
-        events = _Message(data, self.tables, self._limits).decode()
+        events = _Message(data, self.tables, self._scope, self._limits).decode()
         _check_limits(events, len(data), self._limits)
         self.poisoned = False
         self.messages += 1
@@ -98,11 +99,12 @@ class Decoder:
 class _Message:
     """The work on one message."""
 
-    __slots__ = ("_data", "_item", "_limits", "_mode", "_out", "_pos", "_read", "_tables")
+    __slots__ = ("_data", "_limits", "_mode", "_out", "_pos", "_scope", "_tables")
 
-    def __init__(self, data: bytes, tables: DecoderTables, limits: Limits) -> None:
+    def __init__(self, data: bytes, tables: DecoderTables, scope: Scope, limits: Limits) -> None:
         self._data = data
         self._tables = tables
+        self._scope = scope
         self._limits = limits
         self._out = EventList()
         self._pos = 0
@@ -143,11 +145,10 @@ class _Message:
         add = out.append
         stack: list[Event] = []
         push, pop = stack.append, stack.pop
-        scope = outermost()
+        scope = self._scope
         outer: list[tuple[Scope, int]] = []
         scoped = -1
         mappings: list[Name] = []
-        readers: dict[int, tuple[Name, Read]] = {}  # by the declaration, in scope
         in_pieces = False  # the next text is more of the last one
         pos = 1
         size = len(data)
@@ -166,7 +167,6 @@ class _Message:
                 pos += 1
                 if len(stack) == scoped:
                     scope, scoped = outer.pop()
-                    readers = {}
             elif byte == _START_TOKEN:
                 token = data[pos + 1]
                 event = starts[token]
@@ -179,18 +179,12 @@ class _Message:
                     outer.append((scope, scoped))
                     scope, scoped = scope.declare(mappings), len(stack) - 1
                     mappings = []
-                    readers = {}
             elif byte == _TYPED:
                 self._pos = pos
-                # Nearly always the type is the last attribute, and one that was seen before. Its
-                # identity will do as a key: the event lives as long as this loop.
-                last = out[-1]
-                found = readers.get(id(last))
-                if found is None:
-                    found = self._declared(scope)
-                    if last.name == XSI_TYPE:
-                        readers[id(last)] = found
-                type_, read = found
+                # Nearly always the type is the last attribute, and one that was seen before.
+                _, name, declared = out[-1]
+                found = scope.codecs.get(declared) if name is XSI_TYPE else None
+                type_, read = found or self._declared(scope)
                 value, pos = read(data, pos + 1)
                 if pos > size:
                     raise IndexError
@@ -218,7 +212,6 @@ class _Message:
                         outer.append((scope, scoped))
                         scope, scoped = scope.declare(mappings), len(stack) - 1
                         mappings = []
-                        readers = {}
                 elif form == layout.ATTRIBUTE:
                     event, pos = self._attribute(byte, pos + 1)
                     add(event)
@@ -257,6 +250,7 @@ class _Message:
                     type_ = scope.resolve(value)
                     form = FORMS.get(type_) if type_ is not None else None
                     if form is not None and type_ is not None:
+                        scope.remember(value, type_, form.read)
                         return type_, form.read
                     break
             elif kind is ELEMENT_START or kind is ELEMENT_END or kind is PREFIX_MAPPING:
@@ -318,7 +312,7 @@ class _Message:
                 tables.namespaces[data[at]] = ns
         at, pos = pos, pos + with_tokens
         local, pos, keep = self._string(pos, short=True)
-        name = Name(ns, local)
+        name = interned(Name(ns, local))
         if local or byte & 0xF != layout.PREFIX:
             check_name(name)
         if with_tokens and keep:

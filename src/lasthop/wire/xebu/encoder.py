@@ -22,7 +22,7 @@ from lasthop.wire.xas.events import (
     Event,
 )
 from lasthop.wire.xas.names import XSI_TYPE, Name, check_name, check_text, is_ncname
-from lasthop.wire.xas.scope import Scope, outermost
+from lasthop.wire.xas.scope import LastingScope, Scope
 from lasthop.wire.xas.sequence import EventSequence
 from lasthop.wire.xebu import layout
 from lasthop.wire.xebu.layout import LONGEST_KEPT, ONE_BYTE, long_string, short_string
@@ -69,6 +69,7 @@ class Encoder:
         self.messages = 0
         self._policy = policy
         self._forgetful = forgetful
+        self._scope = LastingScope()
         self.tables = EncoderTables(policy, known)
 
     def reset(self) -> None:
@@ -106,11 +107,10 @@ class Encoder:
         out = [ONE_BYTE[layout.DOCUMENT | self.mode.value]]
         add = out.append
         stack: list[Name | None] = []
-        scope = outermost()
+        scope: Scope = self._scope
         outer: list[tuple[Scope, int]] = []
         scoped = -1  # the depth at which the innermost prefix mappings end
         mappings: list[Name] = []
-        writers: dict[str | None, tuple[Name | None, Write]] = {}  # by what is declared, in scope
         declared: str | None = None  # by the xsi:type of the element that we are right inside of
         block = False  # a start block is open
         runs: list[tuple[int, list[bytes]]] = []
@@ -139,7 +139,6 @@ class Encoder:
                 declared = None
                 if len(stack) == scoped:
                     scope, scoped = outer.pop()
-                    writers = {}
             elif kind is ELEMENT_START:
                 if block:
                     add(_BLOCK_END)
@@ -147,7 +146,6 @@ class Encoder:
                     outer.append((scope, scoped))
                     scope, scoped = scope.declare(mappings), len(stack)
                     mappings = []
-                    writers = {}
                 block = True
                 declared = None
                 stack.append(name)
@@ -161,11 +159,10 @@ class Encoder:
                 if block:
                     add(_BLOCK_END)
                     block = False
-                found = writers.get(declared)
-                if found is None and declared is not None:
-                    type_ = scope.resolve(declared)
-                    found = writers[declared] = type_, _writer(type_)
-                if found is None or found[0] != name:
+                found = scope.codecs.get(declared)  # type: ignore[arg-type]
+                if found is None:
+                    found = _declared(scope, declared)
+                if found is None or (found[0] is not name and found[0] != name):
                     data = _writer(name)(value)
                     add(self._named(layout.TYPED | layout.NAMED_TYPE, name) + data)
                     continue
@@ -290,6 +287,16 @@ class Encoder:
             return self._new_text(form, value)
         texts.policy.used(token)
         return bytes((form | layout.SPECIAL_TOKEN, token))
+
+
+def _declared(scope: Scope, text: str | None) -> tuple[Name, Write] | None:
+    """What xsi:type says about a value, and how such values are written."""
+    type_ = scope.resolve(text) if text is not None else None
+    form = FORMS.get(type_) if type_ is not None else None
+    if form is None or type_ is None or text is None:
+        return None
+    scope.remember(text, type_, form.write)
+    return type_, form.write
 
 
 def _writer(type_: Name | None) -> Write:

@@ -20,7 +20,7 @@ from lasthop.wire.xebu.encoder import NOTHING_KNOWN, Encoder
 from lasthop.wire.xebu.errors import XebuStateError
 from lasthop.wire.xebu.layout import TOKENS
 from lasthop.wire.xebu.policies import POLICIES
-from lasthop.wire.xebu.tokens import Mode, PreTokens
+from lasthop.wire.xebu.tokens import Mode, PreTokens, interned
 
 VERSION: Final = 1
 MAX_SNAPSHOT: Final = 8 * 2**20
@@ -110,7 +110,7 @@ def restore_decoder(
     tables.texts[:] = state.texts
     tables.values[:] = [_value(value) for value in state.values]
     for token, name in enumerate(state.names):
-        tables.put_name(token, None if name is None else Name(*name))
+        tables.put_name(token, None if name is None else interned(Name(*name)))
     decoder.epoch, decoder.messages = state.epoch, state.messages
     return decoder
 
@@ -127,7 +127,7 @@ def _plain_values(values: list[Event | None]) -> list[tuple[str, str, str] | Non
 
 
 def _value(value: tuple[str, str, str] | None) -> Event | None:
-    return None if value is None else attribute(Name(*value[:2]), value[2])
+    return None if value is None else attribute(interned(Name(*value[:2])), value[2])
 
 
 def _load(data: bytes) -> _Snapshot:

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from lasthop.wire.xas.events import Event, attribute, end, start
-from lasthop.wire.xas.names import Name
+from lasthop.wire.xas.names import XSI_TYPE, Name
 from lasthop.wire.xebu.layout import CONTENT_TOKENS, ITEM_TOKENS, TOKENS
 from lasthop.wire.xebu.policies import Policy, PolicyFactory
 
@@ -30,6 +30,11 @@ class Mode(Enum):
     """All strings. What the thesis calls Xebu."""
 
 
+def interned(name: Name) -> Name:
+    """Names that codecs ask for are one object each, so that `is` finds them."""
+    return XSI_TYPE if name == XSI_TYPE else name
+
+
 class PreTokens(NamedTuple):
     """Strings that both ends know before the first message; a token is its place here.
 
@@ -43,7 +48,7 @@ class PreTokens(NamedTuple):
 
     def tables(self) -> tuple[Sequence[Any], ...]:
         """As the tables hold them: a value is its attribute event."""
-        values = [attribute(Name(*name), value) for name, value in self.values]
+        values = [attribute(interned(Name(*name)), value) for name, value in self.values]
         return self.namespaces, self.names, values, self.texts
 
 

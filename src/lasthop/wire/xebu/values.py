@@ -279,7 +279,7 @@ _CHECKED = frozenset(
 
 def _checked(primitive: Primitive, form: BinaryForm) -> BinaryForm:
     """A form that writes, and reads, nothing but values of the type."""
-    check = primitive.format
+    check = primitive.check
 
     def write(value: Any) -> bytes:
         check(value)

@@ -60,11 +60,24 @@ class Integer(Primitive):
             raise self.refuse(text)
         return value
 
-    def format(self, value: object) -> str:
+    def check(self, value: object) -> None:
         # A boolean is an int to Python, but not to a schema.
         if type(value) is not int or not self.lowest <= value <= self.highest:
             raise self.refuse("a number out of range" if isinstance(value, int) else value)
+
+    def format(self, value: object) -> str:
+        self.check(value)
         return str(value)
+
+    def exactly(self, text: str) -> int | None:
+        # Whatever else `int` reads, it does not write it so.
+        try:
+            value = int(text) if len(text) <= MAX_DIGITS + 1 else None
+        except ValueError:
+            return None
+        if value is None or str(value) != text or not self.lowest <= value <= self.highest:
+            return None
+        return value
 
 
 class DecimalNumber(Primitive):
@@ -115,6 +128,10 @@ class Double(Primitive):
     def shortest(self, value: float) -> str:
         return repr(value)
 
+    def check(self, value: object) -> None:
+        if type(value) is not float:
+            raise self.refuse(value)
+
 
 class Float(Double):
     """32-bit binary floating point. Values are floats that 32 bits can hold."""
@@ -127,6 +144,9 @@ class Float(Double):
         except OverflowError:
             return math.copysign(math.inf, value)
         return float(nearest)
+
+    def check(self, value: object) -> None:
+        self.format(value)
 
     def shortest(self, value: float) -> str:
         if self.rounded(value) != value:

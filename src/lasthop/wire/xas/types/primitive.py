@@ -33,6 +33,10 @@ class Primitive(ABC):
     def format(self, value: Any) -> str:
         """The canonical lexical form; InvalidValue if the value is not of this type."""
 
+    def check(self, value: Any) -> None:
+        """InvalidValue if the value is not of this type."""
+        self.format(value)
+
     def exactly(self, text: str) -> Any:
         """The value if `text` is exactly what `format` makes of it; otherwise None."""
         try:
