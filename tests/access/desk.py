@@ -67,6 +67,9 @@ class MemoryDesk:
         self.turn()
         return result
 
+    def look(self, ask: Callable[[Gateway], T]) -> T:
+        return ask(self.gateway)
+
     async def read(self, ask: Callable[[Reader], T]) -> T:
         await asyncio.sleep(0)
         return ask(self.store)

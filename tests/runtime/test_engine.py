@@ -172,6 +172,14 @@ async def test_a_full_disk_refuses_work_and_is_waited_out(
     assert not rig.failures
 
 
+async def test_with_a_full_disk_questions_are_still_answered(rig: Rig) -> None:
+    await rig.connect("phone")
+    rig.store.refuse = StoreFull("no room")
+    with pytest.raises(Overloaded):
+        await rig.push("phone", b"refused")
+    assert rig.engine.look(lambda gateway: len(gateway.registry)) == 1
+
+
 async def test_a_broken_store_is_reported_and_closing_does_not_hang(rig: Rig) -> None:
     await rig.connect("phone")
     rig.store.refuse = StoreBroken("bad sector")

@@ -96,7 +96,7 @@ class Callers:
         return known[1]
 
     async def _ask(self, secret: str) -> tuple[CredentialRow, Caller]:
-        row = await self._desk.call(lambda gateway, _: gateway.credentials.find(secret))
+        row = self._desk.look(lambda gateway: gateway.credentials.find(secret))
         if row is None:
             raise Unauthorized("this credential is unknown or was revoked")
         scopes = frozenset(Scope(scope) for scope in row.scopes.split())

@@ -2,7 +2,7 @@
 
 Doors are strangers to the driver that runs the gateway; they know it by this protocol. `call` is
 the only way to change anything, and it returns when the change is durable: no door can answer too
-early by mistake.
+early by mistake. `look` and `read` ask.
 """
 
 from __future__ import annotations
@@ -30,6 +30,11 @@ class Desk(Protocol):
 
         Raises what `act` raises, having changed nothing, or `Overloaded` when no work is taken in.
         """
+        ...
+
+    def look(self, ask: Callable[[Gateway], T]) -> T:
+        """Ask what the gateway has in memory, without changing it: always, also when no work is
+        taken in. The answer may be ahead of the disk by one commit."""
         ...
 
     async def read(self, ask: Callable[[Reader], T]) -> T:

@@ -114,6 +114,9 @@ class Engine:
             self._waiting.append((horizon, future))
             await future
 
+    def look(self, ask: Callable[[Gateway], T]) -> T:
+        return ask(self.gateway)
+
     async def read(self, ask: Callable[[Reader], T]) -> T:
         return await self._loop.run_in_executor(self._reading, ask, self._reader)
 

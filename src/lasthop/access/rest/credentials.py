@@ -35,7 +35,7 @@ async def admit(exchange: Exchange) -> Response:
 async def list_credentials(exchange: Exchange) -> Response:
     """The credentials of the app, without their tokens."""
     app = exchange.caller.app
-    rows = await exchange.clerk.desk.call(lambda gateway, _: gateway.credentials.of(app))
+    rows = exchange.clerk.desk.look(lambda gateway: gateway.credentials.of(app))
     return json_response(CredentialList([credential_of(row) for row in rows]))
 
 

@@ -64,12 +64,12 @@ async def list_devices(exchange: Exchange) -> Response:
     app = exchange.caller.app
     limit = min(query.limit, exchange.clerk.settings.max_listed)
 
-    def act(gateway: Gateway, _: Micros) -> list[DeviceInfo]:
+    def page_of(gateway: Gateway) -> list[DeviceInfo]:
         devices = gateway.registry.reach(app, everyone).values()
         page = islice((d for d in devices if d.number > query.after), limit + 1)
         return [_info(gateway, device) for device in page]
 
-    found = await exchange.clerk.desk.call(act)
+    found = exchange.clerk.desk.look(page_of)
     page = found[:limit]
     return json_response(DeviceList(page, page[-1].number if len(found) > limit else None))
 
@@ -77,9 +77,7 @@ async def list_devices(exchange: Exchange) -> Response:
 async def show(exchange: Exchange) -> Response:
     """A device, and how it is reached."""
     app, name = exchange.caller.app, exchange.path("name")
-    info = await exchange.clerk.desk.call(
-        lambda gateway, _: _info(gateway, gateway.device(app, name))
-    )
+    info = exchange.clerk.desk.look(lambda gateway: _info(gateway, gateway.device(app, name)))
     return json_response(info)
 
 

@@ -101,10 +101,10 @@ async def _status(
     exchange: Exchange, message: Message, rows: list[DeliveryRow], query: StatusQuery
 ) -> MessageStatus:
     clerk = exchange.clerk
-    wanted = None if query.device is None else await device_number(exchange, query.device)
+    wanted = None if query.device is None else device_number(exchange, query.device)
     shown = _of(wanted, rows)
     listed = shown[: min(query.limit, clerk.settings.max_listed)]
-    names = await _names(exchange, [row.device for row in listed])
+    names = _names(exchange, [row.device for row in listed])
     keys = [row.reply for row in listed if row.reply]
     replies = await clerk.desk.read(lambda reader: reader.messages(keys)) if keys else {}
     return MessageStatus(
@@ -118,20 +118,20 @@ async def _status(
     )
 
 
-async def _names(exchange: Exchange, numbers: list[int]) -> dict[int, str]:
+def _names(exchange: Exchange, numbers: list[int]) -> dict[int, str]:
     """The names of devices that are still there."""
     if not numbers:
         return {}
-    found = await exchange.clerk.desk.call(
-        lambda gateway, _: [gateway.registry.numbered(number) for number in numbers]
+    found = exchange.clerk.desk.look(
+        lambda gateway: [gateway.registry.numbered(number) for number in numbers]
     )
     return {device.number: device.name for device in found if device is not None}
 
 
-async def device_number(exchange: Exchange, name: str) -> int:
+def device_number(exchange: Exchange, name: str) -> int:
     """The number of one of the caller's devices."""
     app = exchange.caller.app
-    return await exchange.clerk.desk.call(lambda gateway, _: gateway.device(app, name).number)
+    return exchange.clerk.desk.look(lambda gateway: gateway.device(app, name).number)
 
 
 async def cancel(exchange: Exchange) -> Response:
@@ -200,7 +200,7 @@ async def get_reply(exchange: Exchange) -> Response:
     clerk = exchange.clerk
     query = exchange.query(ReplyQuery)
     message = await clerk.find(exchange.caller, exchange.path("id"))
-    wanted = None if query.device is None else await device_number(exchange, query.device)
+    wanted = None if query.device is None else device_number(exchange, query.device)
 
     def ready(rows: list[DeliveryRow]) -> bool:
         return is_ready("reply", _of(wanted, rows))
@@ -237,7 +237,7 @@ async def explain(exchange: Exchange) -> Response:
     """The stored story of one delivery: every decision with its reason."""
     query = exchange.query(ExplainQuery)
     message = await exchange.clerk.find(exchange.caller, exchange.path("id"))
-    number = await device_number(exchange, query.device)
+    number = device_number(exchange, query.device)
     if exchange.clerk.explain is None:
         raise NotFound("nobody keeps the stories here")
     return json_response(await exchange.clerk.explain(message.key, number))
