@@ -45,6 +45,6 @@ def in_step(encoder: Encoder, decoder: Decoder) -> bool:
         ours.namespaces.keys == theirs.namespaces
         and ours.names.keys == theirs.names
         and ours.values.keys == theirs.values
-        and ours.texts.keys == theirs.texts
+        and ours.texts.keys == [event and event.value for event in theirs.texts]
         and (encoder.epoch, encoder.messages) == (decoder.epoch, decoder.messages)
     )

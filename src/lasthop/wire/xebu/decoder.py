@@ -14,7 +14,6 @@ from lasthop.errors import LasthopError
 from lasthop.wire.xas.errors import InvalidValue, MalformedEvents
 from lasthop.wire.xas.events import (
     ATTRIBUTE,
-    CONTENT,
     DOCUMENT_END,
     DOCUMENT_START,
     ELEMENT_END,
@@ -28,7 +27,6 @@ from lasthop.wire.xas.events import (
     content,
     end,
     entity,
-    prefix,
     start,
     typed,
 )
@@ -145,6 +143,7 @@ class _Message:
         add = out.append
         stack: list[Event] = []
         push, pop = stack.append, stack.pop
+        depth = self._limits.depth
         scope = self._scope
         outer: list[tuple[Scope, int]] = []
         scoped = -1
@@ -175,6 +174,8 @@ class _Message:
                 pos += 2
                 add(event)
                 push(ends[token])  # type: ignore[arg-type]
+                if len(stack) > depth:
+                    raise XebuLimitError("elements are too deeply nested", most=depth)
                 if mappings:
                     outer.append((scope, scoped))
                     scope, scoped = scope.declare(mappings), len(stack) - 1
@@ -190,10 +191,10 @@ class _Message:
                     raise IndexError
                 add(_new(Event, (TYPED_CONTENT, type_, value)))
             elif byte == _TEXT_TOKEN:
-                text = texts[data[pos + 1]]
-                if text is None:
+                event = texts[data[pos + 1]]
+                if event is None:
                     self._unknown(pos)
-                add(_new(Event, (CONTENT, None, text)))
+                add(event)
                 pos += 2
             elif byte == _BLOCK_END:
                 pos += 1
@@ -208,6 +209,8 @@ class _Message:
                     name, pos = self._name(byte, pos + 1)
                     add(start(name))
                     push(end(name))
+                    if len(stack) > depth:
+                        raise XebuLimitError("elements are too deeply nested", most=depth)
                     if mappings:
                         outer.append((scope, scoped))
                         scope, scoped = scope.declare(mappings), len(stack) - 1
@@ -218,7 +221,7 @@ class _Message:
                 elif form == layout.PREFIX:
                     name, pos = self._name(byte, pos + 1)
                     mappings.append(name)
-                    add(prefix(name.ns, name.local))
+                    add(_new(Event, (PREFIX_MAPPING, name, None)))
                 elif byte == _SEVERAL:
                     pos = self._several(scope, pos + 1)
                 elif form == layout.TYPED and byte & layout.NAMED_TYPE:
@@ -332,15 +335,15 @@ class _Message:
     def _text(self, byte: int, pos: int) -> tuple[str, int]:
         data, texts = self._data, self._tables.texts
         if byte & layout.NAME_TOKEN:
-            text = texts[data[pos]]
-            if text is None:
+            event = texts[data[pos]]
+            if event is None:
                 self._unknown(pos)
-            return text, pos + 1
+            return event.value, pos + 1
         at = pos
         with_token = self._mode is Mode.DATA
         text, pos, keep = self._string(pos + with_token, short=False)
         if with_token and keep:
-            texts[data[at]] = text
+            texts[data[at]] = content(text)
         return text, pos
 
     def _special(self, byte: int, pos: int) -> int:
@@ -363,15 +366,6 @@ def _check_limits(events: EventList, size: int, limits: Limits) -> None:
     """What is cheaper to look at afterwards: the size of a message has bounded the work so far."""
     if len(events) > limits.events:
         raise XebuLimitError("a message has too many events", most=limits.events)
-    if len(events) > 2 * limits.depth:
-        depth = 0
-        for event in events:
-            if event.kind is ELEMENT_START:
-                depth += 1
-                if depth > limits.depth:
-                    raise XebuLimitError("elements are too deeply nested", most=limits.depth)
-            elif event.kind is ELEMENT_END:
-                depth -= 1
     # A token and its event are two bytes, and stand for so many at most.
     if size * LONGEST_KEPT > 2 * limits.size:
         expanded = sum(len(value) for _, _, value in events if type(value) is str)

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from lasthop.wire.xas.errors import MalformedEvents
-from lasthop.wire.xas.events import Event, attribute
+from lasthop.wire.xas.events import Event, attribute, content
 from lasthop.wire.xas.limits import DEFAULT_LIMITS, Limits
 from lasthop.wire.xas.names import Name, check_text, is_ncname
 from lasthop.wire.xebu.decoder import Decoder
@@ -73,7 +73,7 @@ def save_decoder(decoder: Decoder) -> bytes:
         tables.namespaces,
         _plain_names(tables.names),
         _plain_values(tables.values),
-        tables.texts,
+        [None if event is None else event.value for event in tables.texts],
     )
     return msgspec.msgpack.encode(state)
 
@@ -107,7 +107,7 @@ def restore_decoder(
     decoder = Decoder(known=known, limits=limits)
     tables = decoder.tables
     tables.namespaces[:] = state.namespaces
-    tables.texts[:] = state.texts
+    tables.texts[:] = [None if text is None else content(text) for text in state.texts]
     tables.values[:] = [_value(value) for value in state.values]
     for token, name in enumerate(state.names):
         tables.put_name(token, None if name is None else interned(Name(*name)))

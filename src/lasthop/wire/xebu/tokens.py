@@ -10,7 +10,7 @@ from collections.abc import Hashable, Sequence
 from enum import Enum
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from lasthop.wire.xas.events import Event, attribute, end, start
+from lasthop.wire.xas.events import Event, attribute, content, end, start
 from lasthop.wire.xas.names import XSI_TYPE, Name
 from lasthop.wire.xebu.layout import CONTENT_TOKENS, ITEM_TOKENS, TOKENS
 from lasthop.wire.xebu.policies import Policy, PolicyFactory
@@ -128,11 +128,11 @@ class DecoderTables:
         self.starts: list[Event | None] = [None] * TOKENS
         self.ends: list[Event | None] = [None] * TOKENS
         self.values: list[Event | None] = [None] * TOKENS
-        self.texts: list[str | None] = [None] * TOKENS
+        self.texts: list[Event | None] = [None] * TOKENS
         namespaces, names, values, texts = known.tables()
         self.namespaces[: len(namespaces)] = namespaces
         self.values[: len(values)] = values
-        self.texts[: len(texts)] = texts
+        self.texts[: len(texts)] = map(content, texts)
         for token, name in enumerate(names):
             self.put_name(token, name)
 
