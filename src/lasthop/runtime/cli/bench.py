@@ -100,6 +100,30 @@ def idle(
     raise typer.Exit(status)
 
 
+@commands.command(
+    help=described(
+        "Compare sizes and speeds of XML messages with lxml and compressed XML.",
+        "lasthop bench xml",
+        "lasthop bench xml --input ~/messages --json",
+    )
+)
+def xml(
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--input",
+            metavar="DIR",
+            help="XML files, in the order of their names. [200 notifications]",
+            exists=True,
+            file_okay=False,
+        ),
+    ] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="Times that every message is measured.")] = 9,
+    as_json: Json = False,
+) -> None:
+    raise typer.Exit(_benchmark("xml.command").run(folder=folder, rounds=rounds, as_json=as_json))
+
+
 def _benchmark(name: str) -> ModuleType:
     root = Path(lasthop.__file__).resolve().parents[2]
     if not (root / "bench" / "__init__.py").is_file():
