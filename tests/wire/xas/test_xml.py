@@ -101,6 +101,14 @@ def test_an_attribute_may_hold_references_that_are_always_known() -> None:
     assert inside(document)[1] == attribute(Name("", "k"), '&A"')
 
 
+def test_a_long_document_with_references_takes_no_longer_than_others() -> None:
+    document = b"<!DOCTYPE a SYSTEM 'x'><a>" + b"<b k='1'>&e;</b>" * 20_000 + b"</a>"
+    assert len(parse_xml(document)) == 4 * 20_000 + 4
+    tag = b"<b k='" + b"x" * 50_000 + b"&e;'/>"
+    with pytest.raises(MalformedXml, match="unknown entity"):
+        parse_xml(b"<!DOCTYPE a SYSTEM 'x'><a>" + tag + b"</a>")
+
+
 def test_an_error_says_where() -> None:
     with pytest.raises(MalformedXml) as caught:
         parse_xml(b"<a>\n  <b></c></a>")

@@ -158,13 +158,13 @@ def test_text_has_to_be_utf8() -> None:
         ([start(A)] * 300 + [end(A)] * 300, Limits(depth=250)),
         ([start(A), *[content("x")] * 500, end(A)], Limits(events=400, depth=5)),
         ([start(A), *[content("x" * 1000)] * 500, end(A)], Limits(size=400_000)),
-        ([start(A), attribute(A, "x" * 5000), end(A)], Limits(name=1000)),
+        ([start(Name("", "x" * 5000)), end(Name("", "x" * 5000))], Limits(name=1000)),
         ([prefix("urn:" + "x" * 5000, "p"), start(A), end(A)], Limits(name=1000)),
     ],
 )
 def test_limits_hold(events: list[Event], limits: Limits) -> None:
     message = Encoder().encode([DOCUMENT_START, *events, DOCUMENT_END])
-    assert Decoder(limits=Limits(depth=300, name=5000)).decode(message)[1:-1] == events
+    assert Decoder(limits=Limits(depth=300, name=6000)).decode(message)[1:-1] == events
     decoder = Decoder(limits=limits)
     with pytest.raises(XebuLimitError):
         decoder.decode(message)
@@ -172,7 +172,17 @@ def test_limits_hold(events: list[Event], limits: Limits) -> None:
         decoder.decode(message)
 
 
+def test_a_value_may_be_as_long_as_its_message() -> None:
+    events = [DOCUMENT_START, start(A), attribute(A, "x" * 100_000), end(A), DOCUMENT_END]
+    assert Decoder().decode(Encoder().encode(events)) == events
+
+
 def test_a_message_is_no_larger_than_allowed() -> None:
+    encoder = Encoder(max_message=100)
+    events = [DOCUMENT_START, start(A), content("x" * 100), end(A), DOCUMENT_END]
+    with pytest.raises(XebuLimitError, match="too large"):
+        encoder.encode(events)
+    assert encoder.messages == len(encoder.tables.names.tokens) == 0
     decoder = Decoder(max_message=100)
     with pytest.raises(XebuLimitError, match="too large"):
         decoder.decode(b"\x01" * 101)

@@ -33,6 +33,9 @@ from lasthop.wire.xas.sequence import EventList, EventStream
 _SEPARATOR = "\x01"
 _REFERENCE = re.compile(rb"&(?!#|amp;|lt;|gt;|quot;|apos;)")
 _START_TAG = re.compile(rb"<(?:[^>\"']|\"[^\"]*\"|'[^']*')*>?")
+_SLICE = 2**15
+"""Bytes that expat gets first, and always when we have to look at tags as they were written: it
+shows everything that it has behind them as well, which is dear for each tag of a long document."""
 _new = tuple.__new__
 
 
@@ -134,7 +137,9 @@ class XmlParser:
             raise MalformedXml("the parser has ended already")
         self._closed = True  # an error leaves it so
         try:
-            self._parser.Parse(data, final)
+            self._parse_slices(data)
+            if final:
+                self._parser.Parse(b"", True)
         except expat.ExpatError as error:
             raise MalformedXml(
                 expat.ErrorString(error.code), line=error.lineno, column=error.offset + 1
@@ -145,6 +150,15 @@ class XmlParser:
         ) as error:  # an encoding that Python does not have, or no text
             raise MalformedXml("the encoding is not supported", reason=str(error)) from None
         self._closed = final
+
+    def _parse_slices(self, data: bytes) -> None:
+        # Slices grow where they may: expat reads a token again with each one until it is complete.
+        at, size = 0, _SLICE
+        while at < len(data):
+            self._parser.Parse(data[at : at + size], False)
+            at += size
+            if not self._external_subset:
+                size *= 2
 
     def _taken(self) -> list[Event]:
         events = self._out[:]

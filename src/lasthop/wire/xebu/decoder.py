@@ -37,12 +37,9 @@ from lasthop.wire.xas.sequence import EventList
 from lasthop.wire.xebu import layout
 from lasthop.wire.xebu.encoder import NOTHING_KNOWN
 from lasthop.wire.xebu.errors import XebuFormatError, XebuLimitError, XebuStateError
-from lasthop.wire.xebu.layout import LONGEST_KEPT, read_bytes, read_compressed
+from lasthop.wire.xebu.layout import LONGEST_KEPT, MAX_MESSAGE, read_bytes, read_compressed
 from lasthop.wire.xebu.tokens import DecoderTables, Mode, PreTokens, interned
 from lasthop.wire.xebu.values import FORMS, Read
-
-MAX_MESSAGE: Final = 2**20
-"""Bytes of a message; an XML message of this size would be four times as long."""
 
 _START_TOKEN: Final = layout.START | layout.NAME_TOKEN
 _VALUE_TOKEN: Final = layout.ATTRIBUTE | layout.VALUE_TOKEN
@@ -290,8 +287,6 @@ class _Message:
             size, pos = data[pos], pos + 1
         else:
             size, pos = read_compressed(data, pos + short)
-        if short and size > 4 * self._limits.name and self._limits.name < self._limits.size:
-            raise XebuLimitError("a name or a value is too long", most=self._limits.name)
         raw, pos = read_bytes(data, pos, size)
         return check_text(raw.decode()), pos, size <= LONGEST_KEPT
 
@@ -311,10 +306,14 @@ class _Message:
         else:
             at, pos = pos, pos + with_tokens
             ns, pos, keep = self._string(pos, short=True)
+            if len(ns) > self._limits.name:
+                raise XebuLimitError("a namespace is too long", most=self._limits.name)
             if with_tokens and keep:
                 tables.namespaces[data[at]] = ns
         at, pos = pos, pos + with_tokens
         local, pos, keep = self._string(pos, short=True)
+        if len(local) > self._limits.name:
+            raise XebuLimitError("a name is too long", most=self._limits.name)
         name = interned(Name(ns, local))
         if local or byte & 0xF != layout.PREFIX:
             check_name(name)

@@ -25,7 +25,14 @@ from lasthop.wire.xas.names import XSI_TYPE, Name, check_name, check_text, is_nc
 from lasthop.wire.xas.scope import LastingScope, Scope
 from lasthop.wire.xas.sequence import EventSequence
 from lasthop.wire.xebu import layout
-from lasthop.wire.xebu.layout import LONGEST_KEPT, ONE_BYTE, long_string, short_string
+from lasthop.wire.xebu.errors import XebuLimitError
+from lasthop.wire.xebu.layout import (
+    LONGEST_KEPT,
+    MAX_MESSAGE,
+    ONE_BYTE,
+    long_string,
+    short_string,
+)
 from lasthop.wire.xebu.policies import Lru, PolicyFactory
 from lasthop.wire.xebu.tokens import EncoderTables, Mode, PreTokens
 from lasthop.wire.xebu.values import FORMS, Write
@@ -62,6 +69,7 @@ class Encoder:
         policy: PolicyFactory = Lru,
         known: PreTokens = NOTHING_KNOWN,
         forgetful: bool = False,
+        max_message: int = MAX_MESSAGE,
     ) -> None:
         self.mode = mode
         self.known = known
@@ -69,6 +77,7 @@ class Encoder:
         self.messages = 0
         self._policy = policy
         self._forgetful = forgetful
+        self._max_message = max_message
         self._scope = LastingScope()
         self.tables = EncoderTables(policy, known)
 
@@ -85,6 +94,9 @@ class Encoder:
         tables = self.tables.all
         try:
             message = self._encode(events)
+            # The other end would refuse it, and could not follow us any more.
+            if len(message) > self._max_message:
+                raise XebuLimitError("a message is too large", most=self._max_message)
         except BaseException:
             for table in tables:
                 table.undo()

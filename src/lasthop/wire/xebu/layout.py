@@ -61,6 +61,9 @@ LONGEST_KEPT: Final = 1024
 """Bytes of a string that gets a token. Long texts seldom repeat, and four full tables of strings of
 this length are a megabyte, which is what one session may cost each end."""
 
+MAX_MESSAGE: Final = 2**20
+"""Bytes of a message, unless both ends agree on more; in XML it would be four times as long."""
+
 ONE_BYTE: Final = tuple(bytes((value,)) for value in range(256))
 
 
