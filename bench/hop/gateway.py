@@ -19,7 +19,7 @@ from bench.hop.systems import System
 from lasthop import __version__
 
 BATCH = 100
-CONNECTIONS = 4
+CONNECTIONS = 8
 """Messages in a request, and requests in flight: about as much on the way as the windows of the
 peers' publishers. With more, messages only queue up in front of the device."""
 

@@ -127,7 +127,7 @@ class TestAHandshake:
     def test_the_window_is_never_above_the_gateway_s_own(self, rig: Rig) -> None:
         rig.connect(window=Credit(1 << 40, 1 << 40))
         window = rig.gateway.room.session(rig.gateway.device(APP, "phone")).window
-        assert (window.messages, window.bytes) == (1024, 4 << 20)
+        assert (window.messages, window.bytes) == (4096, 4 << 20)
 
     def test_a_device_may_ask_for_a_shorter_preservation_and_has_it(self, rig: Rig) -> None:
         channel = rig.connect(preserve=60)

@@ -542,9 +542,9 @@ def test_an_inbox_full_of_bytes_pauses_the_gateway() -> None:
     assert peer.said() == [Ack(1, 0), Credit(0, 0)]
 
 
-@pytest.mark.parametrize("window", [Credit(0, 1000), Credit(1025, 1000)])
+@pytest.mark.parametrize("window", [Credit(0, 1000), Credit(4097, 1000)])
 def test_a_window_is_within_what_can_be_told_from_nonsense(window: Credit) -> None:
-    with pytest.raises(ValueError, match="a window has 1 to 1024 messages"):
+    with pytest.raises(ValueError, match="a window has 1 to 4096 messages"):
         Peer(replace(TERMS, window=window))
 
 

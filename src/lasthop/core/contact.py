@@ -272,8 +272,8 @@ class Contacts:
 
     def _set_window(self, session: Session, window: Credit) -> None:
         limits = self._room.limits
-        if window.messages > limits.window_messages or window.bytes > limits.window_bytes:
+        if window.messages > limits.flight_messages or window.bytes > limits.flight_bytes:
             window = Credit(
-                min(window.messages, limits.window_messages), min(window.bytes, limits.window_bytes)
+                min(window.messages, limits.flight_messages), min(window.bytes, limits.flight_bytes)
             )
         session.window = window

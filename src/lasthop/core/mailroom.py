@@ -42,6 +42,11 @@ class Limits:
     window_messages: int = 1024
     window_bytes: int = 4 << 20
     """Credit given to a device: what it may send before the gateway has made it durable."""
+    flight_messages: int = 4096
+    flight_bytes: int = 4 << 20
+    """Under way to one device at most, however large a window it names. Every round trip costs a
+    commit, so the number bounds what one device can take in a second; the bytes bound what a slow
+    link keeps waiting in buffers, where it can no longer expire."""
     max_frame: int = (1 << 20) + 1024
     preserve: Micros = 7 * DAY
     heartbeat: Micros = 270 * SECOND

@@ -43,7 +43,7 @@ from lasthop.wire.hop.persistence import (
 )
 from lasthop.wire.hop.ranges import RangeSet
 
-MAX_WINDOW = 1024
+MAX_WINDOW = 4096
 """`wire.hop.sequence` takes a number farther ahead for nonsense."""
 
 

@@ -16,9 +16,9 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     accept: tuple[str, ...] = ()
     """Content types that the application understands, its favourite first."""
 
-    window: Credit = Credit(512, 2 << 20)
+    window: Credit = Credit(2048, 2 << 20)
     """What the gateway may have on the way to us: one commit's worth on a fast link. Numbers more
-    than 1024 ahead would be taken for nonsense."""
+    than 4096 ahead would be taken for nonsense."""
 
     prefetch: int = 256
     """Messages that a handler may be offered before it is done with the first of them; after a

@@ -17,7 +17,7 @@ from lasthop.wire.hop.ranges import RangeSet
 
 T = TypeVar("T")
 
-DEFAULT_WINDOW = 1024
+DEFAULT_WINDOW = 4096
 """How far ahead a number may be: above any credit that we grant, so that only nonsense meets it."""
 
 
