@@ -129,6 +129,18 @@ def test_a_later_message_waits_its_turn_across_a_crash() -> None:
     assert rig.bodies(rig.connect("d5")) == [b"1", b"2"]
 
 
+def test_what_is_cancelled_while_it_waits_its_turn_has_an_end_in_the_log() -> None:
+    rig = fleet(5)
+    _, waiting = rig.publish(to("topic:news"), to("d5"))
+    rig.settle()
+    rig.take()
+    assert rig.gateway.cancel(APP, waiting, rig.now) == Withdrawal(1, 0)
+    rig.write()
+    rig.run()
+    assert rig.state(waiting) is State.CANCELLED
+    assert [e["kind"] for e in rig.events() if e.get("msg") == waiting][-1] == "cancelled"
+
+
 def test_others_do_not_wait_for_it() -> None:
     rig = fleet(5)
     rig.publish(to("topic:news", b"1"))

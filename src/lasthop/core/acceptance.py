@@ -283,8 +283,8 @@ class Acceptance:
         return item
 
     def _withdraw(self, item: Item, step: Step, now: Micros, reason: str) -> Withdrawal:
-        # Those that were not begun yet never begin: nothing of them is in the log.
-        taken_back = self._fanouts.stop(item.message.key)
+        # Of a large fan-out those that were not begun never begin: nothing of them is in the log.
+        taken_back = self._fanouts.stop(item.message.key, now)
         too_late = 0
         for delivery in list(item.deliveries):
             if delivery.revocable:

@@ -107,12 +107,18 @@ class Fanouts:
         fanout = self._under_way.get(key)
         return fanout.devices if fanout is not None else []
 
-    def stop(self, key: int) -> int:
-        """Begin no more deliveries of a message; returns how many there would have been."""
+    def stop(self, key: int, now: Micros) -> int:
+        """Begin no more deliveries of a message; returns how many never begin.
+
+        If they fit into one commit they all begin now, so that the log can say how they ended.
+        """
         fanout = self._under_way.get(key)
         if fanout is None:
             return 0
         count = len(fanout.devices)
+        if count <= self._room.limits.fanout_batch:
+            self._deliver_batch(fanout, count, now)
+            return 0
         self._stop_spreading(fanout)
         return count
 
