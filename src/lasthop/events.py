@@ -16,7 +16,7 @@ import msgspec
 
 from lasthop.clock import Micros
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class Kind(StrEnum):
@@ -42,6 +42,7 @@ class Kind(StrEnum):
     SUPPRESSED = "suppressed"
     # After the end.
     READ = "read"
+    RETRACTED = "retracted"
     REPLIED = "replied"
     # A message for many: how wide it fans out.
     PUBLISHED = "published"
@@ -54,6 +55,7 @@ class Kind(StrEnum):
     CONTEXT_CHANGED = "context_changed"
     CONTACT_STARTED = "contact_started"
     CONTACT_LOST = "contact_lost"
+    REPORTED = "reported"
     EPOCH_STARTED = "epoch_started"
     HEARTBEAT = "heartbeat"
     MEASURED = "measured"
@@ -111,3 +113,9 @@ class Event(msgspec.Struct, omit_defaults=True, gc=False):
     other: int = 0
     resumed: bool = False
     incarnation: str = ""
+    at: Micros = 0
+    keys: tuple[int, ...] = ()
+    interval: Micros = 0
+    contention: float = 0.0
+    terms: str = ""
+    zone: str = ""
