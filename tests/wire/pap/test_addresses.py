@@ -48,6 +48,7 @@ EXAMPLES = [
 CANONICAL = [text for text, _ in EXAMPLES if text.startswith("WAPPUSH") and "Carrier" not in text]
 
 
+@pytest.mark.conformance("PPG-ADD-S-004")
 @pytest.mark.parametrize("text, meaning", EXAMPLES)
 def test_the_examples_of_the_specification(text: str, meaning: tuple[str, bytes, str]) -> None:
     address = parse_address(text)
