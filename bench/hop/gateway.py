@@ -18,10 +18,11 @@ from bench.hop.processes import Failed, end, spawn
 from bench.hop.systems import System
 from lasthop import __version__
 
-BATCH = 100
-CONNECTIONS = 8
-"""Messages in a request, and requests in flight: about as much on the way as the windows of the
-peers' publishers. With more, messages only queue up in front of the device."""
+BATCH = 500
+CONNECTIONS = 2
+"""Messages in a request, and requests in flight: one is being accepted while the other is being
+written. That is about as much on the way as the windows of the peers' publishers; with more,
+messages only queue up in front of the device."""
 
 ROOM = {
     "LASTHOP_LIMITS_OPEN_PER_DEVICE": "1000000",

@@ -88,7 +88,7 @@ class Metrics(Observer):
         self._events.inc(commit.event_count)
         if commit.messages:
             self._accepted.inc(len(commit.messages))
-        ended = Tally(row.state for row in commit.deliveries.values() if not row.open)
+        ended = Tally([row.state for row in commit.deliveries.values() if not row.open])
         for state, count in ended.items():
             self._ended.labels(State(state).name.lower()).inc(count)
 
