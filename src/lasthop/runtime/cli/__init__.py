@@ -30,6 +30,7 @@ COMMANDS = {
     "restore": "Make a data directory from a backup.",
     "config": "All settings, explained.",
     "codec": "Convert wire formats: text to octets, and back.",
+    "orl": "Python classes from the descriptions of their XML.",
     "sim": "Rehearse on virtual time.",
     "bench": "Measure against peers.",
 }

@@ -7,10 +7,10 @@ on the rest.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Protocol
 
-from lasthop.wire.xas.errors import MalformedEvents, UnknownType
+from lasthop.wire.xas.errors import InvalidValue, MalformedEvents, UnknownType
 from lasthop.wire.xas.events import (
     ATTRIBUTE,
     ELEMENT_END,
@@ -23,6 +23,7 @@ from lasthop.wire.xas.events import (
 from lasthop.wire.xas.names import XSI_TYPE, Name
 from lasthop.wire.xas.reader import Reader
 from lasthop.wire.xas.sequence import EventList, EventSequence
+from lasthop.wire.xas.types.numbers import Integer
 from lasthop.wire.xas.types.table import PRIMITIVES
 from lasthop.wire.xas.writer import Writer
 
@@ -108,17 +109,39 @@ class Source:
 
     def accept(self, name: Name) -> Any:
         """The value of the element if it comes next; otherwise MISSING, and nothing is read."""
+        self.reader.skip_ignorable()
+        return self._element(name, None) if self.reader.at_start(name) else MISSING
+
+    def any_of(self, types: Mapping[Name, Name]) -> tuple[Name, Any] | None:
+        """The next element of these names with its value, None when the element around it ends.
+
+        `types` has the type that each of them must have, declared or not; elements of other names
+        are passed over, so that a reader understands messages of later versions.
+        """
         reader = self.reader
-        reader.skip_ignorable()
-        if not reader.at_start(name):
-            return MISSING
+        while True:
+            reader.skip_ignorable()
+            name = reader.start_name()
+            if name is None:
+                event = reader.peek()
+                if event is None or event.kind is not ELEMENT_END:
+                    raise MalformedEvents("an element was expected", found=repr(event)[:80])
+                return None
+            if name in types:
+                return name, self._element(name, types[name])
+            reader.skip()
+
+    def _element(self, name: Name, expected: Name | None) -> Any:
+        reader = self.reader
         outer = self.attributes
         attributes = self.attributes = reader.start(name)
         declared = attributes.pop(XSI_TYPE, None)
-        type_ = reader.scope.resolve(declared) if declared is not None else None
+        type_ = reader.scope.resolve(declared) if declared is not None else expected
         if type_ is None:
             raise UnknownType("an element declares no type", name=str(name))
         value = self._value(type_)
+        if expected is not None and type_ != expected:
+            _check_fits(name, value, type_, expected)
         reader.skip_ignorable()
         reader.end(name)
         self.attributes = outer
@@ -136,6 +159,16 @@ class Source:
         if value is MISSING:
             raise UnknownType("no decoder knows this type", type=str(type_))
         return value
+
+
+def _check_fits(name: Name, value: Any, type_: Name, expected: Name) -> None:
+    """All integer types have the same values within their ranges; else types must be the same."""
+    primitive = PRIMITIVES.get(expected)
+    if not isinstance(primitive, Integer) or not isinstance(PRIMITIVES.get(type_), Integer):
+        raise InvalidValue(
+            "an element has another type", name=str(name), type=str(type_), expected=str(expected)
+        )
+    primitive.check(value)
 
 
 def expanded(events: EventSequence, encoder: ContentEncoder) -> Iterator[Event]:

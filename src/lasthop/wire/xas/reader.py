@@ -92,10 +92,15 @@ class Reader:
 
     def at_start(self, name: Name | None = None) -> bool:
         """Whether the start block of an element (of this name) comes next."""
+        found = self.start_name()
+        return found is not None and name in {None, found}
+
+    def start_name(self) -> Name | None:
+        """The name of the element whose start block comes next; None if none does."""
         ahead = 0
         while (event := self.peek(ahead)) is not None and event.kind is PREFIX_MAPPING:
             ahead += 1
-        return event is not None and event.kind is ELEMENT_START and name in {None, event.name}
+        return event.name if event is not None and event.kind is ELEMENT_START else None
 
     def start(self, name: Name | None = None) -> dict[Name, str]:
         """Read a start block and return its attributes."""
