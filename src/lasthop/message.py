@@ -76,6 +76,16 @@ class Target(msgspec.Struct, frozen=True, array_like=True):
         return f"{self.kind}:{self.name}"
 
 
+class Quality(msgspec.Struct, frozen=True, array_like=True):
+    """The network and bearer that a publisher names, as WDP spells them. Required, nothing else
+    will do; otherwise they are preferred."""
+
+    network: str = ""
+    network_required: bool = False
+    bearer: str = ""
+    bearer_required: bool = False
+
+
 DEFAULT_PRIORITY = 4
 DEFAULT_CONTENT_TYPE = "text/plain; charset=utf-8"
 
@@ -111,6 +121,7 @@ class Message(msgspec.Struct, array_like=True, gc=False):
     """The sending device's own key for a request; its answer carries it as `in_reply_to`."""
     reply_before: Micros | None = None
     headers: tuple[tuple[str, str], ...] = ()
+    quality: Quality | None = None
 
     @property
     def id(self) -> str:

@@ -8,10 +8,13 @@ from random import Random
 from typing import Any
 
 from lasthop.clock import Micros
-from lasthop.core.effects import Changed, Disconnect, Effect, Fetch, Send
+from lasthop.core.effects import Carry, Changed, Disconnect, Effect, Fetch, Send
 from lasthop.core.gateway import Gateway, Identity, Receipt, Submission
 from lasthop.core.lifecycle import State
 from lasthop.core.mailroom import Limits
+from lasthop.core.registry import DeviceRecord
+from lasthop.decision.routes import Route
+from lasthop.delivery.carrier import Outcome
 from lasthop.message import Reliability, Target, TargetKind, parse_id
 from lasthop.store.commit import Commit, DeliveryRow
 from lasthop.store.memory import MemoryStore
@@ -41,6 +44,7 @@ class Rig:
         self.disconnected: list[Disconnect] = []
         self.changes: list[Changed] = []
         self.fetches: list[Fetch] = []
+        self.carries: list[Carry] = []
         self.in_flight: list[Commit] = []
         self.channels = 0
         self.names: dict[int, str] = {}
@@ -60,6 +64,7 @@ class Rig:
         """Die now; what was applied is kept."""
         self.in_flight = []
         self.fetches = []
+        self.carries = []
         self.store = self.store.crash()
         self.gateway = self._start()
 
@@ -126,6 +131,12 @@ class Rig:
                 self.disconnected.append(effect)
             elif isinstance(effect, Changed):
                 self.changes.append(effect)
+            elif isinstance(effect, Carry):
+                rows = self.store.deliveries(effect.message)
+                assert any(
+                    row.device == effect.device and row.state == State.SENDING for row in rows
+                ), effect
+                self.carries.append(effect)
             else:
                 self.fetches.append(effect)
 
@@ -204,6 +215,19 @@ class Rig:
         """The channel breaks."""
         self.gateway.channel_lost(channel, "broken", self.now)
         self.run()
+
+    def add(self, name: str = "phone", *routes: Route, **fields: Any) -> None:
+        """Register a device that is reached over the air."""
+        record = DeviceRecord(token_hash=b"x", routes=list(routes), **fields)
+        self.gateway.register(APP, name, record, self.now)
+        self.run()
+
+    def report(self, outcome: Outcome, at: int = 0) -> Carry:
+        """A carrier reports on one of the parcels that it has."""
+        carry = self.carries.pop(at)
+        self.gateway.carried(carry.message, carry.device, outcome, self.now)
+        self.run()
+        return carry
 
     # What can be seen.
 

@@ -35,6 +35,7 @@ from lasthop.message import (
     DeliveryMethod,
     Handling,
     Message,
+    Quality,
     Reliability,
     Target,
     TargetKind,
@@ -71,6 +72,7 @@ class Submission(msgspec.Struct, kw_only=True):
     correlation: int | None = None
     reply_before: Micros | None = None
     headers: tuple[tuple[str, str], ...] = ()
+    quality: Quality | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +260,7 @@ class Acceptance:
             s.correlation,
             s.reply_before,
             s.headers,
+            s.quality,
         )
         room.journal.add_message(message)
         if s.target.kind is not DEVICE:

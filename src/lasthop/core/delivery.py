@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from lasthop.core.session import Session
 
 
+CARRIED = -1
+"""In place of a channel: it is with a carrier, over the air."""
+
+
 class Item:
     """A message with open deliveries. Its body may have been left to the store to save memory."""
 
@@ -50,6 +54,7 @@ class Delivery:
     __slots__ = (
         "attempts",
         "changed_at",
+        "code",
         "dirty",
         "epoch",
         "item",
@@ -71,7 +76,7 @@ class Delivery:
         self.epoch = -1
         self.seq = -1
         self.sent_over = 0
-        """The channel over which it last left."""
+        """The channel over which it last left, or `CARRIED`."""
         self.attempts = 0
         """How often it was handed to a link. Above zero the device may have it, whatever we know
         of it."""
@@ -79,6 +84,7 @@ class Delivery:
         self.last_event = -1
         self.redelivered = False
         self.reply = 0
+        self.code = 0
         self.dirty = False
         self.place = len(item.deliveries)
         item.deliveries.append(self)
@@ -103,4 +109,5 @@ class Delivery:
             self.last_event,
             self.redelivered,
             self.reply,
+            self.code,
         )

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from functools import partial
 
 from lasthop.clock import Micros
-from lasthop.core.delivery import Delivery
+from lasthop.core.carriage import Carriage
+from lasthop.core.delivery import CARRIED, Delivery
 from lasthop.core.effects import Fetch, Send
 from lasthop.core.envelope import frame_of, too_large
 from lasthop.core.lifecycle import DELIVERED, PENDING, SENDING, State, Step
@@ -19,6 +20,7 @@ from lasthop.core.mailroom import Mailroom
 from lasthop.core.retransmission import FIRST_TIMEOUT, Retransmission
 from lasthop.core.session import Session
 from lasthop.decision.decide import Action, decide
+from lasthop.decision.routes import obstacle
 from lasthop.events import Kind
 from lasthop.message import Message, Reliability
 from lasthop.wire.hop.frames import Frame, Skip
@@ -32,8 +34,9 @@ BEST_EFFORT = Reliability.BEST_EFFORT
 class Dispatcher:
     """Moves deliveries from the mailbox to the link."""
 
-    def __init__(self, room: Mailroom) -> None:
+    def __init__(self, room: Mailroom, carriage: Carriage) -> None:
         self._room = room
+        self._carriage = carriage
         self._fetching: dict[int, dict[Delivery, None]] = {}
         """Deliveries that wait for their message's body, by its key."""
 
@@ -56,6 +59,11 @@ class Dispatcher:
             if decision.action is EXPIRE:
                 room.give_up(delivery, Step.EXPIRE, now, decision.reason)
                 continue
+            if message.quality is not None:
+                against = obstacle(session.network, session.link, message.quality)
+                if against is not None:
+                    self._carriage.divert(delivery, against, now)
+                    continue
             session.depart(delivery, numbered=message.reliability is not BEST_EFFORT)
             room.step(delivery, RELEASE, now, decision.reason)
             if message.replace_key is not None:
@@ -167,6 +175,8 @@ class Dispatcher:
             else:
                 session.enqueue(delivery)
                 self._room.touch(session)
+        elif delivery.sent_over == CARRIED:
+            return  # Its carrier will tell.
         elif late and delivery.state < DELIVERED and not session.channel:
             # Released and late: only the device knows whether it was in time. In contact its next
             # acknowledgement tells; it drops what is late and says so.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from lasthop.core.lifecycle import State
+from lasthop.delivery.carrier import Parcel
 from lasthop.wire.hop.frames import CloseCode, Frame
 
 
@@ -35,6 +36,15 @@ class Fetch:
 
 
 @dataclass(frozen=True, slots=True)
+class Carry:
+    """Give a parcel to the carrier of its route, and say what became of it by `carried`, once."""
+
+    message: int
+    device: int
+    parcel: Parcel
+
+
+@dataclass(frozen=True, slots=True)
 class Changed:
     """A delivery of a watched message stands somewhere else now, durably; `reply` is a new answer's
     key."""
@@ -45,4 +55,4 @@ class Changed:
     reply: int = 0
 
 
-Effect: TypeAlias = Send | Disconnect | Fetch | Changed
+Effect: TypeAlias = Send | Disconnect | Fetch | Carry | Changed

@@ -190,7 +190,7 @@ class Fanouts:
         decision = decide(
             deliver_after=message.deliver_after,
             deliver_before=message.deliver_before,
-            in_contact=session.greeted,
+            in_contact=session.greeted or bool(device.record.routes),
             has_credit=session.has_credit(item.size),
             now=now,
         )

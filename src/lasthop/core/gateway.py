@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from lasthop.clock import Micros
 from lasthop.core.acceptance import Acceptance, Idempotency, Receipt, Submission, Withdrawal
 from lasthop.core.administration import Administration
+from lasthop.core.carriage import Carriage
 from lasthop.core.contact import Contacts, Terms
 from lasthop.core.credentials import Credentials, Scope
 from lasthop.core.dispatch import Dispatcher
@@ -25,6 +26,7 @@ from lasthop.core.mailroom import Mailroom
 from lasthop.core.reception import Reception
 from lasthop.core.registry import Device, DeviceRecord, Registry
 from lasthop.core.restore import restore
+from lasthop.delivery.carrier import Outcome
 from lasthop.events import Kind
 from lasthop.message import KeyMaker, Message
 from lasthop.store.commit import Commit, Restored
@@ -61,7 +63,8 @@ class Gateway:
         self._journal = journal
         self._fanouts = Fanouts(self.room)
         self._acceptance = Acceptance(self.room, self._fanouts)
-        self._dispatcher = Dispatcher(self.room)
+        self._carriage = Carriage(self.room, self._acceptance)
+        self._dispatcher = Dispatcher(self.room, self._carriage)
         terms = Terms(restored.incarnation.to_bytes(8), identity.open_house, identity.accept)
         self._contacts = Contacts(self.room, self._dispatcher, terms)
         self._administration = Administration(self.room, self._contacts)
@@ -169,6 +172,12 @@ class Gateway:
         """The channel's unsent buffer is full, or has room again."""
         self._contacts.paused(channel, paused, now)
 
+    # Carriers.
+
+    def carried(self, message: int, device: int, outcome: Outcome, now: Micros) -> None:
+        """The answer to a `Carry`: what became of the parcel."""
+        self._carriage.carried(message, device, outcome, now)
+
     # The driver.
 
     def settle(self, now: Micros) -> None:
@@ -179,6 +188,8 @@ class Gateway:
                 self._inbound.settle(session)
                 if session.greeted:
                     self._dispatcher.pump(session, now)
+                elif session.device.record.routes:
+                    self._carriage.pump(session, now)
             self._journal.let_go(now)
 
     def effects(self) -> list[Effect]:
@@ -199,6 +210,7 @@ class Gateway:
     def fetched(self, messages: dict[int, Message], now: Micros) -> None:
         """The answer to a `Fetch`."""
         self._dispatcher.fetched(messages, now)
+        self._carriage.fetched(messages, now)
 
     @property
     def horizon(self) -> int:

@@ -14,8 +14,9 @@ import msgspec
 
 from lasthop.clock import MILLISECOND, Micros
 from lasthop.core.acceptance import Acceptance, Submission
-from lasthop.core.effects import Changed, Send
+from lasthop.core.effects import Send
 from lasthop.core.mailroom import Mailroom
+from lasthop.core.replies import note_reply
 from lasthop.core.session import Session
 from lasthop.errors import (
     CreditExceeded,
@@ -33,7 +34,6 @@ from lasthop.message import (
     TargetKind,
     key_time,
 )
-from lasthop.store.commit import ReplyRow
 from lasthop.wire.hop.frames import ERROR_TYPE, Ack, Headers, MessageFrame, Operation, Skip
 
 FRAME_COST = 128
@@ -152,16 +152,8 @@ class Inbound:
         else:
             target = Target(TargetKind.PUBLISHER, "")
         message = self._accept(session, frame, headers, target, now)
-        number = session.device.number
         if target.kind is TargetKind.PUBLISHER:
-            row = ReplyRow(headers.in_reply_to, number, message.key)
-            self._room.journal.commit.replies.append(row)
-            delivery = session.mailbox.get(headers.in_reply_to)
-            if delivery is not None and not delivery.reply:
-                delivery.reply = message.key  # The rows that are still to come keep it.
-            if headers.in_reply_to in self._room.watched:
-                change = Changed(headers.in_reply_to, number, None, message.key)
-                self._room.journal.when_durable(lambda _: self._room.effects.append(change))
+            note_reply(self._room, session, headers.in_reply_to, message.key)
         self._room.journal.tell(
             Kind.REPLIED, now, session, msg=headers.in_reply_to, other=message.key
         )

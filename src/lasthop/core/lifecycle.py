@@ -67,6 +67,7 @@ class Step(StrEnum):
     CANCEL = "cancel"
     REPLACE = "replace"
     ABORT = "abort"
+    REFUSE = "refuse"
     TIME_OUT = "time out"
     GIVE_UP = "give up"
     REASSIGN = "reassign"
@@ -93,6 +94,7 @@ TRANSITIONS: dict[tuple[State, Step], tuple[State, Kind]] = {
     (_S, Step.DELIVER): (State.DELIVERED, Kind.DELIVERED),
     (_S, Step.REQUEUE): (State.PENDING, Kind.REQUEUED),
     (_S, Step.EXPIRE): (State.EXPIRED, Kind.EXPIRED),
+    (_S, Step.REFUSE): (State.ABORTED, Kind.ABORTED),
     (_S, Step.TIME_OUT): (State.TIMED_OUT, Kind.TIMED_OUT),
     (_S, Step.GIVE_UP): (State.UNDELIVERABLE, Kind.UNDELIVERABLE),
     # On the device. It may still be dropped there as too late, or be lost with the device's memory.

@@ -47,6 +47,15 @@ class Limits:
     """Under way to one device at most, however large a window it names. Every round trip costs a
     commit, so the number bounds what one device can take in a second; the bytes bound what a slow
     link keeps waiting in buffers, where it can no longer expire."""
+    carried_per_device: int = 128
+    """With carriers at a time. Each round costs a commit; what is with a carrier can no longer be
+    taken back."""
+    carried_attempts: int = 3
+    """For what left over the air and was never confirmed: the client may show every one of
+    them."""
+    carried_patience: Micros = DAY
+    """How long a device is looked for that cannot be reached over the air, where the publisher
+    sets no limit."""
     max_frame: int = (1 << 20) + 1024
     preserve: Micros = 7 * DAY
     heartbeat: Micros = 270 * SECOND
@@ -123,9 +132,11 @@ class Mailroom:
             session.touched = False
         return sessions
 
-    def step(self, delivery: Delivery, step: Step, now: Micros, reason: str = "") -> None:
-        """Take one step of the life cycle and record it. A step that is not in the table is a
-        bug."""
+    def step(
+        self, delivery: Delivery, step: Step, now: Micros, reason: str = "", *, code: int = 0
+    ) -> None:
+        """Take one step of the life cycle and record it, with PAP's code where that says more. A
+        step that is not in the table is a bug."""
         before = delivery.state
         state, kind = TRANSITIONS[before, step]
         session = delivery.session
@@ -139,11 +150,14 @@ class Mailroom:
             event.seq = delivery.seq
             event.link = session.link
         if state >= DELIVERED:
+            delivery.code = code
             self._end(delivery)
         if self.watched:
             self.announce(delivery)
 
-    def give_up(self, delivery: Delivery, step: Step, now: Micros, reason: str) -> None:
+    def give_up(
+        self, delivery: Delivery, step: Step, now: Micros, reason: str, *, code: int = 0
+    ) -> None:
         """End a delivery without a word of the device: by `step` if nothing of it ever left.
 
         Otherwise the application may have had it all the same, and nobody can tell.
@@ -151,7 +165,7 @@ class Mailroom:
         if delivery.attempts:
             self.step(delivery, Step.TIME_OUT, now, f"{reason}; the device may have had it")
         else:
-            self.step(delivery, step, now, reason)
+            self.step(delivery, step, now, reason, code=code)
 
     def announce(self, delivery: Delivery) -> None:
         """Tell those who watch the message, once the change is durable."""

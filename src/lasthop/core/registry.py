@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from lasthop.decision.routes import Route
 from lasthop.errors import NotFound
 from lasthop.message import Target, TargetKind
 from lasthop.store.commit import DeviceRow
@@ -29,6 +30,8 @@ class DeviceRecord(msgspec.Struct, omit_defaults=True):
     context: dict[str, bytes] = {}
     """What the device last said of itself: names to JSON values."""
     registered_at: int = 0
+    routes: list[Route] = []
+    """How it is reached over the air; none for a device that connects by itself."""
 
 
 _encode_record = msgspec.msgpack.Encoder().encode

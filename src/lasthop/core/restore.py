@@ -56,6 +56,7 @@ def _reopen(room: Mailroom, item: Item, row: DeliveryRow, now: Micros) -> None:
     delivery.last_event = row.last_event
     delivery.redelivered = row.redelivered
     delivery.reply = row.reply
+    delivery.code = row.code
     delivery.changed_at = row.changed_at
     if delivery.state is State.PENDING:
         _wait_again(room, delivery, now)
@@ -63,8 +64,19 @@ def _reopen(room: Mailroom, item: Item, row: DeliveryRow, now: Micros) -> None:
         # It left, or was lost with the gateway: sending it again could show it twice.
         session.depart(delivery, numbered=False)
         room.step(delivery, Step.HAND_OVER, now, "the gateway stopped while it was being sent")
+    elif delivery.seq < 0:
+        _carried_before(room, delivery, now)
     else:
         _under_way_again(room, delivery, now)
+
+
+def _carried_before(room: Mailroom, delivery: Delivery, now: Micros) -> None:
+    """It was with a carrier, whose word was lost: the client may have it."""
+    delivery.session.depart(delivery, numbered=False)
+    delivery.attempts = max(1, delivery.attempts)
+    delivery.redelivered = True
+    room.step(delivery, Step.REQUEUE, now, "the gateway stopped while it was being carried")
+    _wait_again(room, delivery, now)
 
 
 def _under_way_again(room: Mailroom, delivery: Delivery, now: Micros) -> None:
@@ -115,5 +127,7 @@ def _wait_again(room: Mailroom, delivery: Delivery, now: Micros) -> None:
         room.timers.add(message.deliver_after, delivery)
     else:
         session.enqueue(delivery)
+        if session.device.record.routes:
+            room.touch(session)
     if message.deliver_before is not None:
         room.timers.add(message.deliver_before, delivery)

@@ -10,15 +10,18 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TypeVar
 
 import structlog
 
 from lasthop.clock import SECOND, Clock, Micros
-from lasthop.core.effects import Changed, Disconnect, Effect, Fetch, Send
+from lasthop.core.effects import Carry, Changed, Disconnect, Effect, Fetch, Send
 from lasthop.core.gateway import Gateway
+from lasthop.decision.routes import Variant
+from lasthop.delivery.carrier import Carrier, Outcome, Unreached
 from lasthop.delivery.channel import Channel
 from lasthop.errors import Overloaded, StoreError, StoreFull
 from lasthop.store.base import Reader
@@ -64,6 +67,7 @@ class Engine:
         clock: Clock,
         failed: Callable[[StoreError], None],
         observer: Observer | None = None,
+        carriers: Mapping[Variant, Carrier] | None = None,
     ) -> None:
         """`failed` is told when nothing can be written or read any more."""
         self.gateway = gateway
@@ -72,6 +76,7 @@ class Engine:
         self._clock = clock
         self._failed = failed
         self._observer = observer or Observer()
+        self._carriers = carriers or {}
         self._loop = asyncio.get_running_loop()
         self._reading = ThreadPoolExecutor(1, thread_name_prefix="lasthop-reader")
         self._channels: dict[int, Channel] = {}
@@ -257,6 +262,8 @@ class Engine:
                 if channel is not None:
                     self._observer.disconnected(effect.code)
                     channel.close(effect.code, effect.reason, effect.retry_after_ms)
+            elif isinstance(effect, Carry):
+                self._carry(effect)
             elif isinstance(effect, Changed):
                 for changed in self._watchers.get(effect.message, ()):
                     changed.set()
@@ -264,6 +271,20 @@ class Engine:
                 task = self._loop.create_task(self._fetch(effect))
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
+
+    def _carry(self, carry: Carry) -> None:
+        variant = carry.parcel.route.variant
+        carrier = self._carriers.get(variant)
+        report = partial(self._carried, carry.message, carry.device)
+        if carrier is None:
+            report(Unreached(f"this gateway does not serve {variant}"))
+        else:
+            carrier.carry(carry.parcel, report)
+
+    def _carried(self, message: int, device: int, outcome: Outcome) -> None:
+        if not self._stopped:
+            self.gateway.carried(message, device, outcome, self._clock.now())
+            self._poke()
 
     async def _fetch(self, fetch: Fetch) -> None:
         try:

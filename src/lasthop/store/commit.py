@@ -31,6 +31,8 @@ class DeliveryRow(msgspec.Struct, array_like=True, gc=False):
     redelivered: bool = False
     reply: int = 0
     """Key of the device's answer, when one was wanted and came."""
+    code: int = 0
+    """PAP's status code of its end, where that says more than the state."""
 
 
 class SessionRow(msgspec.Struct, array_like=True, gc=False):

@@ -1,0 +1,20 @@
+"""A device's answer to a message: which one counts, and who hears of it."""
+
+from __future__ import annotations
+
+from lasthop.core.effects import Changed
+from lasthop.core.mailroom import Mailroom
+from lasthop.core.session import Session
+from lasthop.store.commit import ReplyRow
+
+
+def note_reply(room: Mailroom, session: Session, message: int, reply: int) -> None:
+    """Keep the answer that a publisher waits for beside the delivery that it answers."""
+    number = session.device.number
+    room.journal.commit.replies.append(ReplyRow(message, number, reply))
+    delivery = session.mailbox.get(message)
+    if delivery is not None and not delivery.reply:
+        delivery.reply = reply  # The rows that are still to come keep it.
+    if message in room.watched:
+        change = Changed(message, number, None, reply)
+        room.journal.when_durable(lambda _: room.effects.append(change))

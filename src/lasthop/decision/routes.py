@@ -1,0 +1,200 @@
+"""Over the air: which protocol variant and which bearer carry a push to a device.
+
+A device that does not connect by itself has routes. `select` leaves those that the publisher's
+delivery method and quality of service allow (Push Proxy Gateway 5.1.2.2.1 and 5.1.2.2.2), prefers
+what has not failed yet and what can confirm, and lets the transmission algorithm choose among the
+rest by cost and deadline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from ipaddress import ip_address
+
+import msgspec
+
+from lasthop.clock import SECOND, Micros
+from lasthop.decision.budgets import Budgets
+from lasthop.decision.choice import Outgoing, QueueTerms
+from lasthop.decision.cost import BALANCED, Weights
+from lasthop.decision.links import Link, Tariff
+from lasthop.decision.transmission import choose
+from lasthop.errors import InvalidRequest
+from lasthop.message import DeliveryMethod, Quality
+from lasthop.wire.pap.bearers import serves
+
+MAX_ROUTES = 8
+"""Of one device. Each is looked at for every push to it."""
+
+
+class Variant(StrEnum):
+    """The over-the-air protocols that we speak. SMS, SIP and point-to-multipoint bearers will take
+    their places here and in the tables below."""
+
+    WSP = "wsp"
+    """OTA-WSP without a connection: one datagram, nothing comes back."""
+    WSP_SESSION = "wsp-session"
+    """OTA-WSP in a session over WTP, which the client opens."""
+    HTTP = "http"
+    """OTA-HTTP: the client is the HTTP server."""
+
+
+CONFIRMS = frozenset({Variant.WSP_SESSION, Variant.HTTP})
+ANSWERS = frozenset({Variant.HTTP})
+"""Which variants can confirm a push, and which can bring content back (5.1.1.2)."""
+
+PORTS: dict[Variant, int] = {Variant.WSP: 2948, Variant.WSP_SESSION: 2948, Variant.HTTP: 4035}
+"""Where a client listens (IANA). A session's client is asked to open one at its push port."""
+
+LINKS: dict[Variant, Link] = {
+    Variant.WSP: Link("wsp", Tariff(), latency=SECOND),
+    Variant.WSP_SESSION: Link("wsp-session", Tariff(), latency=2 * SECOND),
+    Variant.HTTP: Link("http", Tariff(), latency=SECOND),
+}
+"""What is assumed of a route that says nothing: packet data at a flat rate."""
+
+
+class Route(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One way to reach a device over the air."""
+
+    variant: Variant
+    address: str
+    """An IP address, with a port where the client does not listen at the usual one."""
+    bearer: str = "Packet Data"
+    network: str = ""
+    """As WDP spells them; a required one must be named here."""
+    link: Link | None = None
+    """What it costs, where that is known."""
+
+    def __post_init__(self) -> None:
+        self.endpoint()
+
+    def endpoint(self) -> tuple[str, int]:
+        """The host and port to send to."""
+        host, port = self.address, PORTS[self.variant]
+        if host.startswith("["):
+            host, bracket, rest = host[1:].partition("]")
+            text = rest.removeprefix(":") if bracket else "no bracket"
+        elif host.count(":") == 1:
+            host, _, text = host.partition(":")
+        else:
+            text = ""
+        try:
+            ip_address(host)
+            port = int(text) if text else port
+        except ValueError:
+            raise InvalidRequest(
+                "the address of a route is an IP address, with a port behind a colon or without",
+                address=self.address,
+            ) from None
+        if not 0 < port < 65536:
+            raise InvalidRequest("not a port", address=self.address)
+        return host, port
+
+
+class Selection(msgspec.Struct, frozen=True):
+    """The route to take now."""
+
+    route: Route
+    confirmed: bool
+    """Whether the client's word is asked for."""
+    reason: str
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """No route will ever do: PAP's code and why."""
+
+    code: int
+    reason: str
+
+
+_NO_BUDGETS = Budgets((), zone_name="UTC")
+_ASKS_NOTHING = frozenset({DeliveryMethod.UNCONFIRMED, DeliveryMethod.ONESHOT})
+_NO_QUALITY = Quality()
+
+
+def obstacle(network: str, bearer: str, quality: Quality) -> Refusal | None:
+    """Why a link of this network and bearer is not what the publisher requires."""
+    if quality.network_required and not serves(quality.network, frozenset({network})):
+        return Refusal(3009, f"the required network is not available: {quality.network}")
+    if quality.bearer_required and not serves(quality.bearer, frozenset({bearer})):
+        return Refusal(3010, f"the required bearer is not available: {quality.bearer}")
+    return None
+
+
+def select(
+    routes: Sequence[Route],
+    *,
+    method: DeliveryMethod,
+    size: int,
+    now: Micros,
+    quality: Quality | None = None,
+    deliver_before: Micros | None = None,
+    failures: Mapping[Route, int] | None = None,
+    weights: Weights = BALANCED,
+) -> Selection | Refusal:
+    """The route for one push, now. `failures` counts what was tried in vain, by route.
+
+    What is required leaves the last word to nobody; what is only named is preferred.
+    """
+    if len(routes) == 1 and quality is None and _able(routes[0].variant, method):
+        only = routes[0]  # As with most devices.
+        return Selection(only, only.variant in CONFIRMS and method not in _ASKS_NOTHING, "one way")
+    wanted = quality or _NO_QUALITY
+    refusal: Refusal | None = None
+    fitting = []
+    for route in routes:
+        against = obstacle(route.network, route.bearer, wanted)
+        if against is None:
+            fitting.append(route)
+        elif refusal is None or against.code > refusal.code:
+            refusal = against  # The bearer is looked at last: its lack came closest.
+    if not fitting:
+        return refusal or Refusal(3003, "no route to the device")
+    able = [route for route in fitting if _able(route.variant, method)]
+    if not able:
+        return Refusal(3007, f"no route to the device can do {method}")
+    tried = failures or {}
+    fewest = min(tried.get(route, 0) for route in able)
+    able = [route for route in able if tried.get(route, 0) == fewest]
+    able = _preferring(able, wanted)
+    confirms = [route for route in able if route.variant in CONFIRMS]
+    asks = method not in _ASKS_NOTHING
+    if asks and confirms:
+        able = confirms
+    route, reason = _cheapest(able, size, now, deliver_before, weights)
+    return Selection(route, asks and route.variant in CONFIRMS, reason)
+
+
+def _able(variant: Variant, method: DeliveryMethod) -> bool:
+    if method is DeliveryMethod.CONFIRMED_WITH_RESPONSE:
+        return variant in ANSWERS
+    return method is not DeliveryMethod.CONFIRMED or variant in CONFIRMS
+
+
+def _preferring(routes: list[Route], wanted: Quality) -> list[Route]:
+    for name, of in ((wanted.bearer, "bearer"), (wanted.network, "network")):
+        preferred = [r for r in routes if serves(name, frozenset({getattr(r, of)}))]
+        routes = preferred or routes
+    return routes
+
+
+def _cheapest(
+    routes: list[Route], size: int, now: Micros, deliver_before: Micros | None, weights: Weights
+) -> tuple[Route, str]:
+    if len(routes) == 1:
+        return routes[0], "one way"
+    links = [
+        msgspec.structs.replace(route.link or LINKS[route.variant], channel=n)
+        for n, route in enumerate(routes, 1)
+    ]
+    choice = choose(
+        Outgoing(size, since=now, deliver_before=deliver_before),
+        queue=QueueTerms("push", weights),
+        current=links,
+        budgets=_NO_BUDGETS,
+        now=now,
+    )
+    chosen = routes[max(choice.channel, 1) - 1]
+    return chosen, str(choice.reasons[-1])

@@ -1,0 +1,313 @@
+"""Over the air: what leaves when, what each outcome means, and what a crash in between does."""
+
+from __future__ import annotations
+
+import pytest
+
+from lasthop.clock import DAY, SECOND
+from lasthop.core.carriage import FIRST_PAUSE
+from lasthop.core.lifecycle import State
+from lasthop.core.mailroom import Limits
+from lasthop.decision.routes import Route, Variant
+from lasthop.delivery.carrier import (
+    Aborted,
+    Confirmed,
+    Content,
+    Sent,
+    Unanswered,
+    Unfit,
+    Unreached,
+)
+from lasthop.message import DeliveryMethod, Quality, Reliability
+from tests.core.rig import APP, BEST_EFFORT, Rig, to
+
+UDP = Route(Variant.WSP, "192.0.2.1")
+SESSION = Route(Variant.WSP_SESSION, "192.0.2.1")
+HTTP = Route(Variant.HTTP, "192.0.2.1")
+
+
+class TestLeaving:
+    def test_a_push_leaves_when_its_release_is_durable(self, rig: Rig) -> None:
+        rig.add("phone", UDP, capabilities={"ota.accept": "text/vnd.wap.si"})
+        (key,) = rig.publish(to("phone", b"x", content_type="text/plain", headers=(("A", "b"),)))
+        rig.run()  # The rig checks that nothing leaves before.
+        (carry,) = rig.carries
+        parcel = carry.parcel
+        assert (parcel.route, parcel.body, parcel.content_type) == (UDP, b"x", "text/plain")
+        assert parcel.headers == (("A", "b"),)
+        assert parcel.capabilities == {"ota.accept": "text/vnd.wap.si"}
+        assert not parcel.confirmed
+        rig.report(Sent())
+        assert rig.state(key) is State.SENT
+        assert rig.story(key) == ["accepted", "released", "transmitted", "sent"]
+
+    def test_nothing_leaves_before_its_time_or_after_it(self, rig: Rig) -> None:
+        rig.add("phone", UDP)
+        early, late = rig.publish(
+            to("phone", b"early", deliver_after=rig.now + SECOND),
+            to("phone", b"late", deliver_before=rig.now + SECOND),
+        )
+        rig.settle()
+        rig.take()
+        rig.now += SECOND  # While the release is being written.
+        rig.run()
+        assert [carry.parcel.body for carry in rig.carries] == [b"early"]
+        assert rig.state(late) is State.EXPIRED
+        assert rig.state(early) is State.SENDING
+
+    def test_so_many_are_with_carriers_at_a_time(self) -> None:
+        rig = Rig(Limits(carried_per_device=2))
+        rig.add("phone", UDP)
+        rig.publish(*[to("phone")] * 5)
+        rig.run()
+        assert len(rig.carries) == 2
+        for _ in range(5):
+            rig.report(Sent())
+        assert rig.carries == []
+        assert rig.states() == {State.SENT: 5}
+
+    def test_a_body_that_was_left_to_the_store_is_fetched_first(self) -> None:
+        rig = Rig(Limits(resident=0, carried_per_device=1))
+        rig.add("phone", UDP)
+        rig.publish(to("phone", b"one"), to("phone", b"two"))
+        rig.run()
+        for body in (b"one", b"two"):
+            rig.fetch()
+            rig.run()
+            assert rig.report(Sent()).parcel.body == body
+
+    def test_a_device_that_calls_is_served_by_its_channel(self, rig: Rig) -> None:
+        channel = rig.connect()
+        rig.gateway.amend(APP, "phone", rig.now, routes=[UDP])
+        rig.publish(to("phone", b"by hop"))
+        rig.run()
+        assert rig.bodies(channel) == [b"by hop"]
+        assert rig.carries == []
+        rig.ack(channel, 1)
+        rig.lose(channel)
+        rig.publish(to("phone", b"over the air"))
+        rig.run()
+        assert [carry.parcel.body for carry in rig.carries] == [b"over the air"]
+
+    def test_what_waits_leaves_as_soon_as_there_is_a_route(self, rig: Rig) -> None:
+        rig.add("phone")
+        rig.publish(to("phone"))
+        rig.run()
+        assert rig.carries == []
+        rig.gateway.amend(APP, "phone", rig.now, routes=[UDP])
+        rig.run()
+        assert len(rig.carries) == 1
+
+
+class TestQuality:
+    def test_a_required_bearer_that_is_missing_fails(self, rig: Rig) -> None:
+        rig.add("phone", UDP)
+        wanted = Quality(bearer="SMS", bearer_required=True)
+        (key,) = rig.publish(to("phone", quality=wanted))
+        rig.run()
+        assert rig.carries == []
+        assert (rig.state(key), rig.row(key).code) == (State.UNDELIVERABLE, 3010)
+
+    def test_it_holds_for_a_device_that_is_connected_too(self, rig: Rig) -> None:
+        channel = rig.connect(link="wifi", network="home")
+        keys = rig.publish(
+            to("phone", b"no", quality=Quality(bearer="GPRS", bearer_required=True)),
+            to("phone", b"no", quality=Quality(network="GSM", network_required=True)),
+            to("phone", b"yes", quality=Quality(bearer="WiFi", bearer_required=True)),
+            to("phone", b"any", quality=Quality(bearer="GPRS")),
+        )
+        rig.run()
+        assert rig.bodies(channel) == [b"yes", b"any"]
+        assert [rig.row(key).code for key in keys] == [3010, 3009, 0, 0]
+
+    def test_a_connected_device_is_reached_over_the_required_bearer(self, rig: Rig) -> None:
+        channel = rig.connect(link="wifi")
+        rig.gateway.amend(APP, "phone", rig.now, routes=[UDP])
+        rig.publish(to("phone", quality=Quality(bearer="packet data", bearer_required=True)))
+        rig.run()
+        assert rig.bodies(channel) == []
+        assert rig.report(Sent()).parcel.route == UDP
+        assert rig.states() == {State.SENT: 1}
+
+    def test_a_response_needs_a_route_that_can_bring_one(self, rig: Rig) -> None:
+        rig.add("phone", UDP, SESSION)
+        (key,) = rig.publish(to("phone", method=DeliveryMethod.CONFIRMED_WITH_RESPONSE))
+        rig.run()
+        assert (rig.state(key), rig.row(key).code) == (State.UNDELIVERABLE, 3007)
+
+
+class TestOutcomes:
+    def test_a_confirmed_push_is_delivered(self, rig: Rig) -> None:
+        rig.add("phone", SESSION)
+        (key,) = rig.publish(to("phone", method=DeliveryMethod.CONFIRMED))
+        rig.run()
+        assert rig.report(Confirmed()).parcel.confirmed
+        assert rig.state(key) is State.DELIVERED
+
+    @pytest.mark.parametrize(
+        "reason, code", [(0xEA, 5026), (0xEB, 5027), (0xEC, 5028), (0xED, 5029), (0xEE, 5030)]
+    )
+    def test_an_abort_is_final_and_keeps_its_reason(self, rig: Rig, reason: int, code: int) -> None:
+        rig.add("phone", SESSION)
+        (key,) = rig.publish(to("phone", method=DeliveryMethod.CONFIRMED))
+        rig.run()
+        rig.report(Aborted(reason))
+        assert (rig.state(key), rig.row(key).code) == (State.ABORTED, code)
+
+    def test_what_cannot_be_adapted_is_undeliverable(self, rig: Rig) -> None:
+        rig.add("phone", UDP)
+        (key,) = rig.publish(to("phone"))
+        rig.run()
+        rig.report(Unfit(3006, "not well-formed"))
+        assert (rig.state(key), rig.row(key).code) == (State.UNDELIVERABLE, 3006)
+
+    def test_without_an_answer_it_is_tried_again_and_then_times_out(self, rig: Rig) -> None:
+        rig.add("phone", SESSION)
+        (key,) = rig.publish(to("phone", method=DeliveryMethod.CONFIRMED))
+        rig.run()
+        rig.report(Unanswered("no response"))
+        assert rig.state(key) is State.PENDING
+        assert rig.carries == []
+        rig.pass_time(FIRST_PAUSE)
+        rig.report(Unanswered("no response"))
+        rig.pass_time(2 * FIRST_PAUSE)
+        rig.report(Unanswered("no response"))
+        assert (rig.state(key), rig.row(key).code) == (State.TIMED_OUT, 4000)
+        assert rig.row(key).attempts == 3
+
+    def test_what_never_left_can_be_cancelled_and_expires(self, rig: Rig) -> None:
+        rig.add("phone", SESSION)
+        one, two = rig.publish(to("phone"), to("phone", deliver_before=rig.now + 2 * SECOND))
+        rig.run()
+        rig.report(Unreached("no session"))
+        rig.report(Unreached("no session"))
+        withdrawal = rig.gateway.cancel(APP, one, rig.now)
+        assert withdrawal is not None
+        assert withdrawal.taken_back == 1
+        rig.pass_time(2 * SECOND)
+        assert [rig.state(key) for key in (one, two)] == [State.CANCELLED, State.EXPIRED]
+
+    def test_what_may_have_been_shown_cannot_be_cancelled(self, rig: Rig) -> None:
+        rig.add("phone", SESSION)
+        (key,) = rig.publish(to("phone"))
+        rig.run()
+        rig.report(Unanswered("no response"))
+        withdrawal = rig.gateway.cancel(APP, key, rig.now)
+        assert withdrawal is not None
+        assert (withdrawal.taken_back, withdrawal.too_late) == (0, 1)
+
+    def test_an_unreachable_device_is_looked_for_until_patience_ends(self, rig: Rig) -> None:
+        rig.add("phone", SESSION)
+        (key,) = rig.publish(to("phone"))
+        rig.run()
+        tries = 0
+        while rig.state(key) is not State.UNDELIVERABLE:
+            rig.report(Unreached("no session"))
+            tries += 1
+            if not rig.state(key).final:
+                rig.pass_time(DAY // 96)
+        assert rig.row(key).code == 4000
+        assert 90 < tries < 110
+
+    def test_another_route_is_tried_at_once(self, rig: Rig) -> None:
+        rig.add("phone", SESSION, UDP)
+        rig.publish(to("phone", method=DeliveryMethod.PREFER_CONFIRMED))
+        rig.run()
+        assert rig.report(Unreached("no session")).parcel.route == SESSION
+        rig.pass_time(0)
+        carry = rig.report(Sent())
+        assert (carry.parcel.route, carry.parcel.confirmed) == (UDP, False)
+        assert rig.states() == {State.SENT: 1}
+
+    def test_one_shot_is_tried_once(self, rig: Rig) -> None:
+        rig.add("phone", UDP)
+        (key,) = rig.publish(to("phone", method=DeliveryMethod.ONESHOT, **BEST_EFFORT))
+        rig.run()
+        rig.report(Unreached("no network"))
+        rig.pass_time(DAY)
+        assert rig.carries == []
+        assert rig.state(key) is State.UNDELIVERABLE
+
+    def test_content_that_a_client_returns_is_the_answer(self, rig: Rig) -> None:
+        rig.add("phone", HTTP)
+        (key,) = rig.publish(to("phone", method=DeliveryMethod.CONFIRMED_WITH_RESPONSE))
+        rig.gateway.watch(key)
+        rig.run()
+        carry = rig.report(Confirmed(Content("text/plain", b"yes")))
+        assert carry.parcel.response
+        row = rig.row(key)
+        assert row.state == State.DELIVERED
+        answer = rig.store.messages([row.reply])[row.reply]
+        assert (answer.body, answer.in_reply_to, answer.source) == (b"yes", key, "device:phone")
+        assert [change.reply for change in rig.changes if change.reply] == [row.reply]
+
+    def test_content_that_nobody_asked_for_is_not_kept(self, rig: Rig) -> None:
+        rig.add("phone", HTTP)
+        (key,) = rig.publish(to("phone", method=DeliveryMethod.CONFIRMED))
+        rig.run()
+        rig.report(Confirmed(Content("text/plain", b"yes")))
+        assert (rig.state(key), rig.row(key).reply) == (State.DELIVERED, 0)
+
+    def test_a_report_after_the_device_was_removed_changes_nothing(self, rig: Rig) -> None:
+        rig.add("phone", SESSION)
+        (key,) = rig.publish(to("phone"))
+        rig.run()
+        rig.gateway.remove(APP, "phone", rig.now)
+        rig.run()
+        rig.report(Confirmed())
+        assert rig.state(key) is State.TIMED_OUT
+
+    def test_the_deadline_waits_for_the_carriers_word(self, rig: Rig) -> None:
+        rig.add("phone", SESSION)
+        keys = rig.publish(*[to("phone", deliver_before=rig.now + SECOND)] * 3)
+        rig.run()
+        rig.pass_time(SECOND)
+        assert rig.states() == {State.SENDING: 3}
+        rig.report(Confirmed())
+        rig.report(Unanswered("no response"))
+        rig.report(Unreached("no session"))
+        expected = [State.DELIVERED, State.TIMED_OUT, State.EXPIRED]
+        assert [rig.state(key) for key in keys] == expected
+
+
+class TestCrash:
+    def test_what_was_with_a_carrier_is_carried_again(self, rig: Rig) -> None:
+        rig.add("phone", SESSION)
+        (key,) = rig.publish(to("phone", method=DeliveryMethod.CONFIRMED))
+        rig.run()
+        rig.crash()
+        rig.run()
+        assert rig.report(Confirmed()).message == key
+        assert rig.state(key) is State.DELIVERED
+        assert "requeued" in rig.story(key)
+
+    def test_best_effort_is_not(self, rig: Rig) -> None:
+        rig.add("phone", UDP)
+        (key,) = rig.publish(to("phone", reliability=Reliability.BEST_EFFORT))
+        rig.run()
+        rig.crash()
+        rig.run()
+        assert rig.carries == []
+        assert rig.state(key) is State.SENT
+
+    def test_a_pending_push_leaves_after_the_restart(self, rig: Rig) -> None:
+        rig.add("phone", UDP)
+        rig.publish(to("phone"))
+        rig.settle()
+        rig.take()
+        rig.store.apply(rig.in_flight.pop())
+        rig.crash()
+        rig.run()
+        assert len(rig.carries) == 1
+
+    def test_attempts_and_routes_outlive_it(self, rig: Rig) -> None:
+        rig.add("phone", SESSION)
+        (key,) = rig.publish(to("phone"))
+        rig.run()
+        rig.report(Unanswered("no response"))
+        rig.crash()
+        rig.run()
+        rig.report(Unanswered("no response"))
+        rig.pass_time(DAY)
+        rig.report(Unanswered("no response"))
+        assert rig.state(key) is State.TIMED_OUT

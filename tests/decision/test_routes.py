@@ -1,0 +1,129 @@
+"""Which variant and bearer carry a push: what is required holds, what is named is preferred."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given, strategies as st
+
+from lasthop.clock import SECOND
+from lasthop.decision.links import Link, Tariff
+from lasthop.decision.routes import (
+    ANSWERS,
+    CONFIRMS,
+    Refusal,
+    Route,
+    Selection,
+    Variant,
+    obstacle,
+    select,
+)
+from lasthop.errors import InvalidRequest
+from lasthop.message import DeliveryMethod, Quality
+
+UNCONFIRMED, CONFIRMED = DeliveryMethod.UNCONFIRMED, DeliveryMethod.CONFIRMED
+UDP = Route(Variant.WSP, "192.0.2.1")
+SESSION = Route(Variant.WSP_SESSION, "192.0.2.1")
+HTTP = Route(Variant.HTTP, "192.0.2.1")
+
+routes_drawn = st.lists(
+    st.builds(
+        Route,
+        st.sampled_from(Variant),
+        st.sampled_from(["192.0.2.1", "192.0.2.2:99"]),
+        bearer=st.sampled_from(["Packet Data", "GPRS", "CSD"]),
+        network=st.sampled_from(["", "GSM"]),
+    ),
+    max_size=5,
+    unique=True,
+)
+qualities = st.none() | st.builds(
+    Quality,
+    network=st.sampled_from(["", "any", "gsm", "AMPS"]),
+    network_required=st.booleans(),
+    bearer=st.sampled_from(["", "Any", "gprs", "SMS"]),
+    bearer_required=st.booleans(),
+)
+
+
+def chosen(*routes: Route, method: DeliveryMethod = UNCONFIRMED, **facts: object) -> Selection:
+    found = select(routes, method=method, size=100, now=0, **facts)  # type: ignore[arg-type]
+    assert isinstance(found, Selection)
+    return found
+
+
+@given(routes_drawn, qualities, st.sampled_from(DeliveryMethod))
+def test_a_route_is_chosen_exactly_when_one_satisfies_everything(
+    routes: list[Route], quality: Quality | None, method: DeliveryMethod
+) -> None:
+    wanted = quality or Quality()
+    fitting = [r for r in routes if obstacle(r.network, r.bearer, wanted) is None]
+    able = [
+        route
+        for route in fitting
+        if (method is not CONFIRMED or route.variant in CONFIRMS)
+        and (method is not DeliveryMethod.CONFIRMED_WITH_RESPONSE or route.variant in ANSWERS)
+    ]
+    found = select(routes, method=method, size=100, now=0, quality=quality)
+    if not able:
+        assert isinstance(found, Refusal)
+        assert (found.code == 3007) == bool(fitting)
+        return
+    assert isinstance(found, Selection)
+    assert found.route in able
+    asks = method not in (UNCONFIRMED, DeliveryMethod.ONESHOT)
+    assert found.confirmed == (asks and found.route.variant in CONFIRMS)
+
+
+def test_a_bearer_that_is_only_named_is_preferred() -> None:
+    other = Route(Variant.WSP, "192.0.2.2", bearer="GPRS", network="GSM")
+    assert chosen(UDP, other, quality=Quality(bearer="gprs")).route == other
+    assert chosen(UDP, other, quality=Quality(network="gsm")).route == other
+    assert chosen(UDP, quality=Quality(bearer="gprs")).route == UDP
+
+
+def test_what_can_confirm_is_preferred_unless_nobody_asks() -> None:
+    assert chosen(UDP, SESSION, method=DeliveryMethod.NOT_SPECIFIED).confirmed
+    assert chosen(UDP, SESSION, method=DeliveryMethod.PREFER_CONFIRMED).route == SESSION
+    assert chosen(UDP, SESSION, method=UNCONFIRMED).route == UDP
+
+
+def test_what_has_failed_goes_last() -> None:
+    failures: Mapping[Route, int] = {SESSION: 1}
+    prefer = DeliveryMethod.PREFER_CONFIRMED
+    assert chosen(UDP, SESSION, method=prefer, failures=failures).route == UDP
+    assert chosen(UDP, SESSION, method=CONFIRMED, failures=failures).route == SESSION
+    assert chosen(UDP, SESSION, method=prefer, failures={SESSION: 1, UDP: 1}).route == SESSION
+
+
+def test_among_equals_cost_decides_and_the_deadline_before_it() -> None:
+    dear = Route(Variant.WSP, "192.0.2.2", link=Link("gprs", Tariff(per_unit=9), latency=SECOND))
+    slow = Route(Variant.WSP, "192.0.2.3", link=Link("csd", Tariff(), latency=9 * SECOND))
+    assert chosen(dear, slow).route == slow
+    assert chosen(dear, slow, deliver_before=5 * SECOND).route == dear
+
+
+@pytest.mark.parametrize(
+    "variant, address, endpoint",
+    [
+        (Variant.WSP, "192.0.2.1", ("192.0.2.1", 2948)),
+        (Variant.HTTP, "192.0.2.1", ("192.0.2.1", 4035)),
+        (Variant.WSP, "192.0.2.1:9200", ("192.0.2.1", 9200)),
+        (Variant.WSP, "2001:db8::1", ("2001:db8::1", 2948)),
+        (Variant.WSP, "[2001:db8::1]:9200", ("2001:db8::1", 9200)),
+        (Variant.WSP, "[2001:db8::1]", ("2001:db8::1", 2948)),
+    ],
+)
+def test_an_address_may_have_a_port(
+    variant: Variant, address: str, endpoint: tuple[str, int]
+) -> None:
+    assert Route(variant, address).endpoint() == endpoint
+
+
+@pytest.mark.parametrize(
+    "address", ["", "phone", "192.0.2.1:x", "192.0.2.1:0", "[::1:5", "a:70000"]
+)
+def test_what_is_no_address_is_refused(address: str) -> None:
+    with pytest.raises(InvalidRequest, match=r"IP address|not a port"):
+        Route(Variant.WSP, address)
