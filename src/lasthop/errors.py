@@ -9,6 +9,7 @@
     │   │       ├── PapVersionUnknown  a version of PAP that we do not speak
     │   │       └── PapAddressError    a client address that its grammar does not allow
     │   ├── Malformed              a document or PDU breaks the rules of its format, and where
+    │   ├── Untransformable        content that cannot be adapted to a client
     │   ├── TooLarge               a size, depth or count is above its limit
     │   ├── Unauthorized           no credential, or one we do not know
     │   ├── Forbidden              a known credential without this right
@@ -131,6 +132,12 @@ class PapAddressError(PapError):
     def __init__(self, detail: str, *, position: int) -> None:
         super().__init__(detail, position=position)
         self.position = position
+
+
+class Untransformable(Rejected):
+    code = "untransformable"
+    http_status = 422
+    pap_code = 3006
 
 
 class TooLarge(Rejected):

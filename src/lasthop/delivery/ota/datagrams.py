@@ -1,0 +1,85 @@
+"""UDP for carriers: one socket for each family of addresses, opened when it is first needed."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections import deque
+from collections.abc import Callable
+from typing import cast
+
+MAX_DATAGRAM = 65_507
+"""Octets: what IPv4 leaves of 64 KiB. Larger pushes need a session, which can segment."""
+
+Endpoint = tuple[str, int]
+Received = Callable[[bytes, Endpoint], None]
+
+
+class Datagrams(asyncio.DatagramProtocol):
+    """One UDP socket. What the kernel does not take at once waits here, in order."""
+
+    def __init__(self, received: Received | None = None) -> None:
+        self._received = received
+        self._transport: asyncio.DatagramTransport | None = None
+        self._waiting: deque[tuple[bytes, Endpoint]] = deque()
+        self._paused = False
+
+    @classmethod
+    async def open(cls, sock: socket.socket, received: Received | None = None) -> Datagrams:
+        """Take over a bound socket."""
+        loop = asyncio.get_running_loop()
+        _, protocol = await loop.create_datagram_endpoint(lambda: cls(received), sock=sock)
+        return protocol
+
+    def send(self, data: bytes, to: Endpoint) -> None:
+        """Hand a datagram to the network, which may lose it."""
+        if self._transport is None or self._paused:
+            self._waiting.append((data, to))
+        else:
+            self._transport.sendto(data, to)
+
+    def close(self) -> None:
+        """Send nothing more."""
+        self._waiting.clear()
+        if self._transport is not None:
+            self._transport.close()
+
+    # What the transport says.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.DatagramTransport, transport)
+
+    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
+        if self._received is not None:
+            self._received(data, (addr[0], addr[1]))
+
+    def error_received(self, exc: Exception) -> None:
+        """Somebody's port is closed, or a network is down: with UDP that is a loss like any
+        other."""
+
+    def pause_writing(self) -> None:
+        self._paused = True
+
+    def resume_writing(self) -> None:
+        self._paused = False
+        while self._waiting and not self._paused:
+            self.send(*self._waiting.popleft())
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A UDP socket at an address of ours."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_DGRAM)
+    try:
+        sock.setblocking(False)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER)
+        sock.bind((host, port))
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+BUFFER = 1 << 20
+"""Bytes, each way; the kernel may give less. A burst of pushes is not lost before it leaves."""

@@ -1,0 +1,268 @@
+"""Message handling: a push as its publisher wrote it becomes one that its client can take.
+
+The rules are those of the Push Proxy Gateway, 5.1.2.1: content of a no-transform directive is left
+alone; other content gets the form that the client takes (binary over WSP unless the client is known
+to read the text); headers are revised to say what is really sent; a registered application goes by
+its number. What cannot be adapted is `Untransformable`.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+import msgspec
+
+from lasthop.errors import LasthopError, Malformed, TooLarge, Untransformable
+from lasthop.wire.charsets import named
+from lasthop.wire.ota.terminal import Terminal
+from lasthop.wire.pap.mime import MediaType, parse_media_type
+from lasthop.wire.pap.multipart import boundary_of, read_entity, split
+from lasthop.wire.wbxml.decoder import decode
+from lasthop.wire.wbxml.document import DEFAULT_LIMITS, Document
+from lasthop.wire.wbxml.encoder import encode
+from lasthop.wire.wbxml.language import Language
+from lasthop.wire.wbxml.languages import LANGUAGES
+from lasthop.wire.wbxml.validity import check
+from lasthop.wire.wbxml.xml_reader import read_xml
+from lasthop.wire.wbxml.xml_writer import write_xml
+from lasthop.wire.wsp.applications import name_of, over_the_air
+from lasthop.wire.wsp.headers import Header
+from lasthop.wire.wsp.multipart import Entry, encode_multipart
+
+Headers = tuple[tuple[str, str], ...]
+
+MAX_DEPTH = 4
+"""Multiparts within multiparts: a message, its alternatives, their pictures."""
+
+WORTH_DEFLATING = 128
+"""Octets. Below it the header that says so costs as much as is saved."""
+
+WIRED = frozenset(
+    {
+        "connection",
+        "content-length",
+        "content-transfer-encoding",
+        "host",
+        "keep-alive",
+        "mime-version",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+"""Headers that speak of the wired side, or of a length that every OTA protocol states itself."""
+
+ABOUT_OCTETS = frozenset({"content-md5", "etag", "content-range", "accept-ranges"})
+"""Headers that are no longer true once a single octet of the content is another."""
+
+APPLICATION = "x-wap-application-id"
+CODING = "content-encoding"
+
+_BY_TEXT = {language.text_type: language for language in LANGUAGES.values()}
+_BY_BINARY = {language.binary_type: language for language in LANGUAGES.values()}
+
+
+class Content(msgspec.Struct, frozen=True):
+    """A push message: content with its headers."""
+
+    content_type: str
+    headers: Headers = ()
+    body: bytes = b""
+
+
+def for_wsp(push: Content, terminal: Terminal) -> Content:
+    """The push for OTA-WSP: compact where a compact form is specified (5.1.2.1.1.1)."""
+    if not _untouchable(push.headers):
+        push = _adapted(push, terminal, compact=True, depth=0)
+    return _revised(push, terminal)
+
+
+def for_http(push: Content, terminal: Terminal) -> Content:
+    """The push for OTA-HTTP: in a form that the client takes, deflated if it can undo that."""
+    if not _untouchable(push.headers):
+        push = _adapted(push, terminal, compact=False, depth=0)
+        push = _deflated(push, terminal)
+    return _revised(push, terminal)
+
+
+def wsp_headers(push: Content) -> tuple[Header, ...]:
+    """Headers as the binary encoder takes them."""
+    return tuple(Header(name, value) for name, value in push.headers)
+
+
+def _untouchable(headers: Headers) -> bool:
+    """Whether the content falls under a no-transform directive (RFC 2616, 14.9.5)."""
+    return any(
+        directive.strip().lower() == "no-transform"
+        for name, value in headers
+        if name.lower() == "cache-control"
+        for directive in value.split(",")
+    )
+
+
+def _adapted(push: Content, terminal: Terminal, *, compact: bool, depth: int) -> Content:
+    """The content in the form that the client takes, its own if nothing else is known."""
+    media = _media(push.content_type)
+    if compact and media.essence.startswith("multipart/"):
+        return _compact_multipart(push, media, terminal, depth)
+    if terminal.takes(media.essence):
+        return push
+    unknown = not terminal.accept
+    language = _BY_TEXT.get(media.essence)
+    if language is not None and ((unknown and compact) or terminal.takes(language.binary_type)):
+        return _compiled(push, media, language)
+    language = _BY_BINARY.get(media.essence)
+    if language is not None and terminal.takes(language.text_type):
+        return _decompiled(push, language)
+    if not unknown:
+        raise Untransformable("the client takes no form of it", content_type=media.essence)
+    return push
+
+
+def _media(content_type: str) -> MediaType:
+    try:
+        return parse_media_type(content_type)
+    except LasthopError as error:
+        raise Untransformable(f"the content cannot be adapted: {error}") from None
+
+
+def _compiled(push: Content, media: MediaType, language: Language) -> Content:
+    """XML to WBXML."""
+    push = _undone(push)
+    name = media.parameters.get("charset")
+    charset = named(name) if name else None
+    try:
+        if name and charset is None:
+            raise Malformed("the character set is not known", charset=name)
+        document = read_xml(push.body, language=language, charset=charset)
+        check(document)
+        body = encode(document)
+    except (Malformed, TooLarge) as error:
+        raise Untransformable(f"the content cannot be compiled: {error}") from None
+    return Content(language.binary_type, _about_another(push.headers), body)
+
+
+def _decompiled(push: Content, language: Language) -> Content:
+    """WBXML to XML, for a client that reads only that."""
+    push = _undone(push)
+    try:
+        document = decode(push.body)
+        check(Document(language, document.root))
+        text = write_xml(document)
+    except (Malformed, TooLarge) as error:
+        raise Untransformable(f"the content cannot be read: {error}") from None
+    media = f"{language.text_type}; charset=utf-8"
+    return Content(media, _about_another(push.headers), text.encode())
+
+
+def _compact_multipart(push: Content, media: MediaType, terminal: Terminal, depth: int) -> Content:
+    """MIME to WSP's binary multipart, whose parts are adapted likewise."""
+    if depth >= MAX_DEPTH:
+        raise Untransformable("multiparts are nested too deeply", limit=MAX_DEPTH)
+    push = _undone(push)
+    try:
+        parts = [read_entity(part) for part in split(push.body, boundary_of(media))]
+    except LasthopError as error:
+        raise Untransformable(f"the parts cannot be read: {error}") from None
+    entries = []
+    for entity in parts:
+        headers = tuple(pair for pair in entity.headers if pair[0].lower() != "content-type")
+        part = Content(entity.content_type or "text/plain; charset=us-ascii", headers, entity.body)
+        if not _untouchable(headers):
+            part = _adapted(part, terminal, compact=True, depth=depth + 1)
+        kept = tuple(Header(n, v) for n, v in part.headers if n.lower() not in WIRED)
+        entries.append(Entry(part.content_type, kept, part.body))
+    try:
+        body = encode_multipart(entries, version=terminal.encoding_version)
+    except (Malformed, TooLarge) as error:
+        raise Untransformable(f"the parts cannot be encoded: {error}") from None
+    parameters = "".join(
+        f"; {name}={value}" if value.isalnum() else f'; {name}="{value}"'
+        for name, value in media.parameters.items()
+        if name != "boundary"
+    )
+    content_type = f"application/vnd.wap.multipart.{media.essence[10:]}{parameters}"
+    return Content(content_type, _about_another(push.headers), body)
+
+
+def _undone(push: Content) -> Content:
+    """The content without its codings, so that it can be read."""
+    coding = _value(push.headers, CODING)
+    if coding is None or coding.strip().lower() == "identity":
+        return push
+    body = push.body
+    for name in reversed([word.strip().lower() for word in coding.split(",")]):
+        body = inflate(body, name, limit=DEFAULT_LIMITS.size)
+    headers = tuple(pair for pair in push.headers if pair[0].lower() != CODING)
+    return Content(push.content_type, _about_another(headers), body)
+
+
+def inflate(body: bytes, coding: str, *, limit: int) -> bytes:
+    """Undo a content coding; at most `limit` octets come out."""
+    if coding in ("gzip", "x-gzip"):
+        attempts: tuple[int, ...] = (31,)
+    elif coding == "deflate":
+        attempts = (15, -15)  # wrapped as HTTP has it, or bare as some peers do
+    else:
+        raise Untransformable("a content coding that is not read here", coding=coding[:40])
+    for window in attempts:
+        machine = zlib.decompressobj(window)
+        try:
+            found = machine.decompress(body, limit + 1)
+        except zlib.error:
+            continue
+        if len(found) > limit:
+            raise Untransformable("the content is too large", limit=limit)
+        if machine.eof:
+            return found
+    raise Untransformable(f"the content is not {coding}")
+
+
+def _deflated(push: Content, terminal: Terminal) -> Content:
+    """Deflate for a client that undoes it (5.1.2.1.1.2), where it saves anything."""
+    if "deflate" not in terminal.codings or len(push.body) < WORTH_DEFLATING:
+        return push
+    if _value(push.headers, CODING) is not None:
+        return push
+    machine = zlib.compressobj(9, zlib.DEFLATED, -15 if terminal.raw_deflate else 15)
+    body = machine.compress(push.body) + machine.flush()
+    if len(body) >= len(push.body):
+        return push
+    headers = (*_about_another(push.headers), ("Content-Encoding", "deflate"))
+    return Content(push.content_type, headers, body)
+
+
+def _about_another(headers: Headers) -> Headers:
+    return tuple(pair for pair in headers if pair[0].lower() not in ABOUT_OCTETS)
+
+
+def _revised(push: Content, terminal: Terminal) -> Content:
+    """Headers for the air, the application first (5.1.2.1.2)."""
+    if terminal.max_size is not None and len(push.body) > terminal.max_size:
+        raise Untransformable(
+            "larger than what the client takes", size=len(push.body), limit=terminal.max_size
+        )
+    header = _value(push.headers, APPLICATION)
+    try:
+        application = over_the_air(header, client_default=terminal.default_application)
+    except Malformed as error:
+        raise Untransformable(f"no application can be told: {error}") from None
+    kept = [
+        pair
+        for pair in push.headers
+        if (name := pair[0].lower()) not in WIRED and name not in (APPLICATION, "content-type")
+    ]
+    if application is not None:
+        number = str(application) if isinstance(application, int) else name_of(application)
+        kept.insert(0, ("X-Wap-Application-Id", number))
+    return Content(push.content_type, tuple(kept), push.body)
+
+
+def _value(headers: Headers, name: str) -> str | None:
+    for found, value in headers:
+        if found.lower() == name:
+            return value
+    return None
