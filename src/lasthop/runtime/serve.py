@@ -33,6 +33,7 @@ from lasthop.delivery.websocket import WebSocketListener
 from lasthop.errors import StoreError
 from lasthop.eventlog.exporter import Exporter, Rolling
 from lasthop.runtime import logs
+from lasthop.runtime.air import on_air
 from lasthop.runtime.clock import SystemClock
 from lasthop.runtime.engine import Engine
 from lasthop.runtime.exporting import Export
@@ -131,6 +132,7 @@ async def running(
 
         restored = store.open()
         gateway = _gateway(settings, restored, clock)
+        air = await stack.enter_async_context(on_air(settings.ota, clock))
         writer = CommitWriter(store, next_commit=restored.next_commit)
         stack.push_async_callback(asyncio.to_thread, writer.close)
         engine = Engine(
@@ -140,6 +142,7 @@ async def running(
             clock=clock,
             failed=failed,
             observer=metrics,
+            carriers=air,
         )
         stack.push_async_callback(engine.close)
         pages = stack.enter_context(closing(store.reader()))
@@ -178,7 +181,9 @@ async def running(
 
 def _gateway(settings: Settings, restored: Restored, clock: SystemClock) -> Gateway:
     identity = Identity(
-        name=settings.name, open_house=settings.open_house, limits=settings.limits.core()
+        name=settings.name,
+        open_house=settings.open_house,
+        limits=settings.limits.core(settings.ota),
     )
     return Gateway(identity, restored, random64=Randomness(), now=clock.now())
 

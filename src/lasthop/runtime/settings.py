@@ -94,6 +94,22 @@ _limits = CoreLimits()
 _rest = RestSettings()
 
 
+class Ota(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Pushes over the air, to devices that have routes."""
+
+    source: Annotated[
+        Address, Meta(description="Where datagrams leave from; port 0 lets the system choose.")
+    ] = Address("0.0.0.0:0")
+    attempts: Annotated[
+        int,
+        Meta(description="Of a push that leaves and is never confirmed.", ge=1, le=100),
+    ] = _limits.carried_attempts
+    patience: Annotated[
+        Duration,
+        Meta(description="How long a device is looked for that cannot be reached at all."),
+    ] = Duration(_limits.carried_patience)
+
+
 class Limits(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What one gateway takes on."""
 
@@ -123,9 +139,11 @@ class Limits(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         Duration, Meta(description="Silence after which a device asks whether we are there.")
     ] = Duration(_limits.heartbeat)
 
-    def core(self) -> CoreLimits:
+    def core(self, ota: Ota) -> CoreLimits:
         """As the gateway takes them."""
         return CoreLimits(
+            carried_attempts=ota.attempts,
+            carried_patience=ota.patience,
             body=self.body,
             open_per_device=self.open_per_device,
             resident=self.resident,
@@ -175,6 +193,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     tcp: Tcp = msgspec.field(default_factory=Tcp)
     tls: Tls = msgspec.field(default_factory=Tls)
     access: Access = msgspec.field(default_factory=Access)
+    ota: Ota = msgspec.field(default_factory=Ota)
     retention: Retention = msgspec.field(default_factory=Retention)
     limits: Limits = msgspec.field(default_factory=Limits)
     quotas: Quotas = msgspec.field(default_factory=Quotas)

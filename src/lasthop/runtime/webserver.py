@@ -23,7 +23,7 @@ class WebServer:
             app,
             http="httptools",
             ws="websockets-sansio",
-            ws_max_size=settings.limits.core().max_frame,
+            ws_max_size=settings.limits.core(settings.ota).max_frame,
             ws_ping_interval=None,  # The hop protocol has a heartbeat of its own.
             ws_per_message_deflate=False,
             lifespan="off",

@@ -15,7 +15,9 @@ from lasthop.access.callers import APP_NAME
 from lasthop.core.credentials import Scope
 from lasthop.core.inbound import check_topic
 from lasthop.core.registry import DeviceRecord, hash_token
+from lasthop.decision.routes import MAX_ROUTES, Route
 from lasthop.errors import InvalidRequest, Rejected
+from lasthop.wire.ota.terminal import described as terminal
 
 NAME = r"^[^\x00-\x20\x7f/]{1,128}$"
 """Names stand in paths, logs and metric labels: no spaces, no control characters, no slash."""
@@ -28,6 +30,10 @@ _Capabilities = Annotated[
 ]
 """At most 20 kB: a device's record is kept in memory."""
 _Topics = Annotated[list[str], Meta(max_length=1000)]
+_Routes = Annotated[
+    list[Route],
+    Meta(max_length=MAX_ROUTES, description="How it is reached over the air, if at all"),
+]
 _zone_form = re.compile(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*")
 
 
@@ -39,9 +45,11 @@ class NewDevice(msgspec.Struct, forbid_unknown_fields=True):
     zone: Annotated[str, Meta(description="IANA time zone", max_length=64)] = "UTC"
     capabilities: _Capabilities = {}
     subscriptions: _Topics = []
+    routes: _Routes = []
 
     def record(self, token: str, now: int) -> DeviceRecord:
         """What is to be stored."""
+        terminal(self.capabilities)
         return DeviceRecord(
             token_hash=hash_token(token),
             user=self.user,
@@ -49,6 +57,7 @@ class NewDevice(msgspec.Struct, forbid_unknown_fields=True):
             subscriptions=_checked_topics(self.subscriptions),
             capabilities=self.capabilities,
             registered_at=now,
+            routes=checked_routes(self.routes),
         )
 
 
@@ -58,11 +67,16 @@ class DeviceChange(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
     user: _User | UnsetType = UNSET
     zone: Annotated[str, Meta(description="IANA time zone", max_length=64)] | UnsetType = UNSET
     capabilities: _Capabilities | UnsetType = UNSET
+    routes: _Routes | UnsetType = UNSET
 
     def changes(self) -> dict[str, object]:
         """The fields that were given."""
         if self.zone is not UNSET:
             checked_zone(self.zone)
+        if self.routes is not UNSET:
+            checked_routes(self.routes)
+        if self.capabilities is not UNSET:
+            terminal(self.capabilities)
         given = {name: getattr(self, name) for name in self.__struct_fields__}
         return {name: value for name, value in given.items() if value is not UNSET}
 
@@ -89,6 +103,13 @@ def checked_zone(name: str) -> str:
     except (ValueError, OSError, LookupError):
         raise InvalidRequest("zone: no such IANA time zone", field="zone", zone=name) from None
     return name
+
+
+def checked_routes(routes: list[Route]) -> list[Route]:
+    """Routes that differ: of two alike the second would never be taken."""
+    if len(set(routes)) != len(routes):
+        raise InvalidRequest("routes: a route is given twice", field="routes")
+    return routes
 
 
 def _checked_topics(topics: Iterable[str]) -> list[str]:

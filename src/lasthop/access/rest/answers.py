@@ -13,6 +13,7 @@ from lasthop.access.rest.times import datetime_of
 from lasthop.core.lifecycle import ODIN_VIEW, PAP_VIEW, State
 from lasthop.core.registry import Device
 from lasthop.core.session import Session
+from lasthop.decision.routes import Route
 from lasthop.message import Message
 from lasthop.store.commit import CredentialRow, DeliveryRow
 
@@ -107,6 +108,8 @@ class DeviceInfo(msgspec.Struct, omit_defaults=True):
     capabilities: dict[str, str]
     context: dict[str, msgspec.Raw]
     """What the device last said of itself."""
+    routes: list[Route] = []
+    """How it is reached over the air."""
     link: str | None = None
     network: str | None = None
     lost_at: datetime | None = None
@@ -214,6 +217,7 @@ def device_of(device: Device, session: Session, token: str | None = None) -> Dev
         subscriptions=sorted(record.subscriptions),
         capabilities=record.capabilities,
         context={name: msgspec.Raw(value) for name, value in record.context.items()},
+        routes=record.routes,
         link=session.link or None if here else None,
         network=session.network or None if here else None,
         lost_at=datetime_of(session.lost_at) if session.lost_at and not here else None,

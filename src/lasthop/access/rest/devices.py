@@ -82,11 +82,11 @@ async def show(exchange: Exchange) -> Response:
 
 
 async def change(exchange: Exchange) -> Response:
-    """Change a device's user, zone or capabilities."""
+    """Change a device's user, zone, capabilities or routes."""
     app, name = exchange.caller.app, exchange.path("name")
     changes = (await exchange.body(DeviceChange)).changes()
     if not changes:
-        raise InvalidRequest("nothing to change: give user, zone or capabilities")
+        raise InvalidRequest("nothing to change: give user, zone, capabilities or routes")
 
     def act(gateway: Gateway, now: Micros) -> DeviceInfo:
         return _info(gateway, gateway.amend(app, name, now, **changes))

@@ -24,8 +24,10 @@ class AtGateway:
     def revoke(self, name: str) -> int:
         return int(self._client.call("DELETE", f"/v1/credentials/{segment(name)}")["revoked"])
 
-    def register(self, name: str, *, user: str, topics: list[str]) -> Row:
-        body = {"name": name, "user": user, "subscriptions": topics}
+    def register(
+        self, name: str, *, user: str, topics: list[str], routes: list[Row] | None = None
+    ) -> Row:
+        body = {"name": name, "user": user, "subscriptions": topics, "routes": routes or []}
         made: Row = self._client.call("POST", "/v1/devices", body=body)
         return made
 

@@ -57,8 +57,11 @@ class AtStore:
     def revoke(self, name: str) -> int:
         return self._change(lambda gateway, _: gateway.dismiss(self._app, name))
 
-    def register(self, name: str, *, user: str, topics: list[str]) -> Row:
-        new = _checked({"name": name, "user": user, "subscriptions": topics}, NewDevice)
+    def register(
+        self, name: str, *, user: str, topics: list[str], routes: list[Row] | None = None
+    ) -> Row:
+        fields = {"name": name, "user": user, "subscriptions": topics, "routes": routes or []}
+        new = _checked(fields, NewDevice)
         token = secrets.token_urlsafe(32)
 
         def act(gateway: Gateway, now: Micros) -> Row:

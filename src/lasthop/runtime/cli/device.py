@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 import uvloop
 
+from lasthop.decision.routes import Variant
 from lasthop.runtime import logs
 from lasthop.runtime.cli import reference_device
 from lasthop.runtime.cli.desks import desk
@@ -27,6 +28,7 @@ from lasthop.runtime.cli.options import (
 from lasthop.runtime.cli.output import say, say_json
 from lasthop.runtime.cli.reference_device import Plan
 from lasthop.runtime.cli.tables import table
+from lasthop.runtime.failure import Failure
 from lasthop.runtime.settings import DEFAULT_TCP
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The device's name.")]
@@ -93,12 +95,20 @@ def run(
     help=described(
         "Register a device. Its token is shown once and not kept.",
         "lasthop device register phone --user alice --topic news",
+        "lasthop device register handset --route wsp=192.0.2.10",
     ),
 )
 def register(
     name: Name,
     user: Annotated[str, typer.Option(help="Whose device it is.")] = "",
     topic: Annotated[list[str] | None, typer.Option(help="Subscribe it; repeatable.")] = None,
+    route: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="VARIANT=ADDRESS",
+            help="Reach it over the air: wsp, wsp-session or http; repeatable.",
+        ),
+    ] = None,
     url: Url = DEFAULT_URL,
     token: Token = None,
     app: App = DEFAULT_APP,
@@ -106,11 +116,20 @@ def register(
     as_json: Json = False,
 ) -> None:
     with desk(url, token, app, data) as office:
-        made = office.register(name, user=user, topics=topic or [])
+        routes = [_route(text) for text in route or []]
+        made = office.register(name, user=user, topics=topic or [], routes=routes)
     if as_json:
         say_json(made)
     else:
         say(made["token"])
+
+
+def _route(text: str) -> dict[str, str]:
+    variant, equals, address = text.partition("=")
+    if not equals or variant not in set(Variant):
+        known = ", ".join(Variant)
+        raise Failure(f"a route is VARIANT=ADDRESS with one of {known}: {text!r}", exit_code=2)
+    return {"variant": variant, "address": address}
 
 
 @commands.command(
