@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import pickle
 
+import msgspec
 import pytest
 
 from lasthop.clock import Micros
-from lasthop.decision.policies import POLICIES
+from lasthop.decision.policies import POLICIES, Policy
+from lasthop.decision.policies.memory import memory_of, recall
 from lasthop.decision.volume.effects import Effect
+from lasthop.decision.volume.entry import Place
 from lasthop.decision.volume.feed import Feed
 from lasthop.decision.volume.inputs import Arrived, ContactDown, ContactUp, Input, RankChanged, Read
+from lasthop.decision.volume.memory import EntryState, FeedState
 from lasthop.simulation.last_hop.parameters import Parameters
 from lasthop.simulation.last_hop.trace import draw
 
@@ -52,3 +56,27 @@ def test_a_logged_history_is_decided_in_the_same_way_again(name: str) -> None:
     snapshot = pickle.loads(pickle.dumps(original))
     assert replay(snapshot, inputs[half:]) == decided[half:]
     assert replay(original, inputs[half:]) == decided[half:]
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_feed_from_a_store_decides_as_the_one_that_was_lost(name: str) -> None:
+    def feed() -> tuple[Feed, Policy]:
+        policy = POLICIES[name](WORLD.tuning())
+        return Feed(WORLD.subscription(), policy), policy
+
+    inputs = log()
+    half = next(n for n, (_, given) in enumerate(inputs) if n > 200 and given == ContactUp())
+    original, policy = feed()
+    original.track()
+    kept: dict[int, EntryState] = {}
+    for now, given in inputs[:half]:
+        original.take(given, now)
+        kept.update((state.key, state) for state in original.moved())
+    original.take(ContactDown(), inputs[half][0])
+
+    heir, fresh = feed()
+    recall(fresh, msgspec.json.decode(msgspec.json.encode(memory_of(policy))))
+    state = msgspec.json.decode(msgspec.json.encode(original.state()), type=FeedState)
+    heir.resume(state, [s for _, s in sorted(kept.items()) if s.place is not Place.ENDED])
+    assert memory_of(fresh) == memory_of(policy)
+    assert replay(heir, inputs[half:]) == replay(original, inputs[half:])

@@ -96,7 +96,16 @@ def _terms() -> st.SearchStrategy[dict[str, Any]]:
 
 
 def _device() -> st.SearchStrategy[dict[str, Any]]:
-    return st.fixed_dictionaries({}, optional={"token": texts, "link": texts, "network": texts})
+    return st.fixed_dictionaries(
+        {},
+        optional={
+            "token": texts,
+            "link": texts,
+            "network": texts,
+            "assigned": counts,
+            "storage": counts,
+        },
+    )
 
 
 headers = st.builds(
@@ -117,6 +126,7 @@ headers = st.builds(
     extra=st.lists(st.tuples(texts, texts), max_size=3).map(tuple),
     queue=maybe_texts,
     correlation=st.none() | numbers,
+    keep=st.booleans(),
 ).map(lambda made: made if made != Headers() else Headers(priority=1))
 
 topics = st.sampled_from(["news", "news/local", "t"]) | texts

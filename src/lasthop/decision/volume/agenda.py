@@ -8,6 +8,7 @@ from math import inf
 from lasthop.clock import Micros
 from lasthop.decision.localtime import local, zone
 from lasthop.decision.volume.daytimes import next_of
+from lasthop.decision.volume.memory import AgendaState
 from lasthop.decision.volume.subscription import Mode, Subscription
 
 
@@ -68,6 +69,23 @@ class Agenda:
             if today != self._day:
                 self._day, self._shown_today = today, 0
             self._shown_today += count
+
+    def state(self) -> AgendaState:
+        """Where it is, as plain values."""
+        day = None if self._day is None else self._day.toordinal()
+        return AgendaState(
+            self._quiet, self._muted, self.due, self.next_change, day, self._shown_today
+        )
+
+    def resume(self, state: AgendaState) -> None:
+        """Go on from there: a time that passed meanwhile is noticed by the next `turn`."""
+        self._quiet = state.quiet
+        self._muted = state.muted
+        self.due = state.due
+        self.next_change = state.next_change
+        self._day = None if state.day is None else date.fromordinal(state.day)
+        self._shown_today = state.shown_today
+        self._decide()
 
     def _look(self, now: Micros) -> None:
         """See whether it is quiet, and when to look again."""

@@ -38,7 +38,17 @@ class Place(Enum):
 class Entry:
     """One event that is not over."""
 
-    __slots__ = ("arrived_at", "expires_at", "key", "order", "place", "rank", "reason", "version")
+    __slots__ = (
+        "arrived_at",
+        "due",
+        "expires_at",
+        "key",
+        "order",
+        "place",
+        "rank",
+        "reason",
+        "version",
+    )
 
     def __init__(
         self, key: int, rank: float, expires_at: Micros, order: int, arrived_at: Micros
@@ -49,6 +59,8 @@ class Entry:
         self.order = order
         """Among equal ranks the older comes first."""
         self.arrived_at = arrived_at
+        self.due: Micros = 0
+        """When a delayed one may go."""
         self.place = Place.BELOW
         self.version = 0
         self.reason = ""

@@ -10,7 +10,7 @@ exactly once; if a session is lost for good, the next `ContactUp` names what fel
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from math import inf, isnan
 from typing import Any
@@ -25,15 +25,19 @@ from lasthop.decision.volume.inputs import (
     Arrived,
     ContactDown,
     ContactUp,
+    Gone,
     Held,
     Input,
     Muted,
     OfflineRead,
     RankChanged,
     Read,
+    StorageChanged,
+    Unread,
     Withdrawn,
     Woken,
 )
+from lasthop.decision.volume.memory import EntryState, FeedState
 from lasthop.decision.volume.quota import Quota
 from lasthop.decision.volume.reasons import (
     AHEAD,
@@ -63,6 +67,7 @@ class Feed:
     """One (device, topic) subscription."""
 
     def __init__(self, subscription: Subscription, policy: Policy, *, now: Micros = 0) -> None:
+        self._subscription = subscription
         self._max = subscription.max
         self._threshold = subscription.threshold
         self._interrupt = inf if subscription.interrupt is None else subscription.interrupt
@@ -111,6 +116,71 @@ class Feed:
             return entry.reason
         return OVER if key in self._holdings.over else UNKNOWN
 
+    # For a feed that outlives its process.
+
+    def track(self) -> None:
+        """Note from now on which events change."""
+        self._holdings.moved = {}
+
+    def moved(self) -> list[EntryState]:
+        """The events that have changed since the last time."""
+        moved, self._holdings.moved = self._holdings.moved or {}, {}
+        return [
+            EntryState(
+                e.key,
+                e.rank,
+                None if e.expires_at == NEVER else e.expires_at,
+                e.arrived_at,
+                e.place,
+                e.due,
+            )
+            for e in moved.values()
+        ]
+
+    def state(self) -> FeedState:
+        """What it knows besides its events."""
+        storage = self._holdings.storage
+        return FeedState(
+            self._agenda.state(),
+            self._strangers,
+            tuple(self._news.items()),
+            storage.limit if storage is not None else None,
+        )
+
+    def resume(self, state: FeedState, entries: Iterable[EntryState]) -> None:
+        """Go on after a restart, out of contact."""
+        self._agenda.resume(state.agenda)
+        self._strangers = state.strangers
+        self._news = dict(state.news)
+        for entry_state in entries:
+            entry = self._holdings.readmit(entry_state)
+            if entry.place is DELAYED:
+                heappush(self._delays, (entry.due, entry.order, entry))
+        if state.storage is not None:
+            self._holdings.resize_storage(state.storage, self._subscription)
+
+    @property
+    def in_contact(self) -> bool:
+        """Whether the device is there."""
+        return self._in_contact
+
+    def on_device(self) -> list[int]:
+        """What the device holds unread, as far as is known here."""
+        return list(self._holdings.on_device)
+
+    def place(self, key: int) -> Place:
+        """Where an event is; one that is over, or was never here, has ended."""
+        entry = self._holdings.entries.get(key)
+        return ENDED if entry is None else entry.place
+
+    def entries(self) -> list[int]:
+        """Every event that is not over."""
+        return list(self._holdings.entries)
+
+    def follow(self, policy: Policy) -> None:
+        """Another policy decides from now on."""
+        self._policy = policy
+
     def _arrived(self, given: Arrived, now: Micros, effects: list[Effect]) -> None:
         key, rank, expires_at = given.key, given.rank, given.expires_at
         holdings = self._holdings
@@ -145,7 +215,8 @@ class Feed:
             return
         if delay > 0:
             holdings.to_hold(entry, SETTLING, place=DELAYED)
-            heappush(self._delays, (now + delay, entry.order, entry))
+            entry.due = now + delay
+            heappush(self._delays, (entry.due, entry.order, entry))
         elif not self._in_contact:
             holdings.to_prefetch(entry, NO_CONTACT)
         elif holdings.prefetch:
@@ -281,6 +352,41 @@ class Feed:
         if self._in_contact and self._agenda.catching_up:
             self._catch_up(now, effects)
 
+    def _gone(self, given: Gone, now: Micros, effects: list[Effect]) -> None:
+        for key in given.keys:
+            entry = self._holdings.entries.get(key)
+            if entry is not None:
+                self._end(entry)
+        self._send_ahead(now, effects)
+
+    def _unread(self, given: Unread, now: Micros, effects: list[Effect]) -> None:
+        for held in given.events:
+            if held.key in self._holdings.entries:
+                continue
+            self._holdings.revive(held.key)
+            if held.expires_at is not None and held.expires_at <= now:
+                continue
+            counts = held.rank >= self._threshold
+            entry = self._holdings.add(held.key, held.rank, held.expires_at, now)
+            self._holdings.to_device(entry, AHEAD)
+            # Its rank may have changed while nobody here thought that it mattered.
+            self._tell(held.key, held.rank if counts else None, effects)
+        self._make_room(effects)
+
+    def _storage_changed(self, given: StorageChanged, now: Micros, effects: list[Effect]) -> None:
+        self._holdings.resize_storage(given.limit, self._subscription)
+        self._make_room(effects)
+        self._send_ahead(now, effects)
+
+    def _make_room(self, effects: list[Effect]) -> None:
+        """Take back from the device what does not fit there."""
+        holdings = self._holdings
+        while holdings.storage is not None and (worst := holdings.storage.victim()) is not None:
+            self._news.pop(worst.key, None)
+            counts = worst.rank >= self._threshold
+            effects.append(Retract(worst.key, NO_ROOM))
+            holdings.to_gateway(worst, counts=counts, reason=NO_ROOM)
+
     def _woken(self, given: Woken, now: Micros, effects: list[Effect]) -> None:
         self._send_ahead(now, effects)
 
@@ -377,6 +483,9 @@ HANDLERS: dict[type, Callable[[Feed, Any, Micros, list[Effect]], None]] = {
     ContactUp: Feed._contact_up,
     ContactDown: Feed._contact_down,
     Read: Feed._read,
+    Gone: Feed._gone,
+    Unread: Feed._unread,
+    StorageChanged: Feed._storage_changed,
     Muted: Feed._muted,
     Woken: Feed._woken,
 }

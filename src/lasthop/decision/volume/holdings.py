@@ -10,6 +10,7 @@ from itertools import islice
 
 from lasthop.clock import Micros
 from lasthop.decision.volume.entry import NEVER, SWEEP, Entry, Place, Ranking, ahead
+from lasthop.decision.volume.memory import EntryState
 from lasthop.decision.volume.quota import Quota
 from lasthop.decision.volume.subscription import Subscription
 
@@ -39,17 +40,18 @@ class Holdings:
         self._unread = Ranking()
         """On the device."""
         self.expiries: list[tuple[Micros, int, Entry]] = []
-        self._order = 0
-        self.retention = self.storage = None
+        self.moved: dict[int, Entry] | None = None
+        """What has changed since somebody last looked; only for a feed that is kept in a store."""
+        self.retention: Quota | None = None
+        self.storage: Quota | None = None
         if s.retention is not None:
             self.retention = Quota(s.retention, enough=s.max, threshold=s.threshold)
         if s.storage is not None:
             self.storage = Quota(s.storage, enough=s.max, threshold=s.threshold)
 
     def add(self, key: int, rank: float, expires_at: Micros | None, now: Micros) -> Entry:
-        """A new event; it is nowhere yet."""
-        self._order += 1
-        entry = Entry(key, rank, NEVER if expires_at is None else expires_at, self._order, now)
+        """A new event; it is nowhere yet. Keys grow with time, so they tell who came first."""
+        entry = Entry(key, rank, NEVER if expires_at is None else expires_at, key, now)
         self.entries[key] = entry
         if expires_at is not None:
             expiries = self.expiries
@@ -59,6 +61,8 @@ class Holdings:
             heappush(expiries, (expires_at, entry.order, entry))
         if self.retention is not None:
             self.retention.add(entry)
+        if self.moved is not None:
+            self.moved[key] = entry
         return entry
 
     def to_hold(self, entry: Entry, reason: str, *, place: Place = HOLDING) -> None:
@@ -67,6 +71,8 @@ class Holdings:
         entry.place = place
         entry.reason = reason
         self._held.push(entry)
+        if self.moved is not None:
+            self.moved[entry.key] = entry
 
     def to_prefetch(self, entry: Entry, reason: str) -> None:
         """Available to reads, and may also go ahead of one."""
@@ -74,6 +80,8 @@ class Holdings:
         entry.place = PREFETCH
         entry.reason = reason
         self.prefetch.push(entry)
+        if self.moved is not None:
+            self.moved[entry.key] = entry
 
     def to_device(self, entry: Entry, reason: str) -> None:
         """It has been forwarded."""
@@ -86,6 +94,8 @@ class Holdings:
         entry.reason = reason
         self.on_device[entry.key] = entry
         self._unread.push(entry)
+        if self.moved is not None:
+            self.moved[entry.key] = entry
 
     def to_gateway(self, entry: Entry, *, counts: bool, reason: str) -> None:
         """The device no longer has it; the gateway still does."""
@@ -97,6 +107,8 @@ class Holdings:
         entry.version += 1
         entry.place = BELOW
         entry.reason = reason
+        if self.moved is not None:
+            self.moved[entry.key] = entry
         if counts:
             self.to_hold(entry, reason)
 
@@ -107,6 +119,8 @@ class Holdings:
             quota.discard(entry)
         entry.rank = rank
         entry.version += 1
+        if self.moved is not None:
+            self.moved[entry.key] = entry
         if quota is not None:
             quota.add(entry)
         if not counts or entry.place is BELOW:
@@ -148,9 +162,36 @@ class Holdings:
             self.retention.discard(entry)
         entry.version += 1
         entry.place = ENDED
+        if self.moved is not None:
+            self.moved[key] = entry
         self.over[key] = unasked
         if len(self.over) >= 2 * HISTORY:  # Taking them out one by one would search each time.
             self.over = dict(islice(self.over.items(), HISTORY, None))
+
+    def resize_storage(self, limit: int | None, subscription: Subscription) -> None:
+        """The device has room for another number of unread events."""
+        self.storage = None
+        if limit is not None:
+            self.storage = Quota(limit, enough=subscription.max, threshold=subscription.threshold)
+            for entry in self.on_device.values():
+                self.storage.add(entry)
+
+    def readmit(self, state: EntryState) -> Entry:
+        """Put an event back where it was before a restart."""
+        entry = self.add(state.key, state.rank, state.expires_at, state.arrived_at)
+        counts = state.place is not BELOW
+        if state.place is PREFETCH:
+            self.to_prefetch(entry, "")
+        elif state.place is DEVICE:
+            self.to_device(entry, "")
+        elif counts:
+            self.to_hold(entry, "", place=state.place)
+            entry.due = state.due
+        return entry
+
+    def revive(self, key: int) -> None:
+        """It was taken for over, and is not."""
+        self.over.pop(key, None)
 
     def next_expired(self, now: Micros) -> Entry | None:
         """One of those whose time has come."""

@@ -77,6 +77,28 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
+class Gone:
+    """The device no longer has these unread events: their time was up there."""
+
+    keys: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """The answer to a read came when nobody waited for it any more: these are unread after all, on
+    the device."""
+
+    events: tuple[Held, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StorageChanged:
+    """The device has room for so many unread events; `None`: for all."""
+
+    limit: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Muted:
     """The user's context (a meeting, a film) makes an on-line topic quiet, or no longer."""
 
@@ -88,4 +110,16 @@ class Woken:
     """The moment has come that the feed asked for."""
 
 
-Input = Arrived | RankChanged | Withdrawn | ContactUp | ContactDown | Read | Muted | Woken
+Input = (
+    Arrived
+    | RankChanged
+    | Withdrawn
+    | ContactUp
+    | ContactDown
+    | Read
+    | Gone
+    | Unread
+    | StorageChanged
+    | Muted
+    | Woken
+)

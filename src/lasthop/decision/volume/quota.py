@@ -35,7 +35,7 @@ class Quota:
     """Counts the events of one place and names the one to evict."""
 
     def __init__(self, limit: int, *, enough: int | None, threshold: float) -> None:
-        self._limit = limit
+        self.limit = limit
         self._enough = enough
         """As many as a read takes; `None`: all, so that nobody is outranked by enough."""
         self._threshold = threshold
@@ -65,7 +65,7 @@ class Quota:
 
     def victim(self) -> Entry | None:
         """Who has to go; nobody while there is room."""
-        if len(self._members) <= self._limit:
+        if len(self._members) <= self.limit:
             return None
         spared: list[Row] = []
         chosen = None

@@ -116,6 +116,8 @@ HELLO = Table(
     Field(18, "network", TEXT),
     Field(19, "heartbeat", NUMBER),
     Field(22, "dropped", NUMBERS, ()),
+    Field(23, "assigned", NUMBER),
+    Field(24, "storage", NUMBER),
 )
 
 WELCOME = Table(
@@ -153,4 +155,5 @@ HEADERS = Table(
     Field(14, "extra", PAIRS, ()),
     Field(15, "queue", TEXT),
     Field(16, "correlation", NUMBER),
+    Field(17, "keep", MARK, False),
 )

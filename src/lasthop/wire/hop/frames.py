@@ -66,6 +66,9 @@ class Operation(IntEnum):
     CONTEXT = 3
     REPLY = 4
     READ = 5
+    LOOK = 6
+    REPORT = 7
+    FEED = 8
 
 
 class Feature(IntFlag):
@@ -74,9 +77,10 @@ class Feature(IntFlag):
     NONE = 0
     BUNDLE = 1
     TIME = 2
+    FEEDS = 4
 
 
-ALL_FEATURES: Final = Feature.BUNDLE | Feature.TIME
+ALL_FEATURES: Final = Feature.BUNDLE | Feature.TIME | Feature.FEEDS
 
 
 class Credit(msgspec.Struct, frozen=True, gc=False):
@@ -113,6 +117,11 @@ class Hello(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     link: str | None = None
     network: str | None = None
     heartbeat: int | None = None
+    assigned: int | None = None
+    """How many numbers the device has given out, if the gateway may not have all of them: what
+    it says in them it said before this HELLO."""
+    storage: int | None = None
+    """How many unread messages of a ranked topic the device keeps; None: as many as there are."""
     lowest: int = VERSION
     highest: int = VERSION
 
@@ -170,6 +179,9 @@ class Headers(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     queue: str | None = None
     correlation: int | None = None
     """In a request from a device: the key under which that device knows it; an answer echoes it."""
+    keep: bool = False
+    """Of a ranked topic: not to be shown before a FEED message or a read without contact says
+    so."""
 
 
 class MessageFrame(msgspec.Struct, frozen=True, gc=False):

@@ -1,0 +1,314 @@
+"""Ranked topics on the hop: the bodies of LOOK, REPORT and FEED messages.
+
+They travel as the bodies of numbered messages, so that they come once and in order with the
+messages that they speak of. The bytes are described in docs/hop-protocol.md.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from enum import IntEnum
+from typing import Final, NamedTuple, TypeAlias
+
+import msgspec
+
+from lasthop.errors import MalformedFrame
+from lasthop.wire.hop.fields import Field, Table
+from lasthop.wire.hop.kinds import NUMBER, Kind, read_numbers, read_text, write_text
+from lasthop.wire.varint import encode_varint, read_varint
+
+MAX_KEYS: Final = 2**16
+"""Messages named in one body. A device that keeps more of them unread keeps too many."""
+
+MAX_READS: Final = 4096
+"""Reads without contact in one report: years of them."""
+
+
+class Why(IntEnum):
+    """Why a device forgets a message that it kept."""
+
+    RANK = 0
+    """It is not worth showing any more; an application that has shown it may want to know."""
+    ROOM = 1
+    """Something better needed its place; it is still there for a later read."""
+    ENDED = 2
+    """The subscription has ended."""
+
+
+class Look(msgspec.Struct, frozen=True, gc=False):
+    """The user wants to see the best: READ(N, queue_size, client_events)."""
+
+    wanted: int | None = None
+    """N; None for as many as Max allows."""
+    queue_size: int = 0
+    """Unread messages of the topic on the device, the N included."""
+    held: tuple[int, ...] = ()
+    """Keys of the best of them, best first."""
+
+
+class Reading(msgspec.Struct, frozen=True, gc=False):
+    """The user read without contact."""
+
+    at: int
+    """Milliseconds since 1970, by the device's clock."""
+    wanted: int | None
+    keys: tuple[int, ...]
+
+
+class HeldItem(NamedTuple):
+    """A kept message as the device has it."""
+
+    key: int
+    rank: float
+    expires_at: int | None
+    """Milliseconds since 1970."""
+
+
+Inventory: TypeAlias = tuple[tuple[str, tuple[HeldItem, ...]], ...]
+
+
+class Report(msgspec.Struct, frozen=True, gc=False):
+    """What became of kept messages on the device."""
+
+    reads: tuple[Reading, ...] = ()
+    """Of the topic that the message names."""
+    had: tuple[int, ...] = ()
+    """The application has had these."""
+    lapsed: tuple[int, ...] = ()
+    """Their time was up before anybody read them."""
+    unread: tuple[int, ...] = ()
+    """They were to be shown and nobody was there to see them: they are kept."""
+    held: Inventory | None = None
+    """Everything that is kept, by topic; said when a new numbering begins."""
+
+
+class ShowKept(NamedTuple):
+    """The application gets these now, best first."""
+
+    keys: tuple[int, ...]
+
+
+class Forget(NamedTuple):
+    """These are not kept any more."""
+
+    why: int
+    keys: tuple[int, ...]
+
+
+class NewRank(NamedTuple):
+    """It is worth more, or less."""
+
+    key: int
+    rank: float
+
+
+class FeedTerms(NamedTuple):
+    """What the device has to know of a subscription when it is on its own."""
+
+    max: int | None
+
+
+class TopicWithdrawn(NamedTuple):
+    """Its publisher will send no more to this topic."""
+
+
+class FeedEnded(NamedTuple):
+    """The subscription has ended: nothing of the topic is kept."""
+
+
+Instruction: TypeAlias = ShowKept | Forget | NewRank | FeedTerms | TopicWithdrawn | FeedEnded
+
+
+def _write_keys(keys: tuple[int, ...]) -> bytes:
+    return b"".join(map(encode_varint, keys))
+
+
+def _read_keys(data: bytes) -> tuple[int, ...]:
+    return tuple(read_numbers(data, MAX_KEYS))
+
+
+def _write_optional(number: int | None) -> bytes:
+    """None is 0, everything else one more than it is."""
+    return encode_varint(0 if number is None else number + 1)
+
+
+def _optional(number: int) -> int | None:
+    return number - 1 if number else None
+
+
+def _write_rank(rank: float) -> bytes:
+    if not math.isfinite(rank):
+        raise ValueError("a rank is a finite number")
+    return struct.pack(">d", rank)
+
+
+def _read_rank(data: bytes, pos: int) -> tuple[float, int]:
+    if pos + 8 > len(data):
+        raise MalformedFrame("a rank has eight bytes")
+    (rank,) = struct.unpack_from(">d", data, pos)
+    if not math.isfinite(rank):
+        raise MalformedFrame("a rank is a finite number")
+    return float(rank), pos + 8
+
+
+def _write_reads(reads: tuple[Reading, ...]) -> bytes:
+    out = bytearray()
+    for reading in reads:
+        out += encode_varint(reading.at) + _write_optional(reading.wanted)
+        out += encode_varint(len(reading.keys)) + _write_keys(reading.keys)
+    return bytes(out)
+
+
+def _read_reads(data: bytes) -> tuple[Reading, ...]:
+    reads: list[Reading] = []
+    pos = 0
+    while pos < len(data):
+        if len(reads) == MAX_READS:
+            raise MalformedFrame("a report has too many reads", most=MAX_READS)
+        at, pos = read_varint(data, pos)
+        wanted, pos = read_varint(data, pos)
+        count, pos = read_varint(data, pos)
+        keys: list[int] = []
+        if count > len(data) - pos:
+            raise MalformedFrame("a read has more keys than its report has bytes")
+        for _ in range(count):
+            key, pos = read_varint(data, pos)
+            keys.append(key)
+        reads.append(Reading(at, _optional(wanted), tuple(keys)))
+    return tuple(reads)
+
+
+def _write_inventory(inventory: Inventory) -> bytes:
+    out = bytearray()
+    for topic, items in inventory:
+        out += write_text(topic) + encode_varint(len(items))
+        for item in items:
+            out += encode_varint(item.key) + _write_optional(item.expires_at)
+            out += _write_rank(item.rank)
+    return bytes(out)
+
+
+def _read_inventory(data: bytes) -> Inventory:
+    topics: list[tuple[str, tuple[HeldItem, ...]]] = []
+    pos = 0
+    while pos < len(data):
+        topic, pos = read_text(data, pos)
+        count, pos = read_varint(data, pos)
+        if count > len(data) - pos:
+            raise MalformedFrame("an inventory has more items than bytes")
+        items: list[HeldItem] = []
+        for _ in range(count):
+            key, pos = read_varint(data, pos)
+            expires_at, pos = read_varint(data, pos)
+            rank, pos = _read_rank(data, pos)
+            items.append(HeldItem(key, rank, _optional(expires_at)))
+        topics.append((topic, tuple(items)))
+    return tuple(topics)
+
+
+KEYS = Kind(_write_keys, _read_keys)
+
+_LOOK = Table(
+    Field(1, "wanted", NUMBER), Field(2, "queue_size", NUMBER, 0), Field(3, "held", KEYS, ())
+)
+
+_REPORT = Table(
+    Field(1, "reads", Kind(_write_reads, _read_reads), ()),
+    Field(2, "had", KEYS, ()),
+    Field(3, "lapsed", KEYS, ()),
+    Field(4, "unread", KEYS, ()),
+    Field(5, "held", Kind(_write_inventory, _read_inventory)),
+)
+
+
+def encode_look(look: Look) -> bytes:
+    """The body of a LOOK."""
+    return _LOOK.write(look)
+
+
+def decode_look(body: bytes) -> Look:
+    """Read the body of a LOOK; raises MalformedFrame."""
+    return Look(**_LOOK.read(body))
+
+
+def encode_report(report: Report) -> bytes:
+    """The body of a REPORT."""
+    return _REPORT.write(report)
+
+
+def decode_report(body: bytes) -> Report:
+    """Read the body of a REPORT; raises MalformedFrame."""
+    return Report(**_REPORT.read(body))
+
+
+_SHOW, _FORGET, _RANK, _TERMS, _WITHDRAWN, _ENDED = range(1, 7)
+
+
+def encode_instructions(instructions: tuple[Instruction, ...]) -> bytes:
+    """The body of a FEED message."""
+    out = bytearray()
+    for instruction in instructions:
+        code, content = _instruction(instruction)
+        out.append(code)
+        out += encode_varint(len(content)) + content
+    return bytes(out)
+
+
+def _instruction(instruction: Instruction) -> tuple[int, bytes]:
+    match instruction:
+        case ShowKept(keys):
+            return _SHOW, _write_keys(keys)
+        case Forget(why, keys):
+            return _FORGET, encode_varint(why) + _write_keys(keys)
+        case NewRank(key, rank):
+            return _RANK, encode_varint(key) + _write_rank(rank)
+        case FeedTerms(most):
+            return _TERMS, _write_optional(most)
+        case TopicWithdrawn():
+            return _WITHDRAWN, b""
+        case FeedEnded():
+            return _ENDED, b""
+
+
+def decode_instructions(body: bytes) -> tuple[Instruction, ...]:
+    """Read the body of a FEED message; what a newer gateway says beside is skipped. Raises
+    MalformedFrame."""
+    found: list[Instruction] = []
+    pos = 0
+    while pos < len(body):
+        code = body[pos]
+        length, start = read_varint(body, pos + 1)
+        pos = start + length
+        if pos > len(body):
+            raise MalformedFrame("an instruction is longer than its message")
+        instruction = _read_instruction(code, body[start:pos])
+        if instruction is not None:
+            found.append(instruction)
+    return tuple(found)
+
+
+def _read_instruction(code: int, content: bytes) -> Instruction | None:
+    match code:
+        case 1:
+            return ShowKept(_read_keys(content))
+        case 2:
+            why, *keys = read_numbers(content, MAX_KEYS + 1) or [0]
+            return Forget(why, tuple(keys))
+        case 3:
+            key, pos = read_varint(content, 0)
+            rank, end = _read_rank(content, pos)
+            if end != len(content):
+                raise MalformedFrame("bytes follow a rank")
+            return NewRank(key, rank)
+        case 4:
+            numbers = read_numbers(content, 1)
+            if len(numbers) != 1:
+                raise MalformedFrame("the terms of a feed are one number")
+            return FeedTerms(_optional(numbers[0]))
+        case 5:
+            return TopicWithdrawn()
+        case 6:
+            return FeedEnded()
+        case _:
+            return None
