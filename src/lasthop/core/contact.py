@@ -11,6 +11,7 @@ from lasthop.core.delivery import Delivery
 from lasthop.core.dispatch import Dispatcher
 from lasthop.core.effects import Disconnect, Send
 from lasthop.core.lifecycle import CONFIRMED_BY, DELIVERED, SENDING, Confirmation, Step
+from lasthop.core.line import AWAY, Line
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.registry import Device, DeviceRecord
 from lasthop.core.retransmission import Retransmission
@@ -37,6 +38,12 @@ class Terms:
     open_house: bool
     """Devices without a token may come, and are registered when they do. Only ever on loopback."""
     accept: tuple[str, ...] = ()
+
+
+MOST_LINES = 4
+"""Channels of one device at a time: more than it has radios serves nobody."""
+
+JOINED = "joined the channels that were open"
 
 
 class Contacts:
@@ -70,47 +77,110 @@ class Contacts:
             self._room.effects.append(Disconnect(channel, code, str(error)))
             return
         session = self._room.session(device)
+        if hello.join:
+            self._join(session, channel, hello, now)
+            return
         self.disconnect(session, CloseCode.REPLACED, "a newer channel took over", now)
         answer = self._number(session, hello, now)
-        resumed = isinstance(answer, Resume)
-        self._by_channel[channel] = session
-        session.channel = channel
-        session.link = hello.link or ""
-        session.network = hello.network or ""
-        session.paused = False
-        session.max_frame = hello.max_frame
+        session.contacts += 1
         session.preserve = self._room.limits.preserve
         if hello.preserve is not None:
             session.preserve = min(session.preserve, hello.preserve * SECOND)
-        if channel in self._lossy:
-            session.retransmission = Retransmission(session)
         self._set_window(session, hello.window or DEFAULT_WINDOW)
+        line = self._connect(session, channel, hello, now, resumed=isinstance(answer, Resume))
+        if isinstance(answer, Resume):
+            self._drop(session, hello.dropped, now)
+            self.acknowledge(session, answer.ack, now)
+        welcome = self._welcome(session, answer)
+        self._room.journal.when_durable(partial(self._begin, session, line, welcome))
+
+    def _connect(
+        self,
+        session: Session,
+        channel: int,
+        hello: Hello,
+        now: Micros,
+        *,
+        resumed: bool,
+        reason: str = "",
+    ) -> Line:
+        """A device can be reached over one more channel."""
+        line = Line(
+            channel,
+            link=hello.link or "",
+            network=hello.network or "",
+            max_frame=hello.max_frame,
+            lossy=channel in self._lossy,
+        )
+        self._by_channel[channel] = session
+        session.add(line)
+        self._watch_receipts(session)
         self._room.journal.tell(
             Kind.CONTACT_STARTED,
             now,
             session,
-            link=session.link,
-            network=session.network,
+            link=line.link,
+            network=line.network,
             channel=channel,
             epoch=session.epoch,
             resumed=resumed,
             count=session.window.messages,
             size=session.window.bytes,
+            reason=reason,
         )
-        if isinstance(answer, Resume):
-            self._drop(session, hello.dropped, now)
-            self.acknowledge(session, answer.ack, now)
-        welcome = self._welcome(session, answer)
-        self._room.journal.when_durable(partial(self._begin, session, channel, welcome))
+        return line
 
-    def _begin(self, session: Session, channel: int, welcome: Welcome, now: Micros) -> None:
+    def _begin(self, session: Session, line: Line, welcome: Welcome, now: Micros) -> None:
         """The numbering is durable: answer, and go on from what the device has."""
-        if session.channel != channel:
+        if line not in session.lines:
             return
-        session.greeted = True
-        self._room.effects.append(Send(channel, [welcome]))
-        self._dispatcher.resume(session, now)
+        line.greeted = True
+        self._room.effects.append(Send(line.channel, [welcome]))
+        if not welcome.joined:
+            self._dispatcher.resume(session, now)
         self._room.touch(session)
+
+    def _join(self, session: Session, channel: int, hello: Hello, now: Micros) -> None:
+        """A device in contact has opened one more channel.
+
+        Nothing is sent again, so it must be the conversation that the others are in. After a
+        restart of ours there are no others, and what the device holds may be more than it claims.
+        """
+        claimed = hello.incarnation, hello.epoch
+        highest = hello.individual[-1][1] if hello.individual else hello.received
+        if (
+            not session.greeted
+            or claimed != (session.incarnation, session.epoch)
+            or highest > session.sendable
+        ):
+            gone = Disconnect(channel, CloseCode.BYE, "there is no contact to join")
+            self._room.effects.append(gone)
+            return
+        if len(session.lines) >= MOST_LINES:
+            most = Disconnect(channel, CloseCode.OVERLOADED, f"a device has {MOST_LINES} channels")
+            self._room.effects.append(most)
+            return
+        ack = Ack(hello.received, hello.delivered, hello.individual)
+        self._drop(session, hello.dropped, now)
+        self.acknowledge(session, ack, now)
+        before = session.line
+        line = self._connect(session, channel, hello, now, resumed=True, reason=JOINED)
+        session.line = before  # Until it is greeted, nothing leaves over it.
+        welcome = self._welcome(session, Resume(ack, 0), joined=True)
+        self._room.journal.when_durable(partial(self._begin_joined, session, line, welcome))
+
+    def _begin_joined(self, session: Session, line: Line, welcome: Welcome, now: Micros) -> None:
+        self._begin(session, line, welcome, now)
+        if line.greeted:
+            session.line = line
+
+    def _watch_receipts(self, session: Session) -> None:
+        """What a line may have lost is sent again, and what does not arrive over one of several is
+        tried over another."""
+        if len(session.lines) > 1 or any(line.lossy for line in session.lines):
+            session.retransmission = session.retransmission or Retransmission(session)
+        else:
+            session.retransmission = None
 
     def _identify(self, hello: Hello, now: Micros, *, local: bool) -> Device:
         device = self._room.registry.find(hello.app, hello.device)
@@ -167,7 +237,9 @@ class Contacts:
         session.restart(self._terms.incarnation, epoch.current.epoch, epoch.previous)
         self._room.journal.tell(Kind.EPOCH_STARTED, now, session, epoch=session.epoch)
 
-    def _welcome(self, session: Session, answer: Resume | NewEpoch) -> Welcome:
+    def _welcome(
+        self, session: Session, answer: Resume | NewEpoch, *, joined: bool = False
+    ) -> Welcome:
         limits = self._room.limits
         resumed = isinstance(answer, Resume)
         return Welcome(
@@ -182,6 +254,7 @@ class Contacts:
             preserve=session.preserve // SECOND,
             max_frame=limits.max_frame,
             heartbeat=limits.heartbeat // SECOND,
+            joined=joined,
         )
 
     def acknowledge(self, session: Session, ack: Ack, now: Micros) -> None:
@@ -225,10 +298,11 @@ class Contacts:
     def paused(self, channel: int, paused: bool, now: Micros) -> None:
         """The channel's unsent buffer is full, or has room again."""
         session = self._by_channel.get(channel)
-        if session is None or session.paused == paused:
+        line = session.line_of(channel) if session is not None else None
+        if session is None or line is None or line.paused == paused:
             return
-        session.paused = paused
-        window = Credit(0, 0) if paused else session.window
+        line.paused = paused
+        window = Credit(0, 0) if session.paused else session.window
         self._room.journal.tell(
             Kind.CREDIT_CHANGED,
             now,
@@ -251,24 +325,41 @@ class Contacts:
         """A channel has ended."""
         self._lossy.discard(channel)
         session = self._by_channel.pop(channel, None)
-        if session is None:
+        line = session.line_of(channel) if session is not None else None
+        if session is None or line is None:
             return
-        session.channel = 0
-        session.greeted = False
+        session.remove(line)
+        self._watch_receipts(session)
+        self._room.journal.tell(
+            Kind.CONTACT_LOST, now, session, reason=reason, link=line.link, channel=channel
+        )
+        if session.greeted:
+            self._dispatcher.reroute(session, channel, now)
+            session.ack_due = True  # The last one may have been lost with it.
+            self._room.touch(session)
+            return
+        self.disconnect(session, CloseCode.BYE, "the channel that it joined is gone", now)
+        self._away(session, now)
+
+    def _away(self, session: Session, now: Micros) -> None:
+        """Nothing reaches the device any more."""
         session.retransmission = None
         session.lost_at = now
-        self._room.journal.tell(
-            Kind.CONTACT_LOST, now, session, reason=reason, link=session.link, channel=channel
-        )
         if session.outbound.delivered < session.outbound.assigned:
             self._dispatcher.preserve(session)
 
     def disconnect(self, session: Session, code: CloseCode, reason: str, now: Micros) -> None:
         """Send a device away, if it is there."""
-        channel = session.channel
-        if channel:
-            self.lost(channel, reason, now)
-            self._room.effects.append(Disconnect(channel, code, reason))
+        lines, session.lines, session.line = session.lines, (), AWAY
+        for line in lines:
+            self._by_channel.pop(line.channel, None)
+            self._lossy.discard(line.channel)
+            self._room.journal.tell(
+                Kind.CONTACT_LOST, now, session, reason=reason, link=line.link, channel=line.channel
+            )
+            self._room.effects.append(Disconnect(line.channel, code, reason))
+        if lines:
+            self._away(session, now)
 
     def _set_window(self, session: Session, window: Credit) -> None:
         limits = self._room.limits

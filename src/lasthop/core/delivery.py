@@ -62,6 +62,7 @@ class Delivery:
         "place",
         "redelivered",
         "reply",
+        "sent_in",
         "sent_over",
         "seq",
         "session",
@@ -75,6 +76,8 @@ class Delivery:
         self.state: State = PENDING
         self.epoch = -1
         self.seq = -1
+        self.sent_in = 0
+        """The contact in which it last left: in the same one the device may have it."""
         self.sent_over = 0
         """The channel over which it last left, or `CARRIED`."""
         self.attempts = 0

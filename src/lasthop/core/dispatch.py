@@ -16,6 +16,7 @@ from lasthop.core.delivery import CARRIED, Delivery
 from lasthop.core.effects import Fetch, Send
 from lasthop.core.envelope import frame_of, too_large
 from lasthop.core.lifecycle import DELIVERED, PENDING, SENDING, State, Step
+from lasthop.core.line import Line
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.retransmission import FIRST_TIMEOUT, Retransmission
 from lasthop.core.session import Session
@@ -71,23 +72,23 @@ class Dispatcher:
             released.append(delivery)
         if released:
             leave = partial(
-                self._leave, session, session.channel, session.outbound.assigned, released
+                self._leave, session, session.contacts, session.outbound.assigned, released
             )
             room.journal.when_durable(leave)
 
     def _leave(
         self,
         session: Session,
-        channel: int,
+        contact: int,
         sendable: int,
         released: list[Delivery],
         now: Micros,
     ) -> None:
-        """The release is durable: send over the channel for which it was decided.
+        """The release is durable: send in the contact for which it was decided.
 
-        If that is gone, the next one begins with everything that is unacknowledged.
+        If that is over, the next one begins with everything that is unacknowledged.
         """
-        if session.channel == channel:
+        if session.contacts == contact and session.greeted:
             session.sendable = sendable
             self._transmit(session, released, now)
         else:
@@ -114,11 +115,32 @@ class Dispatcher:
         self._close(session, skips)
         self._transmit(session, again, now)
 
+    def reroute(self, session: Session, channel: int, now: Micros) -> None:
+        """One line of several has ended: what left over it and was not acknowledged leaves again
+        over the others."""
+        skips: list[Frame] = []
+        again: list[Delivery] = []
+        for seq, item in session.outbound.unacknowledged():
+            if seq >= session.sendable:
+                break
+            if not isinstance(item, Delivery) or item.state >= DELIVERED:
+                skips.append(Skip(seq))
+            elif item.sent_over == channel:
+                again.append(item)
+        self._close(session, skips)
+        self._transmit(session, again, now, "the link that it left over is gone")
+
     def _transmit(
-        self, session: Session, deliveries: Iterable[Delivery], now: Micros, reason: str = ""
+        self,
+        session: Session,
+        deliveries: Iterable[Delivery],
+        now: Micros,
+        reason: str = "",
+        line: Line | None = None,
     ) -> None:
-        """Hand what is durable to the session's channel. What was left to the store comes later:
-        the device puts it in order."""
+        """Hand what is durable to a line. What was left to the store comes later: the device puts
+        it in order."""
+        line = line or session.open_line()
         frames: list[Frame] = []
         missing: list[int] = []
         for delivery in deliveries:
@@ -128,7 +150,7 @@ class Dispatcher:
             if delivery.state is State.RECEIVED and not session.outbound.awaits(delivery.seq):
                 continue  # Acknowledged while its body was being fetched.
             if item.resident:
-                self._put(session, delivery, frames, now, reason)
+                self._put(session, line, delivery, frames, now, reason)
                 continue
             key = item.message.key
             if key not in self._fetching:
@@ -138,7 +160,7 @@ class Dispatcher:
         if missing:
             self._room.effects.append(Fetch(missing))
         if frames:
-            self._room.effects.append(Send(session.channel, frames))
+            self._room.effects.append(Send(line.channel, frames))
             self._await_acknowledgement(session, now)
 
     def fetched(self, messages: dict[int, Message], now: Micros) -> None:
@@ -251,36 +273,47 @@ class Dispatcher:
             elif item.changed_at + FIRST_TIMEOUT <= now:
                 again.append(item)
         self._close(session, skips)
-        self._transmit(session, again, now, "not acknowledged in time")
+        by_channel: dict[int, list[Delivery]] = {}
+        for delivery in again:
+            by_channel.setdefault(delivery.sent_over, []).append(delivery)
+        for channel, deliveries in by_channel.items():
+            line = session.line_besides(channel)
+            self._transmit(session, deliveries, now, "not acknowledged in time", line)
 
     def _close(self, session: Session, skips: list[Frame]) -> None:
         """Tell the device to wait for these numbers no longer, once it is durable why: it will
         acknowledge them like any other, and after a crash we could not tell the difference."""
         if skips:
-            send = partial(self._send_skips, session, session.channel, skips)
+            send = partial(self._send_skips, session, session.contacts, skips)
             self._room.journal.when_durable(send)
 
-    def _send_skips(self, session: Session, channel: int, skips: list[Frame], now: Micros) -> None:
-        if session.channel == channel:
-            self._room.effects.append(Send(channel, skips))
+    def _send_skips(self, session: Session, contact: int, skips: list[Frame], now: Micros) -> None:
+        if session.contacts == contact and session.greeted:
+            self._room.effects.append(Send(session.channel, skips))
             self._await_acknowledgement(session, now)
 
     def _put(
-        self, session: Session, delivery: Delivery, frames: list[Frame], now: Micros, reason: str
+        self,
+        session: Session,
+        line: Line,
+        delivery: Delivery,
+        frames: list[Frame],
+        now: Micros,
+        reason: str,
     ) -> None:
         room = self._room
         message = delivery.item.message
         if message.deliver_before is not None and now >= message.deliver_before:
             late = "deliver_before passed before it could leave"
-            if delivery.sent_over == session.channel or delivery.state is State.RECEIVED:
+            if delivery.sent_in == session.contacts or delivery.state is State.RECEIVED:
                 room.give_up(delivery, Step.EXPIRE, now, late)
             else:
-                # It never left, or the device has said on this channel that it does not have it.
+                # It never left, or the device has come back and said that it does not have it.
                 room.step(delivery, Step.EXPIRE, now, late)
             if delivery.seq >= 0:
                 self._close(session, [Skip(delivery.seq)])
             return
-        if too_large(delivery, session.max_frame):
+        if too_large(delivery, line.max_frame):
             room.step(delivery, Step.GIVE_UP, now, "larger than what the device takes")
             if delivery.seq >= 0:
                 self._close(session, [Skip(delivery.seq)])
@@ -288,12 +321,13 @@ class Dispatcher:
             return
         frames.append(frame_of(delivery))
         delivery.attempts += 1
-        delivery.sent_over = session.channel
+        delivery.sent_over = line.channel
+        delivery.sent_in = session.contacts
         event = room.journal.story(delivery, TRANSMITTED, now, reason)
         event.bytes = delivery.item.size
         event.attempt = delivery.attempts
-        event.link = session.link
-        event.channel = session.channel
+        event.link = line.link
+        event.channel = line.channel
         event.seq = delivery.seq
         event.epoch = session.epoch
         if message.reliability is BEST_EFFORT:

@@ -19,6 +19,14 @@ class Send:
 
 
 @dataclass(frozen=True, slots=True)
+class Overheard:
+    """The device was told this over another of its channels: this one's memory moves on too."""
+
+    channel: int
+    frames: list[Frame]
+
+
+@dataclass(frozen=True, slots=True)
 class Disconnect:
     """Say why, and close a channel."""
 
@@ -55,4 +63,4 @@ class Changed:
     reply: int = 0
 
 
-Effect: TypeAlias = Send | Disconnect | Fetch | Carry | Changed
+Effect: TypeAlias = Send | Overheard | Disconnect | Fetch | Carry | Changed

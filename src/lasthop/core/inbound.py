@@ -14,7 +14,7 @@ import msgspec
 
 from lasthop.clock import MILLISECOND, Micros
 from lasthop.core.acceptance import Acceptance, Submission
-from lasthop.core.effects import Send
+from lasthop.core.effects import Overheard, Send
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.replies import note_reply
 from lasthop.core.session import Session
@@ -101,15 +101,18 @@ class Inbound:
             ack = Ack(session.inbound.received, session.inbound.received)
             answer = ack if session.ack_due else None
             session.ack_due = False
-            durable = partial(self._durable, session, session.channel, answer, size)
+            durable = partial(self._durable, session, session.contacts, answer, size)
             self._room.journal.when_durable(durable)
 
     def _durable(
-        self, session: Session, channel: int, ack: Ack | None, size: int, now: Micros
+        self, session: Session, contact: int, ack: Ack | None, size: int, now: Micros
     ) -> None:
         session.held_bytes -= size
-        if ack is not None and channel and session.channel == channel:
-            self._room.effects.append(Send(channel, [ack]))
+        if ack is not None and session.greeted and session.contacts == contact:
+            self._room.effects.append(Send(session.channel, [ack]))
+            for line in session.lines:
+                if line is not session.line and line.greeted:
+                    self._room.effects.append(Overheard(line.channel, [ack]))
 
     def _act(self, session: Session, frame: MessageFrame, now: Micros) -> None:
         headers = frame.headers or _NO_HEADERS

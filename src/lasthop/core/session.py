@@ -13,10 +13,11 @@ from typing import TypeAlias
 from lasthop.clock import Micros
 from lasthop.core.delivery import Delivery
 from lasthop.core.lifecycle import DELIVERED, PENDING
+from lasthop.core.line import AWAY, Line
 from lasthop.core.registry import Device
 from lasthop.core.retransmission import Retransmission
 from lasthop.store.commit import SessionRow
-from lasthop.wire.hop.frames import DEFAULT_MAX_FRAME, DEFAULT_WINDOW, MessageFrame, Skip
+from lasthop.wire.hop.frames import DEFAULT_WINDOW, MessageFrame, Skip
 from lasthop.wire.hop.persistence import Numbering
 from lasthop.wire.hop.sequence import Inbound, Outbound
 
@@ -36,24 +37,21 @@ class Session:
     __slots__ = (
         "_waiting",
         "ack_due",
-        "channel",
+        "contacts",
         "device",
         "dirty",
         "epoch",
         "events",
         "flight_bytes",
-        "greeted",
         "held_bytes",
         "inbound",
         "incarnation",
         "leaving",
-        "link",
+        "line",
+        "lines",
         "lost_at",
         "mailbox",
-        "max_frame",
-        "network",
         "outbound",
-        "paused",
         "preserve",
         "preserved",
         "previous",
@@ -89,18 +87,15 @@ class Session:
         """Of what the device sent and is not durable yet,"""
         self.taken_bytes = 0
         """of which nobody has asked for durability yet."""
-        self.channel = 0
-        """The channel to send over; 0 while the device is away."""
-        self.greeted = False
-        """WELCOME has left: nothing is released, and nothing else leaves, before."""
+        self.line: Line = AWAY
+        """The line to send over."""
+        self.lines: tuple[Line, ...] = ()
+        """Every line, `line` among them, the newest last."""
+        self.contacts = 0
+        """How often the device has come back and said what it has."""
         self.retransmission: Retransmission | None = None
-        """Only while the channel may lose frames."""
-        self.link = ""
-        self.network = ""
+        """Only while a line may lose frames, or another one could be tried."""
         self.window = DEFAULT_WINDOW
-        self.max_frame = DEFAULT_MAX_FRAME
-        """Bytes of a frame that the device takes."""
-        self.paused = False
         self.preserve = preserve
         self.preserved = False
         """Whether a timer runs for the end of its preservation; never more than one."""
@@ -124,9 +119,67 @@ class Session:
             tuple((int.from_bytes(n.incarnation), n.epoch, n.received) for n in self.previous),
         )
 
+    @property
+    def channel(self) -> int:
+        """The channel to send over; 0 while the device is away."""
+        return self.line.channel
+
+    @property
+    def greeted(self) -> bool:
+        """Whether anything may be released, and leave."""
+        return self.line.greeted
+
+    @property
+    def link(self) -> str:
+        """The label of the line to send over."""
+        return self.line.link
+
+    @property
+    def network(self) -> str:
+        """The network behind it."""
+        return self.line.network
+
+    def open_line(self) -> Line:
+        """The line to send over now: its own, or the newest other one that takes something."""
+        line = self.line
+        if line.paused:
+            for other in reversed(self.lines):
+                if other.greeted and not other.paused:
+                    return other
+        return line
+
+    def line_besides(self, channel: int) -> Line:
+        """Another line than this one, where there is one."""
+        for other in reversed(self.lines):
+            if other.greeted and other.channel != channel:
+                return other
+        return self.line
+
+    def line_of(self, channel: int) -> Line | None:
+        """The line with this channel, if it is there."""
+        if self.line.channel == channel:
+            return self.line if channel else None
+        return next((line for line in self.lines if line.channel == channel), None)
+
+    def add(self, line: Line) -> None:
+        """One more way to reach the device; the newest is what it wants to be reached by."""
+        self.lines = (*self.lines, line)
+        self.line = line
+
+    def remove(self, line: Line) -> None:
+        """A line has ended; the newest of those that are left and greeted takes over."""
+        self.lines = tuple(other for other in self.lines if other is not line)
+        if self.line is line:
+            self.line = next((other for other in reversed(self.lines) if other.greeted), AWAY)
+
     def numbering(self) -> Numbering:
         """The epoch in force."""
         return Numbering(self.incarnation, self.epoch, self.inbound.received)
+
+    @property
+    def paused(self) -> bool:
+        """Whether no line takes anything now."""
+        return self.line.paused and all(line.paused for line in self.lines)
 
     def has_credit(self, size: int) -> bool:
         """Whether the device takes one more message of so many bytes now.
@@ -138,7 +191,7 @@ class Session:
         outbound = self.outbound
         # By number, as the device counts: a gap that is not acknowledged holds back what follows.
         ahead = outbound.assigned - outbound.received + self.leaving
-        if self.paused or ahead >= window.messages:
+        if ahead >= window.messages or self.paused:
             return False
         # The same comparison as `wire.hop.credit`, which the device applies.
         return self.flight_bytes == 0 or self.flight_bytes + size <= window.bytes

@@ -28,6 +28,10 @@ class Channel(Protocol):
         """Hand frames to the link, in order; after the end of the channel they are dropped."""
         ...
 
+    def overheard(self, frames: Sequence[Frame]) -> None:
+        """The device was told this over another of its channels."""
+        ...
+
     def close(self, code: CloseCode, reason: str, retry_after_ms: int = 0) -> None:
         """Say why, and end the channel. `lost` follows."""
         ...

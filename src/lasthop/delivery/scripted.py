@@ -27,6 +27,9 @@ class ScriptedChannel:
         if not self._lost:
             self._sent += frames
 
+    def overheard(self, frames: Sequence[Frame]) -> None:
+        """A script has no window that it could exceed."""
+
     def close(self, code: CloseCode, reason: str, retry_after_ms: int = 0) -> None:
         if not self._lost:
             self.closed = Close(code, retry_after_ms, reason)

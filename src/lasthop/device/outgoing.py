@@ -168,6 +168,13 @@ class Outbox:
         self._in_flight = 0
         self._skips = RangeSet()
 
+    def again(self) -> None:
+        """What is under way may have been lost with one of several channels."""
+        for _, item in self._outbound.unacknowledged():
+            item.sent = False
+        self._cursor = self._outbound.received
+        self._in_flight = 0
+
     def acknowledge(self, ack: Ack) -> None:
         """The gateway has these."""
         for item in self._outbound.acknowledge(ack).received:

@@ -119,7 +119,7 @@ class DeviceSession:
         self._untold = RangeSet()
         self._open = False
         self._told = Ack(0, 0)
-        self._told_window = terms.window
+        self._told_window: Credit | None = terms.window
         self._repeat = False
         self._reliable = True
 
@@ -133,6 +133,20 @@ class DeviceSession:
         """
         if not self.settled:
             raise ValueError("what has happened is made durable before the device dials again")
+        return self._hello(link, network, join=False)
+
+    def joining(self, *, link: str | None = None, network: str | None = None) -> Hello | None:
+        """What to dial with for one more channel beside those that are open; `None` while there is
+        nothing that it could join.
+
+        The gateway grants it only in the conversation that the others are in, so what it claims
+        need not be everything.
+        """
+        if not self._open or self._durable.n < self._gate:
+            return None
+        return self._hello(link, network, join=True)
+
+    def _hello(self, link: str | None, network: str | None, *, join: bool) -> Hello:
         terms = self.terms
         hello = Hello(
             app=terms.app,
@@ -144,6 +158,7 @@ class DeviceSession:
             max_frame=terms.max_frame,
             link=link,
             network=network,
+            join=join,
         )
         state, ack = self._durable.state, self._durable.ack
         if state.epoch is None:
@@ -196,6 +211,23 @@ class DeviceSession:
         self._told_window = hello.window or self.terms.window
         self._open = True
         return True
+
+    def joined(self, hello: Hello, welcome: Welcome, *, reliable: bool = True) -> bool:
+        """The gateway answered a `joining` hello. False: close this channel."""
+        ours = self._incarnation, self._epoch
+        claimed, offered = (hello.incarnation, hello.epoch), (welcome.incarnation, welcome.epoch)
+        if not (self._open and welcome.joined and claimed == offered == ours):
+            return False
+        self._reliable = self._reliable and reliable
+        return True
+
+    def rerouted(self) -> None:
+        """One of several channels has ended, and what was said over it may be lost: say it again
+        over another."""
+        self._repeat = True
+        self._untold = RangeSet(self._arrivals.dropped)
+        self._told_window = None
+        self._outbox.again()
 
     def _begin(self, incarnation: bytes | None, epoch: int | None, *, related: bool) -> None:
         self._incarnation = incarnation

@@ -18,7 +18,7 @@ from typing import TypeVar
 import structlog
 
 from lasthop.clock import SECOND, Clock, Micros
-from lasthop.core.effects import Carry, Changed, Disconnect, Effect, Fetch, Send
+from lasthop.core.effects import Carry, Changed, Disconnect, Effect, Fetch, Overheard, Send
 from lasthop.core.gateway import Gateway
 from lasthop.decision.routes import Variant
 from lasthop.delivery.carrier import Carrier, Outcome, Unreached
@@ -257,6 +257,10 @@ class Engine:
                 channel = self._channels.get(effect.channel)
                 if channel is not None:
                     channel.send(effect.frames)
+            elif isinstance(effect, Overheard):
+                channel = self._channels.get(effect.channel)
+                if channel is not None:
+                    channel.overheard(effect.frames)
             elif isinstance(effect, Disconnect):
                 channel = self._channels.get(effect.channel)
                 if channel is not None:

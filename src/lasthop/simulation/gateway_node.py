@@ -11,7 +11,7 @@ from random import Random
 from typing import Protocol
 
 from lasthop.clock import MILLISECOND, Micros
-from lasthop.core.effects import Disconnect, Effect, Fetch, Send
+from lasthop.core.effects import Disconnect, Effect, Fetch, Overheard, Send
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.message import Message
 from lasthop.simulation.kernel import Kernel
@@ -208,6 +208,10 @@ class GatewayNode:
             if channel is not None:
                 self._send(channel, effect.frames)
                 self._flush(effect.channel, channel)
+        elif isinstance(effect, Overheard):
+            channel = self._channels.get(effect.channel)
+            if channel is not None and isinstance(channel.phase, Open):
+                channel.phase.overheard(effect.frames)
         elif isinstance(effect, Disconnect):
             channel = self._channels.get(effect.channel)
             if channel is not None:

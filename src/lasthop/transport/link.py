@@ -95,6 +95,11 @@ class Link:
             machine.close(Close(CloseCode(error.hop_code), 0, str(error)), now)
         self._flush()
 
+    def overheard(self, frames: Sequence[Frame]) -> None:
+        """The peer was told this over another channel of the same session."""
+        if type(self.machine) is Open:
+            self.machine.overheard(frames)
+
     def close(self, code: CloseCode, reason: str, retry_after_ms: int = 0) -> None:
         """Say why, and end the link. `lost` follows."""
         if self.machine.closed is None:

@@ -152,9 +152,13 @@ class Open:
             if time is not None:
                 self._units.add(time)
 
-    def acknowledged(self, received: int) -> None:
-        """The peer was told this received count over another channel of the session."""
-        self._meter.acknowledge(received)
+    def overheard(self, frames: Iterable[Frame]) -> None:
+        """The peer was told this over another channel of the session."""
+        for frame in frames:
+            if type(frame) is Ack:
+                self._meter.acknowledge(frame.received)
+            elif type(frame) is Credit:
+                self._meter.grant(frame)
 
     def data_to_send(self) -> list[bytes]:
         """What to write now, unit by unit; it is handed out once."""

@@ -118,6 +118,7 @@ HELLO = Table(
     Field(22, "dropped", NUMBERS, ()),
     Field(23, "assigned", NUMBER),
     Field(24, "storage", NUMBER),
+    Field(25, "join", FLAG, False),
 )
 
 WELCOME = Table(
@@ -136,6 +137,7 @@ WELCOME = Table(
     Field(19, "heartbeat", NUMBER),
     Field(20, "resumed", FLAG, False),
     Field(21, "superseded", NUMBER),
+    Field(25, "joined", FLAG, False),
 )
 
 HEADERS = Table(

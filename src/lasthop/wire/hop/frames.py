@@ -122,6 +122,8 @@ class Hello(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     it says in them it said before this HELLO."""
     storage: int | None = None
     """How many unread messages of a ranked topic the device keeps; None: as many as there are."""
+    join: bool = False
+    """The channel is one more beside those that are open, and replaces none."""
     lowest: int = VERSION
     highest: int = VERSION
 
@@ -144,6 +146,8 @@ class Welcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     preserve: int | None = None
     max_frame: int = DEFAULT_MAX_FRAME
     heartbeat: int | None = None
+    joined: bool = False
+    """Nothing is sent again, and the other channels stay."""
     version: int = VERSION
 
 
