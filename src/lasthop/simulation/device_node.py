@@ -5,6 +5,7 @@ a list of what it has had. It dials, loses its link, dies in the middle of a com
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from random import Random
 
 from lasthop.clock import MILLISECOND, SECOND, Micros
@@ -19,9 +20,12 @@ from lasthop.simulation.kernel import Kernel
 from lasthop.simulation.link import End, Link, Weather
 from lasthop.simulation.verdict import Arrival
 from lasthop.wire.hop.connection import Open
-from lasthop.wire.hop.frames import Close, CloseCode, Headers, Operation
+from lasthop.wire.hop.frames import Close, CloseCode, Headers, Hello, Operation, Welcome
 from lasthop.wire.hop.handshake import Dialing
 from lasthop.wire.hop.mapping import Mapping
+
+MOST_WIRES = 3
+"""Channels that a device has at once."""
 
 LOG = "log"
 """Under this name a transactional application keeps what it has had."""
@@ -30,7 +34,8 @@ LOG = "log"
 class DeviceNode:
     """One device that lives, dies and comes back.
 
-    A `transactional` application's list is part of the inbox; any other's is outside of it, as if
+    With the probability `another` it opens one more channel beside the first, and again when one
+    of several is lost. A `transactional` application's list is part of the inbox; any other's is outside of it, as if
     it were the screen of the device: what was shown before a crash stays shown.
     """
 
@@ -44,6 +49,7 @@ class DeviceNode:
         transactional: bool,
         weather: Callable[[], tuple[Weather, bool]],
         crash_at: set[int],
+        another: float = 0.0,
         write_time: Micros = 2 * MILLISECOND,
     ) -> None:
         self._kernel = kernel
@@ -53,14 +59,13 @@ class DeviceNode:
         self._transactional = transactional
         self._weather = weather
         self._crash_at = crash_at
+        self._another = another
         self._write_time = write_time
         self._inbox = MemoryInbox()
         self._session: DeviceSession | None = None
         self._screen: list[Arrival] = []
-        self._phase: Dialing | Open | None = None
-        self._link: Link | None = None
-        self._channel = 0
-        self._mapping = Mapping.STREAM
+        self._wires: list[_Wire] = []
+        """Every channel that is dialled or open; the device speaks over the last that is open."""
         self._writing = False
         self._batch: list[Arrival] = []
         self._todo: list[Message] = []
@@ -115,71 +120,98 @@ class DeviceNode:
 
     def _dial(self) -> None:
         session = self._session
-        if session is None or self._phase is not None:
+        if session is None or self._wires:
             return
         if not session.settled:
             # Only what is durable may be claimed: dial when it is.
             self._kernel.after(self._write_time, lambda: self._redial(session))
             return
+        self._open(session.hello(link="sim"))
+
+    def _dial_another(self) -> None:
+        """Open one more channel beside those that are there; the device is to be reached by it."""
+        session = self._session
+        hello = session.joining(link=f"sim{len(self._wires)}") if session is not None else None
+        if hello is not None and len(self._wires) < MOST_WIRES:
+            self._open(hello)
+
+    def _open(self, hello: Hello) -> None:
         weather, stream = self._weather()
-        self._mapping = mapping = Mapping.STREAM if stream else Mapping.UNORDERED
+        mapping = Mapping.STREAM if stream else Mapping.UNORDERED
         link = Link(
             self._kernel,
             self._random,
             weather,
             stream=stream,
-            arrived=lambda end, data: self._arrived(link, end, data),
-            broken=lambda end: self._broken(link, end),
+            arrived=lambda end, data: self._arrived(wire, end, data),
+            broken=lambda end: self._broken(wire, end),
         )
-        self._channel = self._gateway.dial(link, mapping)
-        link.channel = self._channel
-        self._link = link
-        self._phase = Dialing(session.hello(link="sim"), mapping=mapping, now=self._kernel.now())
-        if not self._channel:
+        link.channel = self._gateway.dial(link, mapping)
+        wire = _Wire(link, mapping, Dialing(hello, mapping=mapping, now=self._kernel.now()))
+        self._wires.append(wire)
+        if not link.channel:
             link.cut()
         self._flush()
 
-    def _arrived(self, link: Link, end: End, data: bytes) -> None:
+    def _arrived(self, wire: _Wire, end: End, data: bytes) -> None:
         if end is End.GATEWAY:
-            self._gateway.arrived(link.channel, data)
-        elif link is self._link and self._session is not None:
-            self._hear(self._session, data)
+            self._gateway.arrived(wire.link.channel, data)
+        elif wire in self._wires and self._session is not None:
+            self._hear(self._session, wire, data)
             self._turn()
 
-    def _broken(self, link: Link, end: End) -> None:
+    def _broken(self, wire: _Wire, end: End) -> None:
         if end is End.GATEWAY:
-            self._gateway.broken(link.channel)
-        elif link is self._link:
-            self._hang_up()
+            self._gateway.broken(wire.link.channel)
+        elif wire in self._wires:
+            self._hang_up(wire)
 
-    def _hear(self, session: DeviceSession, data: bytes) -> None:
+    def _hear(self, session: DeviceSession, wire: _Wire, data: bytes) -> None:
         now = self._kernel.now()
-        phase = self._phase
+        phase = wire.phase
         try:
             if isinstance(phase, Dialing):
                 opened = phase.receive(data, now)
                 if opened is not None:
-                    reliable = self._mapping.ordered
-                    if not session.welcomed(phase.hello, opened.welcome, now, reliable=reliable):
-                        self._hang_up()
+                    if not self._welcomed(session, wire, phase.hello, opened.welcome):
+                        self._hang_up(wire)
                         return
-                    self._phase = opened.connection
+                    wire.phase = opened.connection
                     session.received(opened.frames, now)
-            elif phase is not None:
+            else:
                 session.received(phase.receive(data, now), now)
         except HopError as error:
-            if isinstance(self._phase, Open):
-                self._phase.close(Close(CloseCode(error.hop_code), 0, str(error)), now)
+            if isinstance(wire.phase, Open):
+                wire.phase.close(Close(CloseCode(error.hop_code), 0, str(error)), now)
 
-    def _hang_up(self) -> None:
-        """The channel is gone: try again before long."""
-        if self._link is not None:
-            self._link.close(End.DEVICE)
-        self._link = None
-        self._phase = None
-        if self._session is not None:
-            self._session.lost()
-            session = self._session
+    def _welcomed(
+        self, session: DeviceSession, wire: _Wire, hello: Hello, welcome: Welcome
+    ) -> bool:
+        reliable = wire.mapping.ordered
+        if hello.join:
+            return session.joined(hello, welcome, reliable=reliable)
+        if not session.welcomed(hello, welcome, self._kernel.now(), reliable=reliable):
+            return False
+        if self._random.random() < self._another:
+            delay = self._random.randint(0, 20 * SECOND)
+            self._kernel.after(delay, self._dial_another)
+        return True
+
+    def _hang_up(self, wire: _Wire) -> None:
+        """A channel is gone: go on with the others, or try again before long."""
+        wire.link.close(End.DEVICE)
+        self._wires.remove(wire)
+        session = self._session
+        if session is None:
+            return
+        if any(isinstance(other.phase, Open) for other in self._wires):
+            session.rerouted()
+            if self._random.random() < self._another:
+                self._kernel.after(self._random.randint(0, 2 * SECOND), self._dial_another)
+            self._kernel.after(0, self._turn)
+            return
+        session.lost()
+        if not self._wires:
             delay = self._random.randint(0, 2 * SECOND)
             self._kernel.after(delay, lambda: self._redial(session))
 
@@ -191,10 +223,9 @@ class DeviceNode:
         self.crashes += 1
         self._session = None
         self._inbox = self._inbox.crash()
-        if self._link is not None:
-            self._link.cut()
-        self._link = None
-        self._phase = None
+        wires, self._wires = self._wires, []
+        for wire in wires:
+            wire.link.cut()
         self._kernel.after(self._random.randint(0, 5 * SECOND), self.start)
 
     def _turn(self) -> None:
@@ -284,25 +315,44 @@ class DeviceNode:
 
     def _flush(self) -> None:
         """Say what may be said now; end a channel that has said its last word."""
-        session, phase, link = self._session, self._phase, self._link
-        if session is None or phase is None or link is None:
+        session = self._session
+        if session is None:
             return
         now = self._kernel.now()
-        if isinstance(phase, Open):
-            phase.send(session.frames(), now)
-        for data in phase.data_to_send():
-            link.write(End.DEVICE, data)
-        if phase.closed is not None:
-            self._hang_up()
-            return
-        due = phase.next_timeout()
-        if due is not None:
-            self._kernel.at(due, lambda: self._timeout(phase))
+        open_wires = [wire.phase for wire in self._wires if isinstance(wire.phase, Open)]
+        if open_wires:
+            frames = session.frames()
+            open_wires[-1].send(frames, now)
+            for other in open_wires[:-1]:
+                other.overheard(frames)
+        for wire in list(self._wires):
+            for data in wire.phase.data_to_send():
+                wire.link.write(End.DEVICE, data)
+            if wire.phase.closed is not None:
+                self._hang_up(wire)
+                continue
+            due = wire.phase.next_timeout()
+            if due is not None and due != wire.watched:
+                wire.watched = due
+                self._kernel.at(due, partial(self._timeout, wire))
 
-    def _timeout(self, phase: Dialing | Open) -> None:
+    def _timeout(self, wire: _Wire) -> None:
         now = self._kernel.now()
-        if phase is self._phase:
-            due = phase.next_timeout()
+        wire.watched = None
+        if wire in self._wires:
+            due = wire.phase.next_timeout()
             if due is not None and due <= now:
-                phase.timeout(now)
-                self._flush()
+                wire.phase.timeout(now)
+            self._flush()
+
+
+class _Wire:
+    """One channel, seen from the device."""
+
+    __slots__ = ("link", "mapping", "phase", "watched")
+
+    def __init__(self, link: Link, mapping: Mapping, phase: Dialing) -> None:
+        self.link = link
+        self.mapping = mapping
+        self.phase: Dialing | Open = phase
+        self.watched: Micros | None = None

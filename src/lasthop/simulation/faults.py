@@ -132,6 +132,7 @@ class Rehearsal:
             transactional=name not in schedule.plain,
             weather=self._weather,
             crash_at=schedule.device_crashes.get(name, set()),
+            another=schedule.another,
         )
 
     def _weather(self) -> tuple[Weather, bool]:

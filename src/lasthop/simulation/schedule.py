@@ -63,6 +63,8 @@ class Schedule:
     """Devices whose application does not commit with its inbox."""
     copy_at: int | None = None
     """The commit after which a backup is taken, to which the first crash after it goes back."""
+    another: float = 0.0
+    """How likely devices open one more channel beside the one that they have."""
     stream_share: float = 1.0
     window: int = 64
     resident: int = 1 << 20
@@ -105,6 +107,7 @@ def draw(seed: int, *, messages: int = 50, lossy: bool = True) -> Schedule:
         stream_share=random.choice((1.0, 1.0, 0.5, 0.0)) if lossy else 1.0,
         window=random.choice((1, 3, 16, 64, 1024)),
         resident=random.choice((0, 200, 1 << 20)),
+        another=random.choice((0.0, 0.0, 0.5, 1.0)),
     )
 
 
