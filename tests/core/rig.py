@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from lasthop.clock import Micros
-from lasthop.core.effects import Carry, Changed, Disconnect, Effect, Fetch, Send
+from lasthop.core.effects import Carry, Changed, Disconnect, Effect, Fetch, Overheard, Send
 from lasthop.core.gateway import Gateway, Identity, Receipt, Submission
 from lasthop.core.lifecycle import State
 from lasthop.core.mailroom import Limits
@@ -41,6 +41,7 @@ class Rig:
         self.store = store or MemoryStore(incarnation=7)
         self.random = Random(1)
         self.sent: dict[int, list[Frame]] = {}
+        self.overheard: dict[int, list[Frame]] = {}
         self.disconnected: list[Disconnect] = []
         self.changes: list[Changed] = []
         self.fetches: list[Fetch] = []
@@ -137,6 +138,8 @@ class Rig:
                     row.device == effect.device and row.state == State.SENDING for row in rows
                 ), effect
                 self.carries.append(effect)
+            elif isinstance(effect, Overheard):
+                self.overheard.setdefault(effect.channel, []).extend(effect.frames)
             else:
                 self.fetches.append(effect)
 
@@ -200,6 +203,10 @@ class Rig:
             received=received,
             **claims,
         )
+
+    def join(self, name: str = "phone", *, received: int = 0, **claims: Any) -> int:
+        """A device in contact dials once more."""
+        return self.resume(name, received=received, join=True, **claims)
 
     def hear(self, channel: int, *frames: Frame, run: bool = True) -> None:
         """The device says something."""

@@ -204,6 +204,31 @@ class Device:
         self._contact.network = network
         self._contact.reconnect()
 
+    async def join(
+        self, url: str | None = None, *, link: str | None = None, network: str | None = None
+    ) -> None:
+        """Open one more channel beside those that are there, and speak over it. What the gateway
+        sends may come over any of them, and is in order all the same. Raises Conflict when there
+        is no contact, or the gateway does not grant it."""
+        self._opened()
+        await self._contact.join(parse(url) if url is not None else None, link, network)
+
+    async def switch(
+        self, url: str | None = None, *, link: str | None = None, network: str | None = None
+    ) -> None:
+        """Go over to another channel: the old ones end when the new one is there, so nothing waits
+        and nothing that was acknowledged is sent again."""
+        await self.join(url, link=link, network=network)
+        self._contact.link_label, self._contact.network = link, network
+        if url is not None:
+            self._contact.address = parse(url)
+        self._contact.leave(but=1)
+
+    @property
+    def channels(self) -> int:
+        """Over how many channels there is contact."""
+        return self._contact.links
+
     # Messages for the application. One of these three ways at a time.
 
     async def messages(self, *, automatic: bool = True) -> AsyncGenerator[Message, None]:

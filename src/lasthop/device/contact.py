@@ -9,9 +9,10 @@ from collections.abc import Sequence
 
 from lasthop.clock import SECOND, Clock, Micros
 from lasthop.device import desk
+from lasthop.device.joining import Joining
 from lasthop.device.retry import Backoff, verdict
 from lasthop.device.turns import Turns
-from lasthop.errors import HopError
+from lasthop.errors import Conflict, HopError
 from lasthop.transport.dial import Address, dial
 from lasthop.transport.link import Ends, Link
 from lasthop.wire.hop.frames import Close, CloseCode, Frame, Hello
@@ -47,15 +48,16 @@ class Contact:
         self.problem = "not connected yet"
         """Why there is no contact."""
         self._turns = turns
-        self._address = address
+        self.address = address
         self._tls = tls
         self._backoff = backoff
         self._ends = Ends(self, clock)
         self._hello: Hello | None = None
         self._link: Link | None = None
         """The link that is dialled or open."""
-        self._greeted: Link | None = None
-        """The link for which the session speaks: the gateway has welcomed us there."""
+        self._open: list[Link] = []
+        """The links over which the gateway has welcomed us, the one that we speak over last."""
+        self._last_word: Close | None = None
         self._dialling: asyncio.Future[Link] | None = None
         self._welcomed_at: Micros = 0
         self._gone = asyncio.Event()
@@ -75,7 +77,7 @@ class Contact:
     @property
     def round_trip(self) -> int | None:
         """The smoothed round-trip time in microseconds, when it is known."""
-        machine = self._greeted.machine if self._greeted is not None else None
+        machine = self._open[-1].machine if self._open else None
         roundtrip = getattr(machine, "roundtrip", None)
         return roundtrip.smoothed if roundtrip is not None else None
 
@@ -97,9 +99,8 @@ class Contact:
     async def _one_channel(self, hello: Hello) -> Close | None:
         """From the first packet to the last; returns the last word."""
         self._gone.clear()
-        self._dialling = asyncio.ensure_future(
-            dial(self._address, hello, self._ends, tls=self._tls)
-        )
+        self._last_word = None
+        self._dialling = asyncio.ensure_future(dial(self.address, hello, self._ends, tls=self._tls))
         try:
             link = await self._dialling
         except asyncio.CancelledError:
@@ -114,7 +115,33 @@ class Contact:
             self.problem = str(error) or type(error).__name__
             return None
         await self._gone.wait()
-        return link.closed
+        return self._final_word(link)
+
+    def _final_word(self, link: Link) -> Close | None:
+        """What was said last on the last link, which need not be the first one."""
+        return self._last_word or link.closed
+
+    async def join(self, address: Address | None, link: str | None, network: str | None) -> None:
+        """Open one more channel, and speak over it from now on."""
+        hello = await self._turns.ask(
+            lambda session, _now: session.joining(link=link, network=network)
+        )
+        if hello is None:
+            raise Conflict("there is no contact yet that a channel could join")
+        joining = Joining(hello, self._turns, self, self._ends)
+        problem = await joining.dial(address or self.address, self._tls)
+        if problem is not None:
+            raise Conflict(f"the channel was not joined: {problem}")
+
+    def leave(self, *, but: int) -> None:
+        """End all links but the newest few."""
+        for link in self._open[: len(self._open) - but]:
+            link.close(CloseCode.BYE, ANOTHER_NETWORK)
+
+    @property
+    def links(self) -> int:
+        """How many links are open."""
+        return len(self._open)
 
     async def _pause(self, seconds: float) -> None:
         self._hurry.clear()
@@ -127,33 +154,42 @@ class Contact:
     def reconnect(self) -> None:
         """Dial at once, over a new connection: the network has changed."""
         self._hurry.set()
-        if self._link is not None:
+        if self._link is not None or self._open:
             self._redial = True
-            self._link.close(CloseCode.BYE, ANOTHER_NETWORK)
+            for link in {*self._open, self._link} - {None}:
+                assert link is not None
+                link.close(CloseCode.BYE, ANOTHER_NETWORK)
         elif self._dialling is not None and not self._dialling.done():
             self._redial = True
             self._dialling.cancel()
 
     def send(self, frames: Sequence[Frame]) -> None:
         """What the session says, to the gateway that welcomed it."""
-        if self._greeted is not None and frames:
-            self._greeted.send(frames)
+        if self._open and frames:
+            speaking, others = self._open[-1], self._open[:-1]
+            speaking.send(frames)
+            for link in others:
+                link.overheard(frames)
 
     def fail(self, error: HopError) -> None:
         """The gateway said something impossible."""
-        if self._greeted is not None:
-            self._greeted.fail(error)
+        for link in list(self._open):
+            link.fail(error)
 
     async def close(self) -> None:
         """Say goodbye."""
-        link = self._link
-        if link is not None:
+        links = {*self._open, self._link} - {None}
+        for link in links:
+            assert link is not None
             link.close(CloseCode.BYE, "the device closed")
+        if links:
             try:
                 async with asyncio.timeout(GOODBYE):
                     await self._gone.wait()
             except TimeoutError:
-                link.cut()
+                for link in links:
+                    assert link is not None
+                    link.cut()
         self._ends.alarms.close()
 
     # What links report.
@@ -175,25 +211,39 @@ class Contact:
                 self._redial = True
                 link.close(CloseCode.BYE, "these numbers are not ours")
             elif not link.over:
-                self._greeted = link
+                self.granted(link)
                 self._welcomed_at = self._ends.clock.now()
                 self._welcome.set()
 
         self._turns.post(desk.welcomed(self._hello, opened.welcome, opened.frames), then)
 
+    def granted(self, link: Link) -> None:
+        """We are welcome over this link, and speak over it from now on."""
+        self._open.append(link)
+        self._turns.room = True
+
     def paused(self, link: Link, paused: bool) -> None:
-        if link is self._link:
+        if self._open and link is self._open[-1]:
             self._turns.room = not paused
             if not paused:
                 self._turns.nudge()
 
     def lost(self, link: Link, reason: str) -> None:
-        if link is not self._link:
+        welcome = link in self._open
+        if welcome:
+            self._open.remove(link)
+            self._last_word = link.closed
+        if link is self._link:
+            self._link = None
+        elif not welcome:
+            return  # It was never more than an attempt to join.
+        if self._open:
+            self._turns.room = True
+            self._turns.post(lambda session, _now: session.rerouted())
             return
         self.problem = reason
-        if self._greeted is not None and self._ends.clock.now() - self._welcomed_at >= LASTING:
+        if welcome and self._ends.clock.now() - self._welcomed_at >= LASTING:
             self._backoff.succeeded()
-        self._link = self._greeted = None
         self._turns.room = True
         self._welcome.clear()
         self._turns.post(lambda session, _now: session.lost())

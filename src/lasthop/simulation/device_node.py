@@ -34,9 +34,10 @@ LOG = "log"
 class DeviceNode:
     """One device that lives, dies and comes back.
 
-    With the probability `another` it opens one more channel beside the first, and again when one
-    of several is lost. A `transactional` application's list is part of the inbox; any other's is outside of it, as if
-    it were the screen of the device: what was shown before a crash stays shown.
+    A `transactional` application's list is part of the inbox; any other's is outside of it, as if
+    it were the screen of the device: what was shown before a crash stays shown. With the
+    probability `another` it opens one more channel beside the first, and again when one of several
+    is lost.
     """
 
     def __init__(

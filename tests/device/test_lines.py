@@ -1,0 +1,151 @@
+"""A device over several channels at once, and going over from one to another, on real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from lasthop.core.session import Session
+from lasthop.device.client import Device
+from lasthop.device.terms import Terms
+from lasthop.errors import Conflict
+from lasthop.wire.hop.frames import Credit
+from tests.device.gateway import APP, LiveGateway, live_gateway, until, websocket_server
+from tests.device.test_client import device, quick_backoff, take, texts
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def gateway() -> AsyncIterator[LiveGateway]:
+    async with live_gateway() as live, websocket_server(live):
+        yield live
+
+
+def session_of(gateway: LiveGateway, name: str = "phone") -> Session:
+    core = gateway.engine.gateway
+    return core.room.session(core.device(APP, name))
+
+
+async def test_one_more_channel_is_joined_and_spoken_over(gateway: LiveGateway) -> None:
+    async with device(gateway) as phone:
+        await phone.contact(timeout=5)
+        await phone.join(gateway.websocket_url, link="mno", network="operator")
+        assert phone.channels == 2
+        session = session_of(gateway)
+        assert [line.link for line in session.lines] == ["wifi", "mno"]
+        await gateway.publish("a")
+        assert texts(await take(phone, 1)) == ["a"]
+        handle = await phone.send("device:phone", "to myself")
+        await handle.accepted()
+        assert texts(await take(phone, 1)) == ["to myself"]
+
+
+async def test_a_device_without_contact_cannot_join(gateway: LiveGateway) -> None:
+    phone = Device("tcp://127.0.0.1:1", app=APP, name="phone", backoff=quick_backoff())
+    async with phone:
+        with pytest.raises(Conflict, match="there is no contact yet that a channel could join"):
+            await phone.join()
+
+
+async def test_a_channel_that_nobody_answers_is_not_joined(gateway: LiveGateway) -> None:
+    async with device(gateway) as phone:
+        await phone.contact(timeout=5)
+        with pytest.raises(Conflict, match="the channel was not joined: "):
+            await phone.join("tcp://127.0.0.1:1")
+        assert phone.channels == 1
+        await gateway.publish("a")
+        assert texts(await take(phone, 1)) == ["a"]
+
+
+async def test_the_loss_of_one_channel_is_not_the_loss_of_contact(gateway: LiveGateway) -> None:
+    async with device(gateway) as phone:
+        await phone.contact(timeout=5)
+        await phone.join(gateway.websocket_url, link="mno")
+        for link in list(gateway.tcp._links):
+            link.cut()
+        await until(lambda: phone.channels == 1)
+        assert phone.connected
+        await gateway.publish("a")
+        assert texts(await take(phone, 1)) == ["a"]
+        session = session_of(gateway)
+        assert session.contacts == 1
+
+
+async def test_the_loss_of_all_channels_is(gateway: LiveGateway) -> None:
+    async with device(gateway) as phone:
+        await phone.contact(timeout=5)
+        await phone.join()
+        for link in list(gateway.tcp._links):
+            link.cut()
+        session = session_of(gateway)
+        await until(lambda: session.contacts == 2 and session.greeted)
+        await gateway.publish("a")
+        assert texts(await take(phone, 1)) == ["a"]
+
+
+async def test_a_small_window_is_one_window_over_all_channels(gateway: LiveGateway) -> None:
+    """What is acknowledged over one channel gives room on the other, for both sides."""
+    terms = Terms(app=APP, name="phone", window=Credit(2, 1 << 20))
+    phone = Device(gateway.tcp_url, app=APP, name="phone", terms=terms, backoff=quick_backoff())
+    async with phone:
+        await phone.contact(timeout=5)
+        await gateway.publish(*(f"first {n}" for n in range(10)))
+        assert len(await take(phone, 10)) == 10
+        await phone.join(gateway.websocket_url, link="mno")
+        await gateway.publish(*(f"second {n}" for n in range(10)))
+        assert texts(await take(phone, 10)) == [f"second {n}" for n in range(10)]
+        # Back over the first channel, which has heard of none of these.
+        session = session_of(gateway)
+        session.line = session.lines[0]
+        await gateway.publish(*(f"third {n}" for n in range(10)))
+        assert texts(await take(phone, 10)) == [f"third {n}" for n in range(10)]
+        assert session.contacts == 1
+        assert len(session.lines) == 2
+
+
+async def test_switching_back_and_forth_under_load(gateway: LiveGateway) -> None:
+    """TCP to WebSocket and back, again and again, with traffic both ways: nothing is lost, doubled
+    or out of order, and what was acknowledged does not travel again."""
+    count, rounds = 400, 6
+    async with device(gateway) as phone, device(gateway, name="tablet") as tablet:
+        await phone.contact(timeout=5)
+        await tablet.contact(timeout=5)
+
+        async def publish() -> None:
+            for number in range(count):
+                await gateway.publish(f"{number}")
+
+        async def send() -> None:
+            for number in range(count):
+                await phone.send("device:tablet", f"{number}")
+
+        async def switch() -> None:
+            for number in range(rounds):
+                urls = [gateway.websocket_url, gateway.tcp_url]
+                await phone.switch(urls[number % 2], link="mno" if number % 2 == 0 else "wifi")
+                await until(lambda: phone.channels == 1)
+
+        _, _, _, down, up = await asyncio.gather(
+            publish(), send(), switch(), take(phone, count), take(tablet, count)
+        )
+        assert texts(down) == [f"{number}" for number in range(count)]
+        assert texts(up) == [f"{number}" for number in range(count)]
+        session = session_of(gateway)
+        assert session.contacts == 1, "a switch must not need a fresh contact"
+        await until(lambda: not session.mailbox)
+
+
+async def test_after_a_switch_the_device_comes_back_over_the_new_way(gateway: LiveGateway) -> None:
+    async with device(gateway) as phone:
+        await phone.contact(timeout=5)
+        await phone.switch(gateway.websocket_url, link="mno")
+        await until(lambda: phone.channels == 1)
+        for link in list(gateway.websocket._links):
+            link.cut()
+        session = session_of(gateway)
+        await until(lambda: session.contacts == 2 and session.greeted)
+        assert session.link == "mno"
+        assert gateway.tcp.connections == 0
