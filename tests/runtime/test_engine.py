@@ -41,6 +41,9 @@ class Line:
         self.sent += frames
         self._news.set()
 
+    def overheard(self, frames: Sequence[Frame]) -> None:
+        """It is the only one."""
+
     def close(self, code: CloseCode, reason: str, retry_after_ms: int = 0) -> None:
         self.closed = code, reason
         self._news.set()
