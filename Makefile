@@ -1,6 +1,6 @@
 # `make up` runs the gateway and `make test` checks everything; both set up what they need first.
 .DEFAULT_GOAL := help
-.PHONY: help up test nightly lint format lock clean
+.PHONY: help up test nightly lint format lock accelerate clean
 
 ARGS ?=
 
@@ -12,6 +12,7 @@ help:
 	@echo 'make lint    format, lint, type and layer checks only'
 	@echo 'make format  format the code and fix what can be fixed'
 	@echo 'make lock    pin the dependencies again (ARGS=--upgrade for newer versions)'
+	@echo 'make accelerate  compile the hot modules, optional (ARGS=--clean to go back to pure Python)'
 	@echo 'make clean   remove the environment and everything generated'
 
 up: .venv/.run
@@ -24,6 +25,8 @@ test: .venv/.dev
 nightly: .venv/.dev
 	@.venv/bin/lasthop sim faults --schedules $${SCHEDULES:-20000}
 	@KILLS=$${KILLS:-50} .venv/bin/pytest -s tests/runtime/test_kills.py $(ARGS)
+	@scripts/accelerate --into build/accelerated
+	@PYTHONPATH=build/accelerated .venv/bin/pytest -n 2 tests/simulation/last_hop tests/decision
 	@WBXML_DOCUMENTS=$${WBXML_DOCUMENTS:-2000} .venv/bin/pytest tests/wire/wbxml/test_libwbxml.py
 
 lint: .venv/.dev
@@ -36,8 +39,12 @@ format: .venv/.dev
 lock: .venv/.run
 	@scripts/lock $(ARGS)
 
+accelerate: .venv/.dev
+	@scripts/accelerate $(ARGS)
+
 clean:
 	rm -rf .venv .setup.lock build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find src -name '*.so' -delete
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.run: requirements/build.txt requirements/run.txt pyproject.toml

@@ -10,6 +10,7 @@ import pytest
 from lasthop.clock import Micros
 from lasthop.decision.policies import POLICIES, Policy
 from lasthop.decision.policies.memory import memory_of, recall
+from lasthop.decision.volume import feed as feed_module
 from lasthop.decision.volume.effects import Effect
 from lasthop.decision.volume.entry import Place
 from lasthop.decision.volume.feed import Feed
@@ -29,11 +30,11 @@ def log() -> list[tuple[Micros, Input]]:
         if isinstance(given, Arrived | RankChanged | ContactDown):
             up = up and not isinstance(given, ContactDown)
             inputs.append((now, given))
+        elif isinstance(given, ContactUp):
+            up = True
+            inputs.append((now, given))
         elif up:
             inputs.append((now, Read(4)))
-        else:
-            up = True
-            inputs.append((now, ContactUp()))
     return inputs
 
 
@@ -50,6 +51,8 @@ def test_a_logged_history_is_decided_in_the_same_way_again(name: str) -> None:
     decided = replay(feed(), inputs)
     assert replay(feed(), inputs) == decided
 
+    if not feed_module.__file__.endswith(".py"):
+        return  # Compiled objects cannot be pickled; those from a store are tested below.
     half = len(inputs) // 2
     original = feed()
     replay(original, inputs[:half])

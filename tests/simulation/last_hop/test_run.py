@@ -12,13 +12,13 @@ import pytest
 
 from lasthop.clock import DAY, HOUR
 from lasthop.decision.policies import POLICIES
-from lasthop.decision.volume.inputs import Arrived, ContactDown, RankChanged
+from lasthop.decision.volume.inputs import Arrived, ContactDown, RankChanged, Read
 from lasthop.simulation.last_hop.drawing import can_draw, write_csv, write_png
 from lasthop.simulation.last_hop.figures import FIGURES, measure
 from lasthop.simulation.last_hop.parameters import Distribution, Parameters
 from lasthop.simulation.last_hop.run import Outcome, run
 from lasthop.simulation.last_hop.sweep import Work, mapper, sweep
-from lasthop.simulation.last_hop.trace import Trace, UserLooks, draw
+from lasthop.simulation.last_hop.trace import Trace, draw
 
 SHORT = Parameters(years=0.1, outage=0.5, expiration=12, max=4)
 
@@ -39,7 +39,7 @@ def downtime(trace: Trace) -> float:
 def test_events_and_reads_come_as_often_as_asked_and_reads_while_awake() -> None:
     trace = draw(Parameters(event_frequency=50, user_frequency=0.7))
     assert len(kinds(trace, Arrived)) == trace.arrivals == pytest.approx(50 * 365, rel=0.03)
-    reads = kinds(trace, UserLooks)
+    reads = kinds(trace, Read)
     assert len(reads) == pytest.approx(0.7 * 365, rel=0.03)
     hours = [at % DAY / HOUR for at in reads]
     assert not [hour for hour in hours if 1 < hour < 5.5]
@@ -73,7 +73,7 @@ def test_lifetimes_have_their_mean_and_their_spread(
 
 def test_another_link_leaves_arrivals_and_reads_as_they_were() -> None:
     one, other = draw(SHORT), draw(replace(SHORT, outage=0.9, rank_drop=0.3))
-    for kind in (Arrived, UserLooks):
+    for kind in (Arrived, Read):
         assert [m for m in one.moments if isinstance(m[2], kind)] == [
             m for m in other.moments if isinstance(m[2], kind)
         ]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import msgspec
 
 
-class Forward(NamedTuple):
+class Forward(msgspec.Struct, frozen=True, gc=False):
     """Send the event to the device, which keeps it until it is shown."""
 
     key: int
@@ -14,35 +14,35 @@ class Forward(NamedTuple):
     """The unread event that the device drops for it: its storage is full."""
 
 
-class Show(NamedTuple):
+class Show(msgspec.Struct, frozen=True, gc=False):
     """These go to the user now, best first; they leave the device's queue."""
 
     keys: tuple[int, ...]
     reason: str
 
 
-class Retract(NamedTuple):
+class Retract(msgspec.Struct, frozen=True, gc=False):
     """The device forgets the event, unread."""
 
     key: int
     reason: str
 
 
-class Rerank(NamedTuple):
+class Rerank(msgspec.Struct, frozen=True, gc=False):
     """The device holds the event and learns its new rank."""
 
     key: int
     rank: float
 
 
-class Hold(NamedTuple):
+class Hold(msgspec.Struct, frozen=True, gc=False):
     """The event stays at the gateway for now."""
 
     key: int
     reason: str
 
 
-class Drop(NamedTuple):
+class Drop(msgspec.Struct, frozen=True, gc=False):
     """The event's time at the gateway is over, and the device never got it."""
 
     key: int

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from enum import Enum
 from heapq import heapify, heappop, heappush
+from typing import Final, TypeAlias
 
 from lasthop.clock import Micros
 
-NEVER: Micros = 1 << 62
+NEVER: Final[Micros] = 1 << 62
 """When an event without expiration expires."""
 
-SWEEP = 64
+SWEEP: Final = 64
 """A heap as small as this is not worth sweeping."""
 
 
@@ -67,41 +68,68 @@ class Entry:
         """Why it is where it is."""
 
 
-class Ranking(list[tuple[float, int, int, Entry]]):
-    """A heap of entries, best first. It is true while anything is in it, be it out of date."""
+Ranked: TypeAlias = tuple[float, int, int, Entry]
+"""Rank (negative, so that the best sorts first), order, version."""
 
-    __slots__ = ("_sweep_at",)
+
+class Ranking:
+    """A heap of entries, best first."""
+
+    __slots__ = ("_sweep_at", "rows")
 
     def __init__(self) -> None:
-        super().__init__()
+        self.rows: list[Ranked] = []
+        """Empty if nothing is in the ranking; some of what is here may be out of date."""
         self._sweep_at = SWEEP
 
     def push(self, entry: Entry) -> None:
         """Enter it in its present version."""
-        if len(self) >= self._sweep_at:
-            self[:] = [item for item in self if item[2] == item[3].version]
-            heapify(self)
-            self._sweep_at = 2 * len(self) + SWEEP
-        heappush(self, (-entry.rank, entry.order, entry.version, entry))
+        rows = self.rows
+        if len(rows) >= self._sweep_at:
+            self._sweep()
+            rows = self.rows
+        heappush(rows, (-entry.rank, entry.order, entry.version, entry))
+
+    def _sweep(self) -> None:
+        """Leave out what is out of date, if that is most of the heap."""
+        live = [row for row in self.rows if row[2] == row[3].version]
+        if 2 * len(live) < len(self.rows):
+            heapify(live)
+            self.rows = live
+        self._sweep_at = 2 * len(self.rows) + SWEEP
 
     def peek(self) -> Entry | None:
         """The best of all."""
-        while self:
-            _, _, version, entry = self[0]
-            if version == entry.version:
+        rows = self.rows
+        while rows:
+            row = rows[0]
+            entry = row[3]
+            if row[2] == entry.version:
                 return entry
-            heappop(self)
+            heappop(rows)
         return None
 
     def take(self) -> Entry | None:
         """The best of all, which is then no longer here."""
-        while self:
-            _, _, version, entry = heappop(self)
-            if version == entry.version:
+        rows = self.rows
+        while rows:
+            row = heappop(rows)
+            entry = row[3]
+            if row[2] == entry.version:
                 return entry
         return None
 
+    def take_all(self) -> list[Entry]:
+        """All of them, best first; faster than one by one."""
+        rows, self.rows = self.rows, []
+        rows.sort()
+        return [row[3] for row in rows if row[2] == row[3].version]
 
-def ahead(one: Entry, other: Entry) -> bool:
-    """Whether `one` is to be read before `other`."""
-    return one.rank > other.rank or (one.rank == other.rank and one.order < other.order)
+
+def better(one: Entry | None, other: Entry | None) -> Entry | None:
+    """Which of them is to be read first."""
+    if one is None:
+        return other
+    if other is None or one.rank > other.rank:
+        return one
+    return one if one.rank == other.rank and one.order < other.order else other

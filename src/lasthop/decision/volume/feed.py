@@ -10,13 +10,13 @@ exactly once; if a session is lost for good, the next `ContactUp` names what fel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from heapq import heappop, heappush
 from math import inf, isnan
-from typing import Any
+from typing import Final
 
 from lasthop.clock import Micros
-from lasthop.decision.policies.policy import Policy
+from lasthop.decision.policies.policy import UNBOUNDED, Policy
 from lasthop.decision.volume.agenda import Agenda
 from lasthop.decision.volume.effects import Drop, Effect, Forward, Hold, Rerank, Retract, Show
 from lasthop.decision.volume.entry import NEVER, Entry, Place
@@ -35,7 +35,6 @@ from lasthop.decision.volume.inputs import (
     StorageChanged,
     Unread,
     Withdrawn,
-    Woken,
 )
 from lasthop.decision.volume.memory import EntryState, FeedState
 from lasthop.decision.volume.quota import Quota
@@ -59,8 +58,10 @@ from lasthop.decision.volume.reasons import (
 )
 from lasthop.decision.volume.subscription import Subscription
 
-DELAYED, BELOW = Place.DELAYED, Place.BELOW
-DEVICE, ENDED = Place.DEVICE, Place.ENDED
+DELAYED: Final = Place.DELAYED
+BELOW: Final = Place.BELOW
+DEVICE: Final = Place.DEVICE
+ENDED: Final = Place.ENDED
 
 
 class Feed:
@@ -71,7 +72,7 @@ class Feed:
         self._max = subscription.max
         self._threshold = subscription.threshold
         self._interrupt = inf if subscription.interrupt is None else subscription.interrupt
-        self._policy = policy
+        self.follow(policy)
         self._agenda = Agenda(subscription, now)
         self._holdings = Holdings(subscription)
         self._quota = self._holdings.retention
@@ -81,30 +82,69 @@ class Feed:
         self._delays: list[tuple[Micros, int, Entry]] = []
         self._news: dict[int, float | None] = {}
         """What the device is to learn on contact: a new rank, or that an event is retracted."""
+        self.due: Micros = self._next_due()
+        """Nothing happens by itself before this moment."""
 
     def take(self, given: Input, now: Micros) -> list[Effect]:
         """Something has happened: what is to be done."""
         effects: list[Effect] = []
-        expiries = self._holdings.expiries
-        if expiries and expiries[0][0] <= now:
-            self._expire(now, effects)
-        if self._delays and self._delays[0][0] <= now:
-            self._settle(now, effects)
-        agenda = self._agenda
-        if agenda.next_change is not None and agenda.turn(now) and self._in_contact:
-            self._catch_up(now, effects)
-        HANDLERS[type(given)](self, given, now, effects)
+        if now >= self.due:
+            self._pass_time(now, effects)
+        # By frequency. Structs make isinstance ask their metaclass, which takes longer.
+        if type(given) is Arrived:
+            self._arrived(given, now, effects)
+        elif type(given) is ContactUp:
+            self._contact_up(given, now, effects)
+        elif type(given) is ContactDown:
+            self._in_contact = False
+        elif type(given) is Read:
+            self._read(given, now, effects)
+        elif type(given) is RankChanged:
+            self._rank_changed(given.key, given.rank, now, effects)
+        elif type(given) is Withdrawn:
+            self._withdrawn(given, now, effects)
+        elif type(given) is Gone:
+            self._gone(given, now, effects)
+        elif type(given) is Unread:
+            self._unread(given, now, effects)
+        elif type(given) is StorageChanged:
+            self._storage_changed(given, now, effects)
+        elif type(given) is Muted:
+            self._muted(given, now, effects)
+        else:
+            self._send_ahead(now, effects)
         if self._quota is not None:
             self._keep_quota(self._quota, effects)
         return effects
 
+    def _pass_time(self, now: Micros, effects: list[Effect]) -> None:
+        """Do what has become due since the last input."""
+        expiries, delays, agenda = self._holdings.expiries, self._delays, self._agenda
+        if expiries and expiries[0][0] <= now:
+            self._expire(now, effects)
+        if delays and delays[0][0] <= now:
+            self._settle(now, effects)
+        if agenda.next_change is not None and agenda.turn(now) and self._in_contact:
+            self._catch_up(now, effects)
+        self.due = self._next_due()
+
+    def _next_due(self) -> Micros:
+        expiries, delays, change = self._holdings.expiries, self._delays, self._agenda.next_change
+        return min(
+            expiries[0][0] if expiries else NEVER,
+            delays[0][0] if delays else NEVER,
+            NEVER if change is None else change,
+        )
+
     def next_wake(self) -> Micros | None:
         """When to be woken, if nothing else happens before."""
+        if self.due == NEVER:
+            return None
         holdings = self._holdings
         wake = self._agenda.next_change
         if self._delays and (wake is None or self._delays[0][0] < wake):
             wake = self._delays[0][0]
-        if holdings.expiries and holdings.prefetch and self._in_contact and holdings.on_device:
+        if holdings.expiries and holdings.prefetch.rows and self._in_contact and holdings.on_device:
             expires_at = holdings.expiries[0][0]
             wake = expires_at if wake is None else min(wake, expires_at)
         return wake
@@ -158,6 +198,7 @@ class Feed:
                 heappush(self._delays, (entry.due, entry.order, entry))
         if state.storage is not None:
             self._holdings.resize_storage(state.storage, self._subscription)
+        self.due = self._next_due()
 
     @property
     def in_contact(self) -> bool:
@@ -166,7 +207,7 @@ class Feed:
 
     def on_device(self) -> list[int]:
         """What the device holds unread, as far as is known here."""
-        return list(self._holdings.on_device)
+        return [key for key, entry in self._holdings.entries.items() if entry.place is DEVICE]
 
     def place(self, key: int) -> Place:
         """Where an event is; one that is over, or was never here, has ended."""
@@ -180,12 +221,18 @@ class Feed:
     def follow(self, policy: Policy) -> None:
         """Another policy decides from now on."""
         self._policy = policy
+        # What a policy leaves as it is need not be asked for every event.
+        kind = type(policy)
+        self._delays_some = kind.arrived is not Policy.arrived
+        self._limits = kind.room is not Policy.room
+        self._chooses = kind.worth is not Policy.worth
+        self._counts = kind.forwarded is not Policy.forwarded
 
     def _arrived(self, given: Arrived, now: Micros, effects: list[Effect]) -> None:
         key, rank, expires_at = given.key, given.rank, given.expires_at
         holdings = self._holdings
         if key in holdings.entries:
-            self._rank_changed(given, now, effects)
+            self._rank_changed(key, rank, now, effects)
             return
         if key in holdings.over:
             return
@@ -195,17 +242,22 @@ class Feed:
             effects.append(Drop(key, EXPIRED))
             return
         entry = holdings.add(key, rank, expires_at, now)
+        if expires_at is not None and expires_at < self.due:
+            self.due = expires_at
         if rank >= self._threshold:
             self._admit(entry, now, effects)
         else:
             entry.reason = BELOW_THRESHOLD
-        if entry.place is not DEVICE and entry.place is not ENDED:
+        place = entry.place
+        if place is not DEVICE and place is not ENDED:
             effects.append(Hold(key, entry.reason))
 
     def _admit(self, entry: Entry, now: Micros, effects: list[Effect]) -> None:
         """Let an event in that counts: shown at once, sent ahead, or kept for later."""
-        lifetime = None if entry.expires_at == NEVER else entry.expires_at - now
-        delay = self._policy.arrived(lifetime=lifetime, now=now)
+        delay = 0
+        if self._delays_some:
+            lifetime = None if entry.expires_at == NEVER else entry.expires_at - now
+            delay = self._policy.arrived(lifetime=lifetime, now=now)
         holdings = self._holdings
         if self._agenda.open or entry.rank >= self._interrupt:
             if self._in_contact:
@@ -217,20 +269,18 @@ class Feed:
             holdings.to_hold(entry, SETTLING, place=DELAYED)
             entry.due = now + delay
             heappush(self._delays, (entry.due, entry.order, entry))
+            self.due = min(self.due, entry.due)
         elif not self._in_contact:
             holdings.to_prefetch(entry, NO_CONTACT)
-        elif holdings.prefetch:
+        elif holdings.prefetch.rows:
             holdings.to_prefetch(entry, ENOUGH)
             self._send_ahead(now, effects)
-        elif self._has_room():
+        elif not self._limits or self._room() > 0:
             self._send_one(entry, now, effects)  # Nobody else waits to go.
         else:
             holdings.to_prefetch(entry, ENOUGH)
 
-    def _rank_changed(
-        self, given: RankChanged | Arrived, now: Micros, effects: list[Effect]
-    ) -> None:
-        key, rank = given.key, given.rank
+    def _rank_changed(self, key: int, rank: float, now: Micros, effects: list[Effect]) -> None:
         if isnan(rank):
             raise ValueError("a rank is a number")
         entry = self._holdings.entries.get(key)
@@ -265,7 +315,7 @@ class Feed:
         if not self._in_contact:
             self._news[key] = rank
             return
-        entry = self._holdings.on_device.get(key)
+        entry = self._holdings.held_by_device(key)
         if rank is None:
             effects.append(Retract(key, BELOW_THRESHOLD if entry is not None else WITHDRAWN))
             if entry is not None:
@@ -291,7 +341,7 @@ class Feed:
         for read in given.reads:
             self._read_offline(read)
         for key in given.lost:
-            entry = self._holdings.on_device.get(key)
+            entry = self._holdings.held_by_device(key)
             if entry is not None:
                 counts = entry.rank >= self._threshold
                 self._news.pop(key, None)
@@ -305,9 +355,10 @@ class Feed:
         if self._interrupt < inf:
             shown = self._deliver(self._max, self._interrupt, INTERRUPTS, effects)
             self._agenda.shown(shown, now)
-        if self._agenda.catching_up:
+        agenda = self._agenda
+        if (agenda.open or agenda.due) and agenda.catching_up:
             self._catch_up(now, effects)
-        if self._holdings.prefetch:
+        if self._holdings.prefetch.rows:
             self._send_ahead(now, effects)
 
     def _read_offline(self, read: OfflineRead) -> None:
@@ -318,15 +369,14 @@ class Feed:
         wanted = len(read.keys) if read.wanted is None else read.wanted
         self._policy.read(wanted=wanted, offline=True, at=read.at)
 
-    def _contact_down(self, given: ContactDown, now: Micros, effects: list[Effect]) -> None:
-        self._in_contact = False
-
     def _read(self, given: Read, now: Micros, effects: list[Effect]) -> None:
-        on_device = self._holdings.on_device
+        holdings = self._holdings
+        entries = holdings.entries
         for held in given.client_events:
-            if held.key not in on_device:
+            entry = entries.get(held.key)
+            if entry is None or entry.place is not DEVICE:
                 self._meet(held, now, effects)
-        self._strangers = max(0, given.queue_size - len(on_device))
+        self._strangers = max(0, given.queue_size - holdings.on_device)
         wanted = given.wanted
         if wanted is None or (self._max is not None and self._max < wanted):
             wanted = self._max
@@ -345,6 +395,7 @@ class Feed:
             self._holdings.to_device(entry, AHEAD)
         elif held.rank >= self._threshold and (held.expires_at is None or held.expires_at > now):
             entry = self._holdings.add(held.key, held.rank, held.expires_at, now)
+            self.due = min(self.due, entry.expires_at)
             self._holdings.to_device(entry, AHEAD)
 
     def _muted(self, given: Muted, now: Micros, effects: list[Effect]) -> None:
@@ -368,6 +419,7 @@ class Feed:
                 continue
             counts = held.rank >= self._threshold
             entry = self._holdings.add(held.key, held.rank, held.expires_at, now)
+            self.due = min(self.due, entry.expires_at)
             self._holdings.to_device(entry, AHEAD)
             # Its rank may have changed while nobody here thought that it mattered.
             self._tell(held.key, held.rank if counts else None, effects)
@@ -387,15 +439,12 @@ class Feed:
             effects.append(Retract(worst.key, NO_ROOM))
             holdings.to_gateway(worst, counts=counts, reason=NO_ROOM)
 
-    def _woken(self, given: Woken, now: Micros, effects: list[Effect]) -> None:
-        self._send_ahead(now, effects)
-
     def _show_one(self, entry: Entry, now: Micros, effects: list[Effect]) -> None:
         reason = INTERRUPTS if entry.rank >= self._interrupt else CAUGHT_UP
         if entry.place is not DEVICE:
             effects.append(Forward(entry.key, reason))
         effects.append(Show((entry.key,), reason))
-        self._end(entry, unasked=True)
+        self._end(entry, True)
         self._agenda.shown(1, now)
 
     def _catch_up(self, now: Micros, effects: list[Effect]) -> None:
@@ -406,14 +455,12 @@ class Feed:
     def _deliver(self, limit: int | None, floor: float, reason: str, effects: list[Effect]) -> int:
         """Show the best of what the gateway and the device hold, and send what is not there."""
         keys: list[int] = []
-        while limit is None or len(keys) < limit:
-            best = self._holdings.best()
-            if best is None or best.rank < floor:
-                break
+        unasked = reason is not ASKED
+        for best in self._holdings.best(limit, floor):
             if best.place is not DEVICE:
                 effects.append(Forward(best.key, reason))
             keys.append(best.key)
-            self._end(best, unasked=reason is not ASKED)
+            self._end(best, unasked)
         if keys:
             effects.append(Show(tuple(keys), reason))
         return len(keys)
@@ -421,40 +468,49 @@ class Feed:
     def _send_ahead(self, now: Micros, effects: list[Effect]) -> None:
         """Prefetch the best, as far as the policy lets them go."""
         holdings = self._holdings
-        if not self._in_contact or not holdings.prefetch:
+        if not self._in_contact or not holdings.prefetch.rows:
             return
-        while self._has_room():
-            entry = holdings.prefetch.take()
-            if entry is None:
+        room = self._room() if self._limits else UNBOUNDED
+        if room >= len(holdings.prefetch.rows):
+            for entry in holdings.prefetch.take_all():
+                self._send_one(entry, now, effects)
+            return
+        while room > 0:
+            best = holdings.prefetch.take()
+            if best is None:
                 return
-            self._send_one(entry, now, effects)
+            room -= self._send_one(best, now, effects)
 
-    def _has_room(self) -> bool:
-        on_device = len(self._holdings.on_device) + self._strangers
-        return self._policy.room(on_device=on_device) > 0
+    def _room(self) -> int:
+        return self._policy.room(on_device=self._holdings.on_device + self._strangers)
 
-    def _send_one(self, entry: Entry, now: Micros, effects: list[Effect]) -> None:
-        """Prefetch this one, if it is worth it."""
+    def _send_one(self, entry: Entry, now: Micros, effects: list[Effect]) -> int:
+        """Prefetch this one, if it is worth it; how much room it takes."""
         holdings, policy = self._holdings, self._policy
-        lifetime = None if entry.expires_at == NEVER else entry.expires_at - now
-        if not policy.worth(lifetime=lifetime, now=now):
-            holdings.to_hold(entry, policy.unworthy)
-            return
-        evicted = holdings.leaves_for(entry) if holdings.storage is not None else None
+        if self._chooses:
+            lifetime = None if entry.expires_at == NEVER else entry.expires_at - now
+            if not policy.worth(lifetime=lifetime, now=now):
+                holdings.to_hold(entry, policy.unworthy)
+                return 0
+        evicted = None if holdings.storage is None else holdings.leaves_for(entry)
         if evicted is entry:
             holdings.to_hold(entry, NO_BETTER)
-            return
-        policy.forwarded()
+            return 0
+        before = 0 if evicted is None else self._room()
+        if self._counts:
+            policy.forwarded()
         holdings.to_device(entry, AHEAD)
         if evicted is None:
             effects.append(Forward(entry.key, AHEAD))
-        else:
-            effects.append(Forward(entry.key, AHEAD, evicted.key))
-            holdings.to_gateway(evicted, counts=True, reason=NO_ROOM)
+            return 1
+        effects.append(Forward(entry.key, AHEAD, evicted.key))
+        holdings.to_gateway(evicted, counts=True, reason=NO_ROOM)
+        return before - self._room()
 
-    def _end(self, entry: Entry, *, unasked: bool = False) -> None:
-        self._news.pop(entry.key, None)
-        self._holdings.end(entry, unasked=unasked)
+    def _end(self, entry: Entry, unasked: bool = False) -> None:
+        if self._news:
+            self._news.pop(entry.key, None)
+        self._holdings.end(entry, unasked)
 
     def _keep_quota(self, quota: Quota, effects: list[Effect]) -> None:
         while (victim := quota.victim()) is not None:
@@ -474,19 +530,3 @@ class Feed:
             if entry.place is DELAYED:
                 self._holdings.to_prefetch(entry, ENOUGH if self._in_contact else NO_CONTACT)
         self._send_ahead(now, effects)
-
-
-HANDLERS: dict[type, Callable[[Feed, Any, Micros, list[Effect]], None]] = {
-    Arrived: Feed._arrived,
-    RankChanged: Feed._rank_changed,
-    Withdrawn: Feed._withdrawn,
-    ContactUp: Feed._contact_up,
-    ContactDown: Feed._contact_down,
-    Read: Feed._read,
-    Gone: Feed._gone,
-    Unread: Feed._unread,
-    StorageChanged: Feed._storage_changed,
-    Muted: Feed._muted,
-    Woken: Feed._woken,
-}
-"""Every input, and what takes it."""

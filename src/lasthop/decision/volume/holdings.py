@@ -5,21 +5,26 @@ Moves only; why and when is the feed's to decide.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 from itertools import islice
+from typing import Final
 
 from lasthop.clock import Micros
-from lasthop.decision.volume.entry import NEVER, SWEEP, Entry, Place, Ranking, ahead
+from lasthop.decision.volume.entry import NEVER, SWEEP, Entry, Place, Ranking, better
 from lasthop.decision.volume.memory import EntryState
 from lasthop.decision.volume.quota import Quota
 from lasthop.decision.volume.subscription import Subscription
 
-HISTORY = 4096
+HISTORY: Final = 4096
 """Events that are over and still recognised, at least, so that a late change of rank or a repeated
 arrival does not bring them back."""
 
-PREFETCH, HOLDING = Place.PREFETCH, Place.HOLDING
-BELOW, DEVICE, ENDED = Place.BELOW, Place.DEVICE, Place.ENDED
+PREFETCH: Final = Place.PREFETCH
+HOLDING: Final = Place.HOLDING
+BELOW: Final = Place.BELOW
+DEVICE: Final = Place.DEVICE
+ENDED: Final = Place.ENDED
 
 
 class Holdings:
@@ -29,7 +34,8 @@ class Holdings:
         s = subscription
         self.entries: dict[int, Entry] = {}
         """Everything that is not over, by key."""
-        self.on_device: dict[int, Entry] = {}
+        self.on_device = 0
+        """How many of them the device has."""
         self.over: dict[int, bool] = {}
         """Events of the past, oldest first, and whether they were shown unasked."""
         # What a read finds is in one of these three.
@@ -92,14 +98,14 @@ class Holdings:
         entry.version += 1
         entry.place = DEVICE
         entry.reason = reason
-        self.on_device[entry.key] = entry
+        self.on_device += 1
         self._unread.push(entry)
         if self.moved is not None:
             self.moved[entry.key] = entry
 
     def to_gateway(self, entry: Entry, *, counts: bool, reason: str) -> None:
         """The device no longer has it; the gateway still does."""
-        del self.on_device[entry.key]
+        self.on_device -= 1
         if self.storage is not None:
             self.storage.discard(entry)
         if self.retention is not None:
@@ -132,14 +138,26 @@ class Holdings:
         else:
             self._held.push(entry)
 
-    def best(self) -> Entry | None:
-        """The best of all that counts, wherever it is."""
-        best = self._unread.peek()
-        for ranking in (self.prefetch, self._held):
-            here = ranking.peek()
-            if here is not None and (best is None or ahead(here, best)):
-                best = here
-        return best
+    def best(self, limit: int | None, floor: float) -> Iterator[Entry]:
+        """The best of all that counts, wherever it is, and not below `floor`. Each of them has to
+        be over by the time that the next one is asked for."""
+        unread, prefetch, held = self._unread, self.prefetch, self._held
+        count = 0
+        while limit is None or count < limit:
+            best = unread.peek()
+            if prefetch.rows:
+                best = better(best, prefetch.peek())
+            if held.rows:
+                best = better(best, held.peek())
+            if best is None or best.rank < floor:
+                return
+            yield best
+            count += 1
+
+    def held_by_device(self, key: int) -> Entry | None:
+        """The event of this key, if the device has it."""
+        entry = self.entries.get(key)
+        return entry if entry is not None and entry.place is DEVICE else None
 
     def leaves_for(self, entry: Entry) -> Entry | None:
         """Who makes room on a full device for this event; itself if it is the worst."""
@@ -150,12 +168,12 @@ class Holdings:
         self.storage.discard(entry)
         return evicted
 
-    def end(self, entry: Entry, *, unasked: bool = False) -> None:
+    def end(self, entry: Entry, unasked: bool = False) -> None:
         """An event is over: read, expired, evicted or withdrawn."""
         key = entry.key
         del self.entries[key]
         if entry.place is DEVICE:
-            del self.on_device[key]
+            self.on_device -= 1
             if self.storage is not None:
                 self.storage.discard(entry)
         elif self.retention is not None:
@@ -173,8 +191,9 @@ class Holdings:
         self.storage = None
         if limit is not None:
             self.storage = Quota(limit, enough=subscription.max, threshold=subscription.threshold)
-            for entry in self.on_device.values():
-                self.storage.add(entry)
+            for entry in self.entries.values():
+                if entry.place is DEVICE:
+                    self.storage.add(entry)
 
     def readmit(self, state: EntryState) -> Entry:
         """Put an event back where it was before a restart."""

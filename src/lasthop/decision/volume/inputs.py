@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from lasthop.clock import Micros
 
 
-@dataclass(frozen=True, slots=True)
-class Arrived:
+class Arrived(msgspec.Struct, frozen=True, gc=False):
     """The topic has a new event, or a known one with another rank."""
 
     key: int
@@ -16,23 +15,20 @@ class Arrived:
     expires_at: Micros | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RankChanged:
+class RankChanged(msgspec.Struct, frozen=True, gc=False):
     """The publisher thinks better or worse of an event."""
 
     key: int
     rank: float
 
 
-@dataclass(frozen=True, slots=True)
-class Withdrawn:
+class Withdrawn(msgspec.Struct, frozen=True, gc=False):
     """The publisher has taken an event back."""
 
     key: int
 
 
-@dataclass(frozen=True, slots=True)
-class OfflineRead:
+class OfflineRead(msgspec.Struct, frozen=True, gc=False):
     """The user read without contact; what was on the device had to do."""
 
     at: Micros
@@ -40,8 +36,7 @@ class OfflineRead:
     keys: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ContactUp:
+class ContactUp(msgspec.Struct, frozen=True, gc=False):
     """The device is back, and says what the gateway could not see."""
 
     reads: tuple[OfflineRead, ...] = ()
@@ -49,13 +44,11 @@ class ContactUp:
     """What was forwarded and is not there: it fell to a reset, or never arrived."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContactDown:
+class ContactDown(msgspec.Struct, frozen=True, gc=False):
     """The device is out of reach."""
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(msgspec.Struct, frozen=True, gc=False):
     """An event as the device has it."""
 
     key: int
@@ -63,8 +56,7 @@ class Held:
     expires_at: Micros | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(msgspec.Struct, frozen=True, gc=False):
     """READ of figure 7: the user wants to see the best. Not a request for data, but for better
     data, if there is any."""
 
@@ -76,37 +68,32 @@ class Read:
     """The best of them, at most N."""
 
 
-@dataclass(frozen=True, slots=True)
-class Gone:
+class Gone(msgspec.Struct, frozen=True, gc=False):
     """The device no longer has these unread events: their time was up there."""
 
     keys: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Unread:
+class Unread(msgspec.Struct, frozen=True, gc=False):
     """The answer to a read came when nobody waited for it any more: these are unread after all, on
     the device."""
 
     events: tuple[Held, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class StorageChanged:
+class StorageChanged(msgspec.Struct, frozen=True, gc=False):
     """The device has room for so many unread events; `None`: for all."""
 
     limit: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Muted:
+class Muted(msgspec.Struct, frozen=True, gc=False):
     """The user's context (a meeting, a film) makes an on-line topic quiet, or no longer."""
 
     quiet: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Woken:
+class Woken(msgspec.Struct, frozen=True, gc=False):
     """The moment has come that the feed asked for."""
 
 

@@ -124,6 +124,23 @@ def xml(
     raise typer.Exit(_benchmark("xml.command").run(folder=folder, rounds=rounds, as_json=as_json))
 
 
+@commands.command(
+    "last-hop",
+    help=described(
+        "Virtual years a second of the last hop's rehearsal, beside the same model on SimPy.",
+        "lasthop bench last-hop",
+        "lasthop bench last-hop --years 3 --rounds 9 --json",
+    ),
+)
+def last_hop(
+    years: Annotated[float, typer.Option(min=0.1, help="Virtual years of a round.")] = 1.0,
+    rounds: Annotated[int, typer.Option(min=1, help="Times that both run, in turn.")] = 5,
+    as_json: Json = False,
+) -> None:
+    status = _benchmark("last_hop.command").run(years=years, rounds=rounds, as_json=as_json)
+    raise typer.Exit(status)
+
+
 def _benchmark(name: str) -> ModuleType:
     root = Path(lasthop.__file__).resolve().parents[2]
     if not (root / "bench" / "__init__.py").is_file():

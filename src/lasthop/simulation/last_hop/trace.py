@@ -15,13 +15,15 @@ that also half a read a day comes out right.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import floor
+from operator import itemgetter
 from random import Random
+from typing import Final, TypeAlias
 
 from lasthop.clock import DAY, HOUR, Micros
-from lasthop.decision.volume.inputs import Arrived, ContactDown, RankChanged
+from lasthop.decision.volume.inputs import Arrived, ContactDown, ContactUp, RankChanged, Read
+from lasthop.simulation.last_hop.chance import exponential, gamma
 from lasthop.simulation.last_hop.parameters import Distribution, Parameters
 
 YEAR: Micros = 365 * DAY
@@ -33,20 +35,19 @@ FALLEN = 1.0
 """How far below Threshold a fallen rank lies."""
 
 
-@dataclass(frozen=True, slots=True)
-class UserLooks:
-    """The user wants to see what there is."""
+ARRIVAL: Final = 0
+FALL: Final = 1
+LINK: Final = 2
+LOOK: Final = 3
+"""What a moment is; of what happens at once, the lower comes first."""
 
+LOOKS: Final = Read(None)
+UP: Final = ContactUp()
+DOWN: Final = ContactDown()
+"""What the device makes of the first two depends on what it holds, and on what has been read."""
 
-@dataclass(frozen=True, slots=True)
-class LinkUp:
-    """The link is back."""
-
-
-LOOKS, UP, DOWN = UserLooks(), LinkUp(), ContactDown()
-
-Moment = tuple[Micros, int, Arrived | RankChanged | UserLooks | LinkUp | ContactDown]
-"""When, in which order of what happens at once, and what."""
+Moment: TypeAlias = tuple[Micros, int, Arrived | RankChanged | ContactUp | ContactDown | Read]
+"""When, what it is, and what the feed would be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,97 +56,107 @@ class Trace:
 
     moments: list[Moment]
     end: Micros
-    arrivals: int
+    events: list[Arrived]
+    """Those that arrive, in the order of their keys, which begin with 1."""
+
+    @property
+    def arrivals(self) -> int:
+        """How many events arrive."""
+        return len(self.events)
 
 
 def draw(parameters: Parameters) -> Trace:
     """Everything that will happen."""
     end = round(parameters.years * YEAR)
-    arrivals = list(_arrivals(parameters, end))
-    moments: list[Moment] = [
-        *((at, 0, given) for at, given in arrivals),
-        *((at, 1, given) for at, given in _falls(parameters, arrivals, end)),
-        *((at, 2, given) for at, given in _link(parameters, end)),
-        *((at, 3, LOOKS) for at in _looks(parameters, end)),
-    ]
-    moments.sort(key=_when)
-    return Trace(moments, end, len(arrivals))
-
-
-def _when(moment: Moment) -> tuple[Micros, int]:
-    return moment[0], moment[1]
+    moments = _arrivals(parameters, end)
+    events = [given for _, _, given in moments if isinstance(given, Arrived)]
+    moments += _falls(parameters, moments, end)
+    moments += _link(parameters, end)
+    moments += _looks(parameters, end)
+    moments.sort(key=itemgetter(0))  # Stable: kinds are in their order already.
+    return Trace(moments, end, events)
 
 
 def _stream(parameters: Parameters, concern: str) -> Random:
     return Random(f"last hop/{parameters.seed}/{concern}")
 
 
-def _arrivals(p: Parameters, end: Micros) -> Iterator[tuple[Micros, Arrived]]:
-    moments, ranks = _stream(p, "arrivals"), _stream(p, "ranks")
-    lifetimes = _lifetimes(p)
+def _arrivals(p: Parameters, end: Micros) -> list[Moment]:
+    moment, rank = _stream(p, "arrivals").random, _stream(p, "ranks").random
+    lifetimes = None if p.expiration is None else Lifetimes(p, p.expiration)
     rate = p.event_frequency / DAY
+    moments: list[Moment] = []
     key = 0
-    at = moments.expovariate(rate)
+    at = exponential(moment) / rate
     while at < end:
         key += 1
         now = int(at)
-        lifetime = next(lifetimes)
+        lifetime = None if lifetimes is None else lifetimes.draw()
         expires_at = None if lifetime is None else now + lifetime
-        yield now, Arrived(key, ranks.random(), expires_at)
-        at += moments.expovariate(rate)
+        moments.append((now, ARRIVAL, Arrived(key, rank(), expires_at)))
+        at += exponential(moment) / rate
+    return moments
 
 
-def _lifetimes(p: Parameters) -> Iterator[Micros | None]:
-    if p.expiration is None:
-        while True:
-            yield None
-    portion, lengths = _stream(p, "expiring"), _stream(p, "lifetimes")
-    mean = p.expiration * HOUR
-    while True:
-        if portion.random() >= p.expiring_portion:
-            yield None
-        elif p.expiration_distribution is Distribution.EXPONENTIAL:
-            yield 1 + int(lengths.expovariate(1.0) * mean)
-        elif p.expiration_distribution is Distribution.UNIFORM:
-            yield 1 + int(lengths.random() * 2 * mean)
-        else:
-            yield 1 + int(max(0.0, lengths.gauss(mean, mean / 4)))
+class Lifetimes:
+    """How long events live."""
+
+    def __init__(self, p: Parameters, hours: float) -> None:
+        self._portion, self._lengths = _stream(p, "expiring"), _stream(p, "lifetimes")
+        self._share = p.expiring_portion
+        self._distribution = p.expiration_distribution
+        self._mean = hours * HOUR
+
+    def draw(self) -> Micros | None:
+        """The next one's; `None`: for ever."""
+        lengths, mean = self._lengths, self._mean
+        if self._portion.random() >= self._share:
+            return None
+        if self._distribution is Distribution.EXPONENTIAL:
+            return 1 + int(exponential(lengths.random) * mean)
+        if self._distribution is Distribution.UNIFORM:
+            return 1 + int(lengths.random() * 2 * mean)
+        return 1 + int(max(0.0, lengths.gauss(mean, mean / 4)))
 
 
-def _falls(
-    p: Parameters, arrivals: list[tuple[Micros, Arrived]], end: Micros
-) -> Iterator[tuple[Micros, RankChanged]]:
+def _falls(p: Parameters, arrivals: list[Moment], end: Micros) -> list[Moment]:
+    moments: list[Moment] = []
     if not p.rank_drop:
-        return
-    stream = _stream(p, "falls")
-    for at, arrived in arrivals:
-        falls, delay = stream.random() < p.rank_drop, stream.expovariate(1.0)
+        return moments
+    random = _stream(p, "falls").random
+    for at, _, arrived in arrivals:
+        assert isinstance(arrived, Arrived)
+        falls, delay = random() < p.rank_drop, exponential(random)
         when = at + int(delay * p.rank_drop_delay * HOUR)
         if falls and when < end:
-            yield when, RankChanged(arrived.key, p.threshold - FALLEN)
+            moments.append((when, FALL, RankChanged(arrived.key, p.threshold - FALLEN)))
+    return moments
 
 
-def _link(p: Parameters, end: Micros) -> Iterator[tuple[Micros, LinkUp | ContactDown]]:
+def _link(p: Parameters, end: Micros) -> list[Moment]:
     if p.outage >= 1.0:
-        return
-    yield 0, UP
+        return []
+    moments: list[Moment] = [(0, LINK, UP)]
     if p.outage <= 0.0:
-        return
+        return moments
     stream = _stream(p, "link")
+    random = stream.random
     cycle = DAY / p.outage_frequency
     up, down = cycle * (1.0 - p.outage), cycle * p.outage
     spread = p.outage_deviation**2
-    at = stream.expovariate(1.0) * up
+    at = exponential(random) * up
     while at < end:
-        yield int(at), DOWN
-        at += down * (stream.gammavariate(1.0 / spread, spread) if spread else 1.0)
-        yield int(at), UP
-        at += stream.expovariate(1.0) * up
+        moments.append((int(at), LINK, DOWN))
+        at += down * (gamma(stream, 1.0 / spread, spread) if spread else 1.0)
+        moments.append((int(at), LINK, UP))
+        at += exponential(random) * up
+    return moments
 
 
-def _looks(p: Parameters, end: Micros) -> Iterator[Micros]:
+def _looks(p: Parameters, end: Micros) -> list[Moment]:
     stream = _stream(p, "reads")
     left_over = 0.0
+    moments: list[Moment] = []
     for midnight in range(0, end, DAY):
         wakes = midnight + WAKES + stream.gauss(0.0, WAKES_DEVIATION)
         awake = stream.uniform(16 * HOUR, 17 * HOUR)
@@ -154,7 +165,8 @@ def _looks(p: Parameters, end: Micros) -> Iterator[Micros]:
         )
         reads = floor(wanted)
         left_over = wanted - reads
-        for at in sorted(stream.random() for _ in range(reads)):
+        for at in sorted([stream.random() for _ in range(reads)]):
             moment = int(wakes + at * awake)
             if moment < end:
-                yield moment
+                moments.append((moment, LOOK, LOOKS))
+    return moments
