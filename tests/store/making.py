@@ -13,6 +13,7 @@ from lasthop.store.commit import (
     DeviceRow,
     FanoutRow,
     KeyRow,
+    MemoryRow,
     ReplyRow,
     SessionRow,
 )
@@ -52,6 +53,7 @@ class Maker:
         replies: Iterable[ReplyRow] = (),
         fanouts: Iterable[FanoutRow] = (),
         credentials: Iterable[CredentialRow] = (),
+        memories: Iterable[MemoryRow] = (),
         events: int = 0,
     ) -> Commit:
         commit = Commit(
@@ -66,6 +68,7 @@ class Maker:
             replies=list(replies),
             fanouts={row.message: row for row in fanouts},
             credentials={row.hash: row for row in credentials},
+            memories={(row.device, row.name): row for row in memories},
             events=bytearray(b"".join(event_line(self.next_event + i) for i in range(events))),
             event_count=events,
         )

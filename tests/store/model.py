@@ -17,6 +17,7 @@ from lasthop.store.commit import (
     DeviceRow,
     FanoutRow,
     KeyRow,
+    MemoryRow,
     OpenMessage,
     Restored,
     SessionRow,
@@ -39,6 +40,7 @@ class Model:
         self.keys: list[KeyRow] = []
         self.fanouts: list[FanoutRow] = []
         self.credentials: list[CredentialRow] = []
+        self.memories: list[MemoryRow] = []
         self.events: list[tuple[int, list[bytes]]] = []
 
     def apply(self, commit: Commit) -> None:
@@ -59,6 +61,10 @@ class Model:
         for session in commit.sessions.values():
             self.sessions = [row for row in self.sessions if row.device != session.device]
             self.sessions.append(session)
+        for memory in commit.memories.values():
+            owner = memory.device, memory.name
+            self.memories = [row for row in self.memories if (row.device, row.name) != owner]
+            self.memories += [memory] if memory.state else []
         for device in commit.devices.values():
             self.devices = [row for row in self.devices if row.device != device.device] + [device]
             self.next_device = max(self.next_device, device.device + 1)
@@ -82,6 +88,7 @@ class Model:
     def _forget(self, number: int) -> None:
         self.devices = [row for row in self.devices if row.device != number]
         self.sessions = [row for row in self.sessions if row.device != number]
+        self.memories = [row for row in self.memories if row.device != number]
 
     def retire(self, *, messages_before: int, keys_before: int, keep_events: int) -> Forgotten:
         needed = {row.message for row in self.deliveries if row.open}
@@ -155,6 +162,9 @@ class Model:
         assert list(restored.sessions) == by_key(self.sessions)
         assert list(restored.fanouts) == by_key(self.fanouts)
         assert list(restored.credentials) == by_key(self.credentials)
+        assert list(restored.memories) == sorted(
+            self.memories, key=lambda row: (row.device, row.name)
+        )
         assert list(restored.keys) == sorted(self.keys, key=lambda r: (r.at, r.app, r.key))
         opened = [row for row in by_key(self.deliveries) if row.open]
         needed = {row.message for row in opened} | {row.message for row in self.fanouts}

@@ -9,7 +9,7 @@ from lasthop.clock import SECOND
 from lasthop.errors import StoreBroken
 from lasthop.message import MAX_KEY, Message, Target, TargetKind
 from lasthop.store.base import Counts, Store
-from lasthop.store.commit import FanoutRow, OpenMessage, ReplyRow
+from lasthop.store.commit import FanoutRow, MemoryRow, OpenMessage, ReplyRow
 from tests.store.conftest import Driver
 from tests.store.making import (
     DELIVERED,
@@ -69,6 +69,11 @@ class TestOpening:
             keys=[key("k")],
             fanouts=[FanoutRow(message.key, 1, 2, done=False)],
             credentials=[credential(2), credential(1, revoked=True)],
+            memories=[
+                MemoryRow(1, "b", b"\0\xff"),
+                MemoryRow(1, "a", b"x"),
+                MemoryRow(0, "a", b"y"),
+            ],
             events=3,
         )
         driver.store.apply(commit)
@@ -80,8 +85,34 @@ class TestOpening:
         assert list(restored.keys) == [key("k")]
         assert list(restored.fanouts) == [FanoutRow(message.key, 1, 2, done=False)]
         assert list(restored.credentials) == [credential(1, revoked=True), credential(2)]
+        assert list(restored.memories) == [
+            MemoryRow(0, "a", b"y"),
+            MemoryRow(1, "a", b"x"),
+            MemoryRow(1, "b", b"\0\xff"),
+        ]
         rows = [delivery(message, 1), delivery(message, 2)]
         assert list(restored.open) == [OpenMessage(message, rows)]
+
+    def test_a_memory_that_is_empty_is_gone(self, driver: Driver) -> None:
+        make = Maker()
+        driver.store.apply(make.commit(memories=[MemoryRow(1, "a", b"x"), MemoryRow(2, "a", b"x")]))
+        driver.store.apply(make.commit(memories=[MemoryRow(1, "a", b"")]))
+        assert list(driver.restart().memories) == [MemoryRow(2, "a", b"x")]
+
+    def test_of_several_commits_at_once_the_last_memory_counts(self, driver: Driver) -> None:
+        make = Maker()
+        driver.store.apply(
+            make.commit(memories=[MemoryRow(1, "a", b"x"), MemoryRow(2, "a", b"x")]),
+            make.commit(memories=[MemoryRow(1, "a", b""), MemoryRow(2, "a", b"")]),
+            make.commit(memories=[MemoryRow(2, "a", b"y")]),
+        )
+        assert list(driver.restart().memories) == [MemoryRow(2, "a", b"y")]
+
+    def test_a_removed_device_takes_its_memories_along(self, driver: Driver) -> None:
+        make = Maker()
+        driver.store.apply(make.commit(devices=[device(1)], memories=[MemoryRow(1, "a", b"x")]))
+        driver.store.apply(make.commit(removed_devices=[1], memories=[MemoryRow(1, "b", b"x")]))
+        assert list(driver.restart().memories) == []
 
     def test_only_open_deliveries_come_back(self, driver: Driver) -> None:
         make = Maker()

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from lasthop.clock import SECOND
 from lasthop.store.base import Forgotten, Store
-from lasthop.store.commit import Commit, FanoutRow, ReplyRow
+from lasthop.store.commit import Commit, FanoutRow, MemoryRow, ReplyRow
 from tests.store.conftest import Driver, memory_driver, sqlite_driver
 from tests.store.making import DELIVERED, Maker, credential, delivery, device, key, session
 from tests.store.model import Model
@@ -70,6 +70,10 @@ class Drivers(RuleBasedStateMachine):
                     FanoutRow(m, events, 6, data.draw(st.booleans())) for m in data.draw(chosen)[:1]
                 ],
                 credentials=[credential(new, revoked=events == 1)] if new < 3 else [],
+                memories=[
+                    MemoryRow(data.draw(number), data.draw(st.sampled_from("ab")), b"x" * events)
+                    for _ in range(new // 2)
+                ],
                 events=events,
             )
         )

@@ -104,6 +104,18 @@ class CredentialRow(msgspec.Struct, array_like=True):
     revoked: bool = False
 
 
+class MemoryRow(msgspec.Struct, array_like=True):
+    """What some part of core remembers about a device under a name; opaque to the store.
+
+    Device 0 stands for all of them together. An empty state means that there is nothing to
+    remember any more.
+    """
+
+    device: int
+    name: str
+    state: bytes
+
+
 class Commit(msgspec.Struct):
     """Everything that one commit changes. Of two rows for the same key the later one counts."""
 
@@ -119,6 +131,7 @@ class Commit(msgspec.Struct):
     """Applied after `deliveries`."""
     fanouts: dict[int, FanoutRow] = {}
     credentials: dict[bytes, CredentialRow] = {}
+    memories: dict[tuple[int, str], MemoryRow] = {}
     events: bytearray = bytearray()
     """JSON lines, each ended by a newline."""
     event_count: int = 0
@@ -137,6 +150,7 @@ class Commit(msgspec.Struct):
             or self.replies
             or self.fanouts
             or self.credentials
+            or self.memories
         )
 
 
@@ -167,3 +181,4 @@ class Restored(msgspec.Struct):
     keys: Iterable[KeyRow]
     """Only the newest few; older ones are looked up."""
     credentials: Iterable[CredentialRow]
+    memories: Iterable[MemoryRow]

@@ -27,6 +27,7 @@ from lasthop.store.commit import (
     DeviceRow,
     FanoutRow,
     KeyRow,
+    MemoryRow,
     OpenMessage,
     ReplyRow,
     Restored,
@@ -52,6 +53,7 @@ class _Tables:
         self.keys: dict[tuple[str, str], KeyRow] = {}
         self.fanouts: dict[int, FanoutRow] = {}
         self.credentials: dict[bytes, CredentialRow] = {}
+        self.memories: dict[tuple[int, str], MemoryRow] = {}
         self.events: list[EventPage] = []
 
     def add(self, commit: Commit) -> None:
@@ -64,6 +66,10 @@ class _Tables:
             self.deliveries.setdefault(message, {})[device] = delivery
         self._add_replies(commit.replies)
         self.sessions.update(commit.sessions)
+        for owner, memory in commit.memories.items():
+            self.memories[owner] = memory
+            if not memory.state:
+                del self.memories[owner]
         self._add_devices(commit)
         self.keys.update(((row.app, row.key), row) for row in commit.keys)
         for message, fanout in commit.fanouts.items():
@@ -89,6 +95,7 @@ class _Tables:
         for number in commit.removed_devices:
             self.devices.pop(number, None)
             self.sessions.pop(number, None)
+            self.memories = {o: row for o, row in self.memories.items() if o[0] != number}
 
     def page_index(self, offset: int) -> int:
         """Where in `events` the page with this offset is, or would be."""
@@ -134,6 +141,7 @@ class MemoryStore:
             fanouts=[copy(row) for _, row in sorted(kept.fanouts.items())],
             keys=newest[::-1],
             credentials=[copy(row) for _, row in sorted(kept.credentials.items())],
+            memories=[copy(row) for _, row in sorted(kept.memories.items())],
         )
 
     def _open_messages(self) -> list[OpenMessage]:
@@ -252,6 +260,7 @@ class MemoryStore:
         kept = self._kept
         kept.devices.pop(device, None)
         kept.sessions.pop(device, None)
+        kept.memories = {o: row for o, row in kept.memories.items() if o[0] != device}
         theirs = [key for key, rows in kept.deliveries.items() if device in rows]
         for key in theirs:
             del kept.deliveries[key][device]

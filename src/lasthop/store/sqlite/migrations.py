@@ -77,6 +77,17 @@ MIGRATIONS: tuple[Migration, ...] = (
                 lines BLOB NOT NULL)""",
         ),
     ),
+    Migration(
+        2,
+        (
+            # What parts of core remember about a device (0: about all), under names of their own.
+            """CREATE TABLE memory (
+                device INTEGER NOT NULL,
+                name TEXT NOT NULL,
+                row TEXT NOT NULL,
+                PRIMARY KEY (device, name)) WITHOUT ROWID""",
+        ),
+    ),
 )
 
 

@@ -16,6 +16,7 @@ from lasthop.store.commit import (
     DeviceRow,
     FanoutRow,
     KeyRow,
+    MemoryRow,
     Restored,
     SessionRow,
 )
@@ -111,6 +112,7 @@ class SqliteStore(SqliteReader):
             fanouts=self._rows("fanout", FanoutRow, "message"),
             keys=self._rows("idempotency", KeyRow, newest)[::-1],
             credentials=self._rows("credential", CredentialRow, "hash"),
+            memories=self._rows("memory", MemoryRow, "device, name"),
         )
 
     def apply(self, *commits: Commit) -> None:
@@ -166,6 +168,7 @@ class SqliteStore(SqliteReader):
             if erased.next is None:
                 self._connection.execute("DELETE FROM device WHERE device = ?", (device,))
                 self._connection.execute("DELETE FROM session WHERE device = ?", (device,))
+                self._connection.execute("DELETE FROM memory WHERE device = ?", (device,))
                 self._must_wipe = True
         self._wipe()
         return erased

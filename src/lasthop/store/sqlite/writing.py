@@ -15,7 +15,7 @@ from itertools import chain
 import msgspec
 
 from lasthop.message import Message
-from lasthop.store.commit import Commit, DeliveryRow, ReplyRow
+from lasthop.store.commit import Commit, DeliveryRow, MemoryRow, ReplyRow
 from lasthop.store.sqlite.connection import transaction
 from lasthop.store.sqlite.pages import cut_into_pages
 
@@ -29,7 +29,7 @@ SETUP = (
     """CREATE TEMP VIEW incoming AS SELECT
         0 AS next_commit, 0 AS next_event, 0 AS last_key, 0 AS next_device,
         '' AS pages, x'' AS bodies, '' AS deliveries, '' AS replies, '' AS sessions,
-        '' AS devices, '' AS removed, '' AS keys, '' AS fanouts, '' AS credentials,
+        '' AS devices, '' AS removed, '' AS keys, '' AS fanouts, '' AS credentials, '' AS memories,
         '' AS event_pages, x'' AS events""",
     f"""CREATE TEMP TRIGGER apply INSTEAD OF INSERT ON incoming BEGIN
         INSERT INTO page (first, last, count, body)
@@ -65,6 +65,13 @@ SETUP = (
         INSERT INTO credential (hash, row)
             SELECT value ->> '$[0]', value FROM json_each(NEW.credentials) WHERE true
             ON CONFLICT DO UPDATE SET row = excluded.row;
+        INSERT INTO memory (device, name, row)
+            SELECT value ->> '$[0]', value ->> '$[1]', value FROM json_each(NEW.memories) WHERE true
+            ON CONFLICT DO UPDATE SET row = excluded.row;
+        DELETE FROM memory WHERE (device, name) IN
+            (SELECT value ->> '$[0]', value ->> '$[1]' FROM json_each(NEW.memories)
+            WHERE value ->> '$[2]' = '');
+        DELETE FROM memory WHERE device IN (SELECT value FROM json_each(NEW.removed));
         INSERT INTO event_page (first, count, lines)
             SELECT value ->> '$[0]', value ->> '$[1]',
                 substr(NEW.events, value ->> '$[2]', value ->> '$[3]')
@@ -77,7 +84,7 @@ SETUP = (
     END""",
 )
 
-_INSERT = "INSERT INTO incoming VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_INSERT = "INSERT INTO incoming VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 def write(connection: sqlite3.Connection, commits: Sequence[Commit], *, next_event: int) -> None:
@@ -120,9 +127,18 @@ def _values(run: list[Commit], next_event: int) -> tuple[int | str | bytes, ...]
         _rows(commit.keys for commit in run),
         _rows(commit.fanouts.values() for commit in run),
         _rows(commit.credentials.values() for commit in run),
+        _rows(_latest_memories(run)),
         event_pages,
         events,
     )
+
+
+def _latest_memories(run: list[Commit]) -> Iterable[Iterable[MemoryRow]]:
+    """The state that counts, of several: an earlier empty one must not take a later one along."""
+    latest: dict[tuple[int, str], MemoryRow] = {}
+    for commit in run:
+        latest.update(commit.memories)
+    return [latest.values()]
 
 
 def _first_replies(commit: Commit) -> Iterable[ReplyRow]:
