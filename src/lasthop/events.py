@@ -47,6 +47,10 @@ class Kind(StrEnum):
     # A message for many: how wide it fans out.
     PUBLISHED = "published"
     RANK_CHANGED = "rank_changed"
+    # What an initiator hears of a push.
+    NOTIFIED = "notified"
+    NOTIFICATION_FAILED = "notification_failed"
+    NOTIFICATION_GIVEN_UP = "notification_given_up"
     # A device.
     REGISTERED = "registered"
     REMOVED = "removed"

@@ -61,6 +61,8 @@ class TargetKind(StrEnum):
     USER = "user"
     TOPIC = "topic"
     APP = "app"
+    PUSH = "push"
+    """The devices that several addresses of one push stood for when it was accepted."""
     PUBLISHER = "publisher"
     """Whoever published what is being answered; such a message is fetched, not delivered."""
 

@@ -8,7 +8,16 @@ from random import Random
 from typing import Any
 
 from lasthop.clock import Micros
-from lasthop.core.effects import Carry, Changed, Disconnect, Effect, Fetch, Overheard, Send
+from lasthop.core.effects import (
+    Carry,
+    Changed,
+    Disconnect,
+    Effect,
+    Fetch,
+    Notify,
+    Overheard,
+    Send,
+)
 from lasthop.core.gateway import Gateway, Identity, Receipt, Submission
 from lasthop.core.lifecycle import State
 from lasthop.core.mailroom import Limits
@@ -46,6 +55,7 @@ class Rig:
         self.changes: list[Changed] = []
         self.fetches: list[Fetch] = []
         self.carries: list[Carry] = []
+        self.notifies: list[Notify] = []
         self.in_flight: list[Commit] = []
         self.channels = 0
         self.names: dict[int, str] = {}
@@ -66,6 +76,7 @@ class Rig:
         self.in_flight = []
         self.fetches = []
         self.carries = []
+        self.notifies = []
         self.store = self.store.crash()
         self.gateway = self._start()
 
@@ -140,6 +151,10 @@ class Rig:
                 self.carries.append(effect)
             elif isinstance(effect, Overheard):
                 self.overheard.setdefault(effect.channel, []).extend(effect.frames)
+            elif isinstance(effect, Notify):
+                told = {(row.message, row.place) for row in self.store._kept.notifications.values()}
+                assert (effect.message, effect.place) in told, effect
+                self.notifies.append(effect)
             else:
                 self.fetches.append(effect)
 

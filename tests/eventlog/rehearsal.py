@@ -10,6 +10,7 @@ from lasthop.core.effects import Send
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.lifecycle import State
 from lasthop.core.mailroom import Limits
+from lasthop.core.pushes import Order
 from lasthop.core.registry import DeviceRecord
 from lasthop.eventlog.check import StoredDelivery
 from lasthop.message import Reliability, Target, TargetKind, parse_id
@@ -25,6 +26,7 @@ from lasthop.wire.hop.frames import (
     Operation,
     Welcome,
 )
+from lasthop.wire.pap.answers import Answer, Verdict
 from tests.eventlog.history import NOON
 
 APP = "news"
@@ -142,6 +144,7 @@ def busy_day() -> Rehearsal:
     _talk_back(day)
     _take_back_and_expire(day)
     _fan_out(day)
+    _push(day)
     day.restart()
     # The phone comes without its memory, twice: what was under way is sent once more.
     day.connect("phone", 30)
@@ -201,6 +204,26 @@ def _take_back_and_expire(day: Rehearsal) -> None:
     day.lose(1)
     day.pass_time(2 * HOUR)
     day.pass_time(2 * HOUR)
+
+
+def _push(day: Rehearsal) -> None:
+    """An initiator hears late of one push, and never of another."""
+    for number in range(2):
+        day.register(f"pager-{number}")
+        order = Order(
+            push_id=str(number),
+            addresses=(f"WAPPUSH=pager-{number}/TYPE=USER@ppg.example",),
+            submission=Submission(target=device("")),
+            notify_to=f"http://pi-{number}.example/",
+        )
+        message = day.gateway.pushes.submit(APP, "publisher:pi", order, day.now)
+        day.settle()
+        day.gateway.remove(APP, f"pager-{number}", day.now)
+        day.settle()
+        for verdict in (Verdict.UNREACHABLE, (Verdict.HEARD, Verdict.REFUSED)[number]):
+            answer = Answer(verdict, "so it is")
+            day.gateway.notifications.answered(message.key, 0, answer, day.now)
+            day.pass_time(MINUTE)
 
 
 def _fan_out(day: Rehearsal) -> None:

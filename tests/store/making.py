@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from lasthop.clock import DAY, SECOND, Micros
 from lasthop.message import KeyMaker, Message, Target, TargetKind
 from lasthop.store.commit import (
+    Addressee,
+    AddressRow,
     Commit,
     CredentialRow,
     DeliveryRow,
@@ -14,6 +16,8 @@ from lasthop.store.commit import (
     FanoutRow,
     KeyRow,
     MemoryRow,
+    NotificationRow,
+    PushRow,
     ReplyRow,
     SessionRow,
 )
@@ -54,6 +58,9 @@ class Maker:
         fanouts: Iterable[FanoutRow] = (),
         credentials: Iterable[CredentialRow] = (),
         memories: Iterable[MemoryRow] = (),
+        addresses: Iterable[AddressRow] = (),
+        pushes: Iterable[PushRow] = (),
+        notifications: Iterable[NotificationRow] = (),
         events: int = 0,
     ) -> Commit:
         commit = Commit(
@@ -69,6 +76,9 @@ class Maker:
             fanouts={row.message: row for row in fanouts},
             credentials={row.hash: row for row in credentials},
             memories={(row.device, row.name): row for row in memories},
+            addresses={(row.app, row.address): row for row in addresses},
+            pushes={row.id: row for row in pushes},
+            notifications={(row.message, row.place): row for row in notifications},
             events=bytearray(b"".join(event_line(self.next_event + i) for i in range(events))),
             event_count=events,
         )
@@ -120,3 +130,24 @@ def key(name: str, *, at: Micros = START, first: int = 1) -> KeyRow:
 
 def credential(number: int, *, revoked: bool = False) -> CredentialRow:
     return CredentialRow(bytes([number]) * 32, "app", f"publisher-{number}", "push", START, revoked)
+
+
+def address(value: str, target: str = "topic:news") -> AddressRow:
+    return AddressRow("app", f"USER:{value}", target)
+
+
+def push(number: int, message: int) -> PushRow:
+    """A push whose id is told by a number."""
+    addressees = (Addressee("WAPPUSH=a/TYPE=USER@x"), Addressee("b", True, (1, 2), 2003))
+    push_id = f"push-{number}@example.org"
+    notify_to = "http://pi.example/"
+    return PushRow(number.to_bytes(16), message, "app", push_id, addressees, notify_to, "2.1")
+
+
+def notification(
+    message: Message | int, place: int = 0, *, attempts: int = 0, done: bool = False
+) -> NotificationRow:
+    key = message if isinstance(message, int) else message.key
+    row = NotificationRow(key, place, "delivered", 1000, START, "confirmed", START, START, attempts)
+    row.done = done
+    return row

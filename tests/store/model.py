@@ -11,14 +11,19 @@ import msgspec
 from lasthop.message import Message, first_key_at
 from lasthop.store.base import Counts, Forgotten, Store
 from lasthop.store.commit import (
+    AddressRow,
     Commit,
     CredentialRow,
     DeliveryRow,
     DeviceRow,
     FanoutRow,
     KeyRow,
+    KnownPush,
     MemoryRow,
+    NotificationRow,
     OpenMessage,
+    OpenPush,
+    PushRow,
     Restored,
     SessionRow,
 )
@@ -41,6 +46,10 @@ class Model:
         self.fanouts: list[FanoutRow] = []
         self.credentials: list[CredentialRow] = []
         self.memories: list[MemoryRow] = []
+        self.addresses: list[AddressRow] = []
+        self.push_ids: dict[bytes, int] = {}
+        self.pushes: list[PushRow] = []
+        self.notifications: list[NotificationRow] = []
         self.events: list[tuple[int, list[bytes]]] = []
 
     def apply(self, commit: Commit) -> None:
@@ -79,6 +88,17 @@ class Model:
         for credential in commit.credentials.values():
             self.credentials = [row for row in self.credentials if row.hash != credential.hash]
             self.credentials.append(credential)
+        for address in commit.addresses.values():
+            name = (address.app, address.address)
+            self.addresses = [r for r in self.addresses if (r.app, r.address) != name]
+            self.addresses += [address] if address.target else []
+        for push in commit.pushes.values():
+            self.push_ids[push.id] = push.message
+            self.pushes = [row for row in self.pushes if row.id != push.id] + [push]
+        for told in commit.notifications.values():
+            at = (told.message, told.place)
+            self.notifications = [r for r in self.notifications if (r.message, r.place) != at]
+            self.notifications += [] if told.done else [told]
         if commit.event_count:
             lines = bytes(commit.events).splitlines()
             assert len(lines) == commit.event_count
@@ -92,13 +112,14 @@ class Model:
 
     def retire(self, *, messages_before: int, keys_before: int, keep_events: int) -> Forgotten:
         needed = {row.message for row in self.deliveries if row.open}
-        needed |= {row.message for row in self.fanouts}
+        needed |= {row.message for row in self.fanouts + self.notifications}
         limit = first_key_at(messages_before)
         gone = {m.key for m in self.messages if m.key < limit and m.key not in needed}
         horizon = min(self.exported_to, self.next_event - keep_events)
         before = self.counts()
         self.messages = [message for message in self.messages if message.key not in gone]
         self.deliveries = [row for row in self.deliveries if row.message not in gone]
+        self.pushes = [row for row in self.pushes if row.message not in gone]
         self.keys = [row for row in self.keys if row.at >= keys_before]
         self.events = [page for page in self.events if page[0] + len(page[1]) > horizon]
         return self._difference(before)
@@ -110,6 +131,9 @@ class Model:
         self.deliveries = [row for row in self.deliveries if row.device != number]
         needed = {row.message for row in self.deliveries} | {row.message for row in self.fanouts}
         self.messages = [m for m in self.messages if m.key not in theirs or m.key in needed]
+        gone = theirs - needed
+        self.pushes = [row for row in self.pushes if row.message not in gone]
+        self.notifications = [row for row in self.notifications if row.message not in gone]
         return self._difference(before)
 
     def _difference(self, before: Counts) -> Forgotten:
@@ -135,6 +159,9 @@ class Model:
             fanouts=len(self.fanouts),
             credentials=len(self.credentials),
             events=sum(len(lines) for _, lines in self.events),
+            pushes=len(self.push_ids),
+            notifications=len(self.notifications),
+            addresses=len(self.addresses),
         )
 
     def check(self, store: Store) -> None:
@@ -147,6 +174,10 @@ class Model:
         for app in {row.app for row in self.keys} | {"app"}:
             keys = {row.key: row for row in self.keys if row.app == app}
             assert store.find_keys(app, [*keys, "unknown"]) == keys
+        kept_rows = {row.id: row for row in self.pushes}
+        assert store.find_pushes([*self.push_ids, b"unknown"]) == {
+            i: KnownPush(message, kept_rows.get(i)) for i, message in self.push_ids.items()
+        }
         pages = [(p.first, p.lines.splitlines()) for p in store.events(0, 1 << 30)]
         assert pages == self.events
         for first, lines in self.events:
@@ -166,6 +197,22 @@ class Model:
             self.memories, key=lambda row: (row.device, row.name)
         )
         assert list(restored.keys) == sorted(self.keys, key=lambda r: (r.at, r.app, r.key))
+        assert list(restored.addresses) == by_key(self.addresses)
+        assert list(restored.notifications) == by_key(self.notifications)
+        unfinished = {row.message for row in self.deliveries if row.open}
+        unfinished |= {row.message for row in self.fanouts + self.notifications}
+        assert list(restored.pushes) == [
+            OpenPush(
+                push,
+                [
+                    row
+                    for row in by_key(self.deliveries)
+                    if row.message == push.message and not row.open
+                ],
+            )
+            for push in sorted(self.pushes, key=lambda row: row.message)
+            if push.message in unfinished
+        ]
         opened = [row for row in by_key(self.deliveries) if row.open]
         needed = {row.message for row in opened} | {row.message for row in self.fanouts}
         assert list(restored.open) == [

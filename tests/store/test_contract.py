@@ -9,7 +9,14 @@ from lasthop.clock import SECOND
 from lasthop.errors import StoreBroken
 from lasthop.message import MAX_KEY, Message, Target, TargetKind
 from lasthop.store.base import Counts, Store
-from lasthop.store.commit import FanoutRow, MemoryRow, OpenMessage, ReplyRow
+from lasthop.store.commit import (
+    FanoutRow,
+    KnownPush,
+    MemoryRow,
+    OpenMessage,
+    OpenPush,
+    ReplyRow,
+)
 from tests.store.conftest import Driver
 from tests.store.making import (
     DELIVERED,
@@ -18,11 +25,14 @@ from tests.store.making import (
     SENDING,
     START,
     Maker,
+    address,
     credential,
     delivery,
     device,
     event_line,
     key,
+    notification,
+    push,
     session,
 )
 
@@ -539,3 +549,48 @@ class TestErasing:
         assert store.messages([message.key]) == {message.key: message}
         store.apply(make.commit([], [delivery(message, 2)]))
         assert store.deliveries(message.key) == [delivery(message, 2)]
+
+
+class TestPushes:
+    def test_a_push_id_is_known_for_ever(self, driver: Driver) -> None:
+        make = Maker()
+        first, second = make.messages(2)
+        rows = [delivery(m, state=DELIVERED) for m in (first, second)]
+        pushes = [push(1, first.key), push(2, second.key)]
+        driver.store.apply(
+            make.commit([first, second], rows, pushes=pushes, notifications=[notification(second)])
+        )
+        retire_all(driver.store, messages_before=FAR_FUTURE)
+        found = {pushes[0].id: KnownPush(first.key, None)}
+        assert driver.store.find_pushes([pushes[0].id, b"other"]) == found
+        # What is still to be reported keeps its message.
+        assert driver.store.find_pushes([pushes[1].id])[pushes[1].id].row == pushes[1]
+        driver.store.apply(make.commit(notifications=[notification(second, done=True)]))
+        retire_all(driver.store, messages_before=FAR_FUTURE)
+        driver.restart()
+        found[pushes[1].id] = KnownPush(second.key, None)
+        assert driver.store.find_pushes([p.id for p in pushes]) == found
+
+    def test_what_is_open_comes_back_with_its_ended_deliveries(self, driver: Driver) -> None:
+        make = Maker()
+        first, second, third = make.messages(3)
+        rows = [delivery(first, 1, DELIVERED), delivery(first, 2), delivery(second, 1, DELIVERED)]
+        rows.append(delivery(third, 1, DELIVERED))
+        pushes = [push(1, first.key), push(2, second.key), push(3, third.key)]
+        driver.store.apply(
+            make.commit(
+                [first, second, third], rows, pushes=pushes, notifications=[notification(third)]
+            )
+        )
+        restored = driver.restart()
+        assert list(restored.pushes) == [
+            OpenPush(pushes[0], rows[:1]),
+            OpenPush(pushes[2], rows[3:]),
+        ]
+        assert list(restored.notifications) == [notification(third)]
+
+    def test_an_address_without_a_target_is_removed(self, driver: Driver) -> None:
+        make = Maker()
+        driver.store.apply(make.commit(addresses=[address("a"), address("b")]))
+        driver.store.apply(make.commit(addresses=[address("a", "")]))
+        assert list(driver.restart().addresses) == [address("b")]

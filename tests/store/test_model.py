@@ -13,7 +13,18 @@ from lasthop.clock import SECOND
 from lasthop.store.base import Forgotten, Store
 from lasthop.store.commit import Commit, FanoutRow, MemoryRow, ReplyRow
 from tests.store.conftest import Driver, memory_driver, sqlite_driver
-from tests.store.making import DELIVERED, Maker, credential, delivery, device, key, session
+from tests.store.making import (
+    DELIVERED,
+    Maker,
+    address,
+    credential,
+    delivery,
+    device,
+    key,
+    notification,
+    push,
+    session,
+)
 from tests.store.model import Model
 
 devices = st.integers(1, 6)
@@ -34,6 +45,7 @@ class Drivers(RuleBasedStateMachine):
         self.make = Maker()
         self.waiting: list[Commit] = []
         self.known: list[int] = []
+        self.pushes = 0
         self.gone: set[int] = set()
 
     @property
@@ -74,9 +86,19 @@ class Drivers(RuleBasedStateMachine):
                     MemoryRow(data.draw(number), data.draw(st.sampled_from("ab")), b"x" * events)
                     for _ in range(new // 2)
                 ],
+                addresses=[
+                    address(data.draw(st.sampled_from("ab")), "user:x" * data.draw(st.booleans()))
+                    for _ in range(events)
+                ],
+                pushes=[push(self.pushes + i, message.key) for i, message in enumerate(messages)],
+                notifications=[
+                    notification(m, events, attempts=new, done=data.draw(st.booleans()))
+                    for m in data.draw(chosen)[:2]
+                ],
                 events=events,
             )
         )
+        self.pushes += new
         self.gone |= set(self.waiting[-1].removed_devices)
 
     @rule()

@@ -8,7 +8,7 @@ full, which keys were used) and does so for a whole batch before it changes anyt
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -176,7 +176,7 @@ class Acceptance:
         item = self._find(app, key)
         if item is None:
             return None
-        return self._withdraw(item, Step.CANCEL, now, "cancelled by its publisher")
+        return self.withdraw(item, Step.CANCEL, now, "cancelled by its publisher")
 
     def replace(
         self, app: str, key: int, source: str, submission: Submission, now: Micros
@@ -191,12 +191,34 @@ class Acceptance:
             d.session.device.number: d.session.device for d in item.deliveries if d.revocable
         }
         devices.update((device.number, device) for device in self._fanouts.still_to_come(key))
-        withdrawal = self._withdraw(item, Step.REPLACE, now, "replaced by its publisher")
+        withdrawal = self.withdraw(item, Step.REPLACE, now, "replaced by its publisher")
         if not devices:
             return withdrawal, None
         return withdrawal, self._own(app, source, submission, devices, now)
 
+    def accept_for(
+        self,
+        app: str,
+        source: str,
+        submission: Submission,
+        devices: Mapping[int, Device],
+        now: Micros,
+        *,
+        attach: Callable[[Item], None],
+    ) -> Message:
+        """Own one message for these devices, of which there must be some; `attach` sees it before
+        its first delivery."""
+        self._check_form(submission, now)
+        self._check_room([submission], [devices])
+        return self._own(app, source, submission, devices, now, attach)
+
     def _check(self, app: str, submission: Submission, now: Micros) -> Mapping[int, Device]:
+        self._check_form(submission, now)
+        if submission.target.kind is PUBLISHER:
+            return {}
+        return self._room.registry.reach(app, submission.target)
+
+    def _check_form(self, submission: Submission, now: Micros) -> None:
         limits = self._room.limits
         if len(submission.body) > limits.body:
             raise TooLarge("body too large", size=len(submission.body), limit=limits.body)
@@ -209,9 +231,6 @@ class Acceptance:
                 deliver_after=after,
                 deliver_before=before,
             )
-        if submission.target.kind is PUBLISHER:
-            return {}
-        return self._room.registry.reach(app, submission.target)
 
     def _check_room(
         self, submissions: Sequence[Submission], reached: list[Mapping[int, Device]]
@@ -234,6 +253,7 @@ class Acceptance:
         s: Submission,
         devices: Mapping[int, Device],
         now: Micros,
+        attach: Callable[[Item], None] | None = None,
     ) -> Message:
         room = self._room
         message = Message(
@@ -275,7 +295,10 @@ class Acceptance:
                 count=len(devices),
             )
         if devices:
-            self._fanouts.begin(room.own(message), devices, now)
+            item = room.own(message)
+            if attach is not None:
+                attach(item)
+            self._fanouts.begin(item, devices, now)
         return message
 
     def _find(self, app: str, key: int) -> Item | None:
@@ -285,7 +308,8 @@ class Acceptance:
             raise NotFound("no such message", id=f"{key:016x}")
         return item
 
-    def _withdraw(self, item: Item, step: Step, now: Micros, reason: str) -> Withdrawal:
+    def withdraw(self, item: Item, step: Step, now: Micros, reason: str) -> Withdrawal:
+        """Take a message back wherever no part of it has left."""
         # Of a large fan-out those that were not begun never begin: nothing of them is in the log.
         taken_back = self._fanouts.stop(item.message.key, now)
         too_late = 0

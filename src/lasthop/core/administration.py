@@ -33,6 +33,7 @@ class Administration:
         """Add a device."""
         if self._room.registry.find(app, name) is not None:
             raise Conflict("a device of this name exists", app=app, device=name)
+        self._room.registry.addresses.check(app, record.addresses, None)
         return self._contacts.register(app, name, record, now)
 
     def amend(self, app: str, name: str, changes: dict[str, object], now: Micros) -> Device:
@@ -40,8 +41,7 @@ class Administration:
         room = self._room
         device = self.device(app, name)
         record = msgspec.structs.replace(device.record, **changes)
-        room.registry.assign(device, record.user)
-        device.record = record
+        room.registry.amend(device, record)
         room.journal.commit.devices[device.number] = device.row()
         session = room.session(device)
         reason = f"an administrator changed {', '.join(sorted(changes))}"

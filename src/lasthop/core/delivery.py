@@ -9,6 +9,7 @@ from lasthop.message import Message
 from lasthop.store.commit import DeliveryRow
 
 if TYPE_CHECKING:
+    from lasthop.core.push import Push
     from lasthop.core.session import Session
 
 
@@ -19,12 +20,14 @@ CARRIED = -1
 class Item:
     """A message with open deliveries. Its body may have been left to the store to save memory."""
 
-    __slots__ = ("deliveries", "message", "resident", "size", "spreading")
+    __slots__ = ("deliveries", "message", "push", "resident", "size", "spreading")
 
     def __init__(self, message: Message) -> None:
         self.message = message
         self.size = len(message.body)
         self.resident = True
+        self.push: Push | None = None
+        """What an initiator asked for, if it came as a push of PAP."""
         self.spreading = False
         """More deliveries of it are to come, so that it is kept even when none is open."""
         self.deliveries: list[Delivery] = []

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from lasthop.core.lifecycle import State
 from lasthop.delivery.carrier import Parcel
 from lasthop.wire.hop.frames import CloseCode, Frame
+from lasthop.wire.pap.documents import Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,18 @@ class Carry:
 
 
 @dataclass(frozen=True, slots=True)
+class Notify:
+    """Tell an initiator what became of a push at one address, with the device's answer if there is
+    one, and hand what it said back by `notified`, once."""
+
+    message: int
+    place: int
+    url: str
+    document: Document
+    reply: int
+
+
+@dataclass(frozen=True, slots=True)
 class Changed:
     """A delivery of a watched message stands somewhere else now, durably; `reply` is a new answer's
     key."""
@@ -63,4 +76,4 @@ class Changed:
     reply: int = 0
 
 
-Effect: TypeAlias = Send | Overheard | Disconnect | Fetch | Carry | Changed
+Effect: TypeAlias = Send | Overheard | Disconnect | Fetch | Carry | Notify | Changed

@@ -122,6 +122,12 @@ class Fanouts:
         self._stop_spreading(fanout)
         return count
 
+    def hasten(self, key: int, now: Micros) -> None:
+        """Begin all deliveries of a message that are still to come."""
+        fanout = self._under_way.get(key)
+        if fanout is not None:
+            self._deliver_batch(fanout, len(fanout.devices), now)
+
     def proceed(self, now: Micros) -> None:
         """Write the next batch of every fan-out that is under way.
 
@@ -143,7 +149,10 @@ class Fanouts:
         item = self._room.items[row.message]
         message = item.message
         try:
-            reached = self._room.registry.reach(message.app, message.target)
+            if item.push is not None and item.push.listed:
+                reached = item.push.reach(self._room.registry)
+            else:
+                reached = self._room.registry.reach(message.app, message.target)
         except NotFound:
             reached = {}  # Everyone who was meant has been removed since.
         devices = [d for n, d in reached.items() if row.cursor < n <= row.last]

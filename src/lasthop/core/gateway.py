@@ -23,6 +23,8 @@ from lasthop.core.identity import Identity
 from lasthop.core.inbound import Inbound
 from lasthop.core.journal import Journal
 from lasthop.core.mailroom import Mailroom
+from lasthop.core.notification import Notifications
+from lasthop.core.pushes import Pushes
 from lasthop.core.reception import Reception
 from lasthop.core.registry import Device, DeviceRecord, Registry
 from lasthop.core.restore import restore
@@ -67,6 +69,10 @@ class Gateway:
         self._dispatcher = Dispatcher(self.room, self._carriage)
         terms = Terms(restored.incarnation.to_bytes(8), identity.open_house, identity.accept)
         self._contacts = Contacts(self.room, self._dispatcher, terms)
+        self.notifications = Notifications(
+            self.room, identity.patience, random64=random64, sender=identity.name
+        )
+        self.pushes = Pushes(self.room, self._acceptance, self._fanouts, self.notifications)
         self._administration = Administration(self.room, self._contacts)
         self._inbound = Inbound(self.room, self._acceptance)
         self._reception = Reception(self.room, self._contacts, self._inbound)
@@ -76,7 +82,7 @@ class Gateway:
             incarnation=f"{restored.incarnation:016x}",
             count=restored.boot,
         )
-        restore(restored, self.room, self._acceptance, self._fanouts, now)
+        restore(restored, self.room, self._acceptance, self._fanouts, self.pushes, now)
 
     # Publishers.
 
@@ -233,11 +239,13 @@ class Gateway:
 
     def next_wake(self) -> Micros | None:
         """When `wake` or `commit` wants to be called next, if nothing else happens."""
-        due = [t for t in (self.room.timers.next_due(), self._journal.next_due()) if t is not None]
+        timers = (self.room.timers, self._journal, self.notifications)
+        due = [t for timer in timers if (t := timer.next_due()) is not None]
         return min(due, default=None)
 
     def wake(self, now: Micros) -> None:
         """Time has passed."""
+        self.notifications.wake(now)
         for session in self._dispatcher.wake(now):
             reason = "nothing was acknowledged for too long"
             self._contacts.disconnect(session, CloseCode.TIMEOUT, reason, now)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from lasthop.core.mailroom import Limits
+from lasthop.core.notification import Patience
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,3 +17,4 @@ class Identity:
     open_house: bool = False
     accept: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
+    patience: Patience = field(default_factory=Patience)

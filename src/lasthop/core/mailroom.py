@@ -8,6 +8,7 @@ and the row, and forgets what has ended.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from lasthop.clock import DAY, SECOND, Micros
@@ -76,6 +77,8 @@ class Mailroom:
         self.items: dict[int, Item] = {}
         self.effects: list[Effect] = []
         self.watched: Counter[int] = Counter()
+        self.awaited: dict[tuple[int, int], Callable[[int], None]] = {}
+        """Who wants to hear of the answer to a message of one device."""
         self._sessions: dict[int, Session] = {}
         self._touched: list[Session] = []
         self._resident: dict[int, Item] = {}
@@ -112,6 +115,8 @@ class Mailroom:
             self.items.pop(key, None)
             if self._resident.pop(key, None) is not None:
                 self._resident_bytes -= item.size
+            if item.push is not None:
+                item.push.over()
 
     def open_delivery(self, item: Item, session: Session, now: Micros) -> Delivery:
         """Begin a delivery; its first event is the caller's to record."""
@@ -185,6 +190,8 @@ class Mailroom:
         if message.replace_key is not None:
             session.not_replaceable(delivery)
         item.discard(delivery)
+        if item.push is not None:
+            item.push.ended(delivery)
         self.release(item)
 
     def evict(self) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from lasthop.core.addresses import AddressBook
 from lasthop.decision.routes import Route
 from lasthop.errors import NotFound
 from lasthop.message import Target, TargetKind
@@ -32,6 +33,8 @@ class DeviceRecord(msgspec.Struct, omit_defaults=True):
     registered_at: int = 0
     routes: list[Route] = []
     """How it is reached over the air; none for a device that connects by itself."""
+    addresses: list[str] = []
+    """Client addresses that it has itself: `PLMN:+15551999`."""
 
 
 _encode_record = msgspec.msgpack.Encoder().encode
@@ -74,6 +77,7 @@ class Registry:
         self._by_user: dict[tuple[str, str], dict[int, Device]] = {}
         self._by_topic: dict[tuple[str, str], dict[int, Device]] = {}
         self._by_app: dict[str, dict[int, Device]] = {}
+        self.addresses = AddressBook()
 
     def __len__(self) -> int:
         return len(self._by_number)
@@ -104,6 +108,7 @@ class Registry:
         if not self._by_app[device.app]:
             del self._by_app[device.app]
         self._leave_user(device)
+        self.addresses.remove(device)
 
     def find(self, app: str, name: str) -> Device | None:
         """The device of this name."""
@@ -121,6 +126,19 @@ class Registry:
         device.record.user = user
         if user:
             self._by_user.setdefault((device.app, user), {})[device.number] = device
+
+    def has_user(self, app: str, user: str) -> bool:
+        """Whether any device belongs to this user."""
+        return (app, user) in self._by_user
+
+    def amend(self, device: Device, record: DeviceRecord) -> None:
+        """Give a device another record; its subscriptions stay."""
+        if record.addresses != device.record.addresses:
+            self.addresses.check(device.app, record.addresses, device)
+        self.assign(device, record.user)
+        self.addresses.remove(device)
+        device.record = record
+        self.addresses.add(device)
 
     def subscribe(self, device: Device, topic: str) -> bool:
         """Add a subscription; false when it was there."""
@@ -174,5 +192,7 @@ class Registry:
         self._by_app.setdefault(device.app, {})[device.number] = device
         if device.record.user:
             self._by_user.setdefault((device.app, device.record.user), {})[device.number] = device
+        if device.record.addresses:
+            self.addresses.add(device)
         for topic in device.record.subscriptions:
             self._by_topic.setdefault((device.app, topic), {})[device.number] = device

@@ -15,6 +15,8 @@ def note_reply(room: Mailroom, session: Session, message: int, reply: int) -> No
     delivery = session.mailbox.get(message)
     if delivery is not None and not delivery.reply:
         delivery.reply = reply  # The rows that are still to come keep it.
+    if (message, number) in room.awaited:
+        room.awaited[message, number](reply)
     if message in room.watched:
         change = Changed(message, number, None, reply)
         room.journal.when_durable(lambda _: room.effects.append(change))

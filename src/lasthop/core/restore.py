@@ -11,6 +11,7 @@ from lasthop.core.delivery import Delivery, Item
 from lasthop.core.fanout import Fanouts
 from lasthop.core.lifecycle import State, Step
 from lasthop.core.mailroom import Mailroom
+from lasthop.core.pushes import Pushes
 from lasthop.core.session import Session
 from lasthop.errors import StoreBroken
 from lasthop.message import Reliability
@@ -20,7 +21,12 @@ from lasthop.wire.hop.persistence import Numbering
 
 
 def restore(
-    restored: Restored, room: Mailroom, acceptance: Acceptance, fanouts: Fanouts, now: Micros
+    restored: Restored,
+    room: Mailroom,
+    acceptance: Acceptance,
+    fanouts: Fanouts,
+    pushes: Pushes,
+    now: Micros,
 ) -> None:
     """Fill an empty gateway from what its store knows."""
     room.registry.restore(restored.devices, restored.next_device)
@@ -30,15 +36,18 @@ def restore(
             _resume(room.session(device), row, now)
     for key_row in restored.keys:
         acceptance.remember(key_row)
+    pushes.restore(restored)
     spreading = {row.message: row for row in restored.fanouts}
     for opened in restored.open:
         item = room.own(opened.message)
+        pushes.attach(item)
         item.spreading = True
         for delivery_row in opened.deliveries:
             _reopen(room, item, delivery_row, now)
         item.spreading = opened.message.key in spreading
         room.release(item)
         room.evict()
+    pushes.restored()
     for fanout_row in spreading.values():
         fanouts.resume(fanout_row)
 

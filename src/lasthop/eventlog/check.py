@@ -35,7 +35,7 @@ LIFE: dict[str, tuple[tuple[str, ...], str]] = {
     Kind.EXPIRED: (_OPEN, "EXPIRED"),
     Kind.CANCELLED: (("PENDING",), "CANCELLED"),
     Kind.REPLACED: (("PENDING",), "REPLACED"),
-    Kind.ABORTED: (("PENDING",), "ABORTED"),
+    Kind.ABORTED: (("PENDING", "SENDING"), "ABORTED"),
     Kind.TIMED_OUT: (_OPEN, "TIMED_OUT"),
     Kind.UNDELIVERABLE: (_OPEN, "UNDELIVERABLE"),
     Kind.REASSIGNED: (("PENDING",), "REASSIGNED"),

@@ -10,16 +10,26 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import structlog
 
 from lasthop.clock import SECOND, Clock, Micros
-from lasthop.core.effects import Carry, Changed, Disconnect, Effect, Fetch, Overheard, Send
+from lasthop.core.effects import (
+    Carry,
+    Changed,
+    Disconnect,
+    Effect,
+    Fetch,
+    Notify,
+    Overheard,
+    Send,
+)
 from lasthop.core.gateway import Gateway
+from lasthop.core.results import write_result
 from lasthop.decision.routes import Variant
 from lasthop.delivery.carrier import Carrier, Outcome, Unreached
 from lasthop.delivery.channel import Channel
@@ -28,8 +38,12 @@ from lasthop.store.base import Reader
 from lasthop.store.commit import Commit, DeliveryRow
 from lasthop.store.writer import CommitWriter
 from lasthop.wire.hop.frames import CloseCode, Frame
+from lasthop.wire.pap.answers import Answer, Verdict
 
 T = TypeVar("T")
+
+Tell: TypeAlias = Callable[[str, str, bytes], Awaitable[Answer]]
+"""Posts a body of this type to a URL, and says what the answer means."""
 
 RETRY_WHEN_FULL = 1.0
 """Seconds between attempts to write when the disk is full."""
@@ -68,8 +82,10 @@ class Engine:
         failed: Callable[[StoreError], None],
         observer: Observer | None = None,
         carriers: Mapping[Variant, Carrier] | None = None,
+        tell: Tell | None = None,
     ) -> None:
-        """`failed` is told when nothing can be written or read any more."""
+        """`failed` is told when nothing can be written or read any more; `tell` posts what
+        initiators are to hear."""
         self.gateway = gateway
         self._writer = writer
         self._reader = reader
@@ -77,6 +93,7 @@ class Engine:
         self._failed = failed
         self._observer = observer or Observer()
         self._carriers = carriers or {}
+        self._tell = tell
         self._loop = asyncio.get_running_loop()
         self._reading = ThreadPoolExecutor(1, thread_name_prefix="lasthop-reader")
         self._channels: dict[int, Channel] = {}
@@ -271,10 +288,15 @@ class Engine:
             elif isinstance(effect, Changed):
                 for changed in self._watchers.get(effect.message, ()):
                     changed.set()
+            elif isinstance(effect, Notify):
+                self._begin(self._notify(effect))
             else:
-                task = self._loop.create_task(self._fetch(effect))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+                self._begin(self._fetch(effect))
+
+    def _begin(self, work: Coroutine[None, None, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def _carry(self, carry: Carry) -> None:
         variant = carry.parcel.route.variant
@@ -288,6 +310,22 @@ class Engine:
     def _carried(self, message: int, device: int, outcome: Outcome) -> None:
         if not self._stopped:
             self.gateway.carried(message, device, outcome, self._clock.now())
+            self._poke()
+
+    async def _notify(self, notify: Notify) -> None:
+        """Tell an initiator, and the gateway what it said. A shutdown cuts it off: the next start
+        tells it again."""
+        if self._tell is None:
+            answer = Answer(Verdict.UNREACHABLE, "this gateway tells nobody")
+        else:
+            replies = {}
+            if notify.reply:
+                replies = await self.read(lambda reader: reader.messages([notify.reply]))
+            kind, body = write_result(notify, replies.get(notify.reply))
+            answer = await self._tell(notify.url, kind, body)
+        if not self._stopped:
+            now = self._clock.now()
+            self.gateway.notifications.answered(notify.message, notify.place, answer, now)
             self._poke()
 
     async def _fetch(self, fetch: Fetch) -> None:
@@ -333,9 +371,10 @@ class Engine:
                 if commit is not None:
                     self._write(commit)
             await asyncio.sleep(0.001)
-        for handle in (self._timer, self._retry):
+        for handle in (self._timer, self._retry, *self._tasks):
             if handle is not None:
                 handle.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def close(self) -> None:
         """Stop, and let go of the store."""

@@ -17,7 +17,7 @@ import msgspec
 from lasthop.clock import Micros
 from lasthop.errors import StoreBroken
 from lasthop.message import Message
-from lasthop.store.commit import Commit, DeliveryRow, DeviceRow, KeyRow, Restored
+from lasthop.store.commit import Commit, DeliveryRow, DeviceRow, KeyRow, KnownPush, Restored
 
 RECENT_KEYS = 10_000
 """How many idempotency keys `open` hands to core: retries mostly come within seconds, and the rest
@@ -81,6 +81,9 @@ class Counts(msgspec.Struct):
     fanouts: int
     credentials: int
     events: int
+    pushes: int = 0
+    notifications: int = 0
+    addresses: int = 0
 
 
 class Reader(Protocol):
@@ -103,6 +106,10 @@ class Reader(Protocol):
 
     def find_keys(self, app: str, keys: Iterable[str]) -> dict[str, KeyRow]:
         """The idempotency keys of an app that are known, by key."""
+        ...
+
+    def find_pushes(self, ids: Iterable[bytes]) -> dict[bytes, KnownPush]:
+        """The pushes with these ids that there have ever been."""
         ...
 
     def device(self, app: str, name: str) -> DeviceRow | None:
@@ -150,7 +157,8 @@ class Store(Reader, Protocol):
 
         A commit belongs to the store from the moment it is handed over until this returns: nobody
         changes it or its rows. A row replaces the one with the same key, but a removed device
-        takes its session with it and stays removed, a fan-out that is done is dropped, a reply
+        takes its session with it and stays removed, a fan-out or notification that is done and an
+        address without a target are dropped, a reply
         counts only for a delivery that is there and has none, and messages are only ever added.
 
         Raises `StoreFull` when there is no room; then nothing was written, and the same commits
@@ -173,9 +181,10 @@ class Store(Reader, Protocol):
     ) -> Forgotten:
         """Do one step of forgetting what is old.
 
-        Goes: a message accepted before `messages_before` with no open delivery and no unfinished
-        fan-out, with its deliveries; an idempotency key from before `keys_before`; a page of
-        events that is exported and not among the newest `keep_events`.
+        Goes: a message accepted before `messages_before` with no open delivery, no unfinished
+        fan-out and nothing to report, with its deliveries and all of its push but the id; an
+        idempotency key from before `keys_before`; a page of events that is exported and not among
+        the newest `keep_events`.
         """
         ...
 

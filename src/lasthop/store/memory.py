@@ -21,14 +21,18 @@ from lasthop.errors import StoreBroken, StoreError
 from lasthop.message import Message, first_key_at
 from lasthop.store.base import RECENT_KEYS, Counts, EventPage, Forgotten, check_sequence
 from lasthop.store.commit import (
+    AddressRow,
     Commit,
     CredentialRow,
     DeliveryRow,
     DeviceRow,
     FanoutRow,
     KeyRow,
+    KnownPush,
     MemoryRow,
+    NotificationRow,
     OpenMessage,
+    OpenPush,
     ReplyRow,
     Restored,
     SessionRow,
@@ -54,6 +58,11 @@ class _Tables:
         self.fanouts: dict[int, FanoutRow] = {}
         self.credentials: dict[bytes, CredentialRow] = {}
         self.memories: dict[tuple[int, str], MemoryRow] = {}
+        self.addresses: dict[tuple[str, str], AddressRow] = {}
+        self.pushes: dict[bytes, KnownPush] = {}
+        self.push_of: dict[int, bytes] = {}
+        """By message: those of which more than the id is left."""
+        self.notifications: dict[tuple[int, int], NotificationRow] = {}
         self.events: list[EventPage] = []
 
     def add(self, commit: Commit) -> None:
@@ -77,6 +86,7 @@ class _Tables:
             if fanout.done:
                 del self.fanouts[message]
         self.credentials.update(commit.credentials)
+        self._add_push_rows(commit)
         if commit.event_count:
             page = EventPage(self.next_event, commit.event_count, bytes(commit.events))
             self.events.append(page)
@@ -87,6 +97,25 @@ class _Tables:
             delivery = self.deliveries.get(row.message, {}).get(row.device)
             if delivery is not None and not delivery.reply:
                 self.deliveries[row.message][row.device] = replace(delivery, reply=row.reply)
+
+    def _add_push_rows(self, commit: Commit) -> None:
+        for address in commit.addresses.values():
+            self.addresses[address.app, address.address] = address
+            if not address.target:
+                del self.addresses[address.app, address.address]
+        for push in commit.pushes.values():
+            self.pushes[push.id] = KnownPush(push.message, copy(push))
+            self.push_of[push.message] = push.id
+        for at, notification in commit.notifications.items():
+            self.notifications[at] = copy(notification)
+            if notification.done:
+                del self.notifications[at]
+
+    def forget_push(self, message: int) -> None:
+        """Keep nothing of a push but its id."""
+        found = self.push_of.pop(message, None)
+        if found is not None:
+            self.pushes[found] = KnownPush(message, None)
 
     def _add_devices(self, commit: Commit) -> None:
         if commit.devices:
@@ -142,7 +171,23 @@ class MemoryStore:
             keys=newest[::-1],
             credentials=[copy(row) for _, row in sorted(kept.credentials.items())],
             memories=[copy(row) for _, row in sorted(kept.memories.items())],
+            addresses=[copy(row) for _, row in sorted(kept.addresses.items())],
+            pushes=self._open_pushes(),
+            notifications=[copy(row) for _, row in sorted(kept.notifications.items())],
         )
+
+    def _open_pushes(self) -> list[OpenPush]:
+        kept = self._kept
+        found: list[OpenPush] = []
+        told = {message for message, _ in kept.notifications}
+        for message, push_id in sorted(kept.push_of.items()):
+            rows = kept.deliveries.get(message, {})
+            row = kept.pushes[push_id].row
+            unfinished = message in kept.fanouts or any(row.open for row in rows.values())
+            if row is not None and (unfinished or message in told):
+                ended = [copy(r) for _, r in sorted(rows.items()) if not r.open]
+                found.append(OpenPush(copy(row), ended))
+        return found
 
     def _open_messages(self) -> list[OpenMessage]:
         kept = self._kept
@@ -182,6 +227,10 @@ class MemoryStore:
     def find_keys(self, app: str, keys: Iterable[str]) -> dict[str, KeyRow]:
         kept = self._kept.keys
         return {key: kept[app, key] for key in keys if (app, key) in kept}
+
+    def find_pushes(self, ids: Iterable[bytes]) -> dict[bytes, KnownPush]:
+        kept = self._kept.pushes
+        return {i: KnownPush(kept[i].message, copy(kept[i].row)) for i in ids if i in kept}
 
     def device(self, app: str, name: str) -> DeviceRow | None:
         rows = self._kept.devices.values()
@@ -233,11 +282,13 @@ class MemoryStore:
     ) -> Forgotten:
         kept = self._kept
         limit = first_key_at(messages_before)
+        to_report = {message for message, _ in kept.notifications}
         done = [
             key
             for key in kept.messages
             if key < limit
             and key not in kept.fanouts
+            and key not in to_report
             and not any(row.open for row in kept.deliveries.get(key, {}).values())
         ]
         old_keys = [key for key, row in kept.keys.items() if row.at < keys_before]
@@ -251,6 +302,7 @@ class MemoryStore:
         )
         for key in done:
             del kept.messages[key]
+            kept.forget_push(key)
         for app_key in old_keys:
             del kept.keys[app_key]
         del kept.events[: len(old_events)]
@@ -267,6 +319,9 @@ class MemoryStore:
         alone = [key for key in theirs if not kept.deliveries[key] and key not in kept.fanouts]
         for key in alone:
             del kept.messages[key], kept.deliveries[key]
+            kept.forget_push(key)
+            for at in [at for at in kept.notifications if at[0] == key]:
+                del kept.notifications[at]
         return Forgotten(messages=len(alone), deliveries=len(theirs))
 
     def backup(self, path: Path) -> None:
@@ -285,6 +340,9 @@ class MemoryStore:
             fanouts=len(kept.fanouts),
             credentials=len(kept.credentials),
             events=sum(page.count for page in kept.events),
+            pushes=len(kept.pushes),
+            notifications=len(kept.notifications),
+            addresses=len(kept.addresses),
         )
 
     def reader(self) -> MemoryStore:

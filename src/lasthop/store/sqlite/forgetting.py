@@ -39,6 +39,7 @@ def retire_messages(connection: sqlite3.Connection, *, before: int, start: int) 
         if gone:
             result.messages += len(gone)
             result.deliveries += _delete_deliveries(connection, gone, pinned)
+            _forget_pushes(connection, gone)
             _take_off(connection, page, frozenset(gone))
     return result
 
@@ -47,7 +48,8 @@ def _pinned(connection: sqlite3.Connection, page: Page) -> frozenset[int]:
     """Messages on this page that are still needed."""
     rows = connection.execute(
         "SELECT message FROM delivery WHERE open AND message BETWEEN ?1 AND ?2"
-        " UNION SELECT message FROM fanout WHERE message BETWEEN ?1 AND ?2",
+        " UNION SELECT message FROM fanout WHERE message BETWEEN ?1 AND ?2"
+        " UNION SELECT message FROM notification WHERE message BETWEEN ?1 AND ?2",
         (page.first, page.last),
     )
     return frozenset(message for (message,) in rows)
@@ -62,6 +64,14 @@ def _delete_deliveries(
         " AND message NOT IN (SELECT value FROM json_each(?))",
         (gone[0], gone[-1], msgspec.json.encode(list(pinned)).decode()),
     ).rowcount
+
+
+def _forget_pushes(connection: sqlite3.Connection, gone: list[int]) -> None:
+    """Keep nothing of these messages' pushes but their ids, and report nothing any more."""
+    keys = msgspec.json.encode(gone).decode()
+    those = "message IN (SELECT value FROM json_each(?))"
+    connection.execute(f"UPDATE push SET row = NULL WHERE row IS NOT NULL AND {those}", (keys,))
+    connection.execute(f"DELETE FROM notification WHERE {those}", (keys,))
 
 
 def _take_off(connection: sqlite3.Connection, page: Page, gone: Collection[int]) -> None:
@@ -119,6 +129,7 @@ def erase_deliveries(connection: sqlite3.Connection, device: int, *, start: int)
         (msgspec.json.encode([message for (message,) in theirs]).decode(),),
     ).fetchall()
     _erase_messages(connection, [message for (message,) in alone])
+    _forget_pushes(connection, [message for (message,) in alone])
     return Forgotten(messages=len(alone), deliveries=len(theirs), next=end)
 
 

@@ -88,6 +88,27 @@ MIGRATIONS: tuple[Migration, ...] = (
                 PRIMARY KEY (device, name)) WITHOUT ROWID""",
         ),
     ),
+    Migration(
+        3,
+        (
+            # Push-ids are kept for ever: a row of 60 bytes once `row` is gone with the message.
+            """CREATE TABLE push (
+                id TEXT PRIMARY KEY,
+                message INTEGER NOT NULL,
+                row TEXT) WITHOUT ROWID""",
+            "CREATE INDEX push_message ON push (message) WHERE row IS NOT NULL",
+            """CREATE TABLE notification (
+                message INTEGER NOT NULL,
+                place INTEGER NOT NULL,
+                row TEXT NOT NULL,
+                PRIMARY KEY (message, place)) WITHOUT ROWID""",
+            """CREATE TABLE address (
+                app TEXT NOT NULL,
+                address TEXT NOT NULL,
+                row TEXT NOT NULL,
+                PRIMARY KEY (app, address)) WITHOUT ROWID""",
+        ),
+    ),
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from heapq import merge
@@ -16,7 +17,15 @@ import msgspec
 from lasthop.errors import StoreBroken
 from lasthop.message import Message
 from lasthop.store.base import Counts, EventPage
-from lasthop.store.commit import DeliveryRow, DeviceRow, KeyRow, OpenMessage
+from lasthop.store.commit import (
+    DeliveryRow,
+    DeviceRow,
+    KeyRow,
+    KnownPush,
+    OpenMessage,
+    OpenPush,
+    PushRow,
+)
 from lasthop.store.sqlite.backup import copy_into
 from lasthop.store.sqlite.connection import FILE_NAME, connect, store_errors
 from lasthop.store.sqlite.migrations import check_version, version_of
@@ -29,6 +38,7 @@ Row = TypeVar("Row")
 
 _delivery = msgspec.json.Decoder(DeliveryRow)
 _key = msgspec.json.Decoder(KeyRow)
+_push = msgspec.json.Decoder(PushRow)
 
 
 class SqliteReader:
@@ -120,6 +130,27 @@ class SqliteReader:
         rows = (_key.decode(row) for (row,) in self._all(sql, app, wanted))
         return {row.key: row for row in rows}
 
+    def find_pushes(self, ids: Iterable[bytes]) -> dict[bytes, KnownPush]:
+        sql = """SELECT id, message, row FROM push
+            WHERE id IN (SELECT value FROM json_each(?))"""
+        wanted = {b64encode(i).decode(): i for i in ids}
+        rows = self._all(sql, msgspec.json.encode(list(wanted)).decode())
+        return {
+            wanted[text]: KnownPush(message, None if row is None else _push.decode(row))
+            for text, message, row in rows
+        }
+
+    def open_pushes(self) -> Iterator[OpenPush]:
+        """The pushes whose message is open or that have something to report, in ascending order of
+        message."""
+        with self._snapshot() as view:
+            sql = """SELECT row FROM push WHERE row IS NOT NULL AND message IN (
+                SELECT message FROM delivery WHERE open UNION SELECT message FROM fanout
+                UNION SELECT message FROM notification) ORDER BY message"""
+            for text in view._stream(sql):
+                row = _push.decode(text)
+                yield OpenPush(row, [d for d in view.deliveries(row.message) if not d.open])
+
     def device(self, app: str, name: str) -> DeviceRow | None:
         sql = "SELECT row FROM device WHERE app = ? AND name = ? ORDER BY device DESC LIMIT 1"
         for (row,) in self._all(sql, app, name):
@@ -164,8 +195,11 @@ class SqliteReader:
         sql = """SELECT (SELECT ifnull(sum(count), 0) FROM page),
             (SELECT count(*) FROM device), (SELECT count(*) FROM session),
             (SELECT count(*) FROM idempotency), (SELECT count(*) FROM fanout),
-            (SELECT count(*) FROM credential), (SELECT ifnull(sum(count), 0) FROM event_page)"""
-        messages, devices, sessions, keys, fanouts, credentials, events = self._all(sql)[0]
+            (SELECT count(*) FROM credential), (SELECT ifnull(sum(count), 0) FROM event_page),
+            (SELECT count(*) FROM push), (SELECT count(*) FROM notification),
+            (SELECT count(*) FROM address)"""
+        messages, devices, sessions, keys, fanouts, credentials, events, *more = self._all(sql)[0]
+        pushes, notifications, addresses = more
         return Counts(
             messages=messages,
             open_deliveries=states[True],
@@ -176,6 +210,9 @@ class SqliteReader:
             fanouts=fanouts,
             credentials=credentials,
             events=events,
+            pushes=pushes,
+            notifications=notifications,
+            addresses=addresses,
         )
 
     def backup(self, path: Path) -> None:

@@ -11,12 +11,14 @@ from lasthop.errors import StoreBroken
 from lasthop.message import MAX_KEY, first_key_at
 from lasthop.store.base import RECENT_KEYS, Durability, Forgotten, check_sequence
 from lasthop.store.commit import (
+    AddressRow,
     Commit,
     CredentialRow,
     DeviceRow,
     FanoutRow,
     KeyRow,
     MemoryRow,
+    NotificationRow,
     Restored,
     SessionRow,
 )
@@ -113,6 +115,9 @@ class SqliteStore(SqliteReader):
             keys=self._rows("idempotency", KeyRow, newest)[::-1],
             credentials=self._rows("credential", CredentialRow, "hash"),
             memories=self._rows("memory", MemoryRow, "device, name"),
+            addresses=self._rows("address", AddressRow, "app, address"),
+            pushes=self.open_pushes(),
+            notifications=self._rows("notification", NotificationRow, "message, place"),
         )
 
     def apply(self, *commits: Commit) -> None:

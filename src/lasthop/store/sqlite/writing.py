@@ -15,12 +15,13 @@ from itertools import chain
 import msgspec
 
 from lasthop.message import Message
-from lasthop.store.commit import Commit, DeliveryRow, MemoryRow, ReplyRow
+from lasthop.store.commit import Commit, DeliveryRow, MemoryRow, NotificationRow, ReplyRow
 from lasthop.store.sqlite.connection import transaction
 from lasthop.store.sqlite.pages import cut_into_pages
 
 _json = msgspec.json.Encoder()
 
+_DONE = f"$[{NotificationRow.__struct_fields__.index('done')}]"
 _REPLY = f"$[{DeliveryRow.__struct_fields__.index('reply')}]"
 
 # Temporary, hence part of this program and not of the stored schema. `WHERE true` keeps the parser
@@ -30,7 +31,7 @@ SETUP = (
         0 AS next_commit, 0 AS next_event, 0 AS last_key, 0 AS next_device,
         '' AS pages, x'' AS bodies, '' AS deliveries, '' AS replies, '' AS sessions,
         '' AS devices, '' AS removed, '' AS keys, '' AS fanouts, '' AS credentials, '' AS memories,
-        '' AS event_pages, x'' AS events""",
+        '' AS addresses, '' AS pushes, '' AS notifications, '' AS event_pages, x'' AS events""",
     f"""CREATE TEMP TRIGGER apply INSTEAD OF INSERT ON incoming BEGIN
         INSERT INTO page (first, last, count, body)
             SELECT value ->> '$[0]', value ->> '$[1]', value ->> '$[2]',
@@ -72,6 +73,23 @@ SETUP = (
             (SELECT value ->> '$[0]', value ->> '$[1]' FROM json_each(NEW.memories)
             WHERE value ->> '$[2]' = '');
         DELETE FROM memory WHERE device IN (SELECT value FROM json_each(NEW.removed));
+        INSERT INTO address (app, address, row)
+            SELECT value ->> '$[0]', value ->> '$[1]', value
+            FROM json_each(NEW.addresses) WHERE true
+            ON CONFLICT DO UPDATE SET row = excluded.row;
+        DELETE FROM address WHERE (app, address) IN
+            (SELECT value ->> '$[0]', value ->> '$[1]'
+            FROM json_each(NEW.addresses) WHERE value ->> '$[2]' = '');
+        INSERT INTO push (id, message, row)
+            SELECT value ->> '$[0]', value ->> '$[1]', value FROM json_each(NEW.pushes) WHERE true
+            ON CONFLICT DO UPDATE SET row = excluded.row;
+        INSERT INTO notification (message, place, row)
+            SELECT value ->> '$[0]', value ->> '$[1]', value
+            FROM json_each(NEW.notifications) WHERE true
+            ON CONFLICT DO UPDATE SET row = excluded.row;
+        DELETE FROM notification WHERE (message, place) IN
+            (SELECT value ->> '$[0]', value ->> '$[1]'
+            FROM json_each(NEW.notifications) WHERE value ->> '{_DONE}');
         INSERT INTO event_page (first, count, lines)
             SELECT value ->> '$[0]', value ->> '$[1]',
                 substr(NEW.events, value ->> '$[2]', value ->> '$[3]')
@@ -84,7 +102,7 @@ SETUP = (
     END""",
 )
 
-_INSERT = "INSERT INTO incoming VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_INSERT = f"INSERT INTO incoming VALUES ({', '.join('?' * 20)})"
 
 
 def write(connection: sqlite3.Connection, commits: Sequence[Commit], *, next_event: int) -> None:
@@ -104,9 +122,19 @@ def _runs(commits: Sequence[Commit]) -> list[list[Commit]]:
     runs: list[list[Commit]] = [[]]
     for i, commit in enumerate(commits, 1):
         runs[-1].append(commit)
-        if (commit.replies or commit.removed_devices or commit.fanouts) and i < len(commits):
+        if i < len(commits) and _removes(commit):
             runs.append([])
     return runs
+
+
+def _removes(commit: Commit) -> bool:
+    return bool(
+        commit.replies
+        or commit.removed_devices
+        or commit.fanouts
+        or commit.addresses
+        or commit.notifications
+    )
 
 
 def _values(run: list[Commit], next_event: int) -> tuple[int | str | bytes, ...]:
@@ -128,6 +156,9 @@ def _values(run: list[Commit], next_event: int) -> tuple[int | str | bytes, ...]
         _rows(commit.fanouts.values() for commit in run),
         _rows(commit.credentials.values() for commit in run),
         _rows(_latest_memories(run)),
+        _rows(commit.addresses.values() for commit in run),
+        _rows(commit.pushes.values() for commit in run),
+        _rows(commit.notifications.values() for commit in run),
         event_pages,
         events,
     )

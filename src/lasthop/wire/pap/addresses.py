@@ -48,6 +48,11 @@ class Address(msgspec.Struct, frozen=True, eq=False):
         """The one spelling of everything that is equal to this address."""
         return _compose(self.type, _written(self.type, self.value), self.qualifiers, self.gateway)
 
+    @property
+    def short(self) -> str:
+        """Type and value alone, as administrators name them: `PLMN:+15551999`."""
+        return f"{self.type}:{_written(self.type, self.value)}"
+
     def __str__(self) -> str:
         return self.text or self.canonical
 
@@ -91,6 +96,21 @@ def parse_address(text: str) -> Address:
     return Address(kind, value, text[at + 1 :].lower(), qualifiers, text)
 
 
+def parse_short(text: str) -> Address:
+    """Read `TYPE:value`. Characters that must be escaped in an address may stand for themselves
+    here, but for "%".
+
+    >>> parse_short("user:john.doe@example.org").short
+    'USER:john.doe%40example.org'
+    """
+    kind, colon, value = text.partition(":")
+    if not colon or not value:
+        raise PapAddressError("an address is TYPE:VALUE, as PLMN:+15551999", position=len(kind))
+    if _FORMS.get(_CANONICAL_TYPES.get(kind.upper(), ""), _OTHER).write is escape:
+        value = "%".join(escape(piece.encode()) for piece in value.split("%"))
+    return parse_address(f"WAPPUSH={value}/TYPE={kind}@{_NOWHERE}")
+
+
 def make_address(
     kind: str, value: bytes | str, *, gateway: str, qualifiers: Qualifiers = ()
 ) -> Address:
@@ -129,6 +149,7 @@ def unescape(text: str) -> bytes:
     )
 
 
+_NOWHERE = "any"
 _PREFIX = "WAPPUSH="
 _TYPE = "TYPE="
 _SAFE = re.compile(r"(?:[A-Za-z0-9+\-._]|%[0-9A-Fa-f]{2})*")

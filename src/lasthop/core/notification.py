@@ -1,0 +1,317 @@
+"""Result notifications: telling an initiator what became of a push, until it has heard.
+
+A notification is noted in the commit in which the outcome became final, and leaves after it. What
+fails is tried again, later and later, until the initiator has answered or its patience is up; all
+of it survives a restart. An initiator may hear the same outcome twice (push-id and address tell
+that it is the same), never two different ones.
+
+When a destination does not answer at all, everything for it waits, and one attempt at a time finds
+out whether it is back.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from urllib.parse import urlsplit
+
+from msgspec.structs import replace
+
+from lasthop.clock import DAY, MINUTE, SECOND, Micros
+from lasthop.core.effects import Notify
+from lasthop.core.mailroom import Mailroom
+from lasthop.core.timers import Timers
+from lasthop.errors import QuotaExceeded
+from lasthop.events import Kind
+from lasthop.message import DeliveryMethod, key_time
+from lasthop.store.commit import NotificationRow, PushRow
+from lasthop.wire.pap.answers import Answer, Verdict
+from lasthop.wire.pap.codes import CODES, MessageState
+from lasthop.wire.pap.documents import Document, QualityOfService, ResultNotificationMessage
+from lasthop.wire.pap.outcomes import Report
+from lasthop.wire.pap.versions import SUPPORTED, UNDECLARED, Version
+
+PRODUCT = "lasthop"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How initiators are told."""
+
+    first_pause: Micros = 5 * SECOND
+    """Before the second attempt; every further pause is twice as long,"""
+    longest_pause: Micros = 30 * MINUTE
+    """up to this. Each is shortened by up to a half at random, so that those who failed together do
+    not come back together."""
+    give_up_after: Micros = DAY
+    """An initiator that was away for longer asks for the status."""
+    response_wait: Micros = 30 * SECOND
+    """How long a device's answer may come after the delivery that it answers."""
+    window: int = 8
+    """Under way to one destination."""
+    in_flight: int = 64
+    """Under way to all: each holds a connection and a body."""
+    waiting: int = 100_000
+    """For one destination. Its initiator gets no further pushes in until it listens; some 600 bytes
+    each."""
+
+
+class Notification:
+    """One outcome that an initiator is to hear."""
+
+    __slots__ = ("destination", "push", "queued", "row")
+
+    def __init__(self, row: NotificationRow, push: PushRow, destination: Destination) -> None:
+        self.row = row
+        self.push = push
+        self.destination = destination
+        self.queued = False
+        """In its destination's queue, or under way."""
+
+    @property
+    def key(self) -> tuple[int, int]:
+        return self.row.message, self.row.place
+
+
+class Destination:
+    """Where notifications go: one scheme, host and port."""
+
+    __slots__ = ("closed_until", "count", "failures", "in_flight", "queue")
+
+    def __init__(self) -> None:
+        self.queue: deque[Notification] = deque()
+        self.count = 0
+        """All that it has not heard."""
+        self.in_flight = 0
+        self.failures = 0
+        """Attempts in a row that nobody answered."""
+        self.closed_until: Micros = 0
+
+
+class Notifications:
+    """Everything that initiators are still to hear."""
+
+    def __init__(
+        self, room: Mailroom, patience: Patience, *, random64: Callable[[], int], sender: str
+    ) -> None:
+        self._room = room
+        self._patience = patience
+        self._random64 = random64
+        self._sender = sender
+        self._pending: dict[tuple[int, int], Notification] = {}
+        self._destinations: dict[str, Destination] = {}
+        self._ready: dict[Destination, None] = {}
+        """Destinations with something in their queue that only waits for others."""
+        self._timers: Timers[Notification | Destination] = Timers()
+        self._in_flight = 0
+
+    def __len__(self) -> int:
+        return len(self._pending)
+
+    def check_room(self, url: str) -> None:
+        """Refuse to owe a destination more than it has been willing to hear."""
+        limit = self._patience.waiting
+        known = self._destinations.get(_origin(url)) if url else None
+        if known is not None and known.count >= limit:
+            raise QuotaExceeded(
+                "too many results wait for this initiator", retry_after=60, limit=limit
+            )
+
+    def add(
+        self,
+        push: PushRow,
+        place: int,
+        report: Report,
+        now: Micros,
+        *,
+        reply: int = 0,
+        awaited_from: int = 0,
+    ) -> None:
+        """Note an outcome in the open commit; it leaves when that is durable.
+
+        A device's answer that goes along may still be on its way: then it is waited for a while.
+        """
+        wait = self._patience.response_wait if awaited_from and not reply else 0
+        row = NotificationRow(
+            push.message,
+            place,
+            report.state,
+            report.code,
+            report.event_time or 0,
+            report.method or "",
+            now,
+            now + wait,
+            0,
+            reply,
+            awaited_from if wait else 0,
+        )
+        notification = self._enter(row, push)
+        self._write(notification, row)
+        self._room.journal.when_durable(partial(self._due, notification))
+
+    def restore(self, rows: Iterable[NotificationRow], pushes: Mapping[int, PushRow]) -> None:
+        """Go on where the last life ended."""
+        for row in rows:
+            if row.message in pushes:
+                notification = self._enter(row, pushes[row.message])
+                self._timers.add(row.due, notification)
+
+    def _enter(self, row: NotificationRow, push: PushRow) -> Notification:
+        origin = _origin(push.notify_to)
+        destination = self._destinations.get(origin)
+        if destination is None:
+            destination = self._destinations[origin] = Destination()
+        destination.count += 1
+        notification = Notification(row, push, destination)
+        self._pending[notification.key] = notification
+        if row.awaited_from:
+            heard = partial(self._replied, notification)
+            self._room.awaited[row.message, row.awaited_from] = heard
+        return notification
+
+    def _replied(self, notification: Notification, reply: int) -> None:
+        """The device has answered: the outcome need not wait any longer."""
+        if notification.queued or notification.row.reply:
+            return
+        self._forget_wait(notification.row)
+        row = notification.row
+        self._write(notification, replace(row, reply=reply, due=row.first_at, awaited_from=0))
+        self._room.journal.when_durable(partial(self._due, notification))
+
+    def _forget_wait(self, row: NotificationRow) -> None:
+        self._room.awaited.pop((row.message, row.awaited_from), None)
+
+    def next_due(self) -> Micros | None:
+        """When `wake` wants to be called."""
+        return self._timers.next_due()
+
+    def wake(self, now: Micros) -> None:
+        """Time has passed."""
+        for due in self._timers.due(now):
+            if isinstance(due, Notification):
+                self._due(due, now)
+            elif now >= due.closed_until:
+                self._pump(due, now)
+
+    def _due(self, notification: Notification, now: Micros) -> None:
+        if notification.queued or self._pending.get(notification.key) is not notification:
+            return
+        if notification.row.due > now:
+            self._timers.add(notification.row.due, notification)
+            return
+        self._forget_wait(notification.row)
+        notification.queued = True
+        notification.destination.queue.append(notification)
+        self._pump(notification.destination, now)
+
+    def _pump(self, destination: Destination, now: Micros) -> None:
+        """Send what may be sent there now."""
+        if now < destination.closed_until:
+            return  # A timer looks again.
+        window = 1 if destination.failures else self._patience.window
+        while destination.queue and destination.in_flight < window:
+            if self._in_flight >= self._patience.in_flight:
+                self._ready[destination] = None
+                return
+            notification = destination.queue.popleft()
+            if now >= notification.row.first_at + self._patience.give_up_after:
+                self._end(notification, Kind.NOTIFICATION_GIVEN_UP, "nobody heard in time", now)
+                continue
+            destination.in_flight += 1
+            self._in_flight += 1
+            self._room.effects.append(self._effect(notification))
+        self._ready.pop(destination, None)
+
+    def _effect(self, notification: Notification) -> Notify:
+        row, push = notification.row, notification.push
+        message = ResultNotificationMessage(
+            push_id=push.push_id,
+            address=push.addresses[row.place].text,
+            state=MessageState(row.state),
+            code=row.code,
+            desc=CODES[row.code].name,
+            sender_name=self._sender,
+            received_time=key_time(row.message),
+            event_time=row.event_time or None,
+            quality=QualityOfService(method=DeliveryMethod(row.method)) if row.method else None,
+        )
+        version = Version(push.version) if push.version else UNDECLARED
+        document = Document(message, version, SUPPORTED, PRODUCT)
+        return Notify(row.message, row.place, push.notify_to, document, row.reply)
+
+    def answered(self, message: int, place: int, answer: Answer, now: Micros) -> None:
+        """What came of a `Notify`."""
+        notification = self._pending[message, place]
+        destination = notification.destination
+        destination.in_flight -= 1
+        self._in_flight -= 1
+        unreachable = answer.verdict is Verdict.UNREACHABLE
+        destination.failures = destination.failures + 1 if unreachable else 0
+        if answer.verdict is Verdict.HEARD:
+            self._end(notification, Kind.NOTIFIED, answer.reason, now)
+        elif answer.verdict is Verdict.REFUSED:
+            self._end(notification, Kind.NOTIFICATION_GIVEN_UP, answer.reason, now)
+        else:
+            self._failed(notification, answer, now)
+        self._pump(destination, now)
+        for other in list(self._ready):
+            if self._in_flight >= self._patience.in_flight:
+                break
+            self._pump(other, now)
+
+    def _failed(self, notification: Notification, answer: Answer, now: Micros) -> None:
+        row = notification.row
+        destination = notification.destination
+        if now >= row.first_at + self._patience.give_up_after:
+            self._end(notification, Kind.NOTIFICATION_GIVEN_UP, answer.reason, now)
+            return
+        attempts = row.attempts + 1
+        if answer.verdict is Verdict.UNREACHABLE:
+            due = destination.closed_until = now + self._pause(destination.failures)
+            destination.queue.appendleft(notification)
+            self._timers.add(due, destination)
+        else:
+            due = now + self._pause(attempts)
+            notification.queued = False
+            self._timers.add(due, notification)
+        self._write(notification, replace(row, attempts=attempts, due=due, awaited_from=0))
+        self._tell(notification, Kind.NOTIFICATION_FAILED, answer.reason, now)
+
+    def _pause(self, failures: int) -> Micros:
+        patience = self._patience
+        longest = min(patience.first_pause << min(failures - 1, 20), patience.longest_pause)
+        return longest - self._random64() % (longest // 2 + 1)
+
+    def _end(self, notification: Notification, kind: Kind, reason: str, now: Micros) -> None:
+        notification.destination.count -= 1
+        del self._pending[notification.key]
+        self._write(notification, replace(notification.row, done=True))
+        self._tell(notification, kind, reason, now)
+        destination = notification.destination
+        if not destination.count:
+            del self._destinations[_origin(notification.push.notify_to)]
+            self._ready.pop(destination, None)
+
+    def _write(self, notification: Notification, row: NotificationRow) -> None:
+        notification.row = row
+        self._room.journal.commit.notifications[notification.key] = row
+
+    def _tell(self, notification: Notification, kind: Kind, reason: str, now: Micros) -> None:
+        row, push = notification.row, notification.push
+        self._room.journal.tell(
+            kind,
+            now,
+            app=push.app,
+            msg=row.message,
+            target=push.addresses[row.place].text,
+            state=row.state,
+            attempt=row.attempts + (kind is Kind.NOTIFIED),
+            reason=reason,
+        )
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}".lower()

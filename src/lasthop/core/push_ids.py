@@ -1,0 +1,49 @@
+"""Push-ids: which push one names, and that none is used twice.
+
+Every id that was ever accepted is in the store, as 16 octets that stand for app, initiator and
+push-id. A door looks there before it submits; what was accepted since it looked is remembered here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from lasthop.errors import Conflict
+from lasthop.store.commit import KnownPush
+
+RECENT = 100_000
+"""Must exceed what can be accepted while a door's look into the store is under way."""
+
+
+class DuplicatePush(Conflict):
+    """This initiator has used the push-id before."""
+
+    code = "duplicate_push"
+
+
+def identify(app: str, source: str, push_id: str) -> bytes:
+    """What stands for a push-id of one initiator.
+
+    128 bits of a hash: no two of ever so many pushes share them by chance, and who makes two on
+    purpose has to search 2^64 of his own.
+    """
+    text = "\0".join((app, source, push_id))
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+class PushIds:
+    """The newest ids."""
+
+    def __init__(self) -> None:
+        self._recent: dict[bytes, None] = {}
+
+    def check(self, identity: bytes, known: KnownPush | None, push_id: str) -> None:
+        """Refuse an id that was used; `known` is what the store had of it."""
+        if known is not None or identity in self._recent:
+            raise DuplicatePush("this push-id was used before", push_id=push_id)
+
+    def use(self, identity: bytes) -> None:
+        """From now on it is used."""
+        self._recent[identity] = None
+        if len(self._recent) > RECENT:
+            del self._recent[next(iter(self._recent))]

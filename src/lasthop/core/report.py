@@ -1,0 +1,104 @@
+"""What PAP reports of a delivery: one table from our states to its states and codes.
+
+Where a delivery ended with a more exact code (a transformation that failed, a bearer that is
+missing, the reason of a client that refused), that is reported instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from lasthop.clock import Micros
+from lasthop.core.lifecycle import State
+from lasthop.message import DeliveryMethod
+from lasthop.store.commit import Addressee, DeliveryRow, PushRow
+from lasthop.wire.pap.codes import STATES, MessageState
+from lasthop.wire.pap.outcomes import Audience, Report, combine
+
+
+class Line(NamedTuple):
+    """How one of our states is reported."""
+
+    state: MessageState
+    code: int
+    method: DeliveryMethod | None = None
+    """How it was really delivered."""
+
+
+REPORTS: dict[State, Line] = {
+    # Ours to send, on its way, or on the device and not with its application.
+    State.PENDING: Line(MessageState.PENDING, 1000),
+    State.SENDING: Line(MessageState.PENDING, 1000),
+    State.RECEIVED: Line(MessageState.PENDING, 1000),
+    # The client has confirmed it (5.1.2.2.5.2), or nobody was asked (5.1.2.2.5.1).
+    State.DELIVERED: Line(MessageState.DELIVERED, 1000, DeliveryMethod.CONFIRMED),
+    State.SENT: Line(MessageState.DELIVERED, 1000, DeliveryMethod.UNCONFIRMED),
+    # Its deliver-before-timestamp passed first (5.1.2.2.4).
+    State.EXPIRED: Line(MessageState.EXPIRED, 4000),
+    # Taken back by a cancellation (5.4), or by the push that replaces it (5.1.1.1).
+    State.CANCELLED: Line(MessageState.CANCELLED, 1000),
+    State.REPLACED: Line(MessageState.CANCELLED, 1000),
+    # The client refused it: 5026 to 5030 where it said why.
+    State.ABORTED: Line(MessageState.ABORTED, 5000),
+    # It left, and no confirmation came.
+    State.TIMED_OUT: Line(MessageState.TIMEOUT, 4000),
+    # 2005, 2006, 3006, 3007, 3009, 3010 or 4000 where it is known why.
+    State.UNDELIVERABLE: Line(MessageState.UNDELIVERABLE, 3003),
+    # Another device of a queue has it; no push goes to a queue.
+    State.REASSIGNED: Line(MessageState.PENDING, 1000),
+    # The device's mailbox was full, or the user does not want it.
+    State.SUPPRESSED: Line(MessageState.UNDELIVERABLE, 4001),
+}
+
+_UNREACHED = frozenset({2002, 2003})
+
+
+def report_of(state: State, code: int, at: Micros, method: DeliveryMethod) -> Report:
+    """What is reported of one delivery; `method` is the one that was asked for."""
+    line = REPORTS[state]
+    if code not in STATES[line.state].codes:
+        code = line.code
+    used = line.method
+    if state is State.SENT and method is DeliveryMethod.ONESHOT:
+        used = method
+    # While it is pending, the time of its last change says nothing to an initiator.
+    return Report(line.state, code, at if state.final else None, used)
+
+
+def refused(addressee: Addressee, at: Micros) -> Report:
+    """What is reported of an address for which the push was not accepted."""
+    undeliverable = addressee.code in _UNREACHED
+    state = MessageState.UNDELIVERABLE if undeliverable else MessageState.REJECTED
+    return Report(state, addressee.code, at)
+
+
+def withdrawn(at: Micros) -> Report:
+    """What is reported of deliveries that were cancelled before they had begun."""
+    return Report(MessageState.CANCELLED, 1000, at)
+
+
+def audience_of(addressee: Addressee) -> Audience:
+    """Whether any one device will do."""
+    return Audience.EVERYONE if addressee.everyone else Audience.PERSON
+
+
+def reports_of(
+    push: PushRow, accepted_at: Micros, method: DeliveryMethod, deliveries: Iterable[DeliveryRow]
+) -> list[tuple[str, Report]]:
+    """What is reported of a push that is over, address by address, from what the store has."""
+    by_device = {
+        row.device: report_of(State(row.state), row.code, row.changed_at, method)
+        for row in deliveries
+    }
+    never_begun = [withdrawn(push.withdrawn_at)] if push.withdrawn_at else []
+    found: list[tuple[str, Report]] = []
+    for addressee in push.addresses:
+        if addressee.code:
+            found.append((addressee.text, refused(addressee, accepted_at)))
+            continue
+        theirs = list(by_device.values())
+        if addressee.devices is not None:
+            theirs = [by_device[n] for n in addressee.devices if n in by_device]
+        found.append((addressee.text, combine([*theirs, *never_begun], audience_of(addressee))))
+    return found

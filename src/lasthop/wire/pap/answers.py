@@ -1,0 +1,58 @@
+"""What an initiator's answer to a result notification means."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from lasthop.errors import LasthopError
+from lasthop.wire.pap.codes import CodeClass
+from lasthop.wire.pap.documents import BadMessageResponse, ResultNotificationResponse
+from lasthop.wire.pap.submission import read_submission
+
+MAX_ANSWER = 64 * 1024
+"""Octets of an answer that are read; a resultnotification-response has a few hundred."""
+
+_BUSY = frozenset({408, 425, 429})
+
+
+class Verdict(StrEnum):
+    """What to do next."""
+
+    HEARD = "heard"
+    REFUSED = "refused"
+    """It does not want to hear of this push; to insist would not help."""
+    LATER = "later"
+    """Not this notification, not now."""
+    UNREACHABLE = "unreachable"
+    """Nobody is there, or it is busy: the others would fare no better."""
+
+
+class Answer(NamedTuple):
+    verdict: Verdict
+    reason: str = ""
+
+
+def judge_answer(status: int, content_type: str, body: bytes) -> Answer:
+    """Read an answer. Every 2xx is success as far as HTTP goes; then the code of PAP counts.
+
+    Some initiators answer with nothing but a status: they have heard.
+    """
+    if status in _BUSY or status >= 500:
+        return Answer(Verdict.UNREACHABLE, f"it answered with status {status}")
+    if not 200 <= status < 300:
+        return Answer(Verdict.LATER, f"it answered with status {status}")
+    try:
+        message = read_submission(content_type, body, limit=MAX_ANSWER).document.message
+    except LasthopError:
+        return Answer(Verdict.HEARD, "it answered without a document of PAP")
+    if not isinstance(message, ResultNotificationResponse | BadMessageResponse):
+        return Answer(Verdict.HEARD, "it answered with another document of PAP")
+    said = f"it answered with code {message.code}" + (f" ({message.desc})" if message.desc else "")
+    match message.code // 1000:
+        case CodeClass.SUCCESS:
+            return Answer(Verdict.HEARD, said)
+        case CodeClass.INITIATOR_ERROR:
+            return Answer(Verdict.REFUSED, said)
+        case _:
+            return Answer(Verdict.LATER, said)
