@@ -141,6 +141,30 @@ def last_hop(
     raise typer.Exit(status)
 
 
+@commands.command(
+    help=described(
+        "Match messages against many XPath subscriptions, beside lxml one by one.",
+        "lasthop bench xpath",
+        "lasthop bench xpath --subscriptions 100000 --messages 10 --json",
+    )
+)
+def xpath(
+    subscriptions: Annotated[
+        list[int] | None, typer.Option(min=1, help="How many. [10, 1000, 10000]")
+    ] = None,
+    messages: Annotated[int, typer.Option(min=2, max=200, help="Of the sample.")] = 50,
+    rounds: Annotated[int, typer.Option(min=1, help="Times that every message is measured.")] = 5,
+    as_json: Json = False,
+) -> None:
+    status = _benchmark("xpath_routing").run(
+        sizes=subscriptions or (10, 1000, 10_000),
+        messages=messages,
+        rounds=rounds,
+        as_json=as_json,
+    )
+    raise typer.Exit(status)
+
+
 def _benchmark(name: str) -> ModuleType:
     root = Path(lasthop.__file__).resolve().parents[2]
     if not (root / "bench" / "__init__.py").is_file():
