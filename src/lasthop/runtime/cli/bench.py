@@ -165,6 +165,23 @@ def xpath(
     raise typer.Exit(status)
 
 
+@commands.command(
+    help=described(
+        "What our policies and other systems waste and lose for a device that comes and goes, on "
+        "the same events; and how much of the rank they save. The others are models of the rules "
+        "that they document.",
+        "lasthop bench volume",
+        "lasthop bench volume --years 0.5 --seeds 5 --json",
+    )
+)
+def volume(
+    years: Annotated[float, typer.Option(min=0.05, help="Virtual years of a run.")] = 1.0,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs in every world.")] = 3,
+    as_json: Json = False,
+) -> None:
+    raise typer.Exit(_benchmark("volume").run(years=years, seeds=seeds, as_json=as_json))
+
+
 def _benchmark(name: str) -> ModuleType:
     root = Path(lasthop.__file__).resolve().parents[2]
     if not (root / "bench" / "__init__.py").is_file():

@@ -1,0 +1,171 @@
+"""What other systems do with an absent device: their documented rules, on our traces.
+
+All of them forward at once what comes in while the device is in contact, in order of arrival; none
+of them knows a rank. They differ in what they keep meanwhile, which is all that is modelled here.
+What a publisher lets expire is kept from the device wherever the system has a notion of it. On the
+device the user reads the best of what is there, so that no system suffers for a poor reader.
+
+Every rule says which settings it stands for: the defaults of the system's own documentation.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from lasthop.clock import HOUR, Micros
+from lasthop.decision.volume.device_queue import DeviceQueue
+from lasthop.decision.volume.effects import Forward
+from lasthop.decision.volume.inputs import Arrived
+from lasthop.simulation.last_hop.parameters import Parameters
+from lasthop.simulation.last_hop.trace import LINK, LOOK, UP, Trace
+
+Waiting = deque[tuple[Micros, Arrived]]
+"""What is kept for the device: when it came, and what it is."""
+
+
+class Rule:
+    """Keep everything; every system says where it differs."""
+
+    expires = True
+    """Whether events that have expired are left out."""
+
+    def __init__(self) -> None:
+        self.waiting: Waiting = deque()
+
+    def arrived(self, event: Arrived, now: Micros) -> None:
+        """The device is away."""
+        self.waiting.append((now, event))
+
+    def replayed(self, now: Micros) -> list[Arrived]:
+        """The device is back: what it gets, in this order."""
+        waiting, self.waiting = self.waiting, deque()
+        return [event for _, event in waiting if not self.expires or lives(event, now)]
+
+    def _forget_expired(self, now: Micros) -> None:
+        """A full queue looks for what has expired before it turns anything away."""
+        if self.expires:
+            self.waiting = deque(row for row in self.waiting if lives(row[1], now))
+
+
+def lives(event: Arrived, now: Micros) -> bool:
+    """Whether it has not expired."""
+    return event.expires_at is None or event.expires_at > now
+
+
+class RefuseNew(Rule):
+    """A full queue takes nothing more. Mosquitto: `max_queued_messages` 1000 for a client with a
+    persistent session. VerneMQ: `max_offline_messages` 1000, first in, first out: tail drop."""
+
+    LIMIT = 1000
+
+    def arrived(self, event: Arrived, now: Micros) -> None:
+        if len(self.waiting) >= self.LIMIT:
+            self._forget_expired(now)
+        if len(self.waiting) < self.LIMIT:
+            super().arrived(event, now)
+
+
+class DropOldest(Rule):
+    """A full queue drops its head. EMQX: `max_mqueue_len` 1000, for as long as the session lasts,
+    which is the client's to say. RabbitMQ: `max-length` with `overflow` at its default of
+    drop-head; without a policy there is no limit, so a thousand stands for one that was set."""
+
+    LIMIT = 1000
+
+    def arrived(self, event: Arrived, now: Micros) -> None:
+        if len(self.waiting) >= self.LIMIT:
+            self._forget_expired(now)
+        super().arrived(event, now)
+        while len(self.waiting) > self.LIMIT:
+            self.waiting.popleft()
+
+
+class DiscardAll(Rule):
+    """Firebase Cloud Messaging: 100 messages wait for a device; the next one makes all of them go,
+    and the app is told that something was deleted. Those that come after are stored again."""
+
+    LIMIT = 100
+
+    def arrived(self, event: Arrived, now: Micros) -> None:
+        if len(self.waiting) >= self.LIMIT:
+            self._forget_expired(now)
+        if len(self.waiting) >= self.LIMIT:
+            self.waiting.clear()
+        else:
+            super().arrived(event, now)
+
+
+class OneSlot(Rule):
+    """Apple's push service: only the last notification of an app waits for a device."""
+
+    def arrived(self, event: Arrived, now: Micros) -> None:
+        self.waiting.clear()
+        super().arrived(event, now)
+
+
+class Cache(Rule):
+    """ntfy: messages stay in the server's cache (`cache-duration` 12h), and a client that
+    subscribes with `since` gets all of them that it has missed. A message has no expiration."""
+
+    expires = False
+    DURATION: Micros = 12 * HOUR
+
+    def arrived(self, event: Arrived, now: Micros) -> None:
+        super().arrived(event, now)
+        self._age(now)
+
+    def replayed(self, now: Micros) -> list[Arrived]:
+        self._age(now)
+        return super().replayed(now)
+
+    def _age(self, now: Micros) -> None:
+        while self.waiting and self.waiting[0][0] + self.DURATION <= now:
+            self.waiting.popleft()
+
+
+ZOO: dict[str, Callable[[], Rule]] = {
+    "Mosquitto": RefuseNew,
+    "VerneMQ": RefuseNew,
+    "EMQX": DropOldest,
+    "RabbitMQ": DropOldest,
+    "FCM": DiscardAll,
+    "APNs": OneSlot,
+    "ntfy": Cache,
+}
+"""Every system, by its name."""
+
+
+class Cage:
+    """A trace lived through under a system's rule; the counterpart of `Scenario`."""
+
+    def __init__(self, parameters: Parameters, rule: Rule) -> None:
+        self._threshold = parameters.threshold
+        self._max = parameters.max
+        self._rule = rule
+        self._device = DeviceQueue(max_per_read=parameters.max)
+        self.read: set[int] = set()
+        self.forwarded = 0
+
+    def play(self, trace: Trace) -> None:
+        """Live through it. Falling ranks never reach a device whose system knows none."""
+        linked = False
+        for now, kind, given in trace.moments:
+            if kind == LOOK:
+                self.read.update(self._device.read_offline(self._max, now))
+            elif kind == LINK:
+                linked = given is UP
+                if linked:
+                    for event in self._rule.replayed(now):
+                        self._forward(event, now)
+            elif isinstance(given, Arrived) and given.rank >= self._threshold:
+                if linked:
+                    self._forward(given, now)
+                else:
+                    self._rule.arrived(given, now)
+
+    def _forward(self, event: Arrived, now: Micros) -> None:
+        self.forwarded += 1
+        if lives(event, now):  # Otherwise it was sent in vain.
+            effect = Forward(event.key, "forwarded")
+            self._device.forward(effect, rank=event.rank, expires_at=event.expires_at)
