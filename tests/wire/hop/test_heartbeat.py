@@ -1,7 +1,7 @@
 """The device asks when it is quiet, and both sides notice when nobody is there."""
 
 from lasthop.clock import SECOND
-from lasthop.wire.hop.heartbeat import Beat, Listening, Pinging
+from lasthop.wire.hop.heartbeat import PATIENCE, Beat, Listening, Pinging
 
 NOW = 1_800_000_000_000_000
 INTERVAL = 100 * SECOND
@@ -39,9 +39,16 @@ def test_receiving_alone_does_not_spare_the_ping() -> None:
 def test_without_an_answer_the_channel_is_dead() -> None:
     device = Pinging(NOW, interval=INTERVAL)
     device.check(NOW + INTERVAL)
-    assert device.next_due() == NOW + 250 * SECOND
-    assert device.check(NOW + 250 * SECOND - 1) is Beat.QUIET
-    assert device.check(NOW + 250 * SECOND) is Beat.DEAD
+    assert device.next_due() == NOW + INTERVAL + PATIENCE
+    assert device.check(NOW + INTERVAL + PATIENCE - 1) is Beat.QUIET
+    assert device.check(NOW + INTERVAL + PATIENCE) is Beat.DEAD
+
+
+def test_who_asks_often_gives_up_soon() -> None:
+    device = Pinging(NOW, interval=20 * SECOND)
+    device.check(NOW + 20 * SECOND)
+    assert device.check(NOW + 50 * SECOND - 1) is Beat.QUIET
+    assert device.check(NOW + 50 * SECOND) is Beat.DEAD
 
 
 def test_whatever_arrives_proves_life_and_tells_how_long_the_ping_waited() -> None:

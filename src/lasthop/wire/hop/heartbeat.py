@@ -2,7 +2,8 @@
 
 The device asks when a channel has been idle, because only the device can bring a channel back, and
 because its packets keep the entry in the operator's address translator alive. The gateway only
-listens. Both give up after two and a half intervals in which nothing arrived.
+listens, and gives up after two and a half intervals in which nothing arrived; the device when its
+question is not answered in time.
 """
 
 from __future__ import annotations
@@ -15,6 +16,11 @@ from lasthop.clock import SECOND, Micros
 DEFAULT_INTERVAL = 240 * SECOND
 """Below the five minutes after which the more impatient address translators forget a connection;
 what a network really allows is learned."""
+
+
+PATIENCE = 60 * SECOND
+"""An answer that takes longer will not come: intervals may be an hour, and a device that waited for
+as long would be out of reach meanwhile. Slow bearers have answered after half a minute."""
 
 
 class Beat(Enum):
@@ -73,7 +79,7 @@ class Pinging:
 
     def next_due(self) -> Micros:
         if self._pinged is not None:
-            return self._pinged + self.interval * 3 // 2
+            return self._pinged + min(self.interval * 3 // 2, PATIENCE)
         return min(self._received, self._sent) + self.interval
 
     def check(self, now: Micros) -> Beat:

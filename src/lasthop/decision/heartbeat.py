@@ -1,0 +1,210 @@
+"""How long a connection may be idle: the longest interval between heartbeats that a network allows.
+
+An address translator forgets a connection that was silent for too long, and tells nobody. Its
+patience is found by trying: a connection that is there for nothing else stays idle for so long,
+then pings. The working connection only ever uses what has been seen to work. Intervals are tried in
+the order that needs the fewest trials when every failure is dear: eight trials of which three fail
+tell 92 steps of 6.6 % apart, between ten seconds and an hour.
+
+What is known about a network outlives the connection, and the process: `Patience` is plain values.
+"""
+
+from __future__ import annotations
+
+from math import comb, exp, floor, log
+from typing import Final
+
+import msgspec
+
+from lasthop.clock import DAY, HOUR, SECOND, Micros
+
+FLOOR: Final[Micros] = 10 * SECOND
+"""Nobody forgets a connection sooner, or else no heartbeat is worth its energy."""
+
+CEILING: Final[Micros] = HOUR
+"""More is not worth knowing: 24 pings a day."""
+
+TRIALS: Final = 8
+FAILURES: Final = 3
+"""What one search may take. A failure costs a connection, and the time until it is noticed."""
+
+NEARLY: Final = 4
+"""Steps one by one from what others have found, before it is searched for as if nobody had."""
+
+SAFE: Final[Micros] = 25 * SECOND
+"""Until something is known: below the half minute of the most impatient translators."""
+
+AGAIN: Final[Micros] = DAY
+AGAIN_AT_MOST: Final[Micros] = 16 * DAY
+"""Networks get more patient, too: how soon the next longer interval is tried again. The time
+doubles with every failure."""
+
+NETWORKS: Final = 64
+"""How many are remembered; the one that was not met for longest is forgotten first."""
+
+
+def reach(trials: int, failures: int) -> int:
+    """How many steps can be told apart with so many trials and failures left."""
+    return sum(comb(trials, failed) for failed in range(1, failures + 1))
+
+
+STEPS: Final = reach(TRIALS, FAILURES)
+RATIO: Final = log(CEILING / FLOOR) / STEPS
+
+
+def interval_of(step: int) -> Micros:
+    """Step 0 is `FLOOR`, the last one is `CEILING`."""
+    return round(FLOOR * exp(RATIO * step))
+
+
+def step_of(interval: Micros) -> int:
+    """The highest step that is not longer than this."""
+    if interval <= FLOOR:
+        return 0
+    return min(STEPS, floor(log(interval / FLOOR) / RATIO + 1e-6))
+
+
+def _below(step: int) -> Micros:
+    """A little less than what was tried: packets are late at times."""
+    return interval_of(step) * 49 // 50
+
+
+class Patience(msgspec.Struct, array_like=True):
+    """What is known about one network. New fields go to the end, with a default."""
+
+    alive: int = -1
+    """The longest step that a connection has outlived; -1: none has been tried."""
+    dead: int = STEPS + 1
+    """The shortest step that one has not."""
+    trials: int = 0
+    failures: int = 0
+    """Of the search that goes on."""
+    guess: int = -1
+    """A step to be tried first because others found it, or one just above; -1: none."""
+    doubted: int = -1
+    """A step that the working connection has not outlived, to be tried once more."""
+    settled: bool = False
+    again_at: Micros = 0
+    """When to see whether the network has become more patient."""
+    again: Micros = AGAIN
+
+    def interval(self) -> Micros:
+        """For the working connection."""
+        if self.doubted >= 0 or self.alive < 0:
+            return min(SAFE, _below(max(0, self.dead - 1)))
+        return _below(self.alive)
+
+    def next_trial(self, now: Micros) -> Micros | None:
+        """How long a connection should stay idle to learn more; none: enough is known for now."""
+        step = self._next_step(now)
+        return None if step is None else interval_of(step)
+
+    def wait(self, now: Micros) -> Micros | None:
+        """When `next_trial` may have another answer, if it has none now."""
+        return self.again_at if self._next_step(now) is None and self.dead <= STEPS else None
+
+    def _next_step(self, now: Micros) -> int | None:
+        if self.doubted >= 0:
+            return self.doubted
+        if self.settled:
+            return self.dead if self.dead <= STEPS and now >= self.again_at else None
+        if self.guess >= 0:
+            return self.guess
+        lowest = max(self.alive, 0)
+        if lowest + 1 >= self.dead:
+            # Nothing lies between; the lowest step of all may still be untried.
+            return 0 if self.alive < 0 else None
+        left = max(1, TRIALS - self.trials)
+        if self.failures >= FAILURES - 1 or left == 1:
+            return lowest + 1  # Another failure has to be the last.
+        ahead = 1 + reach(left - 1, FAILURES - 1 - self.failures)
+        return min(lowest + ahead, self.dead - 1)
+
+    def tried(self, interval: Micros, *, survived: bool, now: Micros) -> None:
+        """A connection was idle for so long, and was still there, or was not."""
+        step = step_of(interval)
+        self.trials += 1
+        self.failures += not survived
+        if survived:
+            self._alive_at(step)
+        else:
+            self._dead_at(step)
+        self._settle(now)
+
+    def _alive_at(self, step: int) -> None:
+        self.alive = max(self.alive, step)
+        if step == self.doubted:
+            self.doubted = -1  # An accident.
+        if step >= self.dead:
+            # More patient than it was: how much more is for another search to say.
+            self.dead = STEPS + 1
+            self._restart()
+        if self.guess >= 0:
+            # Others were right, or nearly: then only one of the next few steps fails.
+            self.guess = step + 1 if self.trials < NEARLY and step < STEPS else -1
+            if self.guess < 0:
+                self._restart()
+
+    def _dead_at(self, step: int) -> None:
+        if step == self.doubted or self.alive >= step:
+            self.alive, self.doubted = -1, -1
+            self._restart()
+        if self.guess >= 0:
+            self.guess = -1
+            self._restart()
+        if self.settled:
+            self.again = min(2 * self.again, AGAIN_AT_MOST)
+        self.dead = min(self.dead, step)
+
+    def missed(self, interval: Micros) -> None:
+        """The working connection did not outlive this idle interval, though the network is there.
+        It may have been an accident: one trial tells."""
+        if self.alive >= 0:
+            self.doubted = self.alive
+        else:
+            self.dead = max(1, min(self.dead, step_of(interval) + 1))
+
+    def _restart(self) -> None:
+        self.trials = self.failures = 0
+        self.settled = False
+
+    def _settle(self, now: Micros) -> None:
+        if self.doubted >= 0:
+            return
+        # Below the lowest step there is nothing to find.
+        known = self.dead == 0 or (self.alive >= 0 and self.alive + 1 >= min(self.dead, STEPS + 1))
+        if known or (self.alive >= 0 and self.trials >= TRIALS):
+            if not self.settled or now >= self.again_at:
+                self.again_at = now + self.again
+            self.settled = True
+
+
+class Networks:
+    """What a device has learned about every network that it meets."""
+
+    def __init__(self, known: dict[str, Patience] | None = None) -> None:
+        self._known: dict[str, Patience] = dict(known or {})
+
+    def on(self, network: str, *, others: Micros | None = None) -> Patience:
+        """What is known about this one; `others` is what other devices have found there."""
+        patience = self._known.pop(network, None)
+        if patience is None:
+            patience = Patience(guess=-1 if others is None else step_of(others))
+        self._known[network] = patience
+        while len(self._known) > NETWORKS:
+            del self._known[next(iter(self._known))]
+        return patience
+
+    def dump(self) -> bytes:
+        """To be kept."""
+        return msgspec.json.encode(self._known)
+
+    @classmethod
+    def load(cls, data: bytes | None) -> Networks:
+        """What was kept; what cannot be understood is learned again."""
+        if not data:
+            return cls()
+        try:
+            return cls(msgspec.json.decode(data, type=dict[str, Patience]))
+        except msgspec.DecodeError:
+            return cls()
