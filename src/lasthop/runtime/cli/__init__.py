@@ -31,6 +31,7 @@ COMMANDS = {
     "config": "All settings, explained.",
     "codec": "Convert wire formats: text to octets, and back.",
     "orl": "Python classes from the descriptions of their XML.",
+    "pipeline": "Learn from the event log, on Spark.",
     "sim": "Rehearse on virtual time.",
     "bench": "Measure against peers.",
 }

@@ -1,0 +1,379 @@
+"""One device of the fleet, lived through with the real engine; every step is an event of the log.
+
+The feed and the device's queue are the product's own. What is modelled is around them: the link
+takes a message at once, the device keeps it and says so a round trip later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+
+from bench.pipeline.heartbeats import Prober
+from bench.pipeline.world import (
+    BEGINS,
+    Arrival,
+    Interest,
+    Person,
+    arrivals,
+    forgets,
+    looks,
+    stretches,
+)
+from lasthop.clock import DAY, MILLISECOND, Micros
+from lasthop.decision.policies import POLICIES, Policy, Tuning
+from lasthop.decision.volume.device_queue import DeviceQueue
+from lasthop.decision.volume.effects import Drop, Effect, Forward, Hold, Rerank, Retract, Show
+from lasthop.decision.volume.feed import Feed
+from lasthop.decision.volume.inputs import Arrived, ContactDown, Input, RankChanged, Woken
+from lasthop.decision.volume.reasons import EXPIRED
+from lasthop.decision.volume.subscription import Subscription
+from lasthop.events import SCHEMA_VERSION, Event, Kind
+from lasthop.policy import PolicyIndex
+
+APP = "fleet"
+OVERHEAD = 8
+"""Bytes of the hop protocol around a body."""
+
+LATENCY = {"wifi": 40 * MILLISECOND, "mno": 300 * MILLISECOND}
+THROUGHPUT = {"wifi": 2_000_000, "mno": 120_000}
+MNO_PRICE = 5000 / 1e6
+"""Millionths for a byte: 30 dollars for 6 gigabytes."""
+
+DOWN, WOKEN = ContactDown(), Woken()
+
+
+class Line(NamedTuple):
+    """An event before it has its place in the log: when, whose, what it is about, the rest of its
+    JSON."""
+
+    t: Micros
+    order: int
+    """Among the events of the device, as they were written."""
+    device: int
+    life: int
+    """The message whose story it continues; 0 for none."""
+    begins: bool
+    rest: bytes
+
+
+_encode = msgspec.json.Encoder().encode
+_HEAD = len(_encode(Event(SCHEMA_VERSION, "", 0, 0, 0, "")).split(b'"t"')[0])
+
+
+class Topic:
+    """One feed with the device's queue."""
+
+    def __init__(self, interest: Interest, policy: str) -> None:
+        self.name = interest.topic
+        self.subscription = Subscription(max=interest.max, threshold=0.0)
+        self.tuning = {} if interest.max is None else {"max": interest.max}
+        self.policy = policy
+        chosen = POLICIES[policy](msgspec.convert(self.tuning, Tuning))
+        self.feed = Feed(self.subscription, chosen, now=BEGINS)
+        self.device = DeviceQueue(max_per_read=interest.max)
+        self.known: dict[int, Arrival] = {}
+
+    def terms(self) -> str:
+        """What its feed was made with."""
+        wishes: dict[str, object] = {"threshold": 0.0}
+        if self.subscription.max is not None:
+            wishes["max"] = self.subscription.max
+        value = {"subscription": wishes, "policy": self.policy, "tuning": self.tuning}
+        return msgspec.json.encode(value).decode()
+
+
+Choose: TypeAlias = Callable[[PolicyIndex, str, Topic], tuple[Policy, str]]
+"""The policy of a device's topic, and its terms as they are logged."""
+
+
+class Device:
+    """Lives through its days and writes them down."""
+
+    def __init__(
+        self, seed: int, person: Person, days: int, *, policy: str, told: PolicyIndex | None
+    ) -> None:
+        self._seed = seed
+        self._person = person
+        self._days = days
+        self._told = told
+        """What the fleet knows of networks."""
+        self._topics = {i.topic: Topic(i, policy) for i in person.interests}
+        self._random = Random(f"fleet/{seed}/{person.number}/link")
+        self._probers: dict[str, Prober] = {}
+        self._link = self._network = ""
+        self._channel = 0
+        self._quiet_since: Micros = 0
+        self._next_key = (person.number + 1) << 32
+        self._switch: tuple[Micros, PolicyIndex, Choose] | None = None
+        self.lines: list[Line] = []
+        self.version = ""
+        self.read: dict[int, Micros] = {}
+        self.forwarded: dict[int, Micros] = {}
+        self.arrived: dict[int, Micros] = {}
+        self.pings = 0
+        self.deaths = 0
+
+    def live(self, write: bool = True) -> None:
+        """All of the days."""
+        tell = self._tell if write else self._silent
+        self._write: Callable[..., None] = tell
+        self._write(BEGINS, Kind.REGISTERED)
+        for topic in self._topics.values():
+            self._write(BEGINS, Kind.SUBSCRIBED, topic=topic.name, terms=topic.terms())
+        for at, _, do, given in self._agenda():
+            self._advance(at)
+            do(at, given)
+
+    def _advance(self, until: Micros) -> None:
+        """What comes by itself before then: timers of the feeds, heartbeats."""
+        while True:
+            topic, wake = self._next_wake()
+            beat = self._quiet_since + self._prober().interval if self._link else until
+            if topic is not None and wake <= min(until, beat):
+                self._write(wake, Kind.TIMER_FIRED, topic=topic.name)
+                self._take(topic, WOKEN, wake)
+            elif beat < until:
+                self._beat(beat)
+            else:
+                return
+
+    def _next_wake(self) -> tuple[Topic | None, Micros]:
+        first, when = None, 0
+        for topic in self._topics.values():
+            wake = topic.feed.next_wake()
+            if wake is not None and (first is None or wake < when):
+                first, when = topic, wake
+        return first, when
+
+    def switch(self, day: int, policies: PolicyIndex, choose: Choose) -> None:
+        """From that day on, go by what was learned."""
+        self._switch = (BEGINS + day * DAY, policies, choose)
+
+    def _adopt(self, at: Micros, given: Any) -> None:
+        assert self._switch is not None
+        _, self._told, choose = self._switch
+        self._probers.clear()
+        self.version = self._told.version
+        for topic in self._topics.values():
+            policy, terms = choose(self._told, self._person.name, topic)
+            topic.feed.adopt(policy)
+            self._write(at, Kind.POLICY_CHANGED, topic=topic.name, policy=self.version, terms=terms)
+
+    def _agenda(self) -> list[tuple[Micros, int, Callable[[Micros, Any], None], Any]]:
+        """Everything that will happen, in order."""
+        seed, person, days = self._seed, self._person, self._days
+        end = BEGINS + days * DAY
+        plan: list[tuple[Micros, int, Callable[[Micros, Any], None], Any]] = []
+        for interest in person.interests:
+            topic = self._topics[interest.topic]
+            for arrival in arrivals(seed, person, interest, days):
+                key = self._next_key = self._next_key + 1
+                plan.append((arrival.at, 0, self._arrive, (topic, key, arrival)))
+                if 0 < arrival.falls_at < end:
+                    plan.append((arrival.falls_at, 1, self._fall, (topic, key)))
+        for stretch in stretches(seed, person, days):
+            plan.append((stretch.start, 2, self._connect, (stretch.link, stretch.network)))
+            plan.append((stretch.end, 3, self._disconnect, "the link broke"))
+        for at in looks(seed, person, days):
+            plan.append((at, 4, self._look, None))
+        if self._switch is not None:
+            plan.append((self._switch[0], -1, self._adopt, None))
+        plan.sort(key=lambda step: step[:2])
+        return plan
+
+    def _arrive(self, at: Micros, given: Any) -> None:
+        topic, key, arrival = given
+        topic.known[key] = arrival
+        self.arrived[key] = at
+        self._write(
+            at,
+            Kind.ACCEPTED,
+            msg=key,
+            state="PENDING",
+            reason="no contact" if not self._link else "in contact",
+            source="publisher:desk",
+            target=f"topic:{topic.name}",
+            topic=topic.name,
+            size=arrival.size,
+            rank=arrival.rank,
+            priority=5,
+            before=arrival.before,
+            reliability=3,
+        )
+        self._take(topic, Arrived(key, arrival.rank, arrival.before or None), at)
+
+    def _fall(self, at: Micros, given: Any) -> None:
+        topic, key = given
+        self._write(at, Kind.RANK_CHANGED, msg=key, topic=topic.name, rank=-1.0)
+        topic.known[key] = topic.known[key]._replace(rank=-1.0)
+        self._take(topic, RankChanged(key, -1.0), at)
+
+    def _connect(self, at: Micros, given: Any) -> None:
+        self._link, self._network = given
+        self._channel += 1
+        self._quiet_since = at
+        self._write(
+            at,
+            Kind.CONTACT_STARTED,
+            epoch=1,
+            link=self._link,
+            network=self._network,
+            channel=self._channel,
+            resumed=self._channel > 1,
+            count=256,
+            size=1 << 20,
+        )
+        for topic in self._topics.values():
+            up = topic.device.contact()
+            for read in up.reads:
+                wanted = -1 if read.wanted is None else read.wanted
+                self._write(
+                    at, Kind.READ, topic=topic.name, count=wanted, keys=read.keys, at=read.at
+                )
+                for key in read.keys:
+                    self._write(at, Kind.READ, topic=topic.name, msg=key, at=read.at)
+            self._write(at, Kind.REPORTED, topic=topic.name, count=len(up.reads))
+            self._take(topic, up, at)
+
+    def _disconnect(self, at: Micros, given: Any) -> None:
+        self._write(
+            at, Kind.CONTACT_LOST, reason=str(given), link=self._link, channel=self._channel
+        )
+        self._link = self._network = ""
+        for topic in self._topics.values():
+            self._take(topic, DOWN, at)
+
+    def _look(self, at: Micros, given: Any) -> None:
+        for topic in self._topics.values():
+            wanted = topic.subscription.max
+            if self._link:
+                ask = topic.device.ask(wanted, at)
+                self._write(
+                    at,
+                    Kind.READ,
+                    topic=topic.name,
+                    count=-1 if wanted is None else wanted,
+                    queue_size=ask.queue_size,
+                    keys=tuple(held.key for held in ask.client_events),
+                )
+                self._quiet_since = at
+                self._take(topic, ask, at)
+            else:
+                for key in topic.device.read_offline(wanted, at):
+                    self.read[key] = at
+
+    def _take(self, topic: Topic, given: Input, now: Micros) -> None:
+        for effect in topic.feed.take(given, now):
+            self._do(topic, effect, now)
+
+    def _do(self, topic: Topic, effect: Effect, now: Micros) -> None:
+        facts = {"topic": topic.name, "policy": self.version}
+        if isinstance(effect, Forward):
+            arrival = topic.known[effect.key]
+            topic.device.forward(effect, rank=arrival.rank, expires_at=arrival.before or None)
+            self.forwarded[effect.key] = now
+            self._transmit(effect, arrival, now, facts)
+        elif isinstance(effect, Show):
+            for key in topic.device.show(effect):
+                self.read[key] = now
+                self._write(now, Kind.READ, msg=key, reason=effect.reason, **facts)
+        elif isinstance(effect, Retract):
+            topic.device.retract(effect)
+            self._write(now, Kind.RETRACTED, msg=effect.key, reason=effect.reason, **facts)
+        elif isinstance(effect, Rerank):
+            topic.device.rerank(effect)
+        elif isinstance(effect, Hold):
+            self._write(
+                now, Kind.HELD, msg=effect.key, state="PENDING", reason=effect.reason, **facts
+            )
+        elif isinstance(effect, Drop):
+            if effect.key in self.forwarded:
+                return  # The delivery came to its end when the device had it.
+            kind = Kind.EXPIRED if effect.reason == EXPIRED else Kind.SUPPRESSED
+            self._write(now, kind, msg=effect.key, state=kind.name, reason=effect.reason, **facts)
+
+    def _transmit(
+        self, effect: Forward, arrival: Arrival, now: Micros, facts: dict[str, str]
+    ) -> None:
+        link, key = self._link, effect.key
+        size = arrival.size + OVERHEAD
+        latency = int(LATENCY[link] * (0.5 + self._random.random()))
+        self._write(now, Kind.RELEASED, msg=key, state="SENDING", reason=effect.reason, **facts)
+        self._write(
+            now,
+            Kind.TRANSMITTED,
+            msg=key,
+            state="SENDING",
+            reason="in contact",
+            link=link,
+            network=self._network,
+            channel=self._channel,
+            bytes=size,
+            cost=size * MNO_PRICE if link == "mno" else 0.0,
+            attempt=1,
+        )
+        # Messages arrive in the order in which they left.
+        there = self._quiet_since = max(now + latency, self._quiet_since)
+        self._write(there, Kind.DELIVERED, msg=key, state="DELIVERED", link=link)
+        if self._random.random() < 0.1:
+            busy = 1.0 + max(0.0, self._random.gauss(0.1, 0.2))
+            self._write(
+                there,
+                Kind.MEASURED,
+                link=link,
+                network=self._network,
+                channel=self._channel,
+                rtt=latency,
+                bytes=int(THROUGHPUT[link] / busy),
+                contention=round(busy, 3),
+            )
+
+    def _prober(self) -> Prober:
+        prober = self._probers.get(self._network)
+        if prober is None:
+            told = self._told.heartbeat(self._network) if self._told is not None else None
+            prober = self._probers[self._network] = Prober(told)
+        return prober
+
+    def _beat(self, at: Micros) -> None:
+        """It has been silent for an interval."""
+        prober, network = self._prober(), self._network
+        remembered = forgets(self._seed, network) * (0.98 + 0.04 * self._random.random())
+        alive = prober.interval < remembered
+        self.pings += 1
+        self._write(
+            at,
+            Kind.HEARTBEAT,
+            reason="answered" if alive else "missed",
+            link=self._link,
+            network=network,
+            channel=self._channel,
+            interval=prober.interval,
+            rtt=int(LATENCY[self._link] * (0.5 + self._random.random())) if alive else -1,
+        )
+        self._quiet_since = at
+        if alive:
+            prober.answered()
+        else:
+            # The device notices, and dials again over the same network.
+            prober.missed()
+            self.deaths += 1
+            link = self._link
+            self._disconnect(at, "no answer to a heartbeat")
+            self._connect(at, (link, network))
+
+    def _silent(self, t: Micros, kind: Kind, **facts: object) -> None:
+        """For who only wants the outcome."""
+
+    def _tell(self, t: Micros, kind: Kind, **facts: object) -> None:
+        event = Event(SCHEMA_VERSION, "", 0, 0, t, kind, APP, self._person.name)
+        for name, value in facts.items():
+            setattr(event, name, value)
+        life = event.msg if event.state else 0
+        number = self._person.number
+        rest = _encode(event)[_HEAD:]
+        self.lines.append(Line(t, len(self.lines), number, life, kind == Kind.ACCEPTED, rest))

@@ -1,0 +1,114 @@
+"""Waste and loss on the last hop, as the last-hop paper defines them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, functions as fn
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from lasthop.events import Kind
+from lasthop.pipeline.replay import COLUMNS, KINDS, Row, decider, estimate, moments
+from lasthop.pipeline.schema import conform, ratio
+from lasthop.pipeline.silver import DAY, NUMBER, REAL, TEXT, table
+from lasthop.policy import Forwarding
+
+ON_LINE = Forwarding(policy="on-line")
+
+READ_ON_LINE = table(app=TEXT, dev=TEXT, msg=NUMBER)
+
+LAST_HOP = table(
+    app=TEXT,
+    dev=TEXT,
+    topic=TEXT,
+    arrived=NUMBER,
+    forwarded=NUMBER,
+    read=NUMBER,
+    wasted=NUMBER,
+    read_online=NUMBER,
+    lost=NUMBER,
+    waste=REAL,
+    loss=REAL,
+    date=DAY,
+)
+
+
+def by_device(
+    events: DataFrame,
+    work: Callable[[str, str, list[Row]], dict[str, list[Any]]],
+    schema: StructType,
+) -> DataFrame:
+    """Give every device's events, in their order, to `work`, in Arrow batches.
+
+    One shuffle by device; a device's events of the log fit into the memory of a task.
+    """
+    arrow = to_arrow_schema(schema)
+    needed = events.where(fn.col("kind").isin(*KINDS) & (fn.col("dev") != "")).select(
+        "app", "dev", *COLUMNS
+    )
+
+    def replayed(key: tuple[Any, ...], table: pa.Table) -> pa.Table:
+        app, dev = (part.as_py() for part in key)
+        columns = [table.column(name).to_pylist() for name in COLUMNS]
+        rows = sorted(map(Row, *columns))
+        found = work(app, dev, rows)
+        length = len(next(iter(found.values())))
+        # Named types, since a device may have nothing to tell.
+        return pa.table({"app": [app] * length, "dev": [dev] * length, **found}, schema=arrow)
+
+    return needed.groupBy("app", "dev").applyInArrow(replayed, schema)
+
+
+def read_on_line(events: DataFrame) -> DataFrame:
+    """What the users would have read, had everything been forwarded as soon as there was contact:
+    the same arrivals, contacts and looks, through the same engine and device queue."""
+
+    def work(app: str, dev: str, rows: list[Row]) -> dict[str, list[Any]]:
+        stories = estimate(moments(rows), lambda _, terms: decider(ON_LINE, terms.wishes()))
+        keys = [key for story in stories.values() for key in story.read]
+        return {"msg": keys}
+
+    return by_device(events, work, READ_ON_LINE)
+
+
+def feeds(events: DataFrame) -> DataFrame:
+    """The topics whose volume is limited: those that were subscribed to with terms."""
+    limited = (fn.col("kind") == Kind.SUBSCRIBED) & (fn.col("terms") != "")
+    return events.where(limited).select("app", "dev", "topic").distinct()
+
+
+def last_hop(deliveries: DataFrame, read_on_line: DataFrame, feeds: DataFrame) -> DataFrame:
+    """For every device, topic and day of arrival:
+
+    - **waste** = forwarded and never read / forwarded;
+    - **loss** = read under the on-line policy and not under the live one / read under the on-line
+      policy, both on the same arrivals, contacts and looks.
+
+    The log ends where it ends, without grace: what lies unread on a device then counts as wasted,
+    and what only the on-line policy's user has read by then counts as lost; a later run over a
+    longer log moves both. Only topics with a limited volume count: what is pushed outright has no
+    choice to judge.
+
+    One shuffle by delivery to join what would have been read.
+    """
+    would = read_on_line.withColumn("would", fn.lit(1))
+    sent, seen = fn.col("released_at").isNotNull(), fn.col("read_at").isNotNull()
+    rows = (
+        deliveries.join(feeds, ["app", "dev", "topic"], "left_semi")
+        .join(would, ["app", "dev", "msg"], "left")
+        .groupBy("date", "app", "dev", "topic")
+        .agg(
+            fn.count("*").alias("arrived"),
+            fn.count(fn.when(sent, 1)).alias("forwarded"),
+            fn.count(fn.when(seen, 1)).alias("read"),
+            fn.count(fn.when(sent & ~seen, 1)).alias("wasted"),
+            fn.count("would").alias("read_online"),
+            fn.count(fn.when(~seen, fn.col("would"))).alias("lost"),
+        )
+        .withColumn("waste", ratio(fn.col("wasted"), fn.col("forwarded")))
+        .withColumn("loss", ratio(fn.col("lost"), fn.col("read_online")))
+    )
+    return conform(rows, LAST_HOP)

@@ -1,0 +1,89 @@
+"""How well messages were delivered, by app, link and hour: the measures of Odin's evaluation."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window, functions as fn
+
+from lasthop.pipeline.schema import ENDS, conform, ratio
+from lasthop.pipeline.silver import DAY, NUMBER, REAL, TEXT, table
+
+PERCENTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
+
+ACCURACY = 10_000
+"""Of approximate percentiles: the rank is right to one in ten thousand."""
+
+DELIVERY_QUALITY = table(
+    app=TEXT,
+    link=TEXT,
+    hour=NUMBER,
+    accepted=NUMBER,
+    **{end.value: NUMBER for end in ENDS},
+    open=NUMBER,
+    loss=REAL,
+    duplicates=NUMBER,
+    order_violations=NUMBER,
+    **{f"latency_{name}": NUMBER for name in PERCENTILES},
+    transmissions=NUMBER,
+    bytes=NUMBER,
+    bytes_per_delivered=REAL,
+    overhead=REAL,
+    cost=REAL,
+    date=DAY,
+)
+"""For the deliveries accepted in an hour (UTC), by the link that they took."""
+
+
+def delivery_quality(deliveries: DataFrame) -> DataFrame:
+    """Odin's measures (section 5), for every app, link and hour of acceptance.
+
+    - **loss**: of the deliveries that came to an end and that nobody took back, the share that did
+      not arrive: expired, timed out or undeliverable. What is still open is not lost.
+    - **duplicates**: how many times a message was delivered again.
+    - **order violations**: deliveries that came after one that was released later, in the same lane
+      (source, device, queue, priority). Lanes are judged day by day of acceptance.
+    - **latency**: from acceptance, or from `deliver_after` where that is later, to the delivery; in
+      microseconds.
+    - **bytes per delivered**: everything that was handed to links, divided by what arrived.
+    - **overhead**: the share of those bytes that is not the body of a message that arrived.
+
+    One shuffle by lane and one by group.
+    """
+    lane = Window.partitionBy("date", "app", "dev", "source", "queue", "priority")
+    before = lane.orderBy("delivered_n").rowsBetween(Window.unboundedPreceding, -1)
+    overtaken = fn.max("released_n").over(before) > fn.col("released_n")
+    arrived = fn.col("delivered_at").isNotNull()
+    begins = fn.greatest("accepted_at", "after")
+    latency = fn.when(arrived, fn.greatest(fn.col("delivered_at") - begins, fn.lit(0)))
+    rows = (
+        deliveries.withColumn("misordered", fn.when(arrived, overtaken))
+        .withColumn("latency", latency)
+        .withColumn("hour", fn.hour(fn.timestamp_micros("accepted_at")))
+        .groupBy("date", "app", "link", "hour")
+        .agg(
+            fn.count("*").alias("accepted"),
+            *(_count(fn.col("outcome") == end).alias(end.value) for end in ENDS),
+            _count(fn.col("outcome") == "").alias("open"),
+            fn.sum(fn.greatest(fn.col("copies") - 1, fn.lit(0))).alias("duplicates"),
+            _count(fn.col("misordered")).alias("order_violations"),
+            *(
+                fn.percentile_approx("latency", share, ACCURACY).alias(f"latency_{name}")
+                for name, share in PERCENTILES.items()
+            ),
+            fn.sum("transmissions").alias("transmissions"),
+            fn.sum("bytes").alias("bytes"),
+            fn.sum(fn.when(arrived, fn.col("size")).otherwise(0)).alias("useful"),
+            fn.sum("cost").alias("cost"),
+        )
+    )
+    lost = fn.col("expired") + fn.col("timed_out") + fn.col("undeliverable")
+    came = fn.col("delivered") + fn.col("sent")
+    return conform(
+        rows.withColumn("loss", ratio(lost, lost + came))
+        .withColumn("bytes_per_delivered", ratio(fn.col("bytes"), fn.col("delivered")))
+        .withColumn("overhead", ratio(fn.col("bytes") - fn.col("useful"), fn.col("bytes"))),
+        DELIVERY_QUALITY,
+    )
+
+
+def _count(condition: Column) -> Column:
+    return fn.count(fn.when(condition, 1))

@@ -1,0 +1,115 @@
+"""What was spent, and against which limits."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window, functions as fn
+
+from lasthop.events import Kind
+from lasthop.pipeline.schema import conform, ratio
+from lasthop.pipeline.silver import DAY, FLAG, NUMBER, REAL, TEXT, table
+
+USAGE = table(
+    app=TEXT,
+    dev=TEXT,
+    link=TEXT,
+    queue=TEXT,
+    messages=NUMBER,
+    bytes=NUMBER,
+    money=REAL,
+    date=DAY,
+)
+
+LIMITS = table(
+    app=TEXT,
+    dev=TEXT,
+    period=TEXT,
+    begins=DAY,
+    measure=TEXT,
+    link=TEXT,
+    queues=TEXT,
+    amount=NUMBER,
+    used=REAL,
+    share=REAL,
+    exceeded=FLAG,
+)
+
+_LIMIT = "amount:bigint,measure:string,period:string,link:string,queues:array<string>"
+_TERMS = f"struct<limits:array<struct<{_LIMIT}>>>"
+
+
+def usage(events: DataFrame, deliveries: DataFrame) -> DataFrame:
+    """Messages, bytes and money (in millionths) of every device, day, link and queue.
+
+    What counts is what was handed to a link, on the UTC day on which it was, each transmission
+    again. The queue is the delivery's. One shuffle by delivery, one by device.
+    """
+    sent = events.where(fn.col("kind") == Kind.TRANSMITTED).select(
+        "date", "app", "dev", "msg", "link", "bytes", "cost"
+    )
+    queues = deliveries.where(fn.col("queue") != "").select("app", "dev", "msg", "queue")
+    rows = (
+        sent.join(queues, ["app", "dev", "msg"], "left")
+        .fillna({"queue": ""})
+        .groupBy("date", "app", "dev", "link", "queue")
+        .agg(
+            fn.count("*").alias("messages"),
+            fn.sum("bytes").alias("bytes"),
+            fn.sum("cost").alias("money"),
+        )
+    )
+    return conform(rows, USAGE)
+
+
+def limits(usage: DataFrame, events: DataFrame) -> DataFrame:
+    """What every limit had room for, and what was taken of it, period by period.
+
+    Limits are what a device last told (`context_changed` with `limits` in its terms). Periods are
+    UTC days, ISO weeks and months; `share` is used / amount. One shuffle by device: a device has at
+    most 64 limits, so that the join within it stays small.
+    """
+    newest = Window.partitionBy("app", "dev").orderBy(fn.desc("n"))
+    told = (
+        events.where((fn.col("kind") == Kind.CONTEXT_CHANGED) & fn.col("terms").contains("limits"))
+        .withColumn("place", fn.row_number().over(newest))
+        .where(fn.col("place") == 1)
+        .select("app", "dev", fn.explode(fn.from_json("terms", _TERMS)["limits"]).alias("limit"))
+        .select("app", "dev", "limit.*")
+        .withColumnRenamed("link", "only")
+    )
+    covered = (fn.col("only").isNull() | (fn.col("only") == fn.col("link"))) & (
+        fn.col("queues").isNull()
+        | (fn.size("queues") == 0)
+        | fn.array_contains("queues", fn.col("queue"))
+    )
+    taken = (
+        fn.when(fn.col("measure") == "bytes", fn.col("bytes"))
+        .when(fn.col("measure") == "money", fn.col("money"))
+        .otherwise(fn.col("messages"))
+    )
+    rows = (
+        told.join(usage, ["app", "dev"])
+        .where(covered)
+        .groupBy(
+            "app",
+            "dev",
+            "period",
+            _begins().alias("begins"),
+            "measure",
+            fn.coalesce("only", fn.lit("")).alias("link"),
+            fn.coalesce(fn.array_join("queues", "+"), fn.lit("")).alias("queues"),
+            "amount",
+        )
+        .agg(fn.sum(taken).alias("used"))
+        .withColumn("share", ratio(fn.col("used"), fn.col("amount")))
+        .withColumn("exceeded", fn.col("used") > fn.col("amount"))
+    )
+    return conform(rows, LIMITS)
+
+
+def _begins() -> Column:
+    period, day = fn.col("period"), fn.col("date")
+    return (
+        fn.when(period == "week", fn.trunc(day, "week"))
+        .when(period == "month", fn.trunc(day, "month"))
+        .otherwise(day)
+    )

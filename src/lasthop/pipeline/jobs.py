@@ -1,0 +1,310 @@
+"""The job: read, chain, write. Bronze grows, the days it touched are made anew, all else stays.
+
+Which days a run has to make follows from the files of bronze alone, so that a run that was killed
+is simply run again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession, functions as fn
+
+from lasthop.events import Kind
+from lasthop.pipeline import silver
+from lasthop.pipeline.bronze import (
+    EVENTS as BRONZE_EVENTS,
+    Ingested,
+    Ingestion,
+    fingerprint,
+    foreign_files,
+    missing_offsets,
+    quarantined,
+    read_events,
+)
+from lasthop.pipeline.gold import (
+    calendar,
+    channels,
+    energy,
+    heartbeat,
+    last_hop,
+    quality,
+    reading,
+    usage as spending,
+)
+from lasthop.pipeline.lake import Lake
+from lasthop.pipeline.schema import LIFE
+
+Say = Callable[[str], None]
+
+LATENESS = 1
+"""Days. The stream makes today and yesterday again as events come in; what is older is counted as
+late, and left for the next batch."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a run did."""
+
+    ingested: Ingested = field(default_factory=Ingested)
+    days: list[str] = field(default_factory=list)
+    """Made anew."""
+    late_days: list[str] = field(default_factory=list)
+    """Left for the next batch."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)
+    duplicates: int = 0
+    problems: dict[str, int] = field(default_factory=dict)
+    foreign_files: list[str] = field(default_factory=list)
+    missing_offsets: int = 0
+    orphans: int = 0
+    """Events of deliveries whose beginning is not here."""
+
+
+SILVER = {
+    "events": silver.EVENTS,
+    "deliveries": silver.DELIVERIES,
+    "reads": silver.READS,
+    "contacts": silver.CONTACTS,
+    "heartbeats": silver.HEARTBEATS,
+    "rank_changes": silver.RANK_CHANGES,
+}
+
+GOLD = {
+    "delivery_quality": quality.DELIVERY_QUALITY,
+    "channels": channels.CHANNELS,
+    "usage": spending.USAGE,
+    "energy": energy.ENERGY,
+    "last_hop": last_hop.LAST_HOP,
+    "limits": spending.LIMITS,
+    "read_profiles": reading.READ_PROFILES,
+    "link_hours": calendar.LINK_HOURS,
+    "link_calendar": calendar.LINK_CALENDAR,
+    "survival": heartbeat.SURVIVAL,
+    "best_intervals": heartbeat.BEST_INTERVALS,
+}
+
+OPERATIONAL = ("delivery_quality", "channels", "usage", "energy")
+"""Made day by day, and kept up to date by the stream."""
+
+
+class Pipeline:
+    """A lake, and the log that it is made from."""
+
+    def __init__(
+        self, spark: SparkSession, log: Path, lake: Lake, *, say: Say = lambda line: None
+    ) -> None:
+        self.spark = spark
+        self.log = log
+        self.lake = lake
+        self._say = say
+        self.outcome = Outcome()
+
+    def run(self, *, counterfactual: bool = True) -> Outcome:
+        """Everything that is there, once: bronze, silver, gold."""
+        with self.lake.locked():
+            with self._timed("bronze"):
+                self.outcome.ingested = Ingestion(self.spark, self.log, self.lake).run()
+            days = self.changed()
+            if days:
+                with self._timed("silver"):
+                    starts = self.make_silver(days)
+                with self._timed("gold"):
+                    self.make_gold(starts, days)
+                with self._timed("profiles"):
+                    self.make_profiles(counterfactual=counterfactual)
+                self.settle(days)
+            self.outcome.days = [day.isoformat() for day in days]
+            with self._timed("audit"):
+                self.audit()
+        return self.outcome
+
+    def changed(self) -> list[date]:
+        """The days of bronze that silver has not seen as they are now."""
+        state = self.lake.state()
+        found = set(state.pending)
+        for day in self.lake.path("bronze", BRONZE_EVENTS).glob("date=*"):
+            name = day.name.removeprefix("date=")
+            if state.bronze.get(name) != fingerprint(day):
+                found.add(name)
+        return sorted(map(date.fromisoformat, found))
+
+    def make_silver(self, days: list[date]) -> list[date]:
+        """Make these days of silver anew; the days on which something began that they tell of."""
+        state = self.lake.state()
+        state.pending = sorted({*state.pending, *(day.isoformat() for day in days)})
+        self.lake.remember(state)
+        bronze = read_events(self.spark, self.lake).where(fn.col("date").isin(*days))
+        self._write(silver.events(bronze), "events", days)
+        events = self.silver("events")
+        today = events.where(fn.col("date").isin(*days))
+        for name, make in (
+            ("reads", silver.reads),
+            ("heartbeats", silver.heartbeats),
+            ("rank_changes", silver.rank_changes),
+        ):
+            self._write(make(today), name, days)
+        starts = self._starts(events, days)
+        since = events.where(fn.col("date") >= min(starts))
+        begun = since
+        if len(starts) < len(self.lake.dates("silver", "events")):
+            keys = (
+                since.where((fn.col("kind") == Kind.ACCEPTED) & fn.col("date").isin(*starts))
+                .select("app", "dev", "msg")
+                .distinct()
+            )
+            begun = since.join(keys, ["app", "dev", "msg"], "left_semi")
+        self._write(
+            silver.deliveries(begun).where(fn.col("date").isin(*starts)), "deliveries", starts
+        )
+        contact_days = self._contact_days(days)
+        met = events.where(fn.col("date") >= min(contact_days))
+        self._write(
+            silver.contacts(met).where(fn.col("date").isin(*contact_days)),
+            "contacts",
+            contact_days,
+        )
+        return starts
+
+    def _starts(self, events: DataFrame, days: list[date]) -> list[date]:
+        """The days of acceptance of the deliveries that these days tell of, and these days."""
+        known = self.lake.dates("silver", "events")
+        if set(known) <= set(days):
+            return sorted(set(days))
+        told = (
+            events.where(fn.col("date").isin(*days) & (fn.col("msg") != 0))
+            .select("app", "dev", "msg")
+            .distinct()
+        )
+        # As many rows as there are days.
+        began = (
+            events.where((fn.col("kind") == Kind.ACCEPTED) & (fn.col("date") <= max(days)))
+            .select("app", "dev", "msg", "date")
+            .join(told, ["app", "dev", "msg"], "left_semi")
+            .select("date")
+            .distinct()
+            .collect()
+        )
+        return sorted({*days, *(row["date"] for row in began)})
+
+    def _contact_days(self, days: list[date]) -> list[date]:
+        """These days, and those on which a contact began that was not over."""
+        contacts = self.silver("contacts").where(fn.col("ended_at").isNull())
+        unfinished = contacts.select("date").distinct().collect()
+        return sorted({*days, *(row["date"] for row in unfinished)})
+
+    def make_gold(self, starts: list[date], days: list[date]) -> None:
+        """The tables that are made day by day."""
+        events = self.silver("events").where(fn.col("date").isin(*days))
+        deliveries = self.silver("deliveries")
+        begun = deliveries.where(fn.col("date").isin(*starts))
+        recent = deliveries.where(fn.col("date") <= max(days))
+        self._gold_days(quality.delivery_quality(begun), "delivery_quality", starts)
+        self._gold_days(channels.channels(events), "channels", days)
+        self._gold_days(spending.usage(events, recent), "usage", days)
+        self._gold_days(energy.energy(events), "energy", days)
+
+    def make_profiles(self, *, counterfactual: bool = True) -> None:
+        """The tables that look at all of the log that is kept."""
+        events, deliveries = self.silver("events"), self.silver("deliveries")
+        heartbeats = self.silver("heartbeats")
+        until = self.end_of_log()
+        curves = heartbeat.survival(heartbeats)
+        self._gold(curves, "survival")
+        self._gold(heartbeat.best_intervals(self.gold("survival"), heartbeats), "best_intervals")
+        hours = calendar.link_hours(self.silver("contacts"), calendar.zones(events), until=until)
+        self._gold(hours, "link_hours")
+        self._gold(calendar.link_calendar(self.gold("link_hours")), "link_calendar")
+        self._gold(
+            reading.read_profiles(
+                self.silver("reads"), deliveries, self.silver("rank_changes"), until=until
+            ),
+            "read_profiles",
+        )
+        self._gold(spending.limits(self.gold("usage"), events), "limits")
+        if counterfactual:
+            on_line = last_hop.read_on_line(events)
+            frame = last_hop.last_hop(deliveries, on_line, last_hop.feeds(events))
+            self._gold_days(frame, "last_hop", self.lake.dates("silver", "deliveries"))
+
+    def settle(self, days: list[date]) -> None:
+        """Note that silver and gold now hold these days as bronze has them."""
+        state = self.lake.state()
+        path = self.lake.path("bronze", BRONZE_EVENTS)
+        for day in days:
+            state.bronze[day.isoformat()] = fingerprint(path / f"date={day.isoformat()}")
+        done = {day.isoformat() for day in days}
+        state.pending = [day for day in state.pending if day not in done]
+        state.runs += 1
+        self.lake.remember(state)
+
+    def end_of_log(self) -> int:
+        """The newest time in silver."""
+        newest = self.silver("events").agg(fn.max("t").alias("t")).first()
+        return int(newest["t"] or 0) if newest is not None else 0
+
+    def audit(self) -> None:
+        """Count what is not as it should be."""
+        outcome = self.outcome
+        outcome.foreign_files = [str(path) for path in foreign_files(self.log)]
+        outcome.problems = {
+            row["problem"]: row["lines"]
+            for row in quarantined(self.spark, self.lake)
+            .groupBy("problem")
+            .agg(fn.sum("lines").alias("lines"))
+            .collect()
+        }
+        for layer, tables in (("silver", SILVER), ("gold", GOLD)):
+            for name in tables:
+                outcome.rows[f"{layer}.{name}"] = self._count(layer, name)
+        bronze = read_events(self.spark, self.lake)
+        gaps = missing_offsets(bronze).agg(fn.sum("missing").alias("missing")).first()
+        outcome.missing_offsets = int(gaps["missing"] or 0) if gaps is not None else 0
+        outcome.rows["bronze.events"] = bronze.count()
+        outcome.duplicates = outcome.rows["bronze.events"] - outcome.rows["silver.events"]
+        told = self.silver("events").where(fn.col("kind").isin(*LIFE) & (fn.col("msg") != 0))
+        known = self.silver("deliveries").select("app", "dev", "msg")
+        outcome.orphans = told.join(known, ["app", "dev", "msg"], "left_anti").count()
+
+    def _count(self, layer: str, name: str) -> int:
+        return (self.silver(name) if layer == "silver" else self.gold(name)).count()
+
+    def silver(self, name: str) -> DataFrame:
+        """A table of silver as it is."""
+        return self.lake.read(self.spark, "silver", name, SILVER[name])
+
+    def gold(self, name: str) -> DataFrame:
+        """A table of gold as it is."""
+        schema = GOLD[name]
+        return self.lake.read(self.spark, "gold", name, schema, dated="date" in schema.names)
+
+    def _write(self, frame: DataFrame, name: str, days: list[date]) -> None:
+        self._say(f"silver.{name}")
+        self.lake.replace_days(frame, "silver", name, days)
+
+    def _gold_days(self, frame: DataFrame, name: str, days: list[date]) -> None:
+        self._say(f"gold.{name}")
+        self.lake.replace_days(frame, "gold", name, days)
+
+    def _gold(self, frame: DataFrame, name: str) -> None:
+        self._say(f"gold.{name}")
+        self.lake.replace(frame, "gold", name)
+
+    @contextmanager
+    def _timed(self, stage: str) -> Iterator[None]:
+        began = time.monotonic()
+        yield
+        self.outcome.seconds[stage] = round(time.monotonic() - began, 3)
+
+
+def late(days: list[date]) -> tuple[list[date], list[date]]:
+    """Days that a stream makes at once, and those that it leaves for the next batch."""
+    if not days:
+        return [], []
+    oldest = max(days) - timedelta(days=LATENESS)
+    return [day for day in days if day >= oldest], [day for day in days if day < oldest]

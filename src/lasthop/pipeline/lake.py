@@ -1,0 +1,185 @@
+"""Where the tables lie, and how a directory of them is replaced in one step.
+
+    lake/bronze/events/date=2026-11-15/batch=7/*.parquet     as written
+    lake/bronze/quarantine/batch=7/*.parquet                 what is no event
+    lake/silver/<table>/date=2026-11-15/*.parquet
+    lake/gold/<table>/[date=2026-11-15/]*.parquet
+    lake/state.json                                          what silver and gold were made from
+    lake/checkpoint/                                         how far the log has been read
+
+All of it is plain Parquet that any tool can read, on a file system that the driver and the
+executors share. Hidden names are work in progress.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from pyspark.sql import DataFrame, SparkSession, functions as fn
+from pyspark.sql.types import DateType, StructType
+
+from lasthop.errors import Conflict
+
+_AT_FDCWD = -100
+_EXCHANGE = 2
+
+
+class State(msgspec.Struct):
+    """What silver was last made from, and runs so far."""
+
+    runs: int = 0
+    bronze: dict[str, list[str]] = {}
+    """For every date the directories of bronze that silver has seen."""
+    pending: list[str] = []
+    """Dates that a run began to work on and did not finish."""
+
+
+class Lake:
+    """The tables under one directory."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.absolute()
+
+    def path(self, layer: str, table: str) -> Path:
+        """The directory of a table."""
+        return self.root / layer / table
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.root / "checkpoint"
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """One writer at a time; a second one is told so at once."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        with (self.root / ".lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise Conflict("another pipeline is writing here", lake=str(self.root)) from None
+            self.recover()
+            yield
+
+    def recover(self) -> None:
+        """Finish or forget what a killed process left half done."""
+        for table in self.root.glob("*/*/"):
+            for old in table.glob(".old-*"):
+                there = table / old.name.removeprefix(".old-")
+                if there.exists():
+                    shutil.rmtree(old, ignore_errors=True)
+                else:
+                    old.rename(there)
+            for partial in [*table.glob(".new-*"), *table.glob(".spark-staging-*")]:
+                shutil.rmtree(partial, ignore_errors=True)
+        for partial in self.root.glob("*/.new-*"):
+            shutil.rmtree(partial, ignore_errors=True)
+
+    def state(self) -> State:
+        """What the tables were made from."""
+        try:
+            return msgspec.json.decode((self.root / "state.json").read_bytes(), type=State)
+        except FileNotFoundError:
+            return State()
+
+    def remember(self, state: State) -> None:
+        """Keep it; a reader sees the old or the new one."""
+        write_whole(self.root / "state.json", msgspec.json.format(msgspec.json.encode(state)))
+
+    def dates(self, layer: str, table: str) -> list[date]:
+        """The days that a table has."""
+        names = (entry.name for entry in self.path(layer, table).glob("date=*"))
+        return sorted(date.fromisoformat(name.removeprefix("date=")) for name in names)
+
+    def has(self, layer: str, table: str) -> bool:
+        """Whether there is anything to read."""
+        return any(self.path(layer, table).rglob("*.parquet"))
+
+    def read(
+        self, spark: SparkSession, layer: str, table: str, schema: StructType, *, dated: bool = True
+    ) -> DataFrame:
+        """A table; without rows if it does not exist yet."""
+        path = self.path(layer, table)
+        if not self.has(layer, table):
+            return spark.createDataFrame([], schema)
+        frame = spark.read.schema(schema).parquet(str(path))
+        return frame.withColumn("date", fn.col("date").cast(DateType())) if dated else frame
+
+    def replace_days(self, frame: DataFrame, layer: str, table: str, days: Iterable[date]) -> None:
+        """Write the days of a table that a run has made anew; a day without rows goes away.
+
+        Each day changes in one step for whoever reads it.
+        """
+        path = self.path(layer, table)
+        partial = path / f".new-{os.getpid()}"
+        path.mkdir(parents=True, exist_ok=True)
+        frame.write.mode("overwrite").partitionBy("date").parquet(str(partial))
+        for day in days:
+            name = f"date={day.isoformat()}"
+            if (partial / name).is_dir():
+                swap(partial / name, path / name)
+            else:
+                shutil.rmtree(path / name, ignore_errors=True)
+        shutil.rmtree(partial, ignore_errors=True)
+
+    def replace(self, frame: DataFrame, layer: str, table: str) -> None:
+        """Write a whole table anew, in one step for whoever reads it."""
+        path = self.path(layer, table)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.parent / f".new-{table}"
+        shutil.rmtree(partial, ignore_errors=True)
+        frame.write.mode("overwrite").parquet(str(partial))
+        swap(partial, path)
+
+
+def swap(fresh: Path, place: Path) -> None:
+    """Put a directory in the place of another; readers find one or the other."""
+    if not place.exists():
+        fresh.rename(place)
+        return
+    if _exchange(fresh, place):
+        shutil.rmtree(fresh)
+        return
+    old = place.with_name(f".old-{place.name}")
+    shutil.rmtree(old, ignore_errors=True)
+    place.rename(old)
+    fresh.rename(place)
+    shutil.rmtree(old)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Let two names change places at once, where the system can do that."""
+    try:
+        call: Any = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):
+        return False
+    if call(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _EXCHANGE) == 0:
+        return True
+    if ctypes.get_errno() in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):
+        return False
+    raise OSError(ctypes.get_errno(), "renaming failed", str(other))
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """A file that is there with all of its content, or not at all, also after a loss of power."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    with partial.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)

@@ -1,0 +1,112 @@
+"""The one event schema of `lasthop.events` in Spark's terms, and rows that keep to a schema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from pyspark.sql import Column, DataFrame, functions as fn
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    DateType,
+    DoubleType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from lasthop.events import Event, Kind
+
+ENDS = (
+    Kind.SENT,
+    Kind.DELIVERED,
+    Kind.EXPIRED,
+    Kind.CANCELLED,
+    Kind.REPLACED,
+    Kind.ABORTED,
+    Kind.TIMED_OUT,
+    Kind.UNDELIVERABLE,
+    Kind.REASSIGNED,
+    Kind.SUPPRESSED,
+)
+"""How a delivery can end, in the order of their codes."""
+
+LIFE = (
+    Kind.ACCEPTED,
+    Kind.HELD,
+    Kind.RELEASED,
+    Kind.TRANSMITTED,
+    Kind.RECEIVED,
+    Kind.REQUEUED,
+    *ENDS,
+)
+"""Everything that happens to one message for one device."""
+
+_TYPES: dict[Any, DataType] = {
+    int: LongType(),
+    str: StringType(),
+    float: DoubleType(),
+    bool: BooleanType(),
+    tuple[int, ...]: ArrayType(LongType()),
+}
+
+BAD = "_bad"
+"""The text of a line that is no event."""
+
+
+def _fields() -> list[tuple[str, DataType, Any]]:
+    hints = msgspec.inspect.type_info(Event)
+    assert isinstance(hints, msgspec.inspect.StructType)
+    types = Event.__annotations__
+    named = {"int": int, "str": str, "float": float, "bool": bool, "Micros": int}
+    named["tuple[int, ...]"] = tuple[int, ...]
+    return [
+        (field.name, _TYPES[named[types[field.name]]], field.default)
+        for field in msgspec.structs.fields(Event)
+    ]
+
+
+FIELDS = _fields()
+
+REQUIRED = ("v", "gw", "boot", "n", "t", "kind")
+"""What every event has."""
+
+EVENT = StructType([StructField(name, kind) for name, kind, _ in FIELDS])
+"""An event as it is written."""
+
+LINE = StructType([*EVENT.fields, StructField(BAD, StringType())])
+"""A line of a segment: an event, or what could not be read as one."""
+
+DATED_EVENT = StructType([*EVENT.fields, StructField("date", DateType())])
+"""An event with the UTC day on which it happened."""
+
+
+def day_of(micros: Column) -> Column:
+    """The UTC day of a time."""
+    return fn.to_date(fn.timestamp_micros(micros))
+
+
+def filled(events: DataFrame) -> DataFrame:
+    """Fields that were left out get their defaults."""
+    columns = []
+    for name, kind, default in FIELDS:
+        if default is msgspec.NODEFAULT:
+            columns.append(fn.col(name))
+        elif isinstance(kind, ArrayType):
+            columns.append(fn.coalesce(fn.col(name), fn.array().cast(kind)).alias(name))
+        else:
+            columns.append(fn.coalesce(fn.col(name), fn.lit(default).cast(kind)).alias(name))
+    return events.select(*columns, "date")
+
+
+def conform(frame: DataFrame, schema: StructType) -> DataFrame:
+    """The columns of a schema, in its order and types; what is not in it falls away."""
+    return frame.select(*(fn.col(f.name).cast(f.dataType).alias(f.name) for f in schema.fields))
+
+
+def ratio(part: Column, whole: Column) -> Column:
+    """A share; nothing where there is nothing to share."""
+    return fn.when(whole > 0, part / whole)

@@ -1,0 +1,93 @@
+"""A Spark session with the settings that this pipeline counts on, wherever it runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from lasthop.pipeline.java import ensure_java
+
+LONGEST_LINE = 1 << 20
+"""Bytes. An event has a few hundred, with a thousand keys some twenty thousand; a file that is not
+ours must not fill the memory. What is longer is missing, and shows as a gap in the offsets."""
+
+SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    # A re-run replaces the partitions that it writes and no others.
+    "spark.sql.sources.partitionOverwriteMode": "dynamic",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.hadoop.mapreduce.input.linerecordreader.line.maxlength": str(LONGEST_LINE),
+    # Success files and checksums only get into the way of other readers.
+    "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "spark.hadoop.fs.local.block.size": str(64 << 20),
+    "spark.sql.streaming.stopTimeout": "10s",
+}
+
+LOCAL = "local[*]"
+
+MAX_LOCAL_HEAP = 4096
+LEAST_HEAP = 1024
+"""Megabytes for a local session: a quarter of the machine's memory, within these."""
+
+
+def open_session(
+    *,
+    master: str = LOCAL,
+    remote: str | None = None,
+    name: str = "lasthop",
+    scratch: Path | None = None,
+    settings: dict[str, str] | None = None,
+) -> SparkSession:
+    """A session on this machine, on a cluster (`master`), or through Spark Connect (`remote`)."""
+    # Workers would use whichever `python3` is first on the path, which need not have our packages.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    builder: SparkSession.Builder = SparkSession.builder.appName(name)
+    chosen = {**SETTINGS, **(settings or {})}
+    if remote is not None:
+        builder = builder.remote(remote)
+        chosen = {key: value for key, value in chosen.items() if key.startswith("spark.sql.")}
+    else:
+        ensure_java()
+        builder = builder.master(master)
+        if master.startswith("local"):
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+            chosen = _local_settings(master) | chosen
+        if scratch is not None:
+            chosen.setdefault("spark.local.dir", str(scratch))
+            chosen.setdefault("spark.sql.warehouse.dir", str(scratch / "warehouse"))
+    for key, value in chosen.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    if remote is None:
+        session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def _local_settings(master: str) -> dict[str, str]:
+    cores = os.cpu_count() or 1
+    wanted = master.removeprefix("local[").split(",")[0].rstrip("]")
+    parallel = int(wanted) if wanted.isdigit() else cores
+    return {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": f"{_heap()}m",
+        # A few times the cores: enough to even out skew, few enough that small runs are quick.
+        "spark.sql.shuffle.partitions": str(max(4, 4 * parallel)),
+        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
+    }
+
+
+def _heap() -> int:
+    try:
+        pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError):
+        return LEAST_HEAP
+    return max(LEAST_HEAP, min(MAX_LOCAL_HEAP, pages * size // (4 << 20)))

@@ -1,0 +1,277 @@
+"""Silver: each event once, and what they tell: deliveries, reads, contacts, heartbeats, ranks.
+
+An event's date follows from its time, so that all copies of it lie in the same day of bronze. A day
+of silver is therefore made from a day of bronze and nothing else, however often, in whichever order
+and how late its events came in: there is no watermark to miss, only a day to make again. What
+begins on one day and ends on another (a delivery, a contact) lies on the day on which it began.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, functions as fn
+from pyspark.sql.types import (
+    BooleanType,
+    DateType,
+    DoubleType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from lasthop.events import Kind
+from lasthop.pipeline.schema import DATED_EVENT, ENDS, LIFE, conform, day_of, filled
+
+TEXT, NUMBER, REAL, FLAG, DAY = StringType(), LongType(), DoubleType(), BooleanType(), DateType()
+
+
+def table(**columns: StringType | LongType | DoubleType | BooleanType | DateType) -> StructType:
+    """A schema from names and types."""
+    return StructType([StructField(name, kind) for name, kind in columns.items()])
+
+
+EVENTS = DATED_EVENT
+
+DELIVERIES = table(
+    app=TEXT,
+    dev=TEXT,
+    msg=NUMBER,
+    gw=TEXT,
+    topic=TEXT,
+    queue=TEXT,
+    source=TEXT,
+    target=TEXT,
+    size=NUMBER,
+    rank=REAL,
+    last_rank=REAL,
+    priority=NUMBER,
+    after=NUMBER,
+    before=NUMBER,
+    reliability=NUMBER,
+    accepted_at=NUMBER,
+    held_at=NUMBER,
+    hold_reason=TEXT,
+    released_at=NUMBER,
+    released_n=NUMBER,
+    release_reason=TEXT,
+    policy=TEXT,
+    transmitted_at=NUMBER,
+    transmissions=NUMBER,
+    bytes=NUMBER,
+    cost=REAL,
+    received_at=NUMBER,
+    requeues=NUMBER,
+    ended_at=NUMBER,
+    outcome=TEXT,
+    end_reason=TEXT,
+    delivered_at=NUMBER,
+    delivered_n=NUMBER,
+    copies=NUMBER,
+    read_at=NUMBER,
+    read_offline=FLAG,
+    retracted_at=NUMBER,
+    link=TEXT,
+    network=TEXT,
+    epoch=NUMBER,
+    seq=NUMBER,
+    events=NUMBER,
+    date=DAY,
+)
+"""One message for one device: its timeline in microseconds of UTC, how it ended, what it took.
+`copies` counts how often it was delivered; `outcome` is empty while it is open."""
+
+READS = table(
+    app=TEXT,
+    dev=TEXT,
+    topic=TEXT,
+    read_at=NUMBER,
+    heard_at=NUMBER,
+    offline=FLAG,
+    wanted=NUMBER,
+    queue_size=NUMBER,
+    n=NUMBER,
+    date=DAY,
+)
+"""The user looked at a topic, wanting the best `wanted` (-1: as many as Max allows)."""
+
+CONTACTS = table(
+    app=TEXT,
+    dev=TEXT,
+    gw=TEXT,
+    boot=NUMBER,
+    channel=NUMBER,
+    link=TEXT,
+    network=TEXT,
+    resumed=FLAG,
+    started_at=NUMBER,
+    ended_at=NUMBER,
+    reason=TEXT,
+    date=DAY,
+)
+"""A device was there, over one channel; `ended_at` is empty while it is."""
+
+HEARTBEATS = table(
+    app=TEXT,
+    dev=TEXT,
+    link=TEXT,
+    network=TEXT,
+    channel=NUMBER,
+    t=NUMBER,
+    interval=NUMBER,
+    answered=FLAG,
+    rtt=NUMBER,
+    date=DAY,
+)
+"""After `interval` without traffic a heartbeat was answered, or not."""
+
+RANK_CHANGES = table(
+    app=TEXT, dev=TEXT, topic=TEXT, msg=NUMBER, t=NUMBER, rank=REAL, n=NUMBER, date=DAY
+)
+"""A message is worth more to a device's feed, or less."""
+
+MISSED = "missed"
+"""The `reason` of a heartbeat that was not answered."""
+
+
+def events(bronze: DataFrame) -> DataFrame:
+    """Each event once, with its defaults filled in.
+
+    One shuffle by the event's id: copies may come in any batch.
+    """
+    return conform(filled(bronze.dropDuplicates(["gw", "boot", "n"])), EVENTS)
+
+
+def deliveries(events: DataFrame) -> DataFrame:
+    """One row for every delivery whose `accepted` is among the events.
+
+    One shuffle by delivery. Whatever tells of a delivery without its beginning waits in the events
+    until the beginning arrives.
+    """
+    kind = fn.col("kind")
+
+    def when(of: Kind, what: str | Column) -> Column:
+        return fn.when(kind == of, fn.col(what) if isinstance(what, str) else what)
+
+    def of_first(of: Kind, what: str) -> Column:
+        return fn.min_by(fn.col(what), when(of, "n"))
+
+    about_a_delivery = kind.isin(*LIFE, Kind.READ, Kind.RETRACTED, Kind.RANK_CHANGED)
+    ended = kind.isin(*ENDS)
+    seen_at = fn.when(fn.col("at") > 0, fn.col("at")).otherwise(fn.col("t"))
+    on_link = kind.isin(Kind.TRANSMITTED, Kind.DELIVERED, Kind.SENT) & (fn.col("link") != "")
+    rows = (
+        events.where(about_a_delivery & (fn.col("msg") != 0))
+        .groupBy("app", "dev", "msg")
+        .agg(
+            fn.min(when(Kind.ACCEPTED, "t")).alias("accepted_at"),
+            *(
+                of_first(Kind.ACCEPTED, name).alias(name)
+                for name in (
+                    "gw",
+                    "topic",
+                    "queue",
+                    "source",
+                    "target",
+                    "size",
+                    "rank",
+                    "priority",
+                    "after",
+                    "before",
+                    "reliability",
+                )
+            ),
+            fn.max_by("rank", when(Kind.RANK_CHANGED, "n")).alias("changed_rank"),
+            fn.min(when(Kind.HELD, "t")).alias("held_at"),
+            of_first(Kind.HELD, "reason").alias("hold_reason"),
+            fn.min(when(Kind.RELEASED, "t")).alias("released_at"),
+            fn.min(when(Kind.RELEASED, "n")).alias("released_n"),
+            of_first(Kind.RELEASED, "reason").alias("release_reason"),
+            fn.max_by("policy", fn.when(fn.col("policy") != "", fn.col("n"))).alias("policy"),
+            fn.min(when(Kind.TRANSMITTED, "t")).alias("transmitted_at"),
+            fn.count(when(Kind.TRANSMITTED, "n")).alias("transmissions"),
+            fn.sum(when(Kind.TRANSMITTED, "bytes")).alias("bytes"),
+            fn.sum(when(Kind.TRANSMITTED, "cost")).alias("cost"),
+            fn.min(when(Kind.RECEIVED, "t")).alias("received_at"),
+            fn.count(when(Kind.REQUEUED, "n")).alias("requeues"),
+            fn.min(fn.when(ended, fn.col("t"))).alias("ended_at"),
+            fn.min_by("kind", fn.when(ended, fn.col("n"))).alias("outcome"),
+            fn.min_by("reason", fn.when(ended, fn.col("n"))).alias("end_reason"),
+            fn.min(when(Kind.DELIVERED, "t")).alias("delivered_at"),
+            fn.min(when(Kind.DELIVERED, "n")).alias("delivered_n"),
+            fn.count(when(Kind.DELIVERED, "n")).alias("copies"),
+            fn.min(when(Kind.READ, seen_at)).alias("read_at"),
+            fn.max(when(Kind.READ, fn.col("at") > 0)).alias("read_offline"),
+            fn.min(when(Kind.RETRACTED, "t")).alias("retracted_at"),
+            fn.max_by("link", fn.when(on_link, fn.col("n"))).alias("link"),
+            fn.max_by("network", fn.when(on_link, fn.col("n"))).alias("network"),
+            fn.max("epoch").alias("epoch"),
+            fn.max("seq").alias("seq"),
+            fn.count("*").alias("events"),
+        )
+        .where(fn.col("accepted_at").isNotNull())
+        .withColumn("last_rank", fn.coalesce("changed_rank", "rank"))
+        .withColumn("date", day_of(fn.col("accepted_at")))
+        .fillna({"bytes": 0, "cost": 0.0, "outcome": "", "link": "", "network": "", "policy": ""})
+    )
+    return conform(rows, DELIVERIES)
+
+
+def reads(events: DataFrame) -> DataFrame:
+    """Every look of a user at a topic; what was seen is in `deliveries`."""
+    looked = events.where((fn.col("kind") == Kind.READ) & (fn.col("msg") == 0))
+    offline = fn.col("at") > 0
+    rows = (
+        looked.withColumn("read_at", fn.when(offline, fn.col("at")).otherwise(fn.col("t")))
+        .withColumn("offline", offline)
+        .withColumnsRenamed({"t": "heard_at", "count": "wanted"})
+    )
+    return conform(rows, READS)
+
+
+def contacts(events: DataFrame) -> DataFrame:
+    """When a device was there, over which link.
+
+    A channel that was open when its gateway died ends where the next one of that store begins. One
+    shuffle by channel; the starts of gateways are few and go to every task.
+    """
+    kind = fn.col("kind")
+    started, lost = kind == Kind.CONTACT_STARTED, kind == Kind.CONTACT_LOST
+    restarts = events.where(kind == Kind.GATEWAY_STARTED).select(
+        "gw", (fn.col("boot") - 1).alias("boot"), fn.col("t").alias("restarted_at")
+    )
+    rows = (
+        events.where(started | lost)
+        .groupBy("app", "dev", "gw", "boot", "channel")
+        .agg(
+            fn.min(fn.when(started, fn.col("t"))).alias("started_at"),
+            fn.max(fn.when(lost, fn.col("t"))).alias("lost_at"),
+            fn.max_by("link", fn.when(started, fn.col("n"))).alias("link"),
+            fn.max_by("network", fn.when(started, fn.col("n"))).alias("network"),
+            fn.max(fn.when(started, fn.col("resumed"))).alias("resumed"),
+            fn.max_by("reason", fn.when(lost, fn.col("n"))).alias("reason"),
+        )
+        .where(fn.col("started_at").isNotNull())
+        .join(fn.broadcast(restarts.dropDuplicates(["gw", "boot"])), ["gw", "boot"], "left")
+        .withColumn("ended_at", fn.coalesce("lost_at", "restarted_at"))
+        .withColumn(
+            "reason",
+            fn.coalesce(
+                "reason", fn.when(fn.col("restarted_at").isNotNull(), "the gateway restarted")
+            ),
+        )
+        .withColumn("date", day_of(fn.col("started_at")))
+    )
+    return conform(rows, CONTACTS)
+
+
+def heartbeats(events: DataFrame) -> DataFrame:
+    """Every heartbeat and whether it was answered."""
+    rows = events.where(fn.col("kind") == Kind.HEARTBEAT).withColumn(
+        "answered", fn.col("reason") != MISSED
+    )
+    return conform(rows, HEARTBEATS)
+
+
+def rank_changes(events: DataFrame) -> DataFrame:
+    """Every change of a rank."""
+    return conform(events.where(fn.col("kind") == Kind.RANK_CHANGED), RANK_CHANGES)
