@@ -51,6 +51,8 @@ class _Canonical:
     def append(self, event: Event) -> None:
         kind, name, value = event
         if kind is ATTRIBUTE and name is not None:
+            if self._start is None:
+                raise MalformedEvents("an attribute stands outside of a tag", name=str(name))
             self._attributes.append((name, value))
             return
         self._finish_tag()

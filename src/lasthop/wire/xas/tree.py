@@ -97,6 +97,11 @@ class Element:
         return self.tree.end_of(self.start)
 
     @property
+    def first(self) -> int:
+        """The index of its first event, which is a prefix mapping if it has any."""
+        return self.start - len(self._mappings())
+
+    @property
     def parent(self) -> Element | None:
         index = self.tree.parent_of(self.start)
         return None if index < 0 else Element(self.tree, index)
@@ -167,8 +172,7 @@ class Element:
             for to, ns in self.scope.prefixes.items()
             if to != "xml" and (to or ns) and Name(ns, to) not in own
         ]
-        first = self.start - len(own)
-        return EventList([*inherited, *self.tree.events[first : self.end + 1]])
+        return EventList([*inherited, *self.tree.events[self.first : self.end + 1]])
 
     def canonical(self, *, comments: bool = False) -> bytes:
         """The canonical form of its fragment."""
