@@ -21,6 +21,7 @@ from lasthop.store.commit import (
     ReplyRow,
     SessionRow,
 )
+from lasthop.store.ranked import FeedRow, KeptRow, RankedChanges, TopicRow
 
 START: Micros = 1_763_200_000 * SECOND
 FAR_FUTURE: Micros = START + 10_000 * DAY
@@ -61,6 +62,7 @@ class Maker:
         addresses: Iterable[AddressRow] = (),
         pushes: Iterable[PushRow] = (),
         notifications: Iterable[NotificationRow] = (),
+        ranked: RankedChanges | None = None,
         events: int = 0,
     ) -> Commit:
         commit = Commit(
@@ -79,6 +81,7 @@ class Maker:
             addresses={(row.app, row.address): row for row in addresses},
             pushes={row.id: row for row in pushes},
             notifications={(row.message, row.place): row for row in notifications},
+            ranked=ranked,
             events=bytearray(b"".join(event_line(self.next_event + i) for i in range(events))),
             event_count=events,
         )
@@ -151,3 +154,22 @@ def notification(
     row = NotificationRow(key, place, "delivered", 1000, START, "confirmed", START, START, attempts)
     row.done = done
     return row
+
+
+def ranked(
+    *,
+    feeds: Iterable[FeedRow] = (),
+    kept: Iterable[KeptRow] = (),
+    ranks: dict[int, float] | None = None,
+    topics: Iterable[TopicRow] = (),
+) -> RankedChanges:
+    return RankedChanges(
+        feeds={(row.device, row.topic, row.part): row for row in feeds},
+        kept={(row.message, row.device): row for row in kept},
+        ranks=ranks or {},
+        topics={(row.app, row.topic): row for row in topics},
+    )
+
+
+def kept(message: int, device: int, place: int) -> KeptRow:
+    return KeptRow(message, device, "news", place, 1.5, None, START, 0, 0)

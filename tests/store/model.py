@@ -27,6 +27,7 @@ from lasthop.store.commit import (
     Restored,
     SessionRow,
 )
+from lasthop.store.ranked import FeedRow, KeptRow, RankedChanges, TopicRow
 
 
 class Model:
@@ -50,6 +51,9 @@ class Model:
         self.push_ids: dict[bytes, int] = {}
         self.pushes: list[PushRow] = []
         self.notifications: list[NotificationRow] = []
+        self.feeds: list[FeedRow] = []
+        self.kept: list[KeptRow] = []
+        self.topics: list[TopicRow] = []
         self.events: list[tuple[int, list[bytes]]] = []
 
     def apply(self, commit: Commit) -> None:
@@ -99,11 +103,31 @@ class Model:
             at = (told.message, told.place)
             self.notifications = [r for r in self.notifications if (r.message, r.place) != at]
             self.notifications += [] if told.done else [told]
+        if commit.ranked is not None:
+            self._apply_ranked(commit.ranked)
         if commit.event_count:
             lines = bytes(commit.events).splitlines()
             assert len(lines) == commit.event_count
             self.events.append((commit.first_event, lines))
             self.next_event += len(lines)
+
+    def _apply_ranked(self, changes: RankedChanges) -> None:
+        removed = {(f.device, f.topic) for f in changes.feeds.values() if not f.record}
+        for feed in changes.feeds.values():
+            part = (feed.device, feed.topic, feed.part)
+            self.feeds = [row for row in self.feeds if (row.device, row.topic, row.part) != part]
+            self.feeds.append(feed)
+        self.feeds = [row for row in self.feeds if (row.device, row.topic) not in removed]
+        for kept in changes.kept.values():
+            at = (kept.message, kept.device)
+            self.kept = [row for row in self.kept if (row.message, row.device) != at]
+            self.kept += [kept] if kept.place else []
+        for message in self.messages:
+            message.rank = changes.ranks.get(message.key, message.rank)
+        for topic in changes.topics.values():
+            same_topic = (topic.app, topic.topic)
+            self.topics = [row for row in self.topics if (row.app, row.topic) != same_topic]
+            self.topics.append(topic)
 
     def _forget(self, number: int) -> None:
         self.devices = [row for row in self.devices if row.device != number]
@@ -213,6 +237,11 @@ class Model:
             for push in sorted(self.pushes, key=lambda row: row.message)
             if push.message in unfinished
         ]
+        assert list(restored.ranked.feeds) == by_key(self.feeds)
+        assert [(r.message, r.device, r) for r in restored.ranked.kept] == sorted(
+            ((r.message, r.device, r) for r in self.kept), key=lambda row: row[:2]
+        )
+        assert list(restored.ranked.topics) == by_key(self.topics)
         opened = [row for row in by_key(self.deliveries) if row.open]
         needed = {row.message for row in opened} | {row.message for row in self.fanouts}
         assert list(restored.open) == [

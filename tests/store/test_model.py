@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from lasthop.clock import SECOND
 from lasthop.store.base import Forgotten, Store
 from lasthop.store.commit import Commit, FanoutRow, MemoryRow, ReplyRow
+from lasthop.store.ranked import FeedRow, RankedChanges, TopicRow
 from tests.store.conftest import Driver, memory_driver, sqlite_driver
 from tests.store.making import (
     DELIVERED,
@@ -20,9 +21,11 @@ from tests.store.making import (
     credential,
     delivery,
     device,
+    kept,
     key,
     notification,
     push,
+    ranked,
     session,
 )
 from tests.store.model import Model
@@ -95,11 +98,35 @@ class Drivers(RuleBasedStateMachine):
                     notification(m, events, attempts=new, done=data.draw(st.booleans()))
                     for m in data.draw(chosen)[:2]
                 ],
+                ranked=data.draw(st.none() | self._ranked(alive)),
                 events=events,
             )
         )
         self.pushes += new
         self.gone |= set(self.waiting[-1].removed_devices)
+
+    def _ranked(self, alive: list[int]) -> st.SearchStrategy[RankedChanges]:
+        messages = st.sampled_from(self.known or [1])
+        number = st.sampled_from(alive)
+        topic = st.sampled_from(["news", "wärme"])
+        records = st.sampled_from([b"", b"state", b"more state"])
+        return st.builds(
+            ranked,
+            feeds=st.lists(st.builds(FeedRow, number, topic, st.integers(0, 1), records)),
+            kept=st.lists(st.builds(kept, messages, number, st.integers(0, 3))),
+            ranks=st.dictionaries(messages, st.floats(-1e9, 1e9), max_size=3),
+            topics=st.lists(
+                st.builds(
+                    TopicRow,
+                    st.just("app"),
+                    topic,
+                    st.just("publisher:p"),
+                    st.text(max_size=3),
+                    st.integers(0, 9),
+                ),
+                max_size=2,
+            ),
+        )
 
     @rule()
     def apply_together(self) -> None:

@@ -13,6 +13,7 @@ import msgspec
 
 from lasthop.clock import Micros
 from lasthop.message import Message
+from lasthop.store.ranked import RankedChanges, RankedRestored
 
 
 class DeliveryRow(msgspec.Struct, array_like=True, gc=False):
@@ -207,6 +208,7 @@ class Commit(msgspec.Struct):
     addresses: dict[tuple[str, str], AddressRow] = {}
     pushes: dict[bytes, PushRow] = {}
     notifications: dict[tuple[int, int], NotificationRow] = {}
+    ranked: RankedChanges | None = None
     events: bytearray = bytearray()
     """JSON lines, each ended by a newline."""
     event_count: int = 0
@@ -229,6 +231,7 @@ class Commit(msgspec.Struct):
             or self.addresses
             or self.pushes
             or self.notifications
+            or self.ranked is not None
         )
 
 
@@ -264,3 +267,4 @@ class Restored(msgspec.Struct):
     pushes: Iterable[OpenPush] = ()
     """Those whose message is open, or that have something to report; may be read once."""
     notifications: Iterable[NotificationRow] = ()
+    ranked: RankedRestored = RankedRestored()

@@ -37,6 +37,7 @@ from lasthop.store.commit import (
     Restored,
     SessionRow,
 )
+from lasthop.store.ranked import RankedChanges, RankedRestored
 
 
 class _Tables:
@@ -63,6 +64,7 @@ class _Tables:
         self.push_of: dict[int, bytes] = {}
         """By message: those of which more than the id is left."""
         self.notifications: dict[tuple[int, int], NotificationRow] = {}
+        self.ranked = RankedChanges()
         self.events: list[EventPage] = []
 
     def add(self, commit: Commit) -> None:
@@ -87,10 +89,32 @@ class _Tables:
                 del self.fanouts[message]
         self.credentials.update(commit.credentials)
         self._add_push_rows(commit)
+        if commit.ranked is not None:
+            self._add_ranked(commit.ranked)
         if commit.event_count:
             page = EventPage(self.next_event, commit.event_count, bytes(commit.events))
             self.events.append(page)
             self.next_event = page.end
+
+    def _add_ranked(self, changes: RankedChanges) -> None:
+        kept = self.ranked
+        kept.feeds.update(changes.feeds)
+        for feed in changes.feeds.values():
+            if not feed.record:
+                for part in (0, 1):
+                    kept.feeds.pop((feed.device, feed.topic, part), None)
+        kept.kept.update(changes.kept)
+        for at, row in changes.kept.items():
+            if not row.place:
+                del kept.kept[at]
+        kept.ranks.update(changes.ranks)
+        kept.topics.update(changes.topics)
+
+    def ranked_now(self, message: Message) -> Message:
+        """A copy of a message, with the rank that it has by now."""
+        message = copy(message)
+        message.rank = self.ranked.ranks.get(message.key, message.rank)
+        return message
 
     def _add_replies(self, replies: list[ReplyRow]) -> None:
         for row in replies:
@@ -174,6 +198,11 @@ class MemoryStore:
             addresses=[copy(row) for _, row in sorted(kept.addresses.items())],
             pushes=self._open_pushes(),
             notifications=[copy(row) for _, row in sorted(kept.notifications.items())],
+            ranked=RankedRestored(
+                feeds=[copy(row) for _, row in sorted(kept.ranked.feeds.items())],
+                kept=[copy(row) for _, row in sorted(kept.ranked.kept.items())],
+                topics=[copy(row) for _, row in sorted(kept.ranked.topics.items())],
+            ),
         )
 
     def _open_pushes(self) -> list[OpenPush]:
@@ -196,7 +225,7 @@ class MemoryStore:
             rows = kept.deliveries.get(key, {})
             still_open = [copy(row) for _, row in sorted(rows.items()) if row.open]
             if still_open or key in kept.fanouts:
-                found.append(OpenMessage(copy(kept.messages[key]), still_open))
+                found.append(OpenMessage(kept.ranked_now(kept.messages[key]), still_open))
         return found
 
     def apply(self, *commits: Commit) -> None:
@@ -213,8 +242,9 @@ class MemoryStore:
             kept.add(commit)
 
     def messages(self, keys: Iterable[int]) -> dict[int, Message]:
-        kept = self._kept.messages
-        return {key: copy(kept[key]) for key in keys if key in kept}
+        kept = self._kept
+        messages = kept.messages
+        return {key: kept.ranked_now(messages[key]) for key in keys if key in messages}
 
     def deliveries(self, message: int) -> list[DeliveryRow]:
         rows = self._kept.deliveries.get(message, {})
@@ -303,6 +333,7 @@ class MemoryStore:
         for key in done:
             del kept.messages[key]
             kept.forget_push(key)
+            kept.ranked.ranks.pop(key, None)
         for app_key in old_keys:
             del kept.keys[app_key]
         del kept.events[: len(old_events)]
@@ -322,6 +353,7 @@ class MemoryStore:
             kept.forget_push(key)
             for at in [at for at in kept.notifications if at[0] == key]:
                 del kept.notifications[at]
+            kept.ranked.ranks.pop(key, None)
         return Forgotten(messages=len(alone), deliveries=len(theirs))
 
     def backup(self, path: Path) -> None:

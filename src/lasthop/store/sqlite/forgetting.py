@@ -76,6 +76,10 @@ def _forget_pushes(connection: sqlite3.Connection, gone: list[int]) -> None:
 
 def _take_off(connection: sqlite3.Connection, page: Page, gone: Collection[int]) -> None:
     connection.execute("DELETE FROM page WHERE first = ?", (page.first,))
+    connection.execute(
+        "DELETE FROM rank WHERE message IN (SELECT value FROM json_each(?))",
+        (msgspec.json.encode(list(gone)).decode(),),
+    )
     rest = page.without(gone)
     if rest is not None:
         connection.execute(

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from lasthop.errors import StoreBroken
 from lasthop.store.sqlite.connection import transaction
+from lasthop.store.sqlite.ranked import TABLES
 
 APPLICATION_ID = 0x6C686F70
 """In the file's header, so that `file` and we can tell a store from any other database: "lhop"."""
@@ -109,6 +110,7 @@ MIGRATIONS: tuple[Migration, ...] = (
                 PRIMARY KEY (app, address)) WITHOUT ROWID""",
         ),
     ),
+    Migration(4, TABLES),
 )
 
 

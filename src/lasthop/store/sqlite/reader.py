@@ -30,6 +30,7 @@ from lasthop.store.sqlite.backup import copy_into
 from lasthop.store.sqlite.connection import FILE_NAME, connect, store_errors
 from lasthop.store.sqlite.migrations import check_version, version_of
 from lasthop.store.sqlite.pages import Page
+from lasthop.store.sqlite.ranked import rerank
 
 BATCH = 4096
 """Rows that are read at a time where there may be millions."""
@@ -77,6 +78,8 @@ class SqliteReader:
                     for message in page.find(wanted[start:end]):
                         found[message.key] = message
                 start = end
+            if found:
+                rerank(self._connection, found)
         return found
 
     def deliveries(self, message: int) -> list[DeliveryRow]:

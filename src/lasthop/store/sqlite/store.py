@@ -22,6 +22,7 @@ from lasthop.store.commit import (
     Restored,
     SessionRow,
 )
+from lasthop.store.ranked import FeedRow, KeptRow, RankedRestored, TopicRow
 from lasthop.store.sqlite.backup import new_incarnation
 from lasthop.store.sqlite.connection import (
     CACHE_KIB,
@@ -39,6 +40,7 @@ from lasthop.store.sqlite.forgetting import (
 )
 from lasthop.store.sqlite.lock import DirectoryLock
 from lasthop.store.sqlite.migrations import MIGRATIONS, Migration, migrate
+from lasthop.store.sqlite.ranked import SETUP as RANKED_SETUP
 from lasthop.store.sqlite.reader import SqliteReader
 from lasthop.store.sqlite.writing import SETUP, write
 
@@ -87,7 +89,7 @@ class SqliteStore(SqliteReader):
         page_size = execute("PRAGMA page_size").fetchone()[0]
         execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_BYTES // page_size}")
         execute("PRAGMA secure_delete = FAST")
-        for statement in SETUP:
+        for statement in (*SETUP, *RANKED_SETUP):
             execute(statement)
         self._must_wipe = False
         self._next_commit, self._next_event, self._last_key = execute(
@@ -118,6 +120,11 @@ class SqliteStore(SqliteReader):
             addresses=self._rows("address", AddressRow, "app, address"),
             pushes=self.open_pushes(),
             notifications=self._rows("notification", NotificationRow, "message, place"),
+            ranked=RankedRestored(
+                feeds=self._rows("feed", FeedRow, "device, topic, part"),
+                kept=self._rows("kept", KeptRow, "message, device"),
+                topics=self._rows("topic", TopicRow, "app, topic"),
+            ),
         )
 
     def apply(self, *commits: Commit) -> None:

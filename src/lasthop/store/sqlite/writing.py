@@ -18,6 +18,7 @@ from lasthop.message import Message
 from lasthop.store.commit import Commit, DeliveryRow, MemoryRow, NotificationRow, ReplyRow
 from lasthop.store.sqlite.connection import transaction
 from lasthop.store.sqlite.pages import cut_into_pages
+from lasthop.store.sqlite.ranked import write_ranked
 
 _json = msgspec.json.Encoder()
 
@@ -108,12 +109,13 @@ _INSERT = f"INSERT INTO incoming VALUES ({', '.join('?' * 20)})"
 def write(connection: sqlite3.Connection, commits: Sequence[Commit], *, next_event: int) -> None:
     """Write commits that are known to be in sequence, all or none."""
     runs = _runs(commits)
-    if len(runs) == 1:
+    if len(runs) == 1 and all(commit.ranked is None for commit in commits):
         connection.execute(_INSERT, _values(runs[0], next_event))
         return
     with transaction(connection):
         for run in runs:
             connection.execute(_INSERT, _values(run, next_event))
+            write_ranked(connection, run)
             next_event += sum(commit.event_count for commit in run)
 
 
