@@ -51,6 +51,9 @@ class Kind(StrEnum):
     NOTIFIED = "notified"
     NOTIFICATION_FAILED = "notification_failed"
     NOTIFICATION_GIVEN_UP = "notification_given_up"
+    # A topic.
+    ADVERTISED = "advertised"
+    WITHDRAWN = "withdrawn"
     # A device.
     REGISTERED = "registered"
     REMOVED = "removed"

@@ -188,6 +188,11 @@ class KeyMaker:
         self._ms = after >> KEY_TIME_SHIFT
         self._counter = LAST_COUNTER
 
+    @property
+    def last(self) -> int:
+        """The newest key that was given out, or one beyond those of an earlier life."""
+        return self._ms << KEY_TIME_SHIFT | self._node | self._counter
+
     def key(self, now: Micros) -> int:
         """The next key at `now`."""
         ms = now // MILLISECOND - EPOCH_MS

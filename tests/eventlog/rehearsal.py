@@ -7,15 +7,20 @@ from random import Random
 from lasthop.clock import HOUR, MINUTE, SECOND, Micros
 from lasthop.core.acceptance import Submission
 from lasthop.core.effects import Send
+from lasthop.core.feeds.policies import Choice, OnePolicy
+from lasthop.core.feeds.terms import TopicTerms
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.lifecycle import State
 from lasthop.core.mailroom import Limits
 from lasthop.core.pushes import Order
 from lasthop.core.registry import DeviceRecord
+from lasthop.decision.volume.subscription import Mode
 from lasthop.eventlog.check import StoredDelivery
 from lasthop.message import Reliability, Target, TargetKind, parse_id
 from lasthop.store.memory import MemoryStore
+from lasthop.wire.hop.feeds import Reading, Report, encode_report
 from lasthop.wire.hop.frames import (
+    ALL_FEATURES,
     Ack,
     Credit,
     Dropped,
@@ -41,7 +46,8 @@ class Rehearsal:
         self.sent: list[Frame] = []
         self.welcomes: dict[int, Welcome] = {}
         self._random = Random(7)
-        self._identity = Identity(open_house=True, limits=limits or Limits())
+        self.book = OnePolicy()
+        self._identity = Identity(open_house=True, limits=limits or Limits(), policies=self.book)
         self._start()
 
     def _start(self) -> None:
@@ -153,6 +159,7 @@ def busy_day() -> Rehearsal:
     day.settle()
     day.register("watch")
     day.publish(device("watch"))
+    _rank(day)
     return day
 
 
@@ -231,3 +238,31 @@ def _fan_out(day: Rehearsal) -> None:
     day.publish(Target(TargetKind.TOPIC, "nobody.listens"))
     for _ in range(6):
         day.publish(Target(TargetKind.USER, "alice"))
+
+
+def _rank(day: Rehearsal) -> None:
+    """A ranked topic: held, sent ahead, retracted, read; and a policy that changes."""
+    day.register("reader")
+    topic = Target(TargetKind.TOPIC, "ranked")
+    day.gateway.topics.advertise(APP, "ranked", "publisher:desk", "The best", day.now)
+    terms = TopicTerms(mode=Mode.ON_LINE, times=["12:30"], threshold=2, max=1)
+    day.gateway.subscribe(APP, "reader", "ranked", day.now, terms)
+    low, high = day.publish(topic, rank=1), day.publish(topic, rank=3)
+    day.hear(40, Hello(app=APP, device="reader", features=int(ALL_FEATURES)))
+    day.hear(40, Ack(2, 2))
+    message = day.store.messages([high])[high]
+    day.gateway.change_rank(APP, message, 1.5, [], day.now)
+    day.settle()
+    day.gateway.change_rank(APP, message, 4.0, [], day.now)
+    day.settle()
+    for wait in (HOUR, 23 * HOUR):
+        day.pass_time(wait)
+    look = Headers(operation=Operation.LOOK)
+    day.hear(40, MessageFrame(0, 9, "ranked", look, b""))
+    report = Report(reads=(Reading(day.now // 1000, 1, (low,)),))
+    told = Headers(operation=Operation.REPORT)
+    day.hear(40, MessageFrame(1, 10, "ranked", told, encode_report(report)))
+    day.book.choice = Choice("buffer", version="7")
+    day.gateway.policies_changed(day.now)
+    day.gateway.topics.withdraw(APP, "ranked", "publisher:desk", day.now, force=False)
+    day.settle()

@@ -46,7 +46,7 @@ def table(heading: str) -> Iterator[Row]:
 
 def written_by_core() -> set[str]:
     """The kinds that are mentioned where events are made."""
-    source = "".join(path.read_text() for path in (ROOT / "src/lasthop/core").glob("*.py"))
+    source = "".join(path.read_text() for path in (ROOT / "src/lasthop/core").rglob("*.py"))
     return {Kind[name].value for name in re.findall(r"\bKind\.([A-Z_]+)", source) if name in KINDS}
 
 

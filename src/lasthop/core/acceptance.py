@@ -16,6 +16,7 @@ import msgspec
 from lasthop.clock import Micros
 from lasthop.core.delivery import Item
 from lasthop.core.fanout import Fanouts
+from lasthop.core.feeds.feeds import Feeds
 from lasthop.core.lifecycle import Step
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.registry import Device
@@ -211,6 +212,35 @@ class Acceptance:
         self._check_form(submission, now)
         self._check_room([submission], [devices])
         return self._own(app, source, submission, devices, now, attach)
+
+    def change_rank(
+        self,
+        app: str,
+        message: Message,
+        rank: float,
+        delivered: Sequence[int],
+        feeds: Feeds,
+        now: Micros,
+    ) -> int:
+        """Give a message another rank; returns how many deliveries are still open."""
+        item = self._find(app, message.key)
+        if item is not None:
+            message = item.message
+        message.rank = rank
+        room = self._room
+        room.journal.commit.ranked_changes().ranks[message.key] = rank
+        room.journal.tell(
+            Kind.RANK_CHANGED, now, app=app, msg=message.key, rank=rank, target=str(message.target)
+        )
+        room.journal.hurry()
+        open_for = 0 if item is None else len(item.deliveries)
+        had = []
+        for number in delivered:
+            device = room.registry.numbered(number)
+            if device is not None and message.key not in room.session(device).mailbox:
+                had.append(room.session(device))
+        feeds.rerank(item, message, had, now)
+        return open_for
 
     def _check(self, app: str, submission: Submission, now: Micros) -> Mapping[int, Device]:
         self._check_form(submission, now)

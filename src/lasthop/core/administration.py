@@ -7,6 +7,7 @@ import msgspec
 
 from lasthop.clock import Micros
 from lasthop.core.contact import Contacts
+from lasthop.core.feeds.feeds import Feeds
 from lasthop.core.lifecycle import Step
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.registry import Device, DeviceRecord
@@ -18,8 +19,9 @@ from lasthop.wire.hop.frames import CloseCode
 class Administration:
     """Changes who there is."""
 
-    def __init__(self, room: Mailroom, contacts: Contacts) -> None:
+    def __init__(self, room: Mailroom, contacts: Contacts, feeds: Feeds) -> None:
         self._room = room
+        self._feeds = feeds
         self._contacts = contacts
 
     def device(self, app: str, name: str) -> Device:
@@ -58,6 +60,7 @@ class Administration:
         session = room.session(device)
         reason = "the device was removed"
         self._contacts.disconnect(session, CloseCode.UNKNOWN_DEVICE, reason, now)
+        self._feeds.forget(session)
         for delivery in list(session.mailbox.values()):
             room.give_up(delivery, Step.GIVE_UP, now, reason)
         room.journal.tell(Kind.REMOVED, now, session)

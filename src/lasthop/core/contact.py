@@ -10,6 +10,7 @@ from lasthop.clock import SECOND, Micros
 from lasthop.core.delivery import Delivery
 from lasthop.core.dispatch import Dispatcher
 from lasthop.core.effects import Disconnect, Send
+from lasthop.core.feeds.feeds import Feeds
 from lasthop.core.lifecycle import CONFIRMED_BY, DELIVERED, SENDING, Confirmation, Step
 from lasthop.core.line import AWAY, Line
 from lasthop.core.mailroom import Mailroom
@@ -49,8 +50,9 @@ JOINED = "joined the channels that were open"
 class Contacts:
     """Who is there, over which channel."""
 
-    def __init__(self, room: Mailroom, dispatcher: Dispatcher, terms: Terms) -> None:
+    def __init__(self, room: Mailroom, dispatcher: Dispatcher, feeds: Feeds, terms: Terms) -> None:
         self._room = room
+        self._feeds = feeds
         self._dispatcher = dispatcher
         self._terms = terms
         self._by_channel: dict[int, Session] = {}
@@ -91,6 +93,7 @@ class Contacts:
         if isinstance(answer, Resume):
             self._drop(session, hello.dropped, now)
             self.acknowledge(session, answer.ack, now)
+        self._feeds.hello(session, hello, now, resumed=isinstance(answer, Resume))
         welcome = self._welcome(session, answer)
         self._room.journal.when_durable(partial(self._begin, session, line, welcome))
 
@@ -269,9 +272,12 @@ class Contacts:
         # What is delivered at once is not said to be received before: one step, one event.
         for delivery in progress.delivered:
             if isinstance(delivery, Delivery) and delivery.state < DELIVERED:
-                step(delivery, deliver, now)
+                if delivery.ranked:
+                    self._feeds.acknowledged(delivery, now)
+                else:
+                    step(delivery, deliver, now)
         for delivery in progress.received:
-            if isinstance(delivery, Delivery) and delivery.state is SENDING:
+            if isinstance(delivery, Delivery) and delivery.state is SENDING and not delivery.ranked:
                 if CONFIRMED_BY[delivery.item.message.reliability] is Confirmation.RECEIPT:
                     step(delivery, deliver, now, "confirmed by receipt")
                 else:
@@ -292,7 +298,9 @@ class Contacts:
                 raise OutOfOrder("dropped what was never sent", number=stop - 1)
             for seq in range(max(first, session.outbound.delivered), stop):
                 delivery = session.outbound.get(seq)
-                if isinstance(delivery, Delivery) and delivery.state < DELIVERED:
+                if not isinstance(delivery, Delivery) or delivery.state >= DELIVERED:
+                    continue
+                if not (delivery.ranked and self._feeds.dropped(delivery)):
                     self._room.step(delivery, Step.EXPIRE, now, "too late when it was to be used")
 
     def paused(self, channel: int, paused: bool, now: Micros) -> None:
@@ -345,7 +353,9 @@ class Contacts:
         """Nothing reaches the device any more."""
         session.retransmission = None
         session.lost_at = now
-        if session.outbound.delivered < session.outbound.assigned:
+        if session.feeds is not None:
+            self._feeds.lost(session, now)
+        if session.outbound.delivered < session.outbound.assigned or session.feeds:
             self._dispatcher.preserve(session)
 
     def disconnect(self, session: Session, code: CloseCode, reason: str, now: Micros) -> None:

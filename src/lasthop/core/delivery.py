@@ -72,6 +72,13 @@ class Delivery:
         "state",
     )
 
+    ranked = False
+    """Whether it belongs to a ranked topic: see `core.feeds`."""
+    keep = False
+    """Whether the device keeps it until it is read."""
+    stamp = 0
+    turn = 0
+
     def __init__(self, item: Item, session: Session, now: int) -> None:
         """One more of the item's deliveries is open."""
         self.item = item
@@ -94,6 +101,13 @@ class Delivery:
         self.dirty = False
         self.place = len(item.deliveries)
         item.deliveries.append(self)
+
+    def ended(self) -> None:
+        """It is over; whoever decides about it wants to know."""
+
+    def __lt__(self, other: Delivery) -> bool:
+        """Whose turn it is of two with the same stamp."""
+        return self.turn < other.turn
 
     @property
     def revocable(self) -> bool:

@@ -15,6 +15,7 @@ from lasthop.core.carriage import Carriage
 from lasthop.core.delivery import CARRIED, Delivery
 from lasthop.core.effects import Fetch, Send
 from lasthop.core.envelope import frame_of, too_large
+from lasthop.core.feeds.feeds import Feeds
 from lasthop.core.lifecycle import DELIVERED, PENDING, SENDING, State, Step
 from lasthop.core.line import Line
 from lasthop.core.mailroom import Mailroom
@@ -35,8 +36,9 @@ BEST_EFFORT = Reliability.BEST_EFFORT
 class Dispatcher:
     """Moves deliveries from the mailbox to the link."""
 
-    def __init__(self, room: Mailroom, carriage: Carriage) -> None:
+    def __init__(self, room: Mailroom, carriage: Carriage, feeds: Feeds) -> None:
         self._room = room
+        self._feeds = feeds
         self._carriage = carriage
         self._fetching: dict[int, dict[Delivery, None]] = {}
         """Deliveries that wait for their message's body, by its key."""
@@ -65,8 +67,12 @@ class Dispatcher:
                 if against is not None:
                     self._carriage.divert(delivery, against, now)
                     continue
-            session.depart(delivery, numbered=message.reliability is not BEST_EFFORT)
-            room.step(delivery, RELEASE, now, decision.reason)
+            if delivery.ranked:
+                session.depart(delivery, numbered=True)
+                self._feeds.released(delivery, now)
+            else:
+                session.depart(delivery, numbered=message.reliability is not BEST_EFFORT)
+                room.step(delivery, RELEASE, now, decision.reason)
             if message.replace_key is not None:
                 session.not_replaceable(delivery)
             released.append(delivery)
@@ -183,6 +189,8 @@ class Dispatcher:
                 self._due(due, now)
             elif isinstance(due, Session):
                 self._preservation_ends(due, now)
+            elif not isinstance(due, Retransmission):
+                due.woken(now)
             elif not self._repeat(due, now):
                 hopeless.append(due.session)
         return hopeless
@@ -191,6 +199,8 @@ class Dispatcher:
         before = delivery.item.message.deliver_before
         late = before is not None and now >= before
         session = delivery.session
+        if delivery.ranked and self._feeds.due(delivery, now):
+            return
         if delivery.state is PENDING:
             if late:
                 self._room.give_up(delivery, Step.EXPIRE, now, "deliver_before has passed")
@@ -220,7 +230,7 @@ class Dispatcher:
         if now < session.lost_at + session.preserve:
             self.preserve(session)  # It has been back in between.
             return
-        for delivery in session.under_way():
+        for delivery in (*session.under_way(), *self._feeds.unread(session)):
             before = delivery.item.message.deliver_before
             if before is not None and now >= before:
                 self._time_out(delivery, now)
@@ -330,6 +340,6 @@ class Dispatcher:
         event.channel = line.channel
         event.seq = delivery.seq
         event.epoch = session.epoch
-        if message.reliability is BEST_EFFORT:
+        if message.reliability is BEST_EFFORT and delivery.seq < 0:
             room.step(delivery, Step.HAND_OVER, now, "best effort")
             room.touch(session)  # It took credit while it was leaving.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from lasthop.clock import MILLISECOND, Micros
 from lasthop.core.delivery import Delivery
 from lasthop.errors import TooLarge
@@ -14,9 +16,10 @@ from lasthop.message import (
     key_time,
 )
 from lasthop.wire.hop.encoder import Encoder
-from lasthop.wire.hop.frames import Headers, MessageFrame
+from lasthop.wire.hop.frames import FEED_TYPE, Headers, MessageFrame, Operation
 from lasthop.wire.hop.mapping import Mapping
 
+_PLAIN = Headers(content_type=DEFAULT_CONTENT_TYPE)
 TOPIC = TargetKind.TOPIC
 FOREGROUND, EXACTLY_ONCE = Handling.FOREGROUND, Reliability.EXACTLY_ONCE
 
@@ -26,7 +29,13 @@ def frame_of(delivery: Delivery) -> MessageFrame:
     message = delivery.item.message
     topic = message.target.name if message.target.kind is TOPIC else None
     seq = delivery.seq if delivery.seq >= 0 else None
-    return MessageFrame(seq, message.key, topic, headers_of(delivery), message.body)
+    headers = headers_of(delivery)
+    if headers is not None and message.content_type == FEED_TYPE:
+        instructs = Headers(operation=Operation.FEED, in_reply_to=message.in_reply_to)
+        return MessageFrame(seq, message.key, topic or message.queue, instructs, message.body)
+    if delivery.keep:
+        headers = msgspec.structs.replace(headers or _PLAIN, keep=True)
+    return MessageFrame(seq, message.key, topic, headers, message.body)
 
 
 ENVELOPE = 4096

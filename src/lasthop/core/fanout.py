@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from lasthop.clock import Micros
 from lasthop.core.delivery import Delivery, Item
+from lasthop.core.feeds.feeds import Feeds
 from lasthop.core.journal import Journal
 from lasthop.core.lifecycle import Step
 from lasthop.core.mailroom import Mailroom
@@ -70,8 +71,9 @@ class Fanout:
 class Fanouts:
     """Begins deliveries."""
 
-    def __init__(self, room: Mailroom) -> None:
+    def __init__(self, room: Mailroom, feeds: Feeds) -> None:
         self._room = room
+        self._feeds = feeds
         self._under_way: dict[int, Fanout] = {}
         """By message key, oldest first."""
         self._lanes: dict[Lane, dict[int, Fanout]] = {}
@@ -195,7 +197,11 @@ class Fanouts:
         session = room.session(device)
         message = item.message
         full = len(session.mailbox) >= room.limits.open_per_device
-        delivery = room.open_delivery(item, session, now)
+        keeper = None if session.feeds is None else self._feeds.takes(session, message)
+        if keeper is None:
+            delivery = room.open_delivery(item, session, now)
+        else:
+            delivery = keeper.open(item, now)
         decision = decide(
             deliver_after=message.deliver_after,
             deliver_before=message.deliver_before,
@@ -220,7 +226,9 @@ class Fanouts:
             return
         if message.replace_key is not None:
             self._supersede(delivery, message.replace_key, now)
-        if decision.until is not None:
+        if keeper is not None:
+            keeper.begin(delivery, event, decision.until, now)
+        elif decision.until is not None:
             room.timers.add(decision.until, delivery)
         else:
             session.enqueue(delivery)

@@ -19,6 +19,9 @@ from lasthop.core.credentials import Credentials, Scope
 from lasthop.core.dispatch import Dispatcher
 from lasthop.core.effects import Effect
 from lasthop.core.fanout import Fanouts
+from lasthop.core.feeds.feeds import Feeds
+from lasthop.core.feeds.rules import ContextRule
+from lasthop.core.feeds.terms import TopicTerms
 from lasthop.core.identity import Identity
 from lasthop.core.inbound import Inbound
 from lasthop.core.journal import Journal
@@ -28,6 +31,8 @@ from lasthop.core.pushes import Pushes
 from lasthop.core.reception import Reception
 from lasthop.core.registry import Device, DeviceRecord, Registry
 from lasthop.core.restore import restore
+from lasthop.core.subscriptions import Subscriptions
+from lasthop.core.topics import Topics
 from lasthop.delivery.carrier import Outcome
 from lasthop.events import Kind
 from lasthop.message import KeyMaker, Message
@@ -63,18 +68,21 @@ class Gateway:
             registry=self.registry, journal=journal, keys=keys, limits=identity.limits
         )
         self._journal = journal
-        self._fanouts = Fanouts(self.room)
+        self.feeds = Feeds(self.room, identity.policies)
+        self._fanouts = Fanouts(self.room, self.feeds)
         self._acceptance = Acceptance(self.room, self._fanouts)
         self._carriage = Carriage(self.room, self._acceptance)
-        self._dispatcher = Dispatcher(self.room, self._carriage)
+        self._dispatcher = Dispatcher(self.room, self._carriage, self.feeds)
         terms = Terms(restored.incarnation.to_bytes(8), identity.open_house, identity.accept)
-        self._contacts = Contacts(self.room, self._dispatcher, terms)
+        self._contacts = Contacts(self.room, self._dispatcher, self.feeds, terms)
         self.notifications = Notifications(
             self.room, identity.patience, random64=random64, sender=identity.name
         )
         self.pushes = Pushes(self.room, self._acceptance, self._fanouts, self.notifications)
-        self._administration = Administration(self.room, self._contacts)
-        self._inbound = Inbound(self.room, self._acceptance)
+        self._administration = Administration(self.room, self._contacts, self.feeds)
+        self.topics = Topics(self.room, self._fanouts)
+        self._subscriptions = Subscriptions(self.room, self.feeds, self.topics)
+        self._inbound = Inbound(self.room, self._acceptance, self.feeds, self._subscriptions)
         self._reception = Reception(self.room, self._contacts, self._inbound)
         journal.tell(
             Kind.GATEWAY_STARTED,
@@ -82,7 +90,8 @@ class Gateway:
             incarnation=f"{restored.incarnation:016x}",
             count=restored.boot,
         )
-        restore(restored, self.room, self._acceptance, self._fanouts, self.pushes, now)
+        self.topics.restore(restored.ranked.topics)
+        restore(restored, self.room, self._acceptance, self._fanouts, self.pushes, self.feeds, now)
 
     # Publishers.
 
@@ -109,6 +118,13 @@ class Gateway:
         withdrawal, message = self._acceptance.replace(app, key, source, submission, now)
         return withdrawal, message.id if message is not None else None
 
+    def change_rank(
+        self, app: str, message: Message, rank: float, delivered: Sequence[int], now: Micros
+    ) -> int:
+        """A message of a topic is worth more, or less. `delivered` are the numbers of the devices
+        of which the store says that they have had it. How many deliveries are still open."""
+        return self._acceptance.change_rank(app, message, rank, delivered, self.feeds, now)
+
     def watch(self, key: int) -> None:
         """Say `Changed` for this message from now on."""
         self.room.watched[key] += 1
@@ -133,13 +149,26 @@ class Gateway:
         """Change fields of a device's record. Who holds its old token is sent away."""
         return self._administration.amend(app, name, changes, now)
 
-    def subscribe(self, app: str, name: str, topic: str, now: Micros) -> bool:
-        """Subscribe a device to a topic; false when it was."""
-        return self._inbound.subscribe(self.room.session(self.device(app, name)), topic, now)
+    def subscribe(
+        self, app: str, name: str, topic: str, now: Micros, terms: TopicTerms | None = None
+    ) -> bool:
+        """Subscribe a device to a topic; false when it was, with the same terms."""
+        session = self.room.session(self.device(app, name))
+        return self._subscriptions.subscribe(session, topic, now, terms)
 
     def unsubscribe(self, app: str, name: str, topic: str, now: Micros) -> bool:
         """End a device's subscription; false when there was none."""
-        return self._inbound.unsubscribe(self.room.session(self.device(app, name)), topic, now)
+        session = self.room.session(self.device(app, name))
+        return self._subscriptions.unsubscribe(session, topic, now)
+
+    def set_rules(self, app: str, name: str, rules: list[ContextRule], now: Micros) -> None:
+        """Let a device's subscriptions follow its context."""
+        session = self.room.session(self.device(app, name))
+        self._subscriptions.set_rules(session, rules, now)
+
+    def policies_changed(self, now: Micros) -> int:
+        """The book of policies has changed; how many feeds follow another one now."""
+        return self.feeds.policies_changed(now)
 
     def remove(self, app: str, name: str, now: Micros) -> Device:
         """Forget a device: what is open for it is given up."""
@@ -192,6 +221,8 @@ class Gateway:
         while sessions := self.room.touched():
             for session in sessions:
                 self._inbound.settle(session)
+                if session.feeds is not None:
+                    self.feeds.settle(session, now)
                 if session.greeted:
                     self._dispatcher.pump(session, now)
                 elif session.device.record.routes:
@@ -211,6 +242,7 @@ class Gateway:
         """Commit `n` is durable."""
         self._journal.committed(n, now)
         self._fanouts.proceed(now)
+        self.feeds.proceed(now)
         self.room.evict()
 
     def fetched(self, messages: dict[int, Message], now: Micros) -> None:

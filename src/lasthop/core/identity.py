@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from lasthop.core.feeds.policies import OnePolicy, PolicyBook
 from lasthop.core.mailroom import Limits
 from lasthop.core.notification import Patience
 
@@ -18,3 +19,5 @@ class Identity:
     accept: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
     patience: Patience = field(default_factory=Patience)
+    policies: PolicyBook = field(default_factory=OnePolicy)
+    """What is sent ahead of a read, for every device and topic."""

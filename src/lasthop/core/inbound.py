@@ -6,22 +6,28 @@ durable.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import msgspec
 
 from lasthop.clock import MILLISECOND, Micros
 from lasthop.core.acceptance import Acceptance, Submission
 from lasthop.core.effects import Overheard, Send
+from lasthop.core.feeds.feeds import Feeds
+from lasthop.core.feeds.terms import decode_terms
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.replies import note_reply
 from lasthop.core.session import Session
+from lasthop.core.subscriptions import Subscriptions
+from lasthop.core.topics import check_topic
 from lasthop.errors import (
     CreditExceeded,
     InvalidRequest,
     LasthopError,
+    MalformedFrame,
     QuotaExceeded,
     TooLarge,
 )
@@ -34,12 +40,13 @@ from lasthop.message import (
     TargetKind,
     key_time,
 )
+from lasthop.wire.hop.feeds import decode_look, decode_report
 from lasthop.wire.hop.frames import ERROR_TYPE, Ack, Headers, MessageFrame, Operation, Skip
 
 FRAME_COST = 128
 """Bytes that even an empty message takes in memory, more or less."""
 
-MAX_TOPIC = 200
+T = TypeVar("T")
 _NO_HEADERS = Headers()
 _decode_context = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
@@ -50,9 +57,17 @@ _decode_read = msgspec.json.Decoder(dict[str, _Count]).decode
 class Inbound:
     """Acts on what devices say."""
 
-    def __init__(self, room: Mailroom, acceptance: Acceptance) -> None:
+    def __init__(
+        self,
+        room: Mailroom,
+        acceptance: Acceptance,
+        feeds: Feeds,
+        subscriptions: Subscriptions,
+    ) -> None:
         self._room = room
         self._acceptance = acceptance
+        self._feeds = feeds
+        self._subscriptions = subscriptions
 
     def message(self, session: Session, frame: MessageFrame, now: Micros) -> None:
         """Take one message; out of order it waits, seen before it is only acknowledged again."""
@@ -123,13 +138,18 @@ class Inbound:
                 case Operation.REPLY:
                     self._reply(session, frame, headers, now)
                 case Operation.SUBSCRIBE:
-                    self.subscribe(session, frame.topic, now)
+                    terms = decode_terms(frame.body) if frame.body else None
+                    self._subscriptions.subscribe(session, frame.topic, now, terms)
                 case Operation.UNSUBSCRIBE:
-                    self.unsubscribe(session, frame.topic, now)
+                    self._subscriptions.unsubscribe(session, frame.topic, now)
                 case Operation.CONTEXT:
                     self._context(session, frame.body, now)
                 case Operation.READ:
                     self._read(session, frame, now)
+                case Operation.LOOK:
+                    self._look(session, frame, now)
+                case Operation.REPORT:
+                    self._report(session, frame, now)
                 case other:
                     raise InvalidRequest("unknown operation", operation=other)
         except LasthopError as error:
@@ -193,31 +213,13 @@ class Inbound:
         source = f"device:{device.name}"
         return self._acceptance.accept(device.app, source, [submission], now)[0]
 
-    def subscribe(self, session: Session, topic: str | None, now: Micros) -> bool:
-        """Add a subscription; false when it was there."""
-        device = session.device
-        topic = check_topic(topic)
-        if len(device.record.subscriptions) >= self._room.limits.subscriptions_per_device:
-            raise QuotaExceeded(
-                "too many subscriptions",
-                retry_after=60,
-                limit=self._room.limits.subscriptions_per_device,
-            )
-        if not self._room.registry.subscribe(device, topic):
-            return False
-        self._room.journal.commit.devices[device.number] = device.row()
-        self._room.journal.tell(Kind.SUBSCRIBED, now, session, topic=topic)
-        return True
+    def _look(self, session: Session, frame: MessageFrame, now: Micros) -> None:
+        look = _understood(decode_look, frame.body)
+        self._feeds.look(session, frame.topic or "", look, frame.key, now)
 
-    def unsubscribe(self, session: Session, topic: str | None, now: Micros) -> bool:
-        """Remove a subscription; false when there was none."""
-        device = session.device
-        topic = check_topic(topic)
-        if not self._room.registry.unsubscribe(device, topic):
-            return False
-        self._room.journal.commit.devices[device.number] = device.row()
-        self._room.journal.tell(Kind.UNSUBSCRIBED, now, session, topic=topic)
-        return True
+    def _report(self, session: Session, frame: MessageFrame, now: Micros) -> None:
+        report = _understood(decode_report, frame.body)
+        self._feeds.report(session, frame.topic, report, now)
 
     def _context(self, session: Session, body: bytes, now: Micros) -> None:
         limit = self._room.limits.context
@@ -231,6 +233,7 @@ class Inbound:
         device.record.context = {name: bytes(value) for name, value in report.items()}
         self._room.journal.commit.devices[device.number] = device.row()
         self._room.journal.tell(Kind.CONTEXT_CHANGED, now, session, size=len(body))
+        self._subscriptions.context_changed(session, now)
 
     def _read(self, session: Session, frame: MessageFrame, now: Micros) -> None:
         try:
@@ -277,19 +280,12 @@ def parse_target(text: str | None) -> Target:
 _ADDRESSABLE = {TargetKind.DEVICE, TargetKind.USER, TargetKind.TOPIC, TargetKind.APP}
 
 
-def check_topic(topic: str | None) -> str:
-    """A topic has up to 200 bytes of words separated by dots; `*` and `#` are not part of a
-    word."""
-    if not topic:
-        raise InvalidRequest("a topic is needed")
-    size = len(topic) if topic.isascii() else len(topic.encode())
-    if size > MAX_TOPIC:
-        raise TooLarge("topic too long", size=size, limit=MAX_TOPIC)
-    if any(c in "*#/ " or not c.isprintable() for c in topic) or "" in topic.split("."):
-        raise InvalidRequest(
-            "a topic is words separated by dots, without spaces, `/`, `*` and `#`", topic=topic
-        )
-    return topic
+def _understood(decode: Callable[[bytes], T], body: bytes) -> T:
+    """A body of bytes; what is wrong with it is answered, and does not end the channel."""
+    try:
+        return decode(body)
+    except MalformedFrame as error:
+        raise InvalidRequest(str(error)) from None
 
 
 def _after(within: int | None, start: Micros) -> Micros | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import Protocol
 
 import msgspec
 
@@ -28,6 +29,14 @@ times for a message."""
 _encode_lines = msgspec.json.Encoder().encode_lines
 
 
+class Noted(Protocol):
+    """Something that has changed and knows how to write itself down."""
+
+    def write(self, commit: Commit) -> None:
+        """Put into a commit what has changed."""
+        ...
+
+
 class Journal:
     """Collects one commit at a time and holds back what depends on it."""
 
@@ -41,6 +50,7 @@ class Journal:
         self._events: list[Event] = []
         self._dirty_deliveries: list[Delivery] = []
         self._dirty_sessions: list[Session] = []
+        self._dirty_feeds: list[Noted] = []
         self._waiting: deque[tuple[int, Callable[[Micros], None]]] = deque()
         self._taken = next_commit - 1
         self._durable = next_commit - 1
@@ -67,7 +77,8 @@ class Journal:
 
     @property
     def _empty(self) -> bool:
-        return not (self._events or self._dirty_sessions) and self._open.empty
+        noted = self._events or self._dirty_sessions or self._dirty_feeds
+        return not noted and self._open.empty
 
     def touch_session(self, session: Session, now: Micros) -> None:
         """Write this session with the open commit."""
@@ -76,6 +87,10 @@ class Journal:
             self._dirty_sessions.append(session)
             if self._due is None:
                 self._due = now + LAZY_DELAY
+
+    def note_feed(self, feed: Noted) -> None:
+        """Let a feed write itself into the open commit when it is taken."""
+        self._dirty_feeds.append(feed)
 
     def add_message(self, message: Message) -> None:
         """Write this message with the open commit."""
@@ -175,6 +190,10 @@ class Journal:
             commit.sessions[session.device.number] = session.row()
         self._dirty_deliveries = []
         self._dirty_sessions = []
+        if self._dirty_feeds:
+            for feed in self._dirty_feeds:
+                feed.write(commit)
+            self._dirty_feeds = []
         if commit.messages:
             self._keys_taken.append((commit.n, commit.messages[-1].key))
         self._taken = commit.n

@@ -85,6 +85,8 @@ TRANSITIONS: dict[tuple[State, Step], tuple[State, Kind]] = {
     (_P, Step.ABORT): (State.ABORTED, Kind.ABORTED),
     # Back in the queue it may have been shown already, in a numbering that is gone.
     (_P, Step.TIME_OUT): (State.TIMED_OUT, Kind.TIMED_OUT),
+    # Taken back from a device that then tells that it had been read before.
+    (_P, Step.DELIVER): (State.DELIVERED, Kind.DELIVERED),
     (_P, Step.GIVE_UP): (State.UNDELIVERABLE, Kind.UNDELIVERABLE),
     (_P, Step.REASSIGN): (State.REASSIGNED, Kind.REASSIGNED),
     (_P, Step.SUPPRESS): (State.SUPPRESSED, Kind.SUPPRESSED),

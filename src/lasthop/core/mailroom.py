@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from lasthop.clock import DAY, SECOND, Micros
 from lasthop.core.delivery import Delivery, Item
@@ -20,7 +21,16 @@ from lasthop.core.registry import Device, Registry
 from lasthop.core.retransmission import Retransmission
 from lasthop.core.session import Session
 from lasthop.core.timers import Timers
+from lasthop.events import Event
 from lasthop.message import KeyMaker, Message
+
+
+class Waker(Protocol):
+    """Something else that wants to be told when its time has come."""
+
+    def woken(self, now: Micros) -> None:
+        """It has."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +47,9 @@ class Limits:
     context: int = 16 << 10
     """Bytes of a device's context report: it is kept in memory with the device."""
     subscriptions_per_device: int = 1000
+    retained: int = 10_000
+    """Messages of one ranked topic that wait for one device; beyond it the worst go, whatever a
+    subscription asks for."""
     fanout_batch: int = 500
     """Deliveries of one message in one commit: a large topic must not hold up everyone else's
     commit."""
@@ -73,7 +86,7 @@ class Mailroom:
         self.journal = journal
         self.keys = keys
         self.limits = limits
-        self.timers: Timers[Delivery | Session | Retransmission] = Timers()
+        self.timers: Timers[Delivery | Session | Retransmission | Waker] = Timers()
         self.items: dict[int, Item] = {}
         self.effects: list[Effect] = []
         self.watched: Counter[int] = Counter()
@@ -96,6 +109,10 @@ class Mailroom:
     def forget_session(self, device: Device) -> None:
         """The device is gone."""
         self._sessions.pop(device.number, None)
+
+    def sessions(self) -> list[Session]:
+        """Everyone of whom there is something to remember."""
+        return list(self._sessions.values())
 
     def sessions_in_contact(self) -> list[Session]:
         """Everyone who is there now."""
@@ -139,9 +156,9 @@ class Mailroom:
 
     def step(
         self, delivery: Delivery, step: Step, now: Micros, reason: str = "", *, code: int = 0
-    ) -> None:
+    ) -> Event:
         """Take one step of the life cycle and record it, with PAP's code where that says more. A
-        step that is not in the table is a bug."""
+        step that is not in the table is a bug. Facts may be added to the event."""
         before = delivery.state
         state, kind = TRANSITIONS[before, step]
         session = delivery.session
@@ -159,18 +176,18 @@ class Mailroom:
             self._end(delivery)
         if self.watched:
             self.announce(delivery)
+        return event
 
     def give_up(
         self, delivery: Delivery, step: Step, now: Micros, reason: str, *, code: int = 0
-    ) -> None:
+    ) -> Event:
         """End a delivery without a word of the device: by `step` if nothing of it ever left.
 
         Otherwise the application may have had it all the same, and nobody can tell.
         """
         if delivery.attempts:
-            self.step(delivery, Step.TIME_OUT, now, f"{reason}; the device may have had it")
-        else:
-            self.step(delivery, step, now, reason, code=code)
+            return self.step(delivery, Step.TIME_OUT, now, f"{reason}; the device may have had it")
+        return self.step(delivery, step, now, reason, code=code)
 
     def announce(self, delivery: Delivery) -> None:
         """Tell those who watch the message, once the change is durable."""
@@ -193,6 +210,8 @@ class Mailroom:
         if item.push is not None:
             item.push.ended(delivery)
         self.release(item)
+        if delivery.ranked:
+            delivery.ended()
 
     def evict(self) -> None:
         """Leave the oldest bodies to the store, as far as it has them, when memory is tight."""

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from lasthop.core.addresses import AddressBook
+from lasthop.core.feeds.rules import ContextRule
+from lasthop.core.feeds.terms import TopicTerms
 from lasthop.decision.routes import Route
 from lasthop.errors import NotFound
 from lasthop.message import Target, TargetKind
@@ -35,6 +37,12 @@ class DeviceRecord(msgspec.Struct, omit_defaults=True):
     """How it is reached over the air; none for a device that connects by itself."""
     addresses: list[str] = []
     """Client addresses that it has itself: `PLMN:+15551999`."""
+    terms: dict[str, TopicTerms] = {}
+    """Of its ranked subscriptions."""
+    rules: list[ContextRule] = []
+    """What it is subscribed to by where it is and what it does."""
+    ruled: list[str] = []
+    """Topics that it is subscribed to by its rules."""
 
 
 _encode_record = msgspec.msgpack.Encoder().encode

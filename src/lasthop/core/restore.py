@@ -9,6 +9,8 @@ from lasthop.clock import Micros
 from lasthop.core.acceptance import Acceptance
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.fanout import Fanouts
+from lasthop.core.feeds.feeds import Feeds
+from lasthop.core.feeds.restoring import FeedsRestored
 from lasthop.core.lifecycle import State, Step
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.pushes import Pushes
@@ -26,6 +28,7 @@ def restore(
     acceptance: Acceptance,
     fanouts: Fanouts,
     pushes: Pushes,
+    feeds: Feeds,
     now: Micros,
 ) -> None:
     """Fill an empty gateway from what its store knows."""
@@ -37,27 +40,32 @@ def restore(
     for key_row in restored.keys:
         acceptance.remember(key_row)
     pushes.restore(restored)
+    ranked = FeedsRestored(room, feeds, restored.ranked, now)
     spreading = {row.message: row for row in restored.fanouts}
     for opened in restored.open:
         item = room.own(opened.message)
         pushes.attach(item)
         item.spreading = True
         for delivery_row in opened.deliveries:
-            _reopen(room, item, delivery_row, now)
+            _reopen(room, item, delivery_row, ranked, now)
         item.spreading = opened.message.key in spreading
         room.release(item)
         room.evict()
     pushes.restored()
     for fanout_row in spreading.values():
         fanouts.resume(fanout_row)
+    ranked.finish(now)
 
 
-def _reopen(room: Mailroom, item: Item, row: DeliveryRow, now: Micros) -> None:
+def _reopen(
+    room: Mailroom, item: Item, row: DeliveryRow, ranked: FeedsRestored, now: Micros
+) -> None:
     device = room.registry.numbered(row.device)
     if device is None:
         return
     session = room.session(device)
-    delivery = room.open_delivery(item, session, now)
+    feed_delivery = ranked.open(item, session, now)
+    delivery = feed_delivery or room.open_delivery(item, session, now)
     delivery.state = State(row.state)
     delivery.epoch = row.epoch
     delivery.seq = row.seq
@@ -67,9 +75,13 @@ def _reopen(room: Mailroom, item: Item, row: DeliveryRow, now: Micros) -> None:
     delivery.reply = row.reply
     delivery.code = row.code
     delivery.changed_at = row.changed_at
-    if delivery.state is State.PENDING:
+    if feed_delivery is not None and delivery.state is State.PENDING:
+        ranked.waits(feed_delivery, now)
+    elif feed_delivery is not None and delivery.state is State.RECEIVED and delivery.keep:
+        _watch_deadline(room, delivery, now)
+    elif delivery.state is State.PENDING:
         _wait_again(room, delivery, now)
-    elif item.message.reliability is Reliability.BEST_EFFORT:
+    elif item.message.reliability is Reliability.BEST_EFFORT and delivery.seq < 0:
         # It left, or was lost with the gateway: sending it again could show it twice.
         session.depart(delivery, numbered=False)
         room.step(delivery, Step.HAND_OVER, now, "the gateway stopped while it was being sent")
@@ -90,7 +102,6 @@ def _carried_before(room: Mailroom, delivery: Delivery, now: Micros) -> None:
 
 def _under_way_again(room: Mailroom, delivery: Delivery, now: Micros) -> None:
     session = delivery.session
-    before = delivery.item.message.deliver_before
     if not isinstance(session.outbound.get(delivery.seq), Skip):
         raise StoreBroken(
             "an open delivery has a number that is not under way",
@@ -103,6 +114,11 @@ def _under_way_again(room: Mailroom, delivery: Delivery, now: Micros) -> None:
         session.flight_bytes += delivery.item.size
     # Transmissions are noted when there is time: it may have left without a trace.
     delivery.attempts = max(1, delivery.attempts)
+    _watch_deadline(room, delivery, now)
+
+
+def _watch_deadline(room: Mailroom, delivery: Delivery, now: Micros) -> None:
+    before = delivery.item.message.deliver_before
     if before is not None:
         room.timers.add(max(before, now), delivery)
 

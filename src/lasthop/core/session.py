@@ -8,7 +8,7 @@ sequence number and has not reached the application yet. It decides nothing and 
 from __future__ import annotations
 
 import heapq
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from lasthop.clock import Micros
 from lasthop.core.delivery import Delivery
@@ -16,10 +16,14 @@ from lasthop.core.lifecycle import DELIVERED, PENDING
 from lasthop.core.line import AWAY, Line
 from lasthop.core.registry import Device
 from lasthop.core.retransmission import Retransmission
+from lasthop.message import DEFAULT_PRIORITY
 from lasthop.store.commit import SessionRow
 from lasthop.wire.hop.frames import DEFAULT_WINDOW, MessageFrame, Skip
 from lasthop.wire.hop.persistence import Numbering
 from lasthop.wire.hop.sequence import Inbound, Outbound
+
+if TYPE_CHECKING:
+    from lasthop.core.feeds.keeper import Keeper
 
 UnderWay: TypeAlias = Delivery | Skip
 """What a number stands for; a skip where the gateway no longer knows, after a restart."""
@@ -42,6 +46,7 @@ class Session:
         "dirty",
         "epoch",
         "events",
+        "feeds",
         "flight_bytes",
         "held_bytes",
         "inbound",
@@ -103,6 +108,8 @@ class Session:
         self.ack_due = False
         self.dirty = False
         self.touched = False
+        self.feeds: dict[str, Keeper] | None = None
+        """Its ranked topics."""
 
     def row(self) -> SessionRow:
         """The session as the store keeps it."""
@@ -204,7 +211,16 @@ class Session:
         if self._waiting is None:
             self._waiting = []
         message = delivery.item.message
+        if delivery.ranked and delivery.stamp:
+            # In the order in which its feed spoke.
+            heapq.heappush(self._waiting, (-DEFAULT_PRIORITY, delivery.stamp, delivery))
+            return
         heapq.heappush(self._waiting, (-message.priority, message.key, delivery))
+
+    def dequeue(self, delivery: Delivery) -> None:
+        """It shall not leave after all: its rank has fallen while it waited for credit."""
+        self._waiting = [row for row in self._waiting or () if row[2] is not delivery]
+        heapq.heapify(self._waiting)
 
     def best(self) -> Delivery | None:
         """The pending delivery whose turn it is; it stays in place."""

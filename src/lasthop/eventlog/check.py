@@ -31,7 +31,7 @@ LIFE: dict[str, tuple[tuple[str, ...], str]] = {
     Kind.RECEIVED: (("SENDING",), "RECEIVED"),
     Kind.REQUEUED: (("SENDING", "RECEIVED"), "PENDING"),
     Kind.SENT: (("SENDING",), "SENT"),
-    Kind.DELIVERED: (("SENDING", "RECEIVED"), "DELIVERED"),
+    Kind.DELIVERED: (_OPEN, "DELIVERED"),
     Kind.EXPIRED: (_OPEN, "EXPIRED"),
     Kind.CANCELLED: (("PENDING",), "CANCELLED"),
     Kind.REPLACED: (("PENDING",), "REPLACED"),

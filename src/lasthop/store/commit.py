@@ -213,6 +213,12 @@ class Commit(msgspec.Struct):
     """JSON lines, each ended by a newline."""
     event_count: int = 0
 
+    def ranked_changes(self) -> RankedChanges:
+        """What it changes of ranked topics, to be added to."""
+        if self.ranked is None:
+            self.ranked = RankedChanges()
+        return self.ranked
+
     @property
     def empty(self) -> bool:
         """Whether there is nothing to write."""

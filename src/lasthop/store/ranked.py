@@ -34,7 +34,7 @@ class KeptRow(msgspec.Struct, array_like=True, gc=False):
     due: Micros
     stamp: int
     """Its turn among what waits to be sent; 0 if it does not."""
-    asked: bool = False
+    keep: bool = False
     """Whether it leaves to be kept on the device."""
 
 

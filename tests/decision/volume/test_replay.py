@@ -12,7 +12,6 @@ from lasthop.decision.policies import POLICIES, Policy
 from lasthop.decision.policies.memory import memory_of, recall
 from lasthop.decision.volume import feed as feed_module
 from lasthop.decision.volume.effects import Effect
-from lasthop.decision.volume.entry import Place
 from lasthop.decision.volume.feed import Feed
 from lasthop.decision.volume.inputs import Arrived, ContactDown, ContactUp, Input, RankChanged, Read
 from lasthop.decision.volume.memory import EntryState, FeedState
@@ -71,15 +70,16 @@ def test_a_feed_from_a_store_decides_as_the_one_that_was_lost(name: str) -> None
     half = next(n for n, (_, given) in enumerate(inputs) if n > 200 and given == ContactUp())
     original, policy = feed()
     original.track()
-    kept: dict[int, EntryState] = {}
+    kept: dict[int, EntryState | None] = {}
     for now, given in inputs[:half]:
         original.take(given, now)
-        kept.update((state.key, state) for state in original.moved())
+        for key in original.moved():
+            kept[key] = original.entry(key)
     original.take(ContactDown(), inputs[half][0])
 
     heir, fresh = feed()
     recall(fresh, msgspec.json.decode(msgspec.json.encode(memory_of(policy))))
     state = msgspec.json.decode(msgspec.json.encode(original.state()), type=FeedState)
-    heir.resume(state, [s for _, s in sorted(kept.items()) if s.place is not Place.ENDED])
+    heir.resume(state, [s for _, s in sorted(kept.items()) if s is not None])
     assert memory_of(fresh) == memory_of(policy)
     assert replay(heir, inputs[half:]) == replay(original, inputs[half:])

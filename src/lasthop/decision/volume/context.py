@@ -14,6 +14,9 @@ from typing import NamedTuple
 
 from lasthop.decision.volume.subscription import Subscription
 
+SEPARATORS = frozenset("./*# ")
+"""What a topic's name means something by."""
+
 Conditions = Mapping[str, frozenset[str]]
 """For every name that matters, the values that will do."""
 
@@ -68,7 +71,7 @@ class Rule:
             if name is not None:
                 value = context.get(name, "")
                 # A device fills in a level of a name; it does not get to write the name.
-                if not value or "/" in value or not value.isprintable():
+                if not value or set(value) & SEPARATORS or not value.isprintable():
                     return None
                 parts.append(value)
         return "".join(parts)

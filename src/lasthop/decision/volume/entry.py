@@ -67,6 +67,10 @@ class Entry:
         self.reason = ""
         """Why it is where it is."""
 
+    def __lt__(self, other: Entry) -> bool:
+        """Only asked of an event that came back and what a heap still has of its first time."""
+        return self.version < other.version
+
 
 Ranked: TypeAlias = tuple[float, int, int, Entry]
 """Rank (negative, so that the best sorts first), order, version."""

@@ -28,6 +28,7 @@ from lasthop.decision.volume.inputs import (
     Gone,
     Held,
     Input,
+    Lost,
     Muted,
     OfflineRead,
     RankChanged,
@@ -103,8 +104,12 @@ class Feed:
             self._rank_changed(given.key, given.rank, now, effects)
         elif type(given) is Withdrawn:
             self._withdrawn(given, now, effects)
+        elif type(given) is OfflineRead:
+            self._told_of_read(given, now, effects)
         elif type(given) is Gone:
             self._gone(given, now, effects)
+        elif type(given) is Lost:
+            self._lost(given, now, effects)
         elif type(given) is Unread:
             self._unread(given, now, effects)
         elif type(given) is StorageChanged:
@@ -138,7 +143,7 @@ class Feed:
 
     def adopt(self, policy: Policy) -> None:
         """Another policy decides from now on how much goes ahead; what is held stays held."""
-        self._policy = policy
+        self.follow(policy)
 
     def next_wake(self) -> Micros | None:
         """When to be woken, if nothing else happens before."""
@@ -166,20 +171,18 @@ class Feed:
         """Note from now on which events change."""
         self._holdings.moved = {}
 
-    def moved(self) -> list[EntryState]:
+    def moved(self) -> set[int]:
         """The events that have changed since the last time."""
         moved, self._holdings.moved = self._holdings.moved or {}, {}
-        return [
-            EntryState(
-                e.key,
-                e.rank,
-                None if e.expires_at == NEVER else e.expires_at,
-                e.arrived_at,
-                e.place,
-                e.due,
-            )
-            for e in moved.values()
-        ]
+        return set(moved)
+
+    def entry(self, key: int) -> EntryState | None:
+        """An event that is not over, as plain values."""
+        e = self._holdings.entries.get(key)
+        if e is None:
+            return None
+        expires_at = None if e.expires_at == NEVER else e.expires_at
+        return EntryState(e.key, e.rank, expires_at, e.arrived_at, e.place, e.due)
 
     def state(self) -> FeedState:
         """What it knows besides its events."""
@@ -208,6 +211,11 @@ class Feed:
     def in_contact(self) -> bool:
         """Whether the device is there."""
         return self._in_contact
+
+    @property
+    def unread_there(self) -> int:
+        """How many the device holds unread, as far as is known here."""
+        return self._holdings.on_device
 
     def on_device(self) -> list[int]:
         """What the device holds unread, as far as is known here."""
@@ -344,14 +352,7 @@ class Feed:
         self._in_contact = True
         for read in given.reads:
             self._read_offline(read)
-        for key in given.lost:
-            entry = self._holdings.held_by_device(key)
-            if entry is not None:
-                counts = entry.rank >= self._threshold
-                self._news.pop(key, None)
-                self._holdings.to_gateway(entry, counts=counts, reason=LOST)
-                if counts:
-                    self._holdings.to_prefetch(entry, LOST)
+        self._bring_back(given.lost)
         if self._news:
             news, self._news = self._news, {}
             for key, rank in news.items():
@@ -364,6 +365,24 @@ class Feed:
             self._catch_up(now, effects)
         if self._holdings.prefetch.rows:
             self._send_ahead(now, effects)
+
+    def _lost(self, given: Lost, now: Micros, effects: list[Effect]) -> None:
+        self._bring_back(given.keys)
+        self._send_ahead(now, effects)
+
+    def _bring_back(self, keys: tuple[int, ...]) -> None:
+        for key in keys:
+            entry = self._holdings.held_by_device(key)
+            if entry is not None:
+                counts = entry.rank >= self._threshold
+                self._news.pop(key, None)
+                self._holdings.to_gateway(entry, counts=counts, reason=LOST)
+                if counts:
+                    self._holdings.to_prefetch(entry, LOST)
+
+    def _told_of_read(self, given: OfflineRead, now: Micros, effects: list[Effect]) -> None:
+        self._read_offline(given)
+        self._send_ahead(now, effects)
 
     def _read_offline(self, read: OfflineRead) -> None:
         for key in read.keys:

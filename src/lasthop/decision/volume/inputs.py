@@ -74,6 +74,12 @@ class Gone(msgspec.Struct, frozen=True, gc=False):
     keys: tuple[int, ...]
 
 
+class Lost(msgspec.Struct, frozen=True, gc=False):
+    """These fell with the device's memory: they are the gateway's again."""
+
+    keys: tuple[int, ...]
+
+
 class Unread(msgspec.Struct, frozen=True, gc=False):
     """The answer to a read came when nobody waited for it any more: these are unread after all, on
     the device."""
@@ -99,12 +105,14 @@ class Woken(msgspec.Struct, frozen=True, gc=False):
 
 Input = (
     Arrived
+    | OfflineRead
     | RankChanged
     | Withdrawn
     | ContactUp
     | ContactDown
     | Read
     | Gone
+    | Lost
     | Unread
     | StorageChanged
     | Muted

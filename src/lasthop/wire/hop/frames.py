@@ -18,6 +18,9 @@ VERSION: Final = 1
 ERROR_TYPE: Final = "application/vnd.lasthop.error+json"
 """Content type of the answer that says why a device's message was refused."""
 
+FEED_TYPE: Final = "application/vnd.lasthop.feed"
+"""Content type of what the gateway says about a ranked topic; on the hop its operation tells."""
+
 DEFAULT_MAX_FRAME: Final = 2**20 + 2**10
 """A body of 1 MiB, the gateway's own limit, and room for its headers."""
 

@@ -1,0 +1,144 @@
+"""Who wants which topic, with which terms: by a device's word, an administrator's, or the rules
+that follow its context."""
+
+from __future__ import annotations
+
+from lasthop.clock import Micros
+from lasthop.core.feeds.feeds import Feeds
+from lasthop.core.feeds.rules import MAX_RULES, ContextRule, conditions, plain
+from lasthop.core.feeds.terms import TopicTerms
+from lasthop.core.mailroom import Mailroom
+from lasthop.core.session import Session
+from lasthop.core.topics import Topics, check_topic
+from lasthop.decision.volume.context import meets
+from lasthop.errors import InvalidRequest, QuotaExceeded, Rejected, TooLarge
+from lasthop.events import Kind
+
+
+class Subscriptions:
+    """Changes what devices are subscribed to."""
+
+    def __init__(self, room: Mailroom, feeds: Feeds, topics: Topics) -> None:
+        self._room = room
+        self._feeds = feeds
+        self._topics = topics
+
+    def subscribe(
+        self,
+        session: Session,
+        topic: str | None,
+        now: Micros,
+        terms: TopicTerms | None = None,
+        *,
+        by_rule: bool = False,
+    ) -> bool:
+        """Add a subscription, or give one terms; false when it was there with the same ones."""
+        device = session.device
+        record = device.record
+        topic = check_topic(topic)
+        if terms is not None:
+            # What is wrong with the terms is said before anything is changed.
+            terms.subscription(record.zone, retention=self._room.limits.retained)
+        most = self._room.limits.subscriptions_per_device
+        if len(record.subscriptions) >= most and topic not in record.subscriptions:
+            raise QuotaExceeded("too many subscriptions", retry_after=60, limit=most)
+        new = self._room.registry.subscribe(device, topic)
+        if topic in record.ruled and not by_rule:
+            record.ruled = [name for name in record.ruled if name != topic]
+        if terms is not None:
+            changed = self._feeds.subscribe(session, topic, terms, now) or new
+            self._mute(session, now)
+        else:
+            changed = new
+            if new:
+                self._room.journal.tell(Kind.SUBSCRIBED, now, session, topic=topic)
+        if changed:
+            self._note(session)
+            self._topics.subscribed(session, topic, now)
+        return changed
+
+    def unsubscribe(self, session: Session, topic: str | None, now: Micros) -> bool:
+        """Remove a subscription; false when there was none."""
+        device = session.device
+        topic = check_topic(topic)
+        if not self._room.registry.unsubscribe(device, topic):
+            return False
+        self._feeds.unsubscribe(session, topic, now)
+        device.record.ruled = [name for name in device.record.ruled if name != topic]
+        self._note(session)
+        self._room.journal.tell(Kind.UNSUBSCRIBED, now, session, topic=topic)
+        return True
+
+    def set_rules(self, session: Session, rules: list[ContextRule], now: Micros) -> None:
+        """Let a device's subscriptions follow its context by these rules."""
+        if len(rules) > MAX_RULES:
+            raise TooLarge("too many rules", size=len(rules), limit=MAX_RULES)
+        record = session.device.record
+        for rule in rules:
+            check_topic(rule.rule().topic.replace("{", "").replace("}", ""))
+            if rule.terms is not None:
+                rule.terms.subscription(record.zone, retention=self._room.limits.retained)
+        record.rules = rules
+        self._note(session)
+        reason = "an administrator changed rules"
+        self._room.journal.tell(Kind.CONTEXT_CHANGED, now, session, reason=reason)
+        self.context_changed(session, now)
+
+    def context_changed(self, session: Session, now: Micros) -> None:
+        """A device is somewhere else, or busy, or not: subscribe it to what follows from that.
+
+        The first rule that means a topic decides about it. What a device subscribed to itself is
+        its own business.
+        """
+        record = session.device.record
+        if record.rules:
+            self._follow_rules(session, plain(record.context), now)
+        if session.feeds:
+            self._mute(session, now)
+
+    def _follow_rules(self, session: Session, context: dict[str, str], now: Micros) -> None:
+        record = session.device.record
+        wanted: dict[str, ContextRule] = {}
+        for rule in record.rules:
+            topic = rule.rule().topic_in(context)
+            if topic is not None and _is_topic(topic):
+                wanted.setdefault(topic, rule)
+        for topic in [name for name in record.ruled if name not in wanted]:
+            self.unsubscribe(session, topic, now)
+        for topic, rule in wanted.items():
+            mine = topic in record.ruled
+            if topic in record.subscriptions and not mine:
+                continue
+            if not mine:
+                record.ruled = [*record.ruled, topic]
+            self.subscribe(session, topic, now, rule.terms, by_rule=True)
+        self._note(session)
+
+    def _mute(self, session: Session, now: Micros) -> None:
+        """Topics that are quiet in some context: are they, in this one?"""
+        record = session.device.record
+        quieting = [rule for rule in record.rules if rule.quiet_when is not None]
+        terms = {topic: t.quiet_when for topic, t in record.terms.items() if t.quiet_when}
+        if not quieting and not terms and not any(k.muted for k in (session.feeds or {}).values()):
+            return
+        context = plain(record.context)
+        quiet = {topic for topic, when in terms.items() if meets(context, conditions(when) or {})}
+        for rule in quieting:
+            topic = rule.rule().topic_in(context)
+            if topic is not None and meets(context, conditions(rule.quiet_when) or {}):
+                quiet.add(topic)
+        for topic in list(session.feeds or {}):
+            self._feeds.mute(session, topic, topic in quiet, now)
+
+    def _note(self, session: Session) -> None:
+        device = session.device
+        self._room.journal.commit.devices[device.number] = device.row()
+        self._room.journal.hurry()
+
+
+def _is_topic(text: str) -> bool:
+    try:
+        check_topic(text)
+    except (Rejected, InvalidRequest):
+        return False
+    return True
