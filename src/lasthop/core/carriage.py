@@ -46,6 +46,8 @@ LONGEST_PAUSE: Micros = 15 * MINUTE
 NO_ANSWER = 4000
 """PAP's code for what its publisher may try again, and we do no longer."""
 
+_STRICT = frozenset({DeliveryMethod.CONFIRMED, DeliveryMethod.CONFIRMED_WITH_RESPONSE})
+
 SWEEP = 1024
 """Failures remembered before those of deliveries that have ended are looked for."""
 
@@ -168,6 +170,7 @@ class Carriage:
             headers=message.headers,
             body=message.body,
             confirmed=selected.confirmed,
+            strict=message.method in _STRICT,
             response=message.method is DeliveryMethod.CONFIRMED_WITH_RESPONSE,
             deliver_before=message.deliver_before,
             capabilities=device.record.capabilities,

@@ -27,6 +27,8 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
     confirmed: bool = False
     """The client's word is asked for."""
+    strict: bool = False
+    """Without it the push must not be sent."""
     response: bool = False
     """The publisher takes content that the client returns."""
     deliver_before: Micros | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Protocol
@@ -26,7 +26,7 @@ class Weather:
 class End(Protocol):
     """Whoever is at one end: an endpoint, a server or a client."""
 
-    def datagrams(self) -> list[tuple[bytes, Peer]]: ...
+    def datagrams(self) -> Sequence[tuple[bytes, Peer]]: ...
     def next_timeout(self) -> Micros | None: ...
 
 

@@ -14,6 +14,7 @@ from lasthop.delivery.ota.datagrams import MAX_DATAGRAM, Endpoint
 from lasthop.errors import Rejected
 from lasthop.wire.ota.terminal import described
 from lasthop.wire.ota.transform import Content, for_wsp, wsp_headers
+from lasthop.wire.pap.codes import STATES, MessageState
 from lasthop.wire.wsp.pdus import Push, encode_unit
 
 TRANSACTIONS = 256
@@ -27,6 +28,12 @@ class Network(Protocol):
     def send(self, data: bytes, to: Endpoint) -> None:
         """Hand a datagram to the network."""
         ...
+
+
+def unfit(error: Rejected) -> Unfit:
+    """Why a push has no form on the air: a failed transformation, unless the error says more."""
+    code = error.pap_code if error.pap_code in STATES[MessageState.UNDELIVERABLE].codes else 3006
+    return Unfit(code, str(error))
 
 
 class UnitCarrier:
@@ -52,7 +59,7 @@ class UnitCarrier:
         try:
             datagram = self.datagram(parcel)
         except Rejected as error:
-            return Unfit(error.pap_code if error.pap_code >= 3000 else 3006, str(error))
+            return unfit(error)
         if len(datagram) > MAX_DATAGRAM:
             return Unfit(3006, f"too large for a datagram: {len(datagram)} octets")
         network.send(datagram, endpoint)

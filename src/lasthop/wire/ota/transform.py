@@ -25,7 +25,12 @@ from lasthop.wire.wbxml.languages import LANGUAGES
 from lasthop.wire.wbxml.validity import check
 from lasthop.wire.wbxml.xml_reader import read_xml
 from lasthop.wire.wbxml.xml_writer import write_xml
-from lasthop.wire.wsp.applications import name_of, over_the_air
+from lasthop.wire.wsp.applications import (
+    Application,
+    name_of,
+    over_the_air,
+    parse_application,
+)
 from lasthop.wire.wsp.headers import Header
 from lasthop.wire.wsp.multipart import Entry, encode_multipart
 
@@ -91,6 +96,12 @@ def for_http(push: Content, terminal: Terminal) -> Content:
 def wsp_headers(push: Content) -> tuple[Header, ...]:
     """Headers as the binary encoder takes them."""
     return tuple(Header(name, value) for name, value in push.headers)
+
+
+def application_of(push: Content) -> Application | None:
+    """The application of an adapted push; None for the one that its client assumes."""
+    text = _value(push.headers, APPLICATION)
+    return None if text is None else parse_application(text)
 
 
 def _untouchable(headers: Headers) -> bool:

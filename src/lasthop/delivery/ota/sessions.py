@@ -1,0 +1,263 @@
+"""OTA-WSP in sessions: Po-Push and Po-ConfirmedPush over WTP, and the request to open a session.
+
+A push for a client that has no session waits while the client is asked for one; it may take a
+while to answer, or never do. Sockets and time come from outside, so that a rehearsal runs the same
+code.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from lasthop.clock import SECOND, Clock, Micros
+from lasthop.delivery.carrier import (
+    Aborted,
+    Confirmed,
+    Outcome,
+    Parcel,
+    Sent,
+    Unanswered,
+    Unfit,
+    Unreached,
+)
+from lasthop.delivery.ota.datagrams import MAX_DATAGRAM, Endpoint
+from lasthop.delivery.ota.unit import Network, unfit
+from lasthop.errors import Rejected, TooLarge
+from lasthop.wire.ota import wsp_server as wsp
+from lasthop.wire.ota.terminal import Terminal, described
+from lasthop.wire.ota.transform import Content, application_of, for_wsp, wsp_headers
+from lasthop.wire.ota.wsp_server import Session, SessionServer, Ticket
+from lasthop.wire.wsp.applications import PUSH_SIA
+from lasthop.wire.wsp.headers import Header
+from lasthop.wire.wsp.pdus import Push, encode_pdu, encode_unit
+from lasthop.wire.wsp.sir import MEDIA_TYPE, Sir, encode_sir
+
+Report: TypeAlias = Callable[[Outcome], None]
+
+ASK_EVERY: Micros = 10 * SECOND
+ASK_TIMES = 3
+"""A request for a session is a datagram like any other: it may be lost, and a client takes some
+seconds to open one. After half a minute it is called absent, and looked for again later."""
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A client that was asked for a session, and what waits for it."""
+
+    endpoint: Endpoint
+    times: int = 0
+    due: Micros = 0
+    waiting: list[tuple[Parcel, Report]] = field(default_factory=list)
+
+
+class SessionCarrier:
+    """Pushes within sessions."""
+
+    def __init__(
+        self,
+        server: SessionServer,
+        *,
+        network: Network,
+        push_network: Network,
+        invitation: Sir,
+        clock: Clock,
+        wake_at: Callable[[Micros], None],
+    ) -> None:
+        """`network` is where sessions live, `push_network` where requests for them are sent from;
+        `wake_at` is told when to call `wake`."""
+        self._server = server
+        self._network = network
+        self._push_network = push_network
+        self._invitation = invitation
+        self._clock = clock
+        self._wake_at = wake_at
+        self._asked: dict[str, _Asked] = {}
+        self._asks: list[tuple[Micros, int, str]] = []
+        """When to ask whom again; what is no longer so is skipped."""
+        self._tickets: dict[Ticket, tuple[Parcel, Report]] = {}
+        self._deadlines: list[tuple[Micros, int, Ticket]] = []
+        self._count = 0
+
+    def __len__(self) -> int:
+        """How many sessions there are."""
+        return len(self._server)
+
+    def carry(self, parcel: Parcel, report: Report) -> None:
+        """Push it down the client's session, or ask for one."""
+        now = self._clock.now()
+        self._dispose(parcel, report, now)
+        self._flush()
+
+    def received(self, data: bytes, peer: Endpoint) -> None:
+        """A datagram of a session has come."""
+        now = self._clock.now()
+        self._act(self._server.receive(data, peer, now), now)
+        self._flush()
+
+    def wake(self) -> None:
+        """Time has passed."""
+        now = self._clock.now()
+        self._act(self._server.timeout(now), now)
+        while self._asks and self._asks[0][0] <= now:
+            due, _, host = heapq.heappop(self._asks)
+            if host in self._asked and self._asked[host].due == due:
+                self._ask_again(host, now)
+        self._too_late(now)
+        self._flush()
+
+    def _flush(self) -> None:
+        for data, peer in self._server.datagrams():
+            self._network.send(data, peer)
+        dues = [heap[0][0] for heap in (self._asks, self._deadlines) if heap]
+        if (due := self._server.next_timeout()) is not None:
+            dues.append(due)
+        if dues:
+            self._wake_at(min(dues))
+
+    # From a parcel to the air.
+
+    def _dispose(self, parcel: Parcel, report: Report, now: Micros) -> None:
+        if parcel.deliver_before is not None and now >= parcel.deliver_before:
+            report(Unreached("deliver_before has passed"))
+            return
+        host, _ = endpoint = parcel.route.endpoint()
+        session = self._server.session(host)
+        if session is None or session.suspended:
+            self._ask(endpoint, parcel, report, now)
+            return
+        confirmed = parcel.confirmed and session.confirms
+        if parcel.strict and not confirmed:
+            report(Unfit(3007, "the client's session takes no confirmed pushes"))
+        elif not confirmed and not session.pushes:
+            report(Unfit(3007, "the client's session takes no unconfirmed pushes"))
+        else:
+            self._push(session, parcel, report, now, confirmed=confirmed)
+
+    def _push(
+        self, session: Session, parcel: Parcel, report: Report, now: Micros, *, confirmed: bool
+    ) -> None:
+        try:
+            pdu = _pdu(session, parcel, confirmed=confirmed)
+            if not confirmed:
+                if len(pdu) > MAX_DATAGRAM - 4:
+                    raise TooLarge("too large for a datagram", size=len(pdu))
+                self._server.push(session, pdu, now)
+                report(Sent())
+                return
+            ticket = self._server.push_confirmed(session, pdu, now)
+        except Rejected as error:
+            report(unfit(error))
+            return
+        self._tickets[ticket] = parcel, report
+        if parcel.deliver_before is not None:
+            self._count += 1
+            heapq.heappush(self._deadlines, (parcel.deliver_before, self._count, ticket))
+
+    def _too_late(self, now: Micros) -> None:
+        """Nothing more leaves of what is late."""
+        late: list[Ticket] = []
+        while self._deadlines and self._deadlines[0][0] <= now:
+            ticket = heapq.heappop(self._deadlines)[2]
+            if ticket in self._tickets:
+                late.append(ticket)
+        unsent = self._server.withdraw(late, now) if late else ()
+        for ticket in late:
+            if ticket in unsent:
+                self._report(ticket, Unreached("deliver_before has passed"))
+            else:
+                self._report(ticket, Unanswered("no answer before deliver_before"))
+
+    # From the air to an outcome.
+
+    def _act(self, events: list[wsp.Event], now: Micros) -> None:
+        for event in events:
+            match event:
+                case wsp.Opened():
+                    self._opened(event.session, now)
+                case wsp.Pushed():
+                    self._report(event.ticket, Confirmed())
+                case wsp.Refused():
+                    self._report(event.ticket, Aborted(event.reason))
+                case wsp.Unanswered():
+                    self._report(event.ticket, Unanswered(event.reason))
+                case wsp.NotSent():
+                    fits = not event.too_large
+                    reason = event.reason
+                    self._report(event.ticket, Unreached(reason) if fits else Unfit(3006, reason))
+                case wsp.Closed():
+                    pass
+
+    def _report(self, ticket: Ticket, outcome: Outcome) -> None:
+        found = self._tickets.pop(ticket, None)
+        if found is not None:
+            found[1](outcome)
+
+    # Sessions that are not there yet.
+
+    def _ask(self, endpoint: Endpoint, parcel: Parcel, report: Report, now: Micros) -> None:
+        asked = self._asked.get(endpoint[0])
+        if asked is None:
+            asked = self._asked[endpoint[0]] = _Asked(endpoint)
+            self._ask_again(endpoint[0], now)
+        asked.waiting.append((parcel, report))
+
+    def _ask_again(self, host: str, now: Micros) -> None:
+        asked = self._asked[host]
+        if asked.times == ASK_TIMES:
+            del self._asked[host]
+            for _, report in asked.waiting:
+                report(Unreached("the client opened no session"))
+            return
+        asked.times += 1
+        asked.due = now + ASK_EVERY
+        self._count += 1
+        heapq.heappush(self._asks, (asked.due, self._count, host))
+        self._push_network.send(invitation_unit(self._invitation, asked.times), asked.endpoint)
+
+    def _opened(self, session: Session, now: Micros) -> None:
+        asked = self._asked.pop(session.peer[0], None)
+        if asked is not None:
+            for parcel, report in asked.waiting:
+                self._dispose(parcel, report, now)
+
+
+def invitation_unit(invitation: Sir, transaction: int) -> bytes:
+    """The request for a session as a datagram to a client's push port."""
+    application = Header("X-Wap-Application-Id", str(PUSH_SIA))
+    return encode_unit(transaction, Push(MEDIA_TYPE, (application,), encode_sir(invitation)))
+
+
+def _pdu(session: Session, parcel: Parcel, *, confirmed: bool) -> bytes:
+    """The push as this client takes it; raises Rejected for what it does not."""
+    terminal = _merged(session.terminal, described(parcel.capabilities))
+    push = for_wsp(Content(parcel.content_type, parcel.headers, parcel.body), terminal)
+    application = application_of(push)
+    if not session.serves(application):
+        raise _NoApplication("the client has no such application", application=application)
+    pdu = encode_pdu(
+        Push(push.content_type, wsp_headers(push), push.body, confirmed=confirmed),
+        version=terminal.encoding_version,
+    )
+    if session.sdu and len(pdu) > session.sdu:
+        raise TooLarge("larger than what the client takes", size=len(pdu), limit=session.sdu)
+    return pdu
+
+
+class _NoApplication(Rejected):
+    code = "no_application"
+    pap_code = 2006
+
+
+def _merged(session: Terminal, registered: Terminal) -> Terminal:
+    """What the client said itself, and where it said nothing what is registered of it."""
+    return Terminal(
+        accept=session.accept or registered.accept,
+        default_application=registered.default_application,
+        encoding_version=max(session.encoding_version, registered.encoding_version),
+        codings=session.codings or registered.codings,
+        raw_deflate=registered.raw_deflate,
+        max_size=registered.max_size,
+    )

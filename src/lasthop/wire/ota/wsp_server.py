@@ -1,0 +1,423 @@
+"""WSP sessions as the gateway sees them: clients open them, pushes go down them.
+
+A session takes pushes if both ends agreed on it when it was opened, and so many unconfirmed ones at
+a time. Every push ends in exactly one event. Sessions are found by the host of their client, which
+is all that WAP knows of who it is.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from lasthop.clock import Micros
+from lasthop.errors import Malformed, TooLarge
+from lasthop.wire.ota.terminal import Terminal, media_types, version_of
+from lasthop.wire.wsp.applications import Application, parse_application
+from lasthop.wire.wsp.capabilities import (
+    DEFAULT_OUTSTANDING,
+    DEFAULT_SDU_SIZE,
+    Capabilities,
+    Options,
+)
+from lasthop.wire.wsp.headers import Field, Header
+from lasthop.wire.wsp.pdus import (
+    Connect,
+    ConnectReply,
+    Disconnect,
+    Reply,
+    Resume,
+    Suspend,
+    decode_pdu,
+    encode_pdu,
+)
+from lasthop.wire.wtp import transaction as wtp
+from lasthop.wire.wtp.endpoint import Endpoint
+from lasthop.wire.wtp.pdus import Provider
+from lasthop.wire.wtp.transaction import Patience, Side
+
+Address: TypeAlias = tuple[str, int]
+
+PROTOERR, DISCONNECT, SUSPEND, RESUME, CONGESTION = 0xE0, 0xE1, 0xE2, 0xE3, 0xE4
+CONNECTERR, MRUEXCEEDED, MOREXCEEDED, PEERREQ, NETERR = 0xE5, 0xE6, 0xE7, 0xE8, 0xE9
+USERREQ, USERRFS, USERPND, USERDCR, USERDCU = 0xEA, 0xEB, 0xEC, 0xED, 0xEE
+"""Why a user gives a transaction up (WSP table 35). Only the last five refuse a push."""
+
+OFFERED = Options.CONFIRMED_PUSH | Options.PUSH | Options.SESSION_RESUME
+
+MOST_OUTSTANDING = 16
+"""Confirmed pushes on their way in one session, however many its client takes."""
+
+MAX_SESSIONS = 100_000
+"""The oldest is forgotten first; its client is asked to open another when there is a push."""
+
+_OK, _NOT_FOUND = 0x20, 0x44
+"""HTTP's 200 and 404 in one octet."""
+
+
+@dataclass(eq=False, slots=True)
+class Session:
+    """One client's session."""
+
+    number: int
+    peer: Address
+    terminal: Terminal
+    applications: frozenset[Application] | None
+    """Those that it takes pushes for; none named: not known."""
+    options: Options
+    most: int
+    sdu: int
+    """Octets of a PDU that the client takes; 0: any."""
+    suspended: bool = False
+    under_way: dict[Side, None] = field(default_factory=dict)
+    waiting: deque[Ticket] = field(default_factory=deque)
+
+    @property
+    def pushes(self) -> bool:
+        """Whether it takes unconfirmed pushes now."""
+        return not self.suspended and bool(self.options & Options.PUSH)
+
+    @property
+    def confirms(self) -> bool:
+        """Whether it takes confirmed pushes now."""
+        return not self.suspended and bool(self.options & Options.CONFIRMED_PUSH)
+
+    def serves(self, application: Application | None) -> bool:
+        """Whether the client takes pushes for this application; its default one is none."""
+        return (
+            self.applications is None
+            or application is None
+            or 0 in self.applications  # any
+            or application in self.applications
+        )
+
+
+@dataclass(eq=False, slots=True)
+class Ticket:
+    """A confirmed push, from `push` to its end."""
+
+    session: Session
+    pdu: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A session is there, or there again."""
+
+    session: Session
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """A session takes nothing any more, or for the time being."""
+
+    session: Session
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """The client's application has the push."""
+
+    ticket: Ticket
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The client's user has refused it."""
+
+    ticket: Ticket
+    reason: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """It has left, and nobody has said anything of it."""
+
+    ticket: Ticket
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotSent:
+    """The client has not got it: it said so, or nothing has left."""
+
+    ticket: Ticket
+    reason: str
+    too_large: bool = False
+
+
+Event: TypeAlias = Opened | Closed | Pushed | Refused | Unanswered | NotSent
+
+
+class SessionServer:
+    """All sessions of one socket."""
+
+    def __init__(
+        self, *, first_tid: int, first_session: int, patience: Patience | None = None
+    ) -> None:
+        """Numbers start far from those of an earlier life, so that nobody resumes another's
+        session."""
+        self._wtp = Endpoint(first_tid=first_tid, patience=patience)
+        self._next = first_session
+        self._sessions: dict[int, Session] = {}
+        self._by_host: dict[str, Session] = {}
+        self._tickets: dict[Side, Ticket] = {}
+
+    def session(self, host: str) -> Session | None:
+        """The session of the client at this host."""
+        return self._by_host.get(host)
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    # What the driver does.
+
+    def receive(self, data: bytes, peer: Address, now: Micros) -> list[Event]:
+        """A datagram has come."""
+        return self._act(self._wtp.receive(data, peer, now), now)
+
+    def datagrams(self) -> list[tuple[bytes, Address]]:
+        """What is to be sent now."""
+        return self._wtp.datagrams()  # type: ignore[return-value]
+
+    def next_timeout(self) -> Micros | None:
+        """When `timeout` wants to be called."""
+        return self._wtp.next_timeout()
+
+    def timeout(self, now: Micros) -> list[Event]:
+        """Time has passed."""
+        return self._act(self._wtp.timeout(now), now)
+
+    # What the carrier does.
+
+    def push(self, session: Session, pdu: bytes, now: Micros) -> None:
+        """Po-Push: sent, and nobody asks further."""
+        self._wtp.invoke(session.peer, pdu, tcl=0, now=now)
+
+    def push_confirmed(self, session: Session, pdu: bytes, now: Micros) -> Ticket:
+        """Po-ConfirmedPush: when its turn comes, within what the client takes at a time."""
+        ticket = Ticket(session, pdu)
+        session.waiting.append(ticket)
+        self._proceed(session, now)
+        return ticket
+
+    def withdraw(self, tickets: Collection[Ticket], now: Micros) -> set[Ticket]:
+        """Try these no longer; those of which nothing has left.
+
+        What waits goes first: the end of what is on its way makes room for the next.
+        """
+        unsent = {ticket for ticket in tickets if ticket in ticket.session.waiting}
+        for ticket in unsent:
+            ticket.session.waiting.remove(ticket)
+        for session in dict.fromkeys(ticket.session for ticket in tickets):
+            for side in [s for s in session.under_way if self._tickets[s] in tickets]:
+                self._over(side, now)
+                self._wtp.abort(side, USERREQ, now)
+        return unsent
+
+    def _proceed(self, session: Session, now: Micros) -> None:
+        while session.waiting and len(session.under_way) < session.most:
+            ticket = session.waiting.popleft()
+            side = self._wtp.invoke(session.peer, ticket.pdu, tcl=1, now=now, user_ack=True)
+            session.under_way[side] = None
+            self._tickets[side] = ticket
+
+    # What transactions say.
+
+    def _act(self, events: list[wtp.Event], now: Micros) -> list[Event]:
+        out: list[Event] = []
+        for event in events:
+            match event:
+                case wtp.Invoked():
+                    out += self._invoked(event, now)
+                case wtp.Confirmed():
+                    ticket = self._over(event.side, now)
+                    out += [Pushed(ticket)] if ticket else []
+                case wtp.Ended():
+                    ticket = self._over(event.side, now)
+                    out += [_ended(ticket, event)] if ticket else []
+                case _:
+                    pass
+        return out
+
+    def _over(self, side: Side, now: Micros) -> Ticket | None:
+        """A push has ended: the next one may leave."""
+        ticket = self._tickets.pop(side, None)
+        if ticket is not None:
+            ticket.session.under_way.pop(side, None)
+            self._proceed(ticket.session, now)
+        return ticket
+
+    def _invoked(self, event: wtp.Invoked, now: Micros) -> list[Event]:
+        side = event.side
+        try:
+            pdu = decode_pdu(event.data)
+        except (Malformed, TooLarge):
+            if event.tcl:
+                self._wtp.abort(side, PROTOERR, now)
+            return []
+        match pdu:
+            case Connect() if event.tcl == 2:
+                return self._connect(side, pdu, now)
+            case Resume() if event.tcl == 2:
+                return self._resume(side, pdu, now)
+            case Suspend():
+                return self._suspend(side, pdu.session, now)
+            case Disconnect():
+                return self._disconnect(side, pdu.session, now)
+            case _:
+                if event.tcl:
+                    self._wtp.abort(side, PROTOERR, now)
+                return []
+
+    def _connect(self, side: Side, connect: Connect, now: Micros) -> list[Event]:
+        try:
+            session = self._agreed(side, connect)
+        except (Malformed, ValueError):
+            self._wtp.abort(side, CONNECTERR, now)
+            return []
+        events = self._replace(session, now)
+        reply = ConnectReply(session.number, _granted(connect.capabilities, session))
+        self._wtp.answer(side, encode_pdu(reply), now)
+        return [*events, Opened(session)]
+
+    def _agreed(self, side: Side, connect: Connect) -> Session:
+        wanted = connect.capabilities
+        terminal, applications = _described(connect.headers)
+        self._next += 1
+        return Session(
+            self._next,
+            _address(side),
+            terminal,
+            applications,
+            (wanted.options or Options(0)) & OFFERED,
+            max(1, min(wanted.push_outstanding or DEFAULT_OUTSTANDING, MOST_OUTSTANDING)),
+            DEFAULT_SDU_SIZE if wanted.client_sdu_size is None else wanted.client_sdu_size,
+        )
+
+    def _replace(self, session: Session, now: Micros) -> list[Event]:
+        """A client has one session: who opens a new one has lost the old one."""
+        events: list[Event] = []
+        old = self._by_host.get(session.peer[0])
+        if old is not None:
+            events += self._end(old, "the client opened another session", now)
+        if len(self._sessions) >= MAX_SESSIONS:
+            oldest = next(iter(self._sessions.values()))
+            events += self._end(oldest, "too many sessions", now)
+        self._sessions[session.number] = session
+        self._by_host[session.peer[0]] = session
+        return events
+
+    def _resume(self, side: Side, resume: Resume, now: Micros) -> list[Event]:
+        """The client is back, perhaps at another address."""
+        session = self._sessions.get(resume.session)
+        if session is None or not session.options & Options.SESSION_RESUME:
+            self._wtp.answer(side, encode_pdu(Reply(_NOT_FOUND)), now)
+            return []
+        events: list[Event] = []
+        peer = _address(side)
+        if peer[0] != session.peer[0]:
+            other = self._by_host.get(peer[0])
+            if other is not None:
+                events += self._end(other, "the client opened another session", now)
+            events += self._orphans(session, "the client has moved", now)
+            self._by_host.pop(session.peer[0], None)
+            self._by_host[peer[0]] = session
+        session.peer = peer
+        session.suspended = False
+        self._wtp.answer(side, encode_pdu(Reply(_OK)), now)
+        return [*events, Opened(session)]
+
+    def _suspend(self, side: Side, number: int, now: Micros) -> list[Event]:
+        session = self._sessions.get(number)
+        if session is None or session.peer[0] != _address(side)[0] or session.suspended:
+            return []
+        if not session.options & Options.SESSION_RESUME:
+            return self._end(session, "the client suspended the session", now)
+        session.suspended = True
+        return [*self._orphans(session, "the client suspended the session", now), Closed(session)]
+
+    def _disconnect(self, side: Side, number: int, now: Micros) -> list[Event]:
+        session = self._sessions.get(number)
+        if session is None or session.peer[0] != _address(side)[0]:
+            return []
+        return self._end(session, "the client closed the session", now)
+
+    def _end(self, session: Session, reason: str, now: Micros) -> list[Event]:
+        del self._sessions[session.number]
+        if self._by_host.get(session.peer[0]) is session:
+            del self._by_host[session.peer[0]]
+        session.suspended = True
+        return [*self._orphans(session, reason, now), Closed(session)]
+
+    def _orphans(self, session: Session, reason: str, now: Micros) -> list[Event]:
+        """What was for a session that takes nothing any more."""
+        events: list[Event] = []
+        for side in session.under_way:
+            events.append(Unanswered(self._tickets.pop(side), reason))
+            self._wtp.abort(side, DISCONNECT, now)
+        events += [NotSent(ticket, reason) for ticket in session.waiting]
+        session.under_way.clear()
+        session.waiting.clear()
+        return events
+
+
+def _address(side: Side) -> Address:
+    assert isinstance(side.peer, tuple)
+    host, port = side.peer
+    return host, port
+
+
+def _granted(wanted: Capabilities, session: Session) -> Capabilities:
+    """What we agree to, of what the client spoke of."""
+    return Capabilities(
+        client_sdu_size=wanted.client_sdu_size,
+        server_sdu_size=wanted.server_sdu_size,
+        options=None if wanted.options is None else session.options,
+        method_outstanding=None if wanted.method_outstanding is None else 1,
+        push_outstanding=None if wanted.push_outstanding is None else session.most,
+    )
+
+
+def _described(headers: tuple[Field, ...]) -> tuple[Terminal, frozenset[Application] | None]:
+    """What a client says of itself when it connects."""
+    named = [header for header in headers if isinstance(header, Header)]
+
+    def values(name: str) -> list[str]:
+        return [each.value for each in named if each.name.lower() == name]
+
+    versions = values("encoding-version")
+    applications = [_application(text) for text in values("accept-application")]
+    terminal = Terminal(
+        accept=media_types(",".join(values("accept"))),
+        codings=frozenset(text.strip().lower() for text in values("accept-encoding")),
+        encoding_version=version_of(versions[0] if versions else ""),
+    )
+    return terminal, frozenset(applications) or None
+
+
+def _application(text: str) -> Application:
+    return 0 if text.strip() == "*" else parse_application(text)
+
+
+def _ended(ticket: Ticket, event: wtp.Ended) -> Event:
+    """What the end of a transaction without a confirmation means for the push."""
+    if event.by_user:
+        if event.reason in (DISCONNECT, SUSPEND, CONGESTION, MOREXCEEDED):
+            return NotSent(ticket, f"the client could not take it ({event.reason:#04x})")
+        return Refused(ticket, event.reason)
+    if event.reason in (Provider.NO_SEGMENTS, Provider.TOO_LARGE):
+        return NotSent(ticket, "the client takes no message of this size", too_large=True)
+    if event.reason == Provider.CAPACITY:
+        return NotSent(ticket, "the client has no room for a transaction")
+    return Unanswered(ticket, _REASONS.get(event.reason, "the transaction failed"))
+
+
+_REASONS: dict[int, str] = {
+    Provider.NO_RESPONSE: "no response",
+    Provider.NO_USER_ACK: "no response of the application",
+    Provider.INVALID_NUMBER: "the client does not know the transaction",
+    Provider.PROTOCOL_ERROR: "the client reports an error of protocol",
+}
