@@ -10,6 +10,7 @@
     │   │       └── PapAddressError    a client address that its grammar does not allow
     │   ├── Malformed              a document or PDU breaks the rules of its format, and where
     │   ├── Untransformable        content that cannot be adapted to a client
+    │   ├── Unsupported            something that a client is known not to have
     │   ├── TooLarge               a size, depth or count is above its limit
     │   ├── Unauthorized           no credential, or one we do not know
     │   ├── Forbidden              a known credential without this right
@@ -138,6 +139,12 @@ class Untransformable(Rejected):
     code = "untransformable"
     http_status = 422
     pap_code = 3006
+
+
+class Unsupported(Rejected):
+    code = "unsupported"
+    http_status = 422
+    pap_code = 2006
 
 
 class TooLarge(Rejected):

@@ -2,33 +2,157 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from ipaddress import ip_address
 
-from lasthop.clock import Clock
-from lasthop.decision.routes import Variant
+from lasthop.clock import SECOND, Clock, Micros
+from lasthop.decision.routes import PORTS, Variant
 from lasthop.delivery.carrier import Carrier
 from lasthop.delivery.ota.datagrams import Datagrams, bound
+from lasthop.delivery.ota.http import HttpCarrier
+from lasthop.delivery.ota.sessions import SessionCarrier, invitation_unit
 from lasthop.delivery.ota.unit import UnitCarrier
 from lasthop.runtime.failure import Failure
+from lasthop.runtime.listening import address_of, listen
 from lasthop.runtime.settings import Ota
 from lasthop.runtime.units import Address
+from lasthop.wire.ota.wsp_server import SessionServer
+from lasthop.wire.wsp.addresses import Address as ContactPoint
+from lasthop.wire.wsp.sir import OTA_HTTP, Sir
+
+TIDS_PER_LIFE = 4099
+SESSIONS_PER_LIFE = 1 << 16
+"""Transactions and sessions of a new life are numbered far from those of the last, which clients
+still remember."""
 
 
 @asynccontextmanager
-async def on_air(settings: Ota, clock: Clock) -> AsyncIterator[Mapping[Variant, Carrier]]:
+async def on_air(
+    settings: Ota, clock: Clock, *, boot: int
+) -> AsyncIterator[Mapping[Variant, Carrier]]:
     """Carriers by variant, as long as the context lasts."""
-    out = await Datagrams.open(_bound(settings.source))
-    six = ":" in settings.source.host
-    try:
-        yield {
+    async with AsyncExitStack() as stack:
+        out = await Datagrams.open(_bound(settings.source))
+        stack.callback(out.close)
+        six = ":" in settings.source.host
+        sessions, calls = None, None
+        if settings.sessions:
+            sessions = stack.enter_context(_bound(_address("ota.sessions", settings.sessions)))
+        if settings.http:
+            calls = stack.enter_context(listen(_address("ota.http", settings.http)))
+        invitation = _invitation(settings, sessions, calls)
+        invite = partial(_invite, out, invitation) if calls is not None else None
+        by_http = HttpCarrier(clock=clock, invite=invite)
+        stack.callback(by_http.close)
+        carriers: dict[Variant, Carrier] = {
             Variant.WSP: UnitCarrier(
                 by_ipv4=None if six else out, by_ipv6=out if six else None, clock=clock
-            )
+            ),
+            Variant.HTTP: by_http,
         }
+        if calls is not None:
+            server = await asyncio.get_running_loop().create_server(by_http.accept, sock=calls)
+            stack.callback(server.close)
+        if sessions is not None:
+            wsp = await stack.enter_async_context(
+                _sessions(sessions, out, invitation, clock, boot=boot)
+            )
+            carriers[Variant.WSP_SESSION] = wsp
+        yield carriers
+
+
+@asynccontextmanager
+async def _sessions(
+    sock: socket.socket, out: Datagrams, invitation: Sir, clock: Clock, *, boot: int
+) -> AsyncIterator[SessionCarrier]:
+    alarm = _Alarm(clock)
+    datagrams = await Datagrams.open(sock)
+    server = SessionServer(
+        first_tid=boot * TIDS_PER_LIFE, first_session=boot * SESSIONS_PER_LIFE % (1 << 31)
+    )
+    carrier = SessionCarrier(
+        server,
+        network=datagrams,
+        push_network=out,
+        invitation=invitation,
+        clock=clock,
+        wake_at=alarm.ring_at,
+    )
+    alarm.ring = carrier.wake
+    datagrams.received = carrier.received
+    try:
+        yield carrier
     finally:
-        out.close()
+        alarm.stop()
+        datagrams.close()
+
+
+class _Alarm:
+    """One timer of the event loop, set to whatever comes first."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.ring: Callable[[], None] = lambda: None
+        self._loop = asyncio.get_running_loop()
+        self._due: Micros | None = None
+        self._handle: asyncio.TimerHandle | None = None
+
+    def ring_at(self, due: Micros) -> None:
+        if due != self._due:
+            self.stop()
+            self._due = due
+            delay = max(0, due - self._clock.now()) / SECOND
+            self._handle = self._loop.call_later(delay, self._rings)
+
+    def _rings(self) -> None:
+        self._due = self._handle = None
+        self.ring()
+
+    def stop(self) -> None:
+        self._due = None
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+
+
+def _invitation(settings: Ota, sessions: socket.socket | None, calls: socket.socket | None) -> Sir:
+    """What a client is sent that has to open a session or a connection: all that we serve, so that
+    it can choose (5.1.2.2.1)."""
+    by_wsp = (_contact(settings, sessions),) if sessions is not None else ()
+    if calls is None:
+        return Sir(wsp_contacts=by_wsp)
+    return Sir(
+        version=1,
+        wsp_contacts=by_wsp,
+        other_contacts=(_contact(settings, calls),),
+        protocol_options=(OTA_HTTP,),
+    )
+
+
+def _contact(settings: Ota, listener: socket.socket) -> ContactPoint:
+    here = address_of(listener)
+    try:
+        address = ip_address(settings.contact or here.host)
+    except ValueError:
+        raise Failure(f"ota.contact is an IP address: {settings.contact!r}") from None
+    if address.is_unspecified:
+        raise Failure(f"ota.contact is needed: clients cannot be told to connect to {here}")
+    return ContactPoint(address.packed, here.port)
+
+
+def _invite(out: Datagrams, invitation: Sir, host: str) -> None:
+    out.send(invitation_unit(invitation, 1), (host, PORTS[Variant.WSP]))
+
+
+def _address(name: str, text: str) -> Address:
+    try:
+        return Address.parse(text)
+    except ValueError as error:
+        raise Failure(f"{name}: {error}") from None
 
 
 def _bound(address: Address) -> socket.socket:

@@ -132,7 +132,7 @@ async def running(
 
         restored = store.open()
         gateway = _gateway(settings, restored, clock)
-        air = await stack.enter_async_context(on_air(settings.ota, clock))
+        air = await stack.enter_async_context(on_air(settings.ota, clock, boot=restored.boot))
         writer = CommitWriter(store, next_commit=restored.next_commit)
         stack.push_async_callback(asyncio.to_thread, writer.close)
         engine = Engine(

@@ -100,6 +100,26 @@ class Ota(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     source: Annotated[
         Address, Meta(description="Where datagrams leave from; port 0 lets the system choose.")
     ] = Address("0.0.0.0:0")
+    sessions: Annotated[
+        str,
+        Meta(
+            description="UDP address for WSP sessions, usually at port 9201; empty turns them off."
+        ),
+    ] = ""
+    http: Annotated[
+        str,
+        Meta(
+            description="TCP address at which clients of OTA-HTTP connect, usually at port 4035;"
+            " empty: they are only connected to."
+        ),
+    ] = ""
+    contact: Annotated[
+        str,
+        Meta(
+            description="IP address that clients are told to open sessions and connections at,"
+            " where it is not the one of the settings above."
+        ),
+    ] = ""
     attempts: Annotated[
         int,
         Meta(description="Of a push that leaves and is never confirmed.", ge=1, le=100),

@@ -19,7 +19,7 @@ class Datagrams(asyncio.DatagramProtocol):
     """One UDP socket. What the kernel does not take at once waits here, in order."""
 
     def __init__(self, received: Received | None = None) -> None:
-        self._received = received
+        self.received = received
         self._transport: asyncio.DatagramTransport | None = None
         self._waiting: deque[tuple[bytes, Endpoint]] = deque()
         self._paused = False
@@ -50,8 +50,8 @@ class Datagrams(asyncio.DatagramProtocol):
         self._transport = cast(asyncio.DatagramTransport, transport)
 
     def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
-        if self._received is not None:
-            self._received(data, (addr[0], addr[1]))
+        if self.received is not None:
+            self.received(data, (addr[0], addr[1]))
 
     def error_received(self, exc: Exception) -> None:
         """Somebody's port is closed, or a network is down: with UDP that is a loss like any

@@ -25,9 +25,9 @@ from lasthop.delivery.carrier import (
 )
 from lasthop.delivery.ota.datagrams import MAX_DATAGRAM, Endpoint
 from lasthop.delivery.ota.unit import Network, unfit
-from lasthop.errors import Rejected, TooLarge
+from lasthop.errors import Rejected, TooLarge, Unsupported
 from lasthop.wire.ota import wsp_server as wsp
-from lasthop.wire.ota.terminal import Terminal, described
+from lasthop.wire.ota.terminal import described
 from lasthop.wire.ota.transform import Content, application_of, for_wsp, wsp_headers
 from lasthop.wire.ota.wsp_server import Session, SessionServer, Ticket
 from lasthop.wire.wsp.applications import PUSH_SIA
@@ -232,11 +232,11 @@ def invitation_unit(invitation: Sir, transaction: int) -> bytes:
 
 def _pdu(session: Session, parcel: Parcel, *, confirmed: bool) -> bytes:
     """The push as this client takes it; raises Rejected for what it does not."""
-    terminal = _merged(session.terminal, described(parcel.capabilities))
+    terminal = session.terminal.known_as(described(parcel.capabilities))
     push = for_wsp(Content(parcel.content_type, parcel.headers, parcel.body), terminal)
     application = application_of(push)
     if not session.serves(application):
-        raise _NoApplication("the client has no such application", application=application)
+        raise Unsupported("the client has no such application", application=application)
     pdu = encode_pdu(
         Push(push.content_type, wsp_headers(push), push.body, confirmed=confirmed),
         version=terminal.encoding_version,
@@ -244,20 +244,3 @@ def _pdu(session: Session, parcel: Parcel, *, confirmed: bool) -> bytes:
     if session.sdu and len(pdu) > session.sdu:
         raise TooLarge("larger than what the client takes", size=len(pdu), limit=session.sdu)
     return pdu
-
-
-class _NoApplication(Rejected):
-    code = "no_application"
-    pap_code = 2006
-
-
-def _merged(session: Terminal, registered: Terminal) -> Terminal:
-    """What the client said itself, and where it said nothing what is registered of it."""
-    return Terminal(
-        accept=session.accept or registered.accept,
-        default_application=registered.default_application,
-        encoding_version=max(session.encoding_version, registered.encoding_version),
-        codings=session.codings or registered.codings,
-        raw_deflate=registered.raw_deflate,
-        max_size=registered.max_size,
-    )

@@ -42,6 +42,19 @@ class Terminal(msgspec.Struct, frozen=True):
         accept = self.accept
         return media in accept or "*/*" in accept or media.partition("/")[0] + "/*" in accept
 
+    def known_as(self, registered: Terminal) -> Terminal:
+        """What the client said itself, and where it said nothing what is registered of it."""
+        if registered is UNKNOWN:
+            return self
+        return Terminal(
+            accept=self.accept or registered.accept,
+            default_application=registered.default_application,
+            encoding_version=max(self.encoding_version, registered.encoding_version),
+            codings=self.codings or registered.codings,
+            raw_deflate=registered.raw_deflate,
+            max_size=self.max_size or registered.max_size,
+        )
+
 
 UNKNOWN = Terminal()
 
