@@ -27,6 +27,7 @@ HTTP = Route(Variant.HTTP, "192.0.2.1")
 
 
 class TestLeaving:
+    @pytest.mark.conformance("PPG-GEN-S-011", "PPG-GEN-S-012")
     def test_a_push_leaves_when_its_release_is_durable(self, rig: Rig) -> None:
         rig.add("phone", UDP, capabilities={"ota.accept": "text/vnd.wap.si"})
         (key,) = rig.publish(to("phone", b"x", content_type="text/plain", headers=(("A", "b"),)))
@@ -99,6 +100,7 @@ class TestLeaving:
         assert len(rig.carries) == 1
 
 
+@pytest.mark.conformance("PPG-GEN-S-008")
 class TestQuality:
     def test_a_required_bearer_that_is_missing_fails(self, rig: Rig) -> None:
         rig.add("phone", UDP)
@@ -129,6 +131,7 @@ class TestQuality:
         assert rig.report(Sent()).parcel.route == UDP
         assert rig.states() == {State.SENT: 1}
 
+    @pytest.mark.conformance("PPG-GEN-S-025")
     def test_a_response_needs_a_route_that_can_bring_one(self, rig: Rig) -> None:
         rig.add("phone", UDP, SESSION)
         (key,) = rig.publish(to("phone", method=DeliveryMethod.CONFIRMED_WITH_RESPONSE))
@@ -137,6 +140,7 @@ class TestQuality:
 
 
 class TestOutcomes:
+    @pytest.mark.conformance("PPG-GEN-S-011", "PPG-GEN-S-013", "PPG-CO-S-001")
     def test_a_confirmed_push_is_delivered(self, rig: Rig) -> None:
         rig.add("phone", SESSION)
         (key,) = rig.publish(to("phone", method=DeliveryMethod.CONFIRMED))
@@ -144,6 +148,7 @@ class TestOutcomes:
         assert rig.report(Confirmed()).parcel.confirmed
         assert rig.state(key) is State.DELIVERED
 
+    @pytest.mark.conformance("PPG-GEN-S-013")
     @pytest.mark.parametrize(
         "reason, code", [(0xEA, 5026), (0xEB, 5027), (0xEC, 5028), (0xED, 5029), (0xEE, 5030)]
     )
@@ -154,6 +159,7 @@ class TestOutcomes:
         rig.report(Aborted(reason))
         assert (rig.state(key), rig.row(key).code) == (State.ABORTED, code)
 
+    @pytest.mark.conformance("PPG-GEN-S-007")
     def test_what_cannot_be_adapted_is_undeliverable(self, rig: Rig) -> None:
         rig.add("phone", UDP)
         (key,) = rig.publish(to("phone"))
@@ -161,6 +167,7 @@ class TestOutcomes:
         rig.report(Unfit(3006, "not well-formed"))
         assert (rig.state(key), rig.row(key).code) == (State.UNDELIVERABLE, 3006)
 
+    @pytest.mark.conformance("PPG-GEN-S-013")
     def test_without_an_answer_it_is_tried_again_and_then_times_out(self, rig: Rig) -> None:
         rig.add("phone", SESSION)
         (key,) = rig.publish(to("phone", method=DeliveryMethod.CONFIRMED))
@@ -196,6 +203,7 @@ class TestOutcomes:
         assert withdrawal is not None
         assert (withdrawal.taken_back, withdrawal.too_late) == (0, 1)
 
+    @pytest.mark.conformance("PPG-GEN-S-009")
     def test_an_unreachable_device_is_looked_for_until_patience_ends(self, rig: Rig) -> None:
         rig.add("phone", SESSION)
         (key,) = rig.publish(to("phone"))
@@ -219,6 +227,7 @@ class TestOutcomes:
         assert (carry.parcel.route, carry.parcel.confirmed) == (UDP, False)
         assert rig.states() == {State.SENT: 1}
 
+    @pytest.mark.conformance("PPG-GEN-S-027")
     def test_one_shot_is_tried_once(self, rig: Rig) -> None:
         rig.add("phone", UDP)
         (key,) = rig.publish(to("phone", method=DeliveryMethod.ONESHOT, **BEST_EFFORT))
@@ -228,6 +237,7 @@ class TestOutcomes:
         assert rig.carries == []
         assert rig.state(key) is State.UNDELIVERABLE
 
+    @pytest.mark.conformance("PPG-GEN-S-024")
     def test_content_that_a_client_returns_is_the_answer(self, rig: Rig) -> None:
         rig.add("phone", HTTP)
         (key,) = rig.publish(to("phone", method=DeliveryMethod.CONFIRMED_WITH_RESPONSE))

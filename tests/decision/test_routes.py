@@ -53,6 +53,7 @@ def chosen(*routes: Route, method: DeliveryMethod = UNCONFIRMED, **facts: object
     return found
 
 
+@pytest.mark.conformance("PPG-GEN-S-008", "PPG-GEN-S-025")
 @given(routes_drawn, qualities, st.sampled_from(DeliveryMethod))
 def test_a_route_is_chosen_exactly_when_one_satisfies_everything(
     routes: list[Route], quality: Quality | None, method: DeliveryMethod

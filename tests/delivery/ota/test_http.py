@@ -64,6 +64,7 @@ async def sender(phone: Phone) -> AsyncIterator[Sender]:
     await asyncio.sleep(0)
 
 
+@pytest.mark.conformance("PPG-GEN-S-011")
 async def test_a_push_is_posted_after_registration(phone: Phone, sender: Sender) -> None:
     assert await sender.send(b"one") == Confirmed()
     assert await sender.send(b"two") == Confirmed()
@@ -97,6 +98,7 @@ async def test_content_comes_back_when_it_is_welcome(phone: Phone, sender: Sende
     assert await sender.send(response=True) == Confirmed(Content("text/plain", b"yes"))
 
 
+@pytest.mark.conformance("PPG-GEN-S-013")
 @pytest.mark.parametrize(
     "answer, outcome",
     [
@@ -114,6 +116,7 @@ async def test_each_answer_has_its_outcome(
     assert await sender.send() == outcome
 
 
+@pytest.mark.conformance("PPG-GEN-S-012")
 async def test_an_unconfirmed_push_is_sent_whatever_the_client_says(
     phone: Phone, sender: Sender
 ) -> None:
@@ -123,6 +126,7 @@ async def test_an_unconfirmed_push_is_sent_whatever_the_client_says(
     assert await sender.send() == Aborted(0xEB)
 
 
+@pytest.mark.conformance("PPG-GEN-S-019", "PPG-GEN-S-023")
 async def test_capabilities_shape_the_push(phone: Phone, sender: Sender) -> None:
     phone.answer = lambda request: (
         registered(
@@ -195,6 +199,7 @@ async def test_an_unchanged_client_keeps_its_capabilities(phone: Phone, sender: 
     assert isinstance(await sender.send(b"too long"), Unfit)
 
 
+@pytest.mark.conformance("PPG-GEN-S-009")
 async def test_a_client_that_does_not_register_is_not_pushed_to(
     phone: Phone, sender: Sender
 ) -> None:

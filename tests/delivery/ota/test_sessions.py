@@ -106,6 +106,7 @@ def test_a_client_without_a_session_is_asked_for_one() -> None:
     assert asked(air) == 1
 
 
+@pytest.mark.conformance("PPG-GEN-S-009")
 def test_a_client_that_never_answers_is_absent() -> None:
     air = Air(1)
     gateway, phone = Gateway(air), Phone(air)
@@ -201,6 +202,7 @@ def test_nothing_leaves_after_its_time() -> None:
     assert gateway.outcome(b"4") == Unreached("deliver_before has passed")
 
 
+@pytest.mark.conformance("PPG-GEN-S-013", "PPG-CO-S-001")
 @settings(max_examples=80, deadline=None)
 @given(
     st.integers(0, 2**32),

@@ -56,6 +56,7 @@ def carried(carrier: UnitCarrier, what: Parcel) -> Outcome:
     return outcome
 
 
+@pytest.mark.conformance("PPG-GEN-S-011", "PPG-GEN-S-018", "PPG-GEN-S-021", "PPG-GEN-S-022")
 def test_a_service_indication_leaves_as_the_worked_example_has_it() -> None:
     air = Air()
     carrier = UnitCarrier(by_ipv4=air, by_ipv6=None, clock=StoppedClock())

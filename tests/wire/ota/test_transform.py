@@ -40,6 +40,7 @@ def header(push: Content, name: str) -> str | None:
     return found[0] if found else None
 
 
+@pytest.mark.conformance("PPG-GEN-S-018", "PPG-GEN-S-022")
 class TestBinaryForm:
     @pytest.mark.parametrize("key", DOCUMENTS)
     def test_every_language_is_compiled_for_wsp(self, key: str) -> None:
@@ -102,6 +103,7 @@ class TestBinaryForm:
             for_wsp(Content("text/plain", (), b"x" * 11), Terminal(max_size=10))
 
 
+@pytest.mark.conformance("PPG-GEN-S-003")
 class TestNoTransform:
     @given(st.binary(max_size=200), st.sampled_from(["text/vnd.wap.si", "text/plain", "a/b"]))
     def test_not_an_octet_changes(self, body: bytes, media: str) -> None:
@@ -126,6 +128,7 @@ class TestNoTransform:
 
 
 class TestHeaders:
+    @pytest.mark.conformance("PPG-GEN-S-004")
     def test_of_another_content_are_revised(self) -> None:
         headers = (
             ("Content-MD5", "1B2M2Y8AsgTpgAmY7PhCfg=="),
@@ -142,6 +145,7 @@ class TestHeaders:
         push = for_wsp(Content("text/plain", headers, b"x"), UNKNOWN)
         assert push.headers[1:] == headers
 
+    @pytest.mark.conformance("PPG-GEN-S-021")
     def test_have_a_binary_form(self) -> None:
         headers = (("X-Wap-Content-URI", "http://x.example/"), ("X-Foo", "bar"))
         push = for_wsp(Content("text/plain", headers, b"x"), UNKNOWN)
@@ -150,7 +154,9 @@ class TestHeaders:
         assert len(decode_headers(octets)) == 3
 
 
+@pytest.mark.conformance("PPG-GEN-S-005")
 class TestApplication:
+    @pytest.mark.conformance("PPG-GEN-S-006")
     @given(st.sampled_from(sorted(APPLICATIONS)), st.integers(0, 99999))
     def test_a_registered_one_goes_as_its_number_whatever_else_is_said(
         self, code: int, other: int
@@ -217,6 +223,7 @@ class TestMultipart:
             for_wsp(Content(media, (), body), UNKNOWN)
 
 
+@pytest.mark.conformance("PPG-GEN-S-019", "PPG-GEN-S-023")
 class TestCodings:
     def test_deflate_for_a_client_that_undoes_it(self) -> None:
         push = Content("text/plain", (("ETag", "1"),), b"a" * 1000)
