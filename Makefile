@@ -1,6 +1,6 @@
 # `make up` runs the gateway and `make test` checks everything; both set up what they need first.
 .DEFAULT_GOAL := help
-.PHONY: help up test nightly lint format lock accelerate clean
+.PHONY: help up test nightly fuzz lint format lock accelerate clean
 
 ARGS ?=
 
@@ -10,6 +10,7 @@ help:
 	@echo 'make nightly the long checks: 20,000 fault schedules (SCHEDULES=n) and 50 kills under load'
 	@echo '             (KILLS=n, SEED=n to repeat a series of kills), 8,000 documents for libwbxml,'
 	@echo '             3,000 rounds of XPath subscriptions against lxml (XPATH_ROUNDS=n)'
+	@echo 'make fuzz    a coverage-guided fuzzer on each codec (TARGET=name, SECONDS=600; needs atheris)'
 	@echo 'make lint    format, lint, type and layer checks only'
 	@echo 'make format  format the code and fix what can be fixed'
 	@echo 'make lock    pin the dependencies again (ARGS=--upgrade for newer versions)'
@@ -30,6 +31,9 @@ nightly: .venv/.dev
 	@PYTHONPATH=build/accelerated .venv/bin/pytest -n 2 tests/simulation/last_hop tests/decision
 	@XPATH_ROUNDS=$${XPATH_ROUNDS:-3000} .venv/bin/pytest --timeout 1200 tests/wire/xpath/test_oracle.py
 	@WBXML_DOCUMENTS=$${WBXML_DOCUMENTS:-2000} .venv/bin/pytest tests/wire/wbxml/test_libwbxml.py
+
+fuzz: .venv/.dev
+	@scripts/fuzz $(or $(TARGET),all) $(or $(SECONDS),600)
 
 lint: .venv/.dev
 	@scripts/lint

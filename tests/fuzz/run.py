@@ -1,0 +1,59 @@
+"""Let atheris (libFuzzer) have a go at one target.
+
+    python -m tests.fuzz.run xebu --seconds 600
+
+What it finds is kept below build/fuzz/: inputs that reach new code in a folder of the target's
+name, and a file for each that crashes, hangs or takes too much memory. `--input FILE` runs one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib import import_module
+from pathlib import Path
+
+SLOWEST = 10
+"""Seconds for one input; with coverage a thousand times what a message takes."""
+MEMORY = 768
+"""MiB of the process, of which it has about 150 before the first input."""
+LONGEST = 2**16
+
+
+def main() -> None:
+    arguments = _arguments()
+    atheris = import_module("atheris")
+    with atheris.instrument_imports(include=["lasthop.wire"]):
+        targets = import_module("tests.fuzz.targets")
+    target = targets.TARGETS.get(arguments.target)
+    if target is None:
+        sys.exit(f"no target {arguments.target!r}; there are {', '.join(targets.TARGETS)}")
+    if arguments.input is not None:
+        print("understood" if targets.check(target, arguments.input.read_bytes()) else "refused")
+        return
+    folder = Path("build/fuzz") / arguments.target
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, seed in enumerate(target.seeds()):
+        (folder / f"seed-{number:04}").write_bytes(seed)
+    options = [
+        f"-max_total_time={arguments.seconds}",
+        f"-timeout={SLOWEST}",
+        f"-rss_limit_mb={MEMORY}",
+        f"-max_len={LONGEST}",
+        f"-artifact_prefix=build/fuzz/{arguments.target}-",
+        "-print_final_stats=1",
+    ]
+    atheris.Setup([sys.argv[0], *options, str(folder)], lambda data: targets.check(target, data))
+    atheris.Fuzz()
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("target")
+    parser.add_argument("--seconds", type=int, default=600)
+    parser.add_argument("--input", type=Path)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,287 @@
+"""What a fuzzer may do with each codec, and what must hold whatever it does.
+
+A target takes bytes. It returns, or raises one of the errors that the codec declares; anything else
+is a bug, as is an assertion that fails: what was understood must survive being written again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from lasthop.errors import HopError, InvalidRequest, LasthopError, Malformed, TooLarge
+from lasthop.wire.hop.decoder import Decoder as HopDecoder
+from lasthop.wire.hop.mapping import Mapping as HopMapping
+from lasthop.wire.orl.generator import generate
+from lasthop.wire.orl.parser import parse as parse_orl
+from lasthop.wire.pap.submission import read_submission, write_submission
+from lasthop.wire.relaxng.schema import read_schema
+from lasthop.wire.relaxng.validate import Validator
+from lasthop.wire.wbxml.decoder import decode as decode_wbxml
+from lasthop.wire.wbxml.encoder import encode as encode_wbxml
+from lasthop.wire.wbxml.xml_writer import write_xml
+from lasthop.wire.wsp.headers import decode_headers, encode_headers
+from lasthop.wire.wsp.pdus import decode_pdu, decode_unit, encode_pdu
+from lasthop.wire.wsp.sir import decode_sir
+from lasthop.wire.xas.canonical import canonical
+from lasthop.wire.xas.transform import coalesced, untyped
+from lasthop.wire.xas.tree import Tree
+from lasthop.wire.xas.typed import typed_sequence
+from lasthop.wire.xas.xmlparse import parse_xml
+from lasthop.wire.xas.xmlserialize import serialize_xml
+from lasthop.wire.xebu.decoder import Decoder as XebuDecoder
+from lasthop.wire.xebu.encoder import Encoder as XebuEncoder
+from lasthop.wire.xmlsecurity.encryption import decrypt, encrypt
+from lasthop.wire.xmlsecurity.keys import Secret, SharedKey
+from lasthop.wire.xmlsecurity.signing import sign
+from lasthop.wire.xmlsecurity.verifying import verify
+from lasthop.wire.xpath.subscriptions import Subscriptions
+from tests.wire.xas.documents import exact
+
+ROOT: Final = Path(__file__).parents[2]
+MESSAGES: Final = ROOT / "bench/data/xml_events/messages"
+
+
+class Target(NamedTuple):
+    """One codec under test."""
+
+    run: Callable[[bytes], None]
+    refuses: tuple[type[LasthopError], ...]
+    """What it may raise."""
+    seeds: Callable[[], Iterator[bytes]]
+    """What it understands, for the fuzzer to start from."""
+
+
+def _messages() -> Iterator[bytes]:
+    for number in (0, 1, 7):
+        yield (MESSAGES / f"{number:04}.xml").read_bytes()
+
+
+def _octets(codec: str) -> Iterator[bytes]:
+    """Everything hexadecimal in the vectors of a codec."""
+    for file in sorted((ROOT / "vectors" / codec).glob("*.json")):
+        yield from _hexadecimal(json.loads(file.read_text()))
+
+
+def _hexadecimal(value: Any) -> Iterator[bytes]:
+    if isinstance(value, str):
+        try:
+            yield bytes.fromhex(value)
+        except ValueError:
+            return
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _hexadecimal(part)
+
+
+def xml(data: bytes) -> None:
+    events = parse_xml(data)
+    written = serialize_xml(events)
+    again = parse_xml(written)
+    assert list(coalesced(again)) == list(coalesced(events))
+    assert serialize_xml(again) == written
+    assert canonical(again) == canonical(events)
+    typed = list(typed_sequence(events))
+    assert list(coalesced(untyped(typed))) == list(coalesced(events))
+    Tree(events)
+
+
+def _xml_seeds() -> Iterator[bytes]:
+    yield from _messages()
+    yield b"<?xml version='1.0' encoding='utf-16'?><a>\xc3\xa4</a>"
+    yield b"<!DOCTYPE a SYSTEM 'x' [<!ATTLIST b c CDATA 'd'>]><a k='&amp;'>&e;<b/><![CDATA[x]]></a>"
+    yield b"<p:a xmlns:p='urn:p' xmlns='urn:q'><!--c--><?go now?><p:b p:k='&#10;'/></p:a>"
+
+
+def xebu(data: bytes) -> None:
+    """A session: each message starts with its length in two bytes."""
+    decoder, encoder, peer = XebuDecoder(), XebuEncoder(), XebuDecoder()
+    while data:
+        size = int.from_bytes(data[:2], "big")
+        events = decoder.decode(data[2 : 2 + size])
+        assert exact(peer.decode(encoder.encode(events))) == exact(events)
+        data = data[2 + size :]
+
+
+def _xebu_seeds() -> Iterator[bytes]:
+    encoder = XebuEncoder()
+    session = b""
+    for document in _messages():
+        message = encoder.encode(typed_sequence(parse_xml(document)))
+        session += len(message).to_bytes(2, "big") + message
+        yield session
+    for message in _octets("xebu"):
+        yield len(message).to_bytes(2, "big") + message
+
+
+def wbxml(data: bytes) -> None:
+    document = decode_wbxml(data)
+    write_xml(document)
+    assert decode_wbxml(encode_wbxml(document), language=document.language) == document
+
+
+def wsp(data: bytes) -> None:
+    kind, data = data[:1], data[1:]
+    if kind == b"h":
+        headers = decode_headers(data)
+        assert decode_headers(encode_headers(headers)) == headers
+    elif kind == b"p":
+        pdu = decode_pdu(data)
+        assert decode_pdu(encode_pdu(pdu)) == pdu
+    elif kind == b"s":
+        decode_sir(data)
+    else:
+        decode_unit(data)
+
+
+def _wsp_seeds() -> Iterator[bytes]:
+    for octets in _octets("wsp"):
+        for kind in (b"h", b"p", b"s", b"u"):
+            yield kind + octets
+
+
+def hop(data: bytes) -> None:
+    """The first byte says how the rest is cut; however it is, the frames are the same."""
+    cut, data = data[:1], data[1:]
+    piece = 1 + (cut[0] if cut else 0)
+    whole, cutting = HopDecoder(HopMapping.STREAM), HopDecoder(HopMapping.STREAM)
+    pieces = [data[at : at + piece] for at in range(0, len(data), piece)]
+    (frames, refused), (found, error) = _fed(cutting, pieces), _fed(whole, [data])
+    assert type(refused) is type(error)
+    if error is not None:
+        raise error
+    assert frames == found
+
+
+def _fed(decoder: HopDecoder, pieces: list[bytes]) -> tuple[list[object], HopError | None]:
+    frames: list[object] = []
+    try:
+        for piece in pieces:
+            frames += decoder.feed(piece)
+    except HopError as error:
+        return frames, error
+    return frames, None
+
+
+def _hop_seeds() -> Iterator[bytes]:
+    for octets in _octets("hop"):
+        yield b"\x00" + octets
+        yield b"\xff" + octets
+
+
+_PAP_TYPE: Final = 'multipart/related; boundary=asdlfkjiurwghasf; type="application/xml"'
+
+
+def pap(data: bytes) -> None:
+    kind = "application/xml" if data[:1] == b"<" else _PAP_TYPE
+    submission = read_submission(kind, data)
+    content_type, body = write_submission(submission)
+    assert read_submission(content_type, body) == submission
+
+
+def _pap_seeds() -> Iterator[bytes]:
+    for file in sorted((ROOT / "tests/wire/pap/examples").iterdir()):
+        yield file.read_bytes()
+        yield (
+            b"--asdlfkjiurwghasf\r\nContent-Type: application/xml\r\n\r\n"
+            + file.read_bytes()
+            + b"\r\n--asdlfkjiurwghasf\r\nContent-Type: text/plain\r\n\r\nx\r\n--asdlfkjiurwghasf--"
+        )
+
+
+def relaxng(data: bytes) -> None:
+    """A schema, a zero byte, a document."""
+    text, _, document = data.partition(b"\0")
+    schema = read_schema(text)
+    Validator(schema).allows(parse_xml(document or b"<a/>"))
+
+
+def _relaxng_seeds() -> Iterator[bytes]:
+    yield (ROOT / "bench/data/xml_events/event.rnc").read_bytes() + b"\0" + next(_messages())
+    yield b"start = element a { attribute k { xsd:int }?, mixed { b } }\nb = element b { empty }\n"
+    yield b'namespace p = "urn:p"\nelement p:* - p:a { list { "x" | xsd:int+ } }'
+    yield b"element a { element b { empty }* & element c { text } }\0<a><c>x</c><b/></a>"
+
+
+def xpath(data: bytes) -> None:
+    """An expression, a zero byte, a document."""
+    text, _, document = data.partition(b"\0")
+    subscriptions = Subscriptions[int]()
+    subscriptions.add(0, text.decode("utf-8", "replace"), prefixes={"p": "urn:p"})
+    subscriptions.add(1, "//*")
+    assert 1 in subscriptions.matching(parse_xml(document or b"<a><b k='1'>2</b></a>"))
+
+
+def _xpath_seeds() -> Iterator[bytes]:
+    document = b"\0<a k='1'><b>2</b><p:c xmlns:p='urn:p'><b>x</b></p:c></a>"
+    for expression in (
+        "/a/b[. = 2] | //p:*[@k and not(b)]",
+        "//a[@k >= 1][2]/b[contains(., 'x') or text() != '2']//@*",
+        "/*[.//b[position() <= 3] = 'x']/text()",
+    ):
+        yield expression.encode() + document
+
+
+def orl(data: bytes) -> None:
+    source = data.decode("utf-8", "replace")
+    compile(generate(parse_orl(source), source="fuzz.orl"), "fuzz.py", "exec")
+
+
+def _orl_seeds() -> Iterator[bytes]:
+    yield (ROOT / "tests/wire/orl/people.orl").read_bytes()
+    yield b'package a.b codec-name C namespace p "urn:p" type p:t { date? d p:t* self QName class }'
+
+
+_SECRET: Final = Secret("s", b"0123456789abcdef")
+_SHARED: Final = SharedKey("k", bytes(32))
+
+
+def security(data: bytes) -> None:
+    """Nobody without the keys can make us believe or decrypt anything but what was signed."""
+    events = parse_xml(data)
+    try:
+        verified = verify(events, [_SECRET])
+    except LasthopError:
+        decrypt(events, [_SHARED])
+    else:
+        assert serialize_xml(verified.events) in _SIGNED
+
+
+_DOCUMENTS: Final = (b"<a><b Id='x'>1</b></a>", b"<p:a xmlns:p='urn:p' k='1'><p:b/>t</p:a>")
+_SIGNED: Final = {serialize_xml(parse_xml(each)) for each in _DOCUMENTS}
+
+
+def _security_seeds() -> Iterator[bytes]:
+    for each in _DOCUMENTS:
+        events = parse_xml(each)
+        root = Tree(events).root.name
+        yield serialize_xml(sign(events, _SECRET))
+        yield serialize_xml(sign(events, _SECRET, form="exclusive"))
+        yield serialize_xml(encrypt(events, _SHARED, at=[root], entropy=bytes))
+
+
+_XML: Final = (Malformed, TooLarge)
+
+TARGETS: Final[Mapping[str, Target]] = {
+    "xml": Target(xml, _XML, _xml_seeds),
+    "xebu": Target(xebu, _XML, _xebu_seeds),
+    "wbxml": Target(wbxml, _XML, lambda: _octets("wbxml")),
+    "wsp": Target(wsp, _XML, _wsp_seeds),
+    "hop": Target(hop, (HopError,), _hop_seeds),
+    "pap": Target(pap, (InvalidRequest, Malformed, TooLarge), _pap_seeds),
+    "relaxng": Target(relaxng, _XML, _relaxng_seeds),
+    "xpath": Target(xpath, (InvalidRequest, Malformed, TooLarge), _xpath_seeds),
+    "orl": Target(orl, _XML, _orl_seeds),
+    "security": Target(security, (InvalidRequest, Malformed, TooLarge), _security_seeds),
+}
+
+
+def check(target: Target, data: bytes) -> bool:
+    """Whether the data was understood; anything but a declared refusal is raised."""
+    try:
+        target.run(data)
+    except target.refuses:
+        return False
+    return True
