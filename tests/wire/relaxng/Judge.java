@@ -44,7 +44,7 @@ public class Judge {
         errors.message = null;
         try {
             fine = work.run();
-        } catch (Exception e) {
+        } catch (Exception | StackOverflowError e) { // the latter is how it meets some recursion
             if (errors.message == null) errors.message = e.toString();
         }
         String said = errors.message == null ? "no reason" : errors.message.replaceAll("\\s+", " ");

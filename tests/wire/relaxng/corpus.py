@@ -263,6 +263,7 @@ GOOD: dict[str, Case] = {
         "start = element a { empty }\nunused = attribute b { empty }, text, list { xsd:int }",
         ("<a/>",),
     ),
+    "unused recursion": Case("start = element a { empty }\nunused = unused?", ("<a/>",)),
     "repeated attributes of a choice": Case(
         "element a { (attribute b { text } | attribute c { text })+ }",
         ("<a b=''/>", "<a b='' c=''/>"),

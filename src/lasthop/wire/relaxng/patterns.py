@@ -7,7 +7,7 @@ have any number of parts. `After` is never part of a schema; the validator needs
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 
 from lasthop.wire.relaxng.datatypes.datatype import Datatype
 from lasthop.wire.relaxng.errors import SchemaTooLarge
@@ -160,6 +160,23 @@ def _constant(pattern: Pattern, *, nullable: bool) -> Pattern:
 EMPTY = _constant(Empty(), nullable=True)
 NOT_ALLOWED = _constant(NotAllowed(), nullable=False)
 TEXT = _constant(Text(), nullable=True)
+
+
+def reached(pattern: Pattern) -> Iterator[Pattern]:
+    """A pattern and all of its parts that belong to the same element, each of them once."""
+    waiting = [pattern]
+    seen = set(waiting)
+    while waiting:
+        pattern = waiting.pop()
+        yield pattern
+        parts: tuple[Pattern, ...] = ()
+        if isinstance(pattern, Choice | Group | Interleave):
+            parts = pattern.parts
+        elif isinstance(pattern, OneOrMore):
+            parts = (pattern.content,)
+        new = [part for part in dict.fromkeys(parts) if part not in seen]
+        seen.update(new)
+        waiting += reversed(new)
 
 
 class Patterns:

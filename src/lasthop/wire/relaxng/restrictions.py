@@ -21,6 +21,7 @@ from lasthop.wire.relaxng.patterns import (
     OneOrMore,
     Pattern,
     Value,
+    reached,
 )
 
 
@@ -217,35 +218,13 @@ class Restrictions:
                     self._fail("an interleave has an element in two parts", element)
 
 
-def _inside(pattern: Pattern) -> Iterable[Pattern]:
-    """What of a pattern belongs to the same element."""
-    match pattern:
-        case Choice() | Group() | Interleave():
-            return pattern.parts
-        case OneOrMore():
-            return (pattern.content,)
-        case _:
-            return ()
-
-
-def _reached(pattern: Pattern) -> Iterator[Pattern]:
-    waiting = [pattern]
-    seen = set(waiting)
-    while waiting:
-        pattern = waiting.pop()
-        yield pattern
-        new = [part for part in _inside(pattern) if part not in seen]
-        seen.update(new)
-        waiting += reversed(new)
-
-
 def _attributes(pattern: Pattern) -> Iterator[Attribute]:
-    return (each for each in _reached(pattern) if isinstance(each, Attribute))
+    return (each for each in reached(pattern) if isinstance(each, Attribute))
 
 
 def _elements(pattern: Pattern) -> Iterator[Element]:
-    return (each for each in _reached(pattern) if isinstance(each, Element))
+    return (each for each in reached(pattern) if isinstance(each, Element))
 
 
 def _has_text(pattern: Pattern) -> bool:
-    return any(each is TEXT for each in _reached(pattern))
+    return any(each is TEXT for each in reached(pattern))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lasthop.wire.relaxng.errors import SchemaError
 from lasthop.wire.relaxng.files import File, Files, Loader, no_files
 from lasthop.wire.relaxng.limits import DEFAULT_LIMITS, SchemaLimits
-from lasthop.wire.relaxng.parser import parse_file
+from lasthop.wire.relaxng.parser import PatternReader
 from lasthop.wire.relaxng.patterns import Element, Pattern, Patterns
 from lasthop.wire.relaxng.restrictions import Restrictions
 from lasthop.wire.relaxng.simplify import Simplifier
@@ -24,6 +25,8 @@ class Schema:
     element's position here identifies it to everyone who has the same schema."""
     patterns: Patterns
     """Who made them."""
+    prefixes: Mapping[str, str]
+    """The prefixes that the schema declares, which documents tend to use as well."""
 
 
 def read_schema(
@@ -41,12 +44,14 @@ def read_schema(
     """
     file = File(source, decoded(text) if isinstance(text, bytes) else text)
     files = Files(loader, limits)
-    tree = parse_file(file, files)
+    with files.opened(file):
+        reader = PatternReader(file, files, "")
+        tree = reader.whole()
     patterns = Patterns(limits.patterns)
     simplifier = Simplifier(patterns, limits)
     start = simplifier.whole(tree)
     elements = Restrictions(simplifier.positions).check(start, tree.at)
-    return Schema(start, tuple(elements), patterns)
+    return Schema(start, tuple(elements), patterns, reader.prefixes)
 
 
 def decoded(data: bytes) -> str:

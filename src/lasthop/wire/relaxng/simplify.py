@@ -46,6 +46,7 @@ class Simplifier:
         self._patterns = patterns
         self._limits = limits
         self._depth = 0
+        self._unused = False  # only what no document can reach is left
         self._waiting: deque[tuple[Element, PatternNode, Scope | None]] = deque()
         self._scopes: list[Scope] = []
 
@@ -53,7 +54,8 @@ class Simplifier:
         """The pattern of a document's root."""
         start = self._pattern(tree, None)
         self._fill()
-        # What is not used has no effect, but it must not be wrong either.
+        # What is not used has no effect, but must not refer to what is not there.
+        self._unused = True
         for scope in self._scopes:
             for definition in scope.definitions.values():
                 self._definition(definition)
@@ -135,6 +137,8 @@ class Simplifier:
         definition = None if scope is None else scope.definitions.get(node.name)
         if definition is None:
             raise failure("no definition has this name", node.at, name=node.name)
+        if definition.open and self._unused:
+            return NOT_ALLOWED  # section 4.19 has taken it away by now
         if definition.open:
             raise failure(
                 "a definition refers to itself outside of elements", node.at, name=node.name

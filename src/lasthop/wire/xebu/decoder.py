@@ -84,14 +84,17 @@ class Decoder:
         self.poisoned = True
         if len(data) > self._max_message:
             raise XebuLimitError("a message is too large", size=len(data), most=self._max_message)
-        events = _Message(data, self.tables, self._scope, self._limits).decode()
+        events = self._message(data)
         _check_limits(events, len(data), self._limits)
         self.poisoned = False
         self.messages += 1
         return events
 
+    def _message(self, data: bytes) -> EventList:
+        return Message(data, self.tables, self._scope, self._limits).decode()
 
-class _Message:
+
+class Message:
     """The work on one message."""
 
     __slots__ = ("_data", "_limits", "_mode", "_out", "_pos", "_scope", "_tables")
@@ -126,12 +129,15 @@ class _Message:
         flags = self._data[0]
         if flags & 0xF != layout.DOCUMENT:
             self._fail("a message does not start with a document")
-        try:
-            self._mode = Mode(flags & 0xF0)
-        except ValueError:
-            self._fail("a document asks for what we do not have")
+        self._mode = self._mode_of(flags & 0xF0)
         self._out.append(DOCUMENT_START)
         self._pos = 1
+
+    def _mode_of(self, flags: int) -> Mode:
+        try:
+            return Mode(flags)
+        except ValueError:
+            self._fail("a document asks for what we do not have")
 
     def _events(self) -> None:
         data, out = self._data, self._out
@@ -222,9 +228,11 @@ class _Message:
                 elif byte == _SEVERAL:
                     pos = self._several(scope, pos + 1)
                 elif form == layout.TYPED and byte & layout.NAMED_TYPE:
-                    pos = self._typed(byte, pos + 1)
+                    event, pos = self._typed(byte, pos + 1)
+                    add(event)
                 elif form == layout.SPECIAL:
-                    pos = self._special(byte, pos + 1)
+                    event, pos = self._special(byte, pos + 1)
+                    add(event)
                 else:
                     self._fail("no event has this type")
         self._pos = pos
@@ -269,7 +277,7 @@ class _Message:
             raise IndexError
         return behind
 
-    def _typed(self, byte: int, pos: int) -> int:
+    def _typed(self, byte: int, pos: int) -> tuple[Event, int]:
         type_, pos = self._name(byte, pos)
         form = FORMS.get(type_)
         if form is None:
@@ -277,8 +285,7 @@ class _Message:
         value, pos = form.read(self._data, pos)
         if pos > len(self._data):
             raise IndexError
-        self._out.append(typed(type_, value))
-        return pos
+        return typed(type_, value), pos
 
     def _string(self, pos: int, *, short: bool) -> tuple[str, int, bool]:
         """A new string, the position behind it, and whether it is kept under its token."""
@@ -345,20 +352,17 @@ class _Message:
             texts[data[at]] = content(text)
         return text, pos
 
-    def _special(self, byte: int, pos: int) -> int:
+    def _special(self, byte: int, pos: int) -> tuple[Event, int]:
         form = byte & ~layout.SPECIAL_TOKEN
         if form == layout.COMMENT:
             text, pos, _ = self._string(pos, short=False)
-            self._out.append(comment(text))
-            return pos
+            return comment(text), pos
         text, pos = self._text(byte, pos)
         if form == layout.INSTRUCTION and is_ncname(text.partition(" ")[0]):
-            self._out.append(Event(PROCESSING_INSTRUCTION, None, text))
-        elif form == layout.ENTITY and is_ncname(text):
-            self._out.append(entity(text))
-        else:
+            return Event(PROCESSING_INSTRUCTION, None, text), pos
+        if form != layout.ENTITY or not is_ncname(text):
             self._fail("an event of a special type is malformed")
-        return pos
+        return entity(text), pos
 
 
 def _check_limits(events: EventList, size: int, limits: Limits) -> None:

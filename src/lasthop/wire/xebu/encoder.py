@@ -173,9 +173,9 @@ class Encoder:
                     block = False
                 found = scope.codecs.get(declared)  # type: ignore[arg-type]
                 if found is None:
-                    found = _declared(scope, declared)
+                    found = declared_writer(scope, declared)
                 if found is None or (found[0] is not name and found[0] != name):
-                    data = _writer(name)(value)
+                    data = writer_of(name)(value)
                     add(self._named(layout.TYPED | layout.NAMED_TYPE, name) + data)
                     continue
                 data = found[1](value)
@@ -200,7 +200,7 @@ class Encoder:
                 if name is not None:
                     if text_end != len(out):
                         raise MalformedEvents("a text goes on that has not begun")
-                    data = _continue(out, data)
+                    data = continue_text(out, data)
                 add(data)
                 text_end = len(out)
             elif kind is PREFIX_MAPPING and name is not None:
@@ -301,7 +301,7 @@ class Encoder:
         return bytes((form | layout.SPECIAL_TOKEN, token))
 
 
-def _declared(scope: Scope, text: str | None) -> tuple[Name, Write] | None:
+def declared_writer(scope: Scope, text: str | None) -> tuple[Name, Write] | None:
     """What xsi:type says about a value, and how such values are written."""
     type_ = scope.resolve(text) if text is not None else None
     form = FORMS.get(type_) if type_ is not None else None
@@ -311,7 +311,7 @@ def _declared(scope: Scope, text: str | None) -> tuple[Name, Write] | None:
     return type_, form.write
 
 
-def _writer(type_: Name | None) -> Write:
+def writer_of(type_: Name | None) -> Write:
     form = FORMS.get(type_) if type_ is not None else None
     return form.write if form is not None else _unknown_type
 
@@ -320,7 +320,7 @@ def _unknown_type(value: object) -> bytes:
     raise UnknownType("no primitive type has this value's type", value=str(value)[:80])
 
 
-def _continue(out: list[bytes], data: bytes) -> bytes:
+def continue_text(out: list[bytes], data: bytes) -> bytes:
     """Join `data` to the text that `out` ends with: all its pieces are marked, and it is closed."""
     before = out[-1]
     if before[0] & layout.PIECE:

@@ -1,0 +1,315 @@
+"""The states of a schema, and what each of them foresees.
+
+There is a state for every set of things that can come next inside an element; elements call one
+another, so that recursion needs no further states but a stack. What a state foresees only has to be
+the same at both ends: a wrong guess costs a byte, never the document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from lasthop.wire.relaxng.nameclass import NameClass, OneName, is_finite, names_of
+from lasthop.wire.relaxng.patterns import Data, Element, Pattern, Value
+from lasthop.wire.relaxng.schema import Schema
+from lasthop.wire.xas.events import Event, attribute, content, start
+from lasthop.wire.xas.names import XSD_NS, XSI_TYPE, Name
+from lasthop.wire.xas.types.table import PRIMITIVES
+from lasthop.wire.xebu.omission.positions import (
+    KnownAttribute,
+    Positions,
+    TooManyPositions,
+    attributes_of,
+)
+
+MOST_STATES: Final = 50_000
+"""Of a schema. Elements beyond that are passed as they are."""
+
+
+class ForeseenEnd:
+    """The end of the element that we are in, whatever its name."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "END"
+
+
+END: Final = ForeseenEnd()
+
+
+class Child(NamedTuple):
+    """An element that can come next, and where its parent is then."""
+
+    element: Element
+    then: State
+
+
+class State:
+    """A place inside an element."""
+
+    __slots__ = (
+        "announcement",
+        "attributes",
+        "children",
+        "ends",
+        "foreseen",
+        "index",
+        "open_attributes",
+        "open_children",
+        "text",
+        "type",
+    )
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.children: dict[Name, Child] = {}
+        self.open_children: list[tuple[NameClass, Child]] = []
+        """Elements of names that are not listed."""
+        self.attributes: dict[Name, State] = {}
+        self.open_attributes: list[NameClass] = []
+        self.text: State | None = None
+        """Behind a text or a value."""
+        self.type: Name | None = None
+        """Of a value here, if there is one type only and no xsi:type that would tell."""
+        self.ends = False
+        """Whether the element can end here."""
+        self.foreseen: Event | ForeseenEnd | None = None
+        """What will come, unless we are told otherwise."""
+        self.announcement: Event | None = None
+        """The xsi:type that is foreseen if a value comes that has one."""
+
+    def child(self, name: Name) -> Child | None:
+        """The element of this name, if it can come here."""
+        found = self.children.get(name)
+        if found is None:
+            for names, child in self.open_children:
+                if names.contains(name):
+                    return child
+        return found
+
+    def has_attribute(self, name: Name) -> bool:
+        """Whether an attribute of this name can come here."""
+        return name in self.attributes or any(
+            names.contains(name) for names in self.open_attributes
+        )
+
+
+LOST: Final = State(-1)
+"""Inside an element that the schema does not have: nothing is foreseen until it ends."""
+
+
+class Automaton:
+    """All states of a schema."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.states: list[State] = []
+        self._inside: dict[Element, State] = {}
+        self.start = _Content(self.states, Positions(schema.start)).first
+        """Before the root."""
+        for element in schema.elements:
+            self._inside[element] = self._element(element)
+        self._avoid_loops()
+
+    def inside(self, element: Element) -> State:
+        """Right behind a start tag."""
+        return self._inside.get(element, LOST)
+
+    def _element(self, element: Element) -> State:
+        try:
+            positions = Positions(element.content)
+        except TooManyPositions:
+            return LOST
+        if len(self.states) + len(positions.leaves) > MOST_STATES:
+            return LOST
+        attributes = attributes_of(element.content)
+        return _Content(self.states, positions, attributes, can_end=True).first
+
+    def _avoid_loops(self) -> None:
+        """Foresee nothing where that would not lead to something that has to be sent.
+
+        Ends are foreseen nevertheless: each of them leaves one element less open.
+        """
+        looping = self.states
+        while looping:
+            looping = [state for state in looping if self._loops(state)]
+            for state in looping:
+                state.foreseen = END if state.ends else None
+            looping = self.states if looping else []
+
+    def _loops(self, state: State) -> bool:
+        seen = {state}
+        stack: list[State] = []
+        while True:
+            event = state.foreseen
+            if event is None or (isinstance(event, ForeseenEnd) and not stack):
+                return False
+            state = self.after_foreseen(state, event, stack)
+            if state in seen:
+                return True
+            seen.add(state)
+
+    def after_foreseen(self, state: State, event: Event | ForeseenEnd, stack: list[State]) -> State:
+        """The state behind what was foreseen; where parents go on is on the stack."""
+        if isinstance(event, ForeseenEnd):
+            return stack.pop()
+        if event.name is None:  # a text
+            return state.text or LOST
+        if event.value is not None:  # an attribute
+            return state.attributes[event.name]
+        child = state.children[event.name]
+        stack.append(child.then)
+        return self.inside(child.element)
+
+
+class _Content:
+    """Makes the states of one element; `first` is the one right behind its start tag."""
+
+    def __init__(
+        self,
+        states: list[State],
+        positions: Positions,
+        attributes: Sequence[KnownAttribute] = (),
+        *,
+        can_end: bool = False,
+    ) -> None:
+        self._states = states
+        self._positions = positions
+        self._attributes = attributes
+        self._can_end = can_end
+        self._last = frozenset(positions.whole.last)
+        self._made: dict[tuple[tuple[int, ...], bool], State] = {}
+        self._empty: list[tuple[State, tuple[int, ...]]] = []
+        whole = positions.whole
+        behind = self._state(whole.first, ends=whole.nullable, after_text=False)
+        while self._empty:
+            self._fill(*self._empty.pop())
+        self.first = self._before(behind)
+
+    def _new(self) -> State:
+        state = State(len(self._states))
+        self._states.append(state)
+        return state
+
+    def _state(self, following: Iterable[int], *, ends: bool, after_text: bool) -> State:
+        """The state in which these positions can come next; texts do not follow one another."""
+        leaves = self._positions.leaves
+        order = tuple(
+            each
+            for each in dict.fromkeys(following)
+            if not after_text or isinstance(leaves[each], Element)
+        )
+        state = self._made.get((order, ends))
+        if state is None:
+            state = self._made[order, ends] = self._new()
+            state.ends = ends and self._can_end
+            self._empty.append((state, order))
+        return state
+
+    def _behind(self, position: int) -> State:
+        after_text = not isinstance(self._positions.leaves[position], Element)
+        ends = position in self._last
+        return self._state(self._positions.follow[position], ends=ends, after_text=after_text)
+
+    def _fill(self, state: State, order: tuple[int, ...]) -> None:
+        types: list[Name | None] = []
+        elements: list[int] = []
+        for position in order:
+            leaf = self._positions.leaves[position]
+            if isinstance(leaf, Element):
+                elements.append(position)
+                child = Child(leaf, self._behind(position))
+                if is_finite(leaf.names):
+                    for name in names_of(leaf.names):
+                        state.children.setdefault(name, child)
+                else:
+                    state.open_children.append((leaf.names, child))
+            else:
+                types.append(_primitive(leaf))
+                if state.text is None:
+                    state.text = self._behind(position)
+        if len(set(types)) == 1:
+            state.type = types[0]
+        state.foreseen = self._foresee(state, order, elements)
+
+    def _foresee(
+        self, state: State, order: tuple[int, ...], elements: list[int]
+    ) -> Event | ForeseenEnd | None:
+        """One of the things that can come, by what messages are like.
+
+        What is repeated goes on, what is optional is missing. Of alternatives, and of the parts of
+        an interleave, none is more likely than the others.
+        """
+        leaves = self._positions.leaves
+        if not elements and not state.ends:
+            leaf = leaves[order[0]] if len(order) == 1 else None
+            return content(leaf.text) if isinstance(leaf, Value) and leaf.text else None
+        if len(elements) == 1 and not state.ends:
+            return _start(leaves[elements[0]])
+        for position in elements:
+            if position in self._positions.repeated and position not in self._positions.loose:
+                return _start(leaves[position])
+        return END if state.ends else None
+
+    # Attributes
+
+    def _before(self, following: State) -> State:
+        """The state before all attributes, when this is the one behind them."""
+        following = self._announced(following)
+        for pattern, required in reversed(self._attributes):
+            state = self._new()
+            fixed = _fixed(pattern.names, pattern.content)
+            if not required or not is_finite(pattern.names):
+                _copy(following, state)
+            elif fixed is not None:
+                state.foreseen = fixed
+            if is_finite(pattern.names):
+                state.attributes |= dict.fromkeys(names_of(pattern.names), following)
+            else:
+                state.open_attributes.append(pattern.names)
+            following = state
+        return following
+
+    def _announced(self, behind: State) -> State:
+        """Before an xsi:type that says what the schema says: values have one in the thesis."""
+        if behind.type is None:
+            return behind
+        if any(pattern.names.contains(XSI_TYPE) for pattern, _ in self._attributes):
+            behind.type = None
+            return behind
+        state = self._new()
+        _copy(behind, state)
+        state.announcement = attribute(XSI_TYPE, f"xsd:{behind.type.local}")
+        state.attributes[XSI_TYPE] = behind
+        return state
+
+
+def _start(leaf: Pattern) -> Event | None:
+    if isinstance(leaf, Element) and isinstance(leaf.names, OneName):
+        return start(leaf.names.name)
+    return None
+
+
+def _primitive(leaf: Pattern) -> Name | None:
+    """The type of a value, if Xebu has a form for it."""
+    if not isinstance(leaf, Data) or not leaf.type.library:
+        return None
+    name = Name(XSD_NS, leaf.type.name)
+    return name if name in PRIMITIVES else None
+
+
+def _fixed(names: NameClass, value: Pattern) -> Event | None:
+    """An attribute about which nothing can vary."""
+    if isinstance(names, OneName) and isinstance(value, Value):
+        return attribute(names.name, value.text)
+    return None
+
+
+def _copy(source: State, to: State) -> None:
+    """Let everything come that can come in another state."""
+    to.children, to.open_children = source.children, source.open_children
+    to.attributes = dict(source.attributes)
+    to.open_attributes = list(source.open_attributes)
+    to.text, to.type, to.ends = source.text, source.type, source.ends
+    to.foreseen, to.announcement = source.foreseen, source.announcement

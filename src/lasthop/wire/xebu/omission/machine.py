@@ -1,0 +1,250 @@
+"""Following a document through the states of a schema, at both ends.
+
+Every event that is sent is taken by the other end like this: first comes everything that is
+foreseen, up to the first state that expects the event or foresees nothing; then the event itself.
+Comments, instructions, entity references and prefix mappings are expected everywhere, and change no
+state.
+
+Where that would not give the document again, a `Foreseen` goes before the event, with the number of
+foreseen events that come before it. This is how documents pass that the schema does not allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple, TypeAlias
+
+from lasthop.wire.xas.errors import MalformedEvents
+from lasthop.wire.xas.events import (
+    ATTRIBUTE,
+    CONTENT,
+    DOCUMENT_END_KIND,
+    ELEMENT_END,
+    ELEMENT_START,
+    SAME_TEXT,
+    TYPED_CONTENT,
+    Event,
+    Kind,
+    end,
+)
+from lasthop.wire.xas.names import Name
+from lasthop.wire.xebu.omission.automaton import END, LOST, Automaton, ForeseenEnd, State
+
+
+class Foreseen(NamedTuple):
+    """Exactly so many foreseen events come before the next one that is sent."""
+
+    events: int
+
+
+Sent: TypeAlias = Event | Foreseen
+
+
+class Coming(NamedTuple):
+    """What has to be known of an event before it can be placed: not its value."""
+
+    kind: Kind
+    name: Name | None = None
+    """Of an element or an attribute; SAME_TEXT for more of the same text."""
+    announced: bool = True
+    """Of a value: whether xsi:type tells its type."""
+
+
+END_OF_DOCUMENT: Final = Coming(DOCUMENT_END_KIND)
+_PLACED: Final = frozenset(
+    {ELEMENT_START, ELEMENT_END, ATTRIBUTE, CONTENT, TYPED_CONTENT, DOCUMENT_END_KIND}
+)
+
+
+def expects(state: State, coming: Coming) -> bool:
+    """Whether an event can come here, and is not just what is foreseen."""
+    kind, name = coming.kind, coming.name
+    foreseen = state.foreseen
+    if kind is ELEMENT_START and name is not None:
+        if isinstance(foreseen, Event) and foreseen.name == name and foreseen.kind is kind:
+            return False
+        return state.child(name) is not None
+    if kind is CONTENT or kind is TYPED_CONTENT:
+        if name is SAME_TEXT:
+            return True
+        if kind is TYPED_CONTENT and coming.announced and state.announcement is not None:
+            return False
+        return state.text is not None and not (
+            isinstance(foreseen, Event) and foreseen.kind is CONTENT
+        )
+    if kind is ELEMENT_END:
+        return state.ends and foreseen is not END
+    if kind is ATTRIBUTE and name is not None:
+        if isinstance(foreseen, Event) and foreseen.name == name and foreseen.kind is kind:
+            return False
+        return state.has_attribute(name)
+    return kind not in _PLACED
+
+
+def foreseen(state: State, coming: Coming) -> Event | ForeseenEnd | None:
+    """What comes before `coming`, if anything does."""
+    if coming.kind is TYPED_CONTENT and coming.announced and state.announcement is not None:
+        return state.announcement
+    return state.foreseen
+
+
+class Place:
+    """Where we are in a document: a state, and those in which the elements around us go on."""
+
+    __slots__ = ("_automaton", "_outer", "state")
+
+    def __init__(self, automaton: Automaton) -> None:
+        self._automaton = automaton
+        self.state = automaton.start
+        self._outer: list[tuple[State, Event]] = []
+
+    @property
+    def depth(self) -> int:
+        return len(self._outer)
+
+    def as_event(self, foreseen: Event | ForeseenEnd | None) -> Event | None:
+        """What is foreseen, with the name that an end has here."""
+        return self.end() if isinstance(foreseen, ForeseenEnd) else foreseen
+
+    def end(self) -> Event:
+        """The end of the element that we are in."""
+        if not self._outer:
+            raise MalformedEvents("an element ends that is not open")
+        return self._outer[-1][1]
+
+    def move(self, event: Event) -> None:
+        """Past an event, whether it was foreseen, expected or neither."""
+        kind, name, _ = event
+        state = self.state
+        if kind is ELEMENT_START and name is not None:
+            child = state.child(name)
+            self._outer.append((state if child is None else child.then, end(name)))
+            self.state = LOST if child is None else self._automaton.inside(child.element)
+        elif kind is ELEMENT_END:
+            if self.end() != event:
+                raise MalformedEvents("an element ends that is not open", name=str(name))
+            self.state, _ = self._outer.pop()
+        elif kind is ATTRIBUTE and name is not None:
+            self.state = state.attributes.get(name, state)
+        elif kind is TYPED_CONTENT or (kind is CONTENT and name is None):
+            self.state = state.text or state
+
+
+class Omitter:
+    """The sending end: leaves out what the other end will foresee."""
+
+    __slots__ = ("_omitted", "_place")
+
+    def __init__(self, automaton: Automaton) -> None:
+        self._place = Place(automaton)
+        # What was left out since the last event was sent, and in which states.
+        self._omitted: list[tuple[Event, State]] = []
+
+    @property
+    def state(self) -> State:
+        return self._place.state
+
+    @property
+    def depth(self) -> int:
+        """Of open elements."""
+        return self._place.depth
+
+    def take(self, event: Event, coming: Coming) -> list[Sent]:
+        """What has to be sent up to and including an event; nothing if it is foreseen."""
+        place = self._place
+        state = place.state
+        sent = self._unless_announced(coming)
+        if event == place.as_event(state.foreseen) or event == state.announcement:
+            self._omitted.append((event, state))
+        else:
+            sent += self._before(coming, state)
+            sent.append(event)
+        place.move(event)
+        return sent
+
+    def finish(self) -> list[Sent]:
+        """What has to be sent before the end of the document."""
+        sent = self._unless_announced(END_OF_DOCUMENT)
+        return sent + self._before(END_OF_DOCUMENT, self._place.state)
+
+    def _unless_announced(self, coming: Coming) -> list[Sent]:
+        """Send an announcement after all, if no value comes right behind it."""
+        if not self._omitted or (coming.kind is TYPED_CONTENT and coming.announced):
+            return []
+        event, state = self._omitted[-1]
+        if event != state.announcement or event == state.foreseen:
+            return []
+        self._omitted.pop()
+        return [*self._before(_coming(event), state), event]
+
+    def _before(self, coming: Coming, state: State) -> list[Sent]:
+        """What makes the other end put in all that was left out, when something comes here."""
+        omitted = self._omitted
+        self._omitted = []
+        sent: list[Sent] = []
+        begin = 0
+        for place, (event, before) in enumerate(omitted):
+            if not _same(event, before, coming):
+                sent += _mark(omitted[begin:place], before, _coming(event))
+                sent.append(event)
+                begin = place + 1
+        return sent + _mark(omitted[begin:], state, coming)
+
+
+def _coming(event: Event) -> Coming:
+    kind, name, _ = event
+    return Coming(kind, name if kind is ELEMENT_START or kind is ATTRIBUTE else None)
+
+
+def _mark(omitted: list[tuple[Event, State]], state: State, coming: Coming) -> list[Sent]:
+    """Nothing, if the other end will find by itself how many events were left out."""
+    stops_here = expects(state, coming) or foreseen(state, coming) is None
+    stops_before = any(expects(before, coming) for _, before in omitted)
+    return [] if stops_here and not stops_before else [Foreseen(len(omitted))]
+
+
+def _same(event: Event, state: State, coming: Coming) -> bool:
+    """Whether the other end, in this state, would put in what was left out."""
+    would = foreseen(state, coming)
+    return event.kind is ELEMENT_END if isinstance(would, ForeseenEnd) else event == would
+
+
+class Restorer:
+    """The receiving end: puts in what was left out."""
+
+    __slots__ = ("_place",)
+
+    def __init__(self, automaton: Automaton) -> None:
+        self._place = Place(automaton)
+
+    @property
+    def state(self) -> State:
+        return self._place.state
+
+    def before(self, coming: Coming) -> Iterator[Event]:
+        """Everything that comes before an event that was sent."""
+        place = self._place
+        while not expects(place.state, coming):
+            event = place.as_event(foreseen(place.state, coming))
+            if event is None:
+                return
+            place.move(event)
+            yield event
+
+    def exactly(self, count: int, coming: Coming) -> Iterator[Event]:
+        """So many foreseen events."""
+        place = self._place
+        for _ in range(count):
+            event = place.as_event(foreseen(place.state, coming))
+            if event is None:
+                raise MalformedEvents("more was left out than is foreseen")
+            place.move(event)
+            yield event
+
+    def end(self) -> Event:
+        """The end of the element that we are in; its name is never sent."""
+        return self._place.end()
+
+    def take(self, event: Event) -> None:
+        """Go past an event that was sent."""
+        self._place.move(event)
