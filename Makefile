@@ -9,7 +9,8 @@ help:
 	@echo 'make test    set up and run every check (ARGS="-k name" goes to pytest)'
 	@echo 'make nightly the long checks: 20,000 fault schedules (SCHEDULES=n) and 50 kills under load'
 	@echo '             (KILLS=n, SEED=n to repeat a series of kills), 8,000 documents for libwbxml,'
-	@echo '             3,000 rounds of XPath subscriptions against lxml (XPATH_ROUNDS=n)'
+	@echo '             3,000 rounds of XPath subscriptions against lxml (XPATH_ROUNDS=n),'
+	@echo '             6,000 random schemas for jing (RELAXNG_SEEDS=n)'
 	@echo 'make fuzz    a coverage-guided fuzzer on each codec (TARGET=name, SECONDS=600; needs atheris)'
 	@echo 'make lint    format, lint, type and layer checks only'
 	@echo 'make format  format the code and fix what can be fixed'
@@ -30,6 +31,7 @@ nightly: .venv/.dev
 	@scripts/accelerate --into build/accelerated
 	@PYTHONPATH=build/accelerated .venv/bin/pytest -n 2 tests/simulation/last_hop tests/decision
 	@XPATH_ROUNDS=$${XPATH_ROUNDS:-3000} .venv/bin/pytest --timeout 1200 tests/wire/xpath/test_oracle.py
+	@RELAXNG_SEEDS=$${RELAXNG_SEEDS:-40} .venv/bin/pytest tests/wire/relaxng/test_jing.py
 	@WBXML_DOCUMENTS=$${WBXML_DOCUMENTS:-2000} .venv/bin/pytest tests/wire/wbxml/test_libwbxml.py
 
 fuzz: .venv/.dev

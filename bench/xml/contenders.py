@@ -6,21 +6,29 @@ To add a codec, add a line: a function from all documents to all messages, or th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 from xml.etree import ElementTree
 
 from lxml import etree
 
+from lasthop.wire.relaxng.schema import read_schema
 from lasthop.wire.xas.sequence import EventList
 from lasthop.wire.xas.typed import typed_sequence
 from lasthop.wire.xas.xmlparse import parse_xml
 from lasthop.wire.xas.xmlserialize import serialize_xml
 from lasthop.wire.xebu.decoder import Decoder
 from lasthop.wire.xebu.encoder import Encoder
+from lasthop.wire.xebu.omission.decoder import SchemaDecoder
+from lasthop.wire.xebu.omission.encoder import SchemaEncoder
+from lasthop.wire.xebu.omission.knowledge import Knowledge
 from lasthop.wire.xebu.policies import Split
 from lasthop.wire.xebu.tokens import Mode
 
 Messages: TypeAlias = list[bytes]
+
+SCHEMA = Path(__file__).parents[1] / "data" / "xml_events" / "event.rnc"
 
 
 def typed(document: bytes) -> EventList:
@@ -28,9 +36,11 @@ def typed(document: bytes) -> EventList:
     return EventList(typed_sequence(parse_xml(document)))
 
 
-def _xebu(encoder: Encoder, sequences: Iterable[EventList]) -> Messages:
+def _xebu(
+    encoder: Encoder, sequences: Iterable[EventList], decoder: Decoder | None = None
+) -> Messages:
     """All messages of one connection, once they were seen to come back."""
-    decoder = Decoder()
+    decoder = decoder or Decoder()
     messages = []
     for events in sequences:
         messages.append(encoder.encode(events))
@@ -47,6 +57,22 @@ def _plain(documents: Sequence[bytes]) -> Messages:
     return _xebu(Encoder(), map(parse_xml, documents))
 
 
+@cache
+def knowledge() -> Knowledge:
+    """What the schema of the sample tells both ends. Other documents pass, but save nothing."""
+    return Knowledge(read_schema(SCHEMA.read_bytes()))
+
+
+def _with_schema(
+    events: Callable[[bytes], EventList] = typed, **options: Any
+) -> Callable[[Sequence[bytes]], Messages]:
+    return lambda documents: _xebu(
+        SchemaEncoder(knowledge(), **options),
+        map(events, documents),
+        SchemaDecoder(knowledge()),
+    )
+
+
 SIZES: Mapping[str, Callable[[Sequence[bytes]], Messages]] = {
     "XML": list,
     "XML written by us": lambda documents: [serialize_xml(typed(each)) for each in documents],
@@ -56,6 +82,9 @@ SIZES: Mapping[str, Callable[[Sequence[bytes]], Messages]] = {
     "xebu data, split policy": _with(policy=Split),
     "xebu data, forgetful": _with(forgetful=True),
     "xebu data, values as text": _plain,
+    "xebu with automata": _with_schema(),
+    "xebu with automata, forgetful": _with_schema(forgetful=True),
+    "xebu with automata, values as text": _with_schema(parse_xml),
 }
 
 
@@ -99,5 +128,11 @@ TIMES: Mapping[str, Jobs] = {
         lambda: Encoder().encode,
         lambda: Decoder().decode,
         _with(),
+    ),
+    "Xebu with automata": Jobs(
+        lambda documents: [typed(each) for each in documents],
+        lambda: SchemaEncoder(knowledge()).encode,
+        lambda: SchemaDecoder(knowledge()).decode,
+        _with_schema(),
     ),
 }

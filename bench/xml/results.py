@@ -7,6 +7,9 @@ import msgspec
 GOAL = 27.8
 """Per cent of XML: the published Xebu on data of this shape has 27.65, table 7.7 has 26.6."""
 TOLERANCE = 0.5
+WITH_SCHEMA = 17.3
+WITH_SCHEMA_AND_GZIP = 13.4
+"""Per cent of XML: what the published code with automata has, if it keeps a message whole."""
 
 
 class Size(msgspec.Struct, frozen=True):
@@ -43,5 +46,10 @@ class Report(msgspec.Struct, frozen=True):
     @property
     def met(self) -> bool:
         """Whether Xebu is as small as it should be on the sample that comes with us."""
-        (xebu,) = (size for size in self.sizes if size.label == "xebu data")
-        return abs(xebu.raw - GOAL) <= TOLERANCE
+        by_label = {size.label: size for size in self.sizes}
+        plain, automata = by_label["xebu data"], by_label["xebu with automata"]
+        return (
+            abs(plain.raw - GOAL) <= TOLERANCE
+            and automata.raw <= WITH_SCHEMA
+            and automata.gzip <= WITH_SCHEMA_AND_GZIP
+        )

@@ -23,6 +23,7 @@ def test_everyone_is_measured_and_everything_comes_back() -> None:
     raw = {each.label: each.raw for each in report.sizes}
     assert raw["XML"] == raw["XML written by us"] == 100
     assert raw["xebu data, values as text"] < raw["xebu data"] < raw["xebu data, forgetful"] < 50
+    assert raw["xebu with automata"] < 0.7 * raw["xebu data"]
     assert all(0 < each.deflate < each.gzip + 1 for each in report.sizes)
     assert report.times[0].ratio == 1
     assert all(each.write and each.read and each.ratio for each in report.times)

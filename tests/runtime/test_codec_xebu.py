@@ -98,3 +98,56 @@ def test_xml_is_written_again_as_it_is_or_canonical(lasthop: Lasthop, tmp_path: 
     assert out.read_text() == '<n0:a xmlns:n0="urn:p" a="2" b="1"></n0:a>'
     said = lasthop("codec", "decode", "--format", "xml", str(file), "--json").json
     assert said["events"] == 8
+
+
+SCHEMA = Path("bench/data/xml_events/event.rnc")
+
+
+def test_a_schema_makes_messages_smaller(lasthop: Lasthop, tmp_path: Path) -> None:
+    octets, back = tmp_path / "message.xebu", tmp_path / "message.xml"
+    for message in MESSAGES[:3]:
+        for verb, source, target in (("encode", message, octets), ("decode", octets, back)):
+            lasthop(
+                *("codec", verb, "--format", "xebu", str(source), "-o", str(target)),
+                *("--schema", str(SCHEMA), "--state", str(tmp_path / verb)),
+            )
+        assert back.read_bytes() == message.read_bytes() + b"\n"
+        assert octets.stat().st_size < 0.2 * message.stat().st_size
+    said = lasthop("codec", "decode", "--format", "xebu", str(octets), fails=True).error
+    assert "the message leaves out what a schema foresees; give the schema" in said
+    arguments = ("--format", "xebu", "--state", str(tmp_path / "decode"))
+    plain = tmp_path / "plain"
+    plain.write_bytes(b"\xc1")
+    said = lasthop("codec", "decode", *arguments, str(plain), fails=True).error
+    assert "a session goes on with another schema" in said
+
+
+def test_a_schema_may_have_several_files(lasthop: Lasthop, tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "b.rnc").write_text("element b { xsd:int }")
+    schema, file = tmp_path / "a.rnc", tmp_path / "a.xml"
+    schema.write_text('element a { external "parts/b.rnc"* }')
+    file.write_text("<a><b>5</b></a>")
+    arguments = ("codec", "encode", "--format", "xebu", str(file), "--schema", str(schema))
+    assert lasthop(*arguments, "--hex").out.strip().endswith("4c0504")
+
+
+@pytest.mark.parametrize(
+    "name, schema, message, code",
+    [
+        ("wbxml", "element a { empty }", "wbxml has no use for a schema", 2),
+        ("xebu", "element a { ", "something else was expected (source=", 1),
+        ("xebu", 'external "b.rnc"', "No such file", 1),
+        ("xebu", 'external "http://a.example/b.rnc"', "only files on this machine are read", 1),
+    ],
+)
+def test_a_schema_that_cannot_be_used_is_an_error(
+    lasthop: Lasthop, tmp_path: Path, name: str, schema: str, message: str, code: int
+) -> None:
+    file, rules = tmp_path / "a.xml", tmp_path / "a.rnc"
+    file.write_text("<a/>")
+    rules.write_text(schema)
+    arguments = ("--format", name, "--schema", str(rules), str(file))
+    result = lasthop("codec", "encode", *arguments, fails=True)
+    assert message in result.error
+    assert result.code == code

@@ -13,6 +13,8 @@ from lasthop.runtime.cli.output import say, say_json
 from lasthop.runtime.failure import Failure
 from lasthop.runtime.formats import FORMATS
 from lasthop.runtime.formats.format import Format, Wanted
+from lasthop.runtime.schemas import load_schema
+from lasthop.wire.relaxng.schema import Schema
 
 commands = new_commands("Convert wire formats: text to octets, and back.")
 
@@ -55,6 +57,18 @@ State: TypeAlias = Annotated[
         dir_okay=False,
     ),
 ]
+SchemaFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--schema",
+        metavar="FILE",
+        help="What documents look like, in RELAX NG compact syntax; both ends need the same. For "
+        + ", ".join(name for name, each in FORMATS.items() if each.uses_schema)
+        + ".",
+        exists=True,
+        dir_okay=False,
+    ),
+]
 Hex: TypeAlias = Annotated[bool, typer.Option("--hex", help="Octets are hexadecimal digits.")]
 
 
@@ -63,6 +77,7 @@ Hex: TypeAlias = Annotated[bool, typer.Option("--hex", help="Octets are hexadeci
         "Text to octets.",
         "lasthop codec encode --format wbxml news.xml -o news.sic",
         "echo 'X-Wap-Application-Id: 2' | lasthop codec encode --format wsp - --hex",
+        "lasthop codec encode --format xebu --schema event.rnc --state sender event.xml -o out",
     )
 )
 def encode(
@@ -83,10 +98,11 @@ def encode(
         bool, typer.Option("--lenient", help="Also what its document type forbids.")
     ] = False,
     state: State = None,
+    schema: SchemaFile = None,
     as_hex: Hex = False,
     as_json: Json = False,
 ) -> None:
-    wanted = Wanted(kind, version, lenient, _remembered(name, state))
+    wanted = Wanted(kind, version, lenient, _remembered(name, state), _schema(name, schema))
     encoded = _chosen(name, wanted).encode(_read(file), wanted)
     _remember(state, encoded.state)
     octets = encoded.octets
@@ -113,10 +129,11 @@ def decode(
     output: Output = STANDARD,
     kind: Type = None,
     state: State = None,
+    schema: SchemaFile = None,
     as_hex: Hex = False,
     as_json: Json = False,
 ) -> None:
-    wanted = Wanted(kind, state=_remembered(name, state))
+    wanted = Wanted(kind, state=_remembered(name, state), schema=_schema(name, schema))
     form = _chosen(name, wanted)
     octets = _from_hex(_read(file)) if as_hex else _read(file)
     decoded = form.decode(octets, wanted)
@@ -148,6 +165,13 @@ def _remembered(name: str, state: Path | None) -> bytes | None:
         return None
     with state.open("rb") as source:
         return _bounded(source, str(state))
+
+
+def _schema(name: str, file: Path | None) -> Schema | None:
+    form = FORMATS.get(name)
+    if file is not None and form is not None and not form.uses_schema:
+        raise Failure(f"{name} has no use for a schema; leave out --schema", exit_code=2)
+    return None if file is None else load_schema(file)
 
 
 def _remember(state: Path | None, data: bytes | None) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from lasthop.wire.relaxng.schema import Schema
+
 
 class Wanted(NamedTuple):
     """What the user asked for; None leaves it to the format."""
@@ -15,6 +17,8 @@ class Wanted(NamedTuple):
     lenient: bool = False
     state: bytes | None = None
     """What a session has left behind, for formats that remember earlier messages."""
+    schema: Schema | None = None
+    """What both ends know about the documents, for formats that make use of it."""
 
 
 class Encoded(NamedTuple):
@@ -50,3 +54,5 @@ class Format:
     versions: tuple[str, ...] = field(default=())
     stateful: bool = False
     """Whether it has a state to keep between messages."""
+    uses_schema: bool = False
+    """Whether it can do with less if it knows what documents look like."""

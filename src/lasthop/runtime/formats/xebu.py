@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from lasthop.errors import InvalidRequest
 from lasthop.runtime.formats.format import Decoded, Encoded, Format, Wanted
+from lasthop.wire.xas.sequence import EventSequence
 from lasthop.wire.xas.typed import typed_sequence
 from lasthop.wire.xas.xmlparse import parse_xml
 from lasthop.wire.xas.xmlserialize import serialize_xml
 from lasthop.wire.xebu.decoder import Decoder
 from lasthop.wire.xebu.encoder import Encoder
+from lasthop.wire.xebu.layout import OMISSION
+from lasthop.wire.xebu.omission.decoder import SchemaDecoder
+from lasthop.wire.xebu.omission.encoder import SchemaEncoder
+from lasthop.wire.xebu.omission.knowledge import Knowledge
+from lasthop.wire.xebu.omission.typing import typed_by_schema
 from lasthop.wire.xebu.snapshot import restore_decoder, restore_encoder, save_decoder, save_encoder
 from lasthop.wire.xebu.tokens import Mode
 
@@ -16,25 +22,49 @@ TYPES = {mode.name.lower(): mode for mode in (Mode.DATA, Mode.ITEM, Mode.NONE)}
 VERSION = "1"
 
 
-def _encode(text: bytes, wanted: Wanted) -> Encoded:
+def _knowledge(wanted: Wanted) -> Knowledge | None:
+    return None if wanted.schema is None else Knowledge(wanted.schema)
+
+
+def _encoder(wanted: Wanted, knowledge: Knowledge | None) -> Encoder:
     mode = None if wanted.type is None else TYPES[wanted.type]
-    if wanted.state is None:
-        encoder = Encoder(mode or Mode.DATA)
+    if wanted.state is not None:
+        encoder = restore_encoder(wanted.state, knowledge=knowledge)
+    elif knowledge is not None:
+        encoder = SchemaEncoder(knowledge, mode or Mode.DATA)
     else:
-        encoder = restore_encoder(wanted.state)
+        encoder = Encoder(mode or Mode.DATA)
     if mode is not None and encoder.mode is not mode:
         raise InvalidRequest("the session has another type", type=encoder.mode.name.lower())
-    octets = encoder.encode(typed_sequence(parse_xml(text)))
+    return encoder
+
+
+def _encode(text: bytes, wanted: Wanted) -> Encoded:
+    knowledge = _knowledge(wanted)
+    encoder = _encoder(wanted, knowledge)
+    events: EventSequence = typed_sequence(parse_xml(text))
+    if knowledge is not None:
+        events = typed_by_schema(events, knowledge.automaton)
+    octets = encoder.encode(events)
     return Encoded(octets, encoder.mode.name.lower(), save_encoder(encoder))
 
 
+def _decoder(wanted: Wanted) -> Decoder:
+    knowledge = _knowledge(wanted)
+    if wanted.state is not None:
+        return restore_decoder(wanted.state, knowledge=knowledge)
+    return Decoder() if knowledge is None else SchemaDecoder(knowledge)
+
+
 def _decode(octets: bytes, wanted: Wanted) -> Decoded:
-    decoder = Decoder() if wanted.state is None else restore_decoder(wanted.state)
+    if wanted.schema is None and octets and octets[0] & OMISSION:
+        raise InvalidRequest("the message leaves out what a schema foresees; give the schema")
+    decoder = _decoder(wanted)
     events = decoder.decode(octets)
     text = serialize_xml(events)
     facts = {"events": len(events), "message": decoder.messages, "text": text.decode()}
     # The first octet has said which strings get tokens, or there would be no events.
-    mode = Mode(octets[0] & 0xF0).name.lower()
+    mode = Mode(octets[0] & 0xF0 & ~OMISSION).name.lower()
     return Decoded(text + b"\n", mode, facts, save_decoder(decoder))
 
 
@@ -45,4 +75,5 @@ FORMAT = Format(
     encode=_encode,
     decode=_decode,
     stateful=True,
+    uses_schema=True,
 )

@@ -65,6 +65,8 @@ class Decoder:
         self.epoch = 0
         self.messages = 0
         self.poisoned = False
+        self.schema = b""
+        """What identifies the schema of a session that has one."""
         self._limits = limits
         self._max_message = max_message
         self._scope = LastingScope()

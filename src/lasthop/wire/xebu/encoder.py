@@ -75,6 +75,8 @@ class Encoder:
         self.known = known
         self.epoch = 0
         self.messages = 0
+        self.schema = b""
+        """What identifies the schema of a session that has one."""
         self._policy = policy
         self._forgetful = forgetful
         self._max_message = max_message

@@ -19,6 +19,9 @@ from lasthop.wire.xebu.decoder import Decoder
 from lasthop.wire.xebu.encoder import NOTHING_KNOWN, Encoder
 from lasthop.wire.xebu.errors import XebuStateError
 from lasthop.wire.xebu.layout import TOKENS
+from lasthop.wire.xebu.omission.decoder import SchemaDecoder
+from lasthop.wire.xebu.omission.encoder import SchemaEncoder
+from lasthop.wire.xebu.omission.knowledge import Knowledge
 from lasthop.wire.xebu.policies import POLICIES
 from lasthop.wire.xebu.tokens import Mode, PreTokens, interned
 
@@ -38,6 +41,7 @@ class _Snapshot(msgspec.Struct, array_like=True):
     mode: int = 0
     policy: str = ""
     orders: list[list[list[int]]] = []
+    schema: bytes = b""
 
 
 def save_encoder(encoder: Encoder) -> bytes:
@@ -57,6 +61,7 @@ def save_encoder(encoder: Encoder) -> bytes:
         encoder.mode.value,
         policy,
         orders,
+        encoder.schema,
     )
     return msgspec.msgpack.encode(state)
 
@@ -74,18 +79,28 @@ def save_decoder(decoder: Decoder) -> bytes:
         _plain_names(tables.names),
         _plain_values(tables.values),
         [None if event is None else event.value for event in tables.texts],
+        schema=decoder.schema,
     )
     return msgspec.msgpack.encode(state)
 
 
-def restore_encoder(data: bytes, *, known: PreTokens = NOTHING_KNOWN) -> Encoder:
-    """An encoder that goes on where the snapshot was taken; `known` is for its next reset."""
-    state = _load(data)
+def restore_encoder(
+    data: bytes, *, known: PreTokens = NOTHING_KNOWN, knowledge: Knowledge | None = None
+) -> Encoder:
+    """An encoder that goes on where the snapshot was taken.
+
+    `known` is for its next reset; a session with a schema needs the `knowledge` of it instead.
+    """
+    state = _load(data, knowledge)
     policy = POLICIES.get(state.policy)
     if policy is None or len(state.orders) != 4:
         raise XebuStateError("this is no snapshot of an encoder", epoch=state.epoch)
     try:
-        encoder = Encoder(Mode(state.mode), policy=policy, known=known)
+        mode = Mode(state.mode)
+        if knowledge is None:
+            encoder = Encoder(mode, policy=policy, known=known)
+        else:
+            encoder = SchemaEncoder(knowledge, mode, policy=policy)
         tables = encoder.tables
         tables.namespaces.load(state.namespaces)
         tables.names.load([None if name is None else Name(*name) for name in state.names])
@@ -100,11 +115,18 @@ def restore_encoder(data: bytes, *, known: PreTokens = NOTHING_KNOWN) -> Encoder
 
 
 def restore_decoder(
-    data: bytes, *, known: PreTokens = NOTHING_KNOWN, limits: Limits = DEFAULT_LIMITS
+    data: bytes,
+    *,
+    known: PreTokens = NOTHING_KNOWN,
+    knowledge: Knowledge | None = None,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> Decoder:
-    """A decoder that goes on where the snapshot was taken; `known` is for its next reset."""
-    state = _load(data)
-    decoder = Decoder(known=known, limits=limits)
+    """A decoder that goes on where the snapshot was taken; `known` and `knowledge` as above."""
+    state = _load(data, knowledge)
+    if knowledge is None:
+        decoder = Decoder(known=known, limits=limits)
+    else:
+        decoder = SchemaDecoder(knowledge, limits=limits)
     tables = decoder.tables
     tables.namespaces[:] = state.namespaces
     tables.texts[:] = [None if text is None else content(text) for text in state.texts]
@@ -130,7 +152,7 @@ def _value(value: tuple[str, str, str] | None) -> Event | None:
     return None if value is None else attribute(interned(Name(*value[:2])), value[2])
 
 
-def _load(data: bytes) -> _Snapshot:
+def _load(data: bytes, knowledge: Knowledge | None) -> _Snapshot:
     if len(data) > MAX_SNAPSHOT:
         raise XebuStateError("a snapshot is too large", size=len(data), most=MAX_SNAPSHOT)
     try:
@@ -140,6 +162,8 @@ def _load(data: bytes) -> _Snapshot:
     tables = (state.namespaces, state.names, state.values, state.texts)
     if state.version != VERSION or any(len(table) != TOKENS for table in tables):
         raise XebuStateError("a snapshot is of another version", version=state.version)
+    if state.schema != (b"" if knowledge is None else knowledge.fingerprint):
+        raise XebuStateError("a session goes on with another schema", epoch=state.epoch)
     try:
         _check(state)
     except MalformedEvents as error:

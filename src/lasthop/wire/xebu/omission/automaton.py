@@ -55,6 +55,7 @@ class State:
         "children",
         "ends",
         "foreseen",
+        "has_values",
         "index",
         "open_attributes",
         "open_children",
@@ -71,6 +72,8 @@ class State:
         self.open_attributes: list[NameClass] = []
         self.text: State | None = None
         """Behind a text or a value."""
+        self.has_values = False
+        """Whether that can be a value of a type that Xebu knows."""
         self.type: Name | None = None
         """Of a value here, if there is one type only and no xsi:type that would tell."""
         self.ends = False
@@ -229,6 +232,7 @@ class _Content:
                 types.append(_primitive(leaf))
                 if state.text is None:
                     state.text = self._behind(position)
+        state.has_values = any(types)
         if len(set(types)) == 1:
             state.type = types[0]
         state.foreseen = self._foresee(state, order, elements)
@@ -311,5 +315,6 @@ def _copy(source: State, to: State) -> None:
     to.children, to.open_children = source.children, source.open_children
     to.attributes = dict(source.attributes)
     to.open_attributes = list(source.open_attributes)
-    to.text, to.type, to.ends = source.text, source.type, source.ends
+    to.text, to.has_values, to.type = source.text, source.has_values, source.type
+    to.ends = source.ends
     to.foreseen, to.announcement = source.foreseen, source.announcement

@@ -51,6 +51,7 @@ class SchemaDecoder(Decoder):
         max_message: int = MAX_MESSAGE,
     ) -> None:
         super().__init__(known=knowledge.strings, limits=limits, max_message=max_message)
+        self.schema = knowledge.fingerprint
         self._knowledge = knowledge
 
     def _message(self, data: bytes) -> EventList:

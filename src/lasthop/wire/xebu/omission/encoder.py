@@ -47,6 +47,7 @@ class SchemaEncoder(Encoder):
             forgetful=forgetful,
             max_message=max_message,
         )
+        self.schema = knowledge.fingerprint
         self._knowledge = knowledge
 
     def _encode(self, events: EventSequence) -> bytes:

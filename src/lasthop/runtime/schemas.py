@@ -1,0 +1,29 @@
+"""Schemas from files, and from the files that they refer to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lasthop.wire.relaxng.files import File
+from lasthop.wire.relaxng.limits import DEFAULT_LIMITS
+from lasthop.wire.relaxng.schema import Schema, decoded, read_schema
+
+MOST_BYTES = 4 * DEFAULT_LIMITS.size
+"""Of a file: more than so many characters have in UTF-8."""
+
+
+def load_schema(path: Path) -> Schema:
+    """The schema in a file; references in it are relative to the file they stand in."""
+    return read_schema(_read(path), source=str(path), loader=_load)
+
+
+def _load(href: str, source: str) -> File:
+    if "://" in href:
+        raise LookupError("only files on this machine are read")
+    path = Path(source).parent / href
+    return File(str(path.resolve()), decoded(_read(path)))
+
+
+def _read(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(MOST_BYTES)
