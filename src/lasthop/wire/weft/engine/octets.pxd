@@ -1,0 +1,17 @@
+# Types for the compiled engine; see docs/weft.md.
+import cython
+
+cpdef object put_number(bytearray out, long long value)
+
+cdef class Source:
+    cdef public bytes data
+    cdef public Py_ssize_t pos
+    cdef public Py_ssize_t size
+    cdef public Py_ssize_t room
+
+    @cython.locals(data=bytes, pos=Py_ssize_t, byte=cython.longlong, value=cython.longlong, shift=cython.int)
+    cpdef long long number(self) except -1
+    @cython.locals(pos=Py_ssize_t, end=Py_ssize_t)
+    cpdef bytes octets(self, Py_ssize_t size)
+    cpdef str digits(self, Py_ssize_t size)
+    cpdef list groups(self, Py_ssize_t count)

@@ -1,0 +1,32 @@
+# Types for the compiled engine; see docs/weft.md.
+import cython
+
+from lasthop.wire.weft.engine.columns cimport Column, Entry, Link, Place
+from lasthop.wire.weft.engine.forms cimport read_value
+from lasthop.wire.weft.engine.memory cimport Memory
+from lasthop.wire.weft.engine.octets cimport Source
+
+cdef class Reader:
+    cdef public Memory memory
+    cdef public object limits
+    cdef public Source source
+
+    @cython.locals(
+        memory=Memory,
+        source=Source,
+        count=Py_ssize_t,
+        pos=Py_ssize_t,
+        size=Py_ssize_t,
+        flags=list,
+        runs=list,
+        values=list,
+        before=Entry,
+        entry=Entry,
+        link=Link,
+        column=Column,
+        index=cython.long,
+        code=cython.longlong,
+    )
+    cpdef object document(self, bytes data, Py_ssize_t start)
+    @cython.locals(memory=Memory, source=Source)
+    cdef Link _follow(self, Column before, Entry entry)

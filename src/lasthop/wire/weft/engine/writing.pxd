@@ -1,0 +1,30 @@
+# Types for the compiled engine; see docs/weft.md.
+import cython
+
+from lasthop.wire.weft.engine.columns cimport Column, Entry, Link
+from lasthop.wire.weft.engine.forms cimport write_value
+from lasthop.wire.weft.engine.memory cimport Memory
+from lasthop.wire.weft.engine.octets cimport put_number
+
+cdef class Writer:
+    cdef public Memory memory
+    cdef public bytearray out
+
+    @cython.locals(
+        memory=Memory,
+        count=Py_ssize_t,
+        out=bytearray,
+        missed=bytearray,
+        before=Entry,
+        entry=Entry,
+        at=Py_ssize_t,
+        link=Link,
+        column=Column,
+        guess=Entry,
+        code=cython.long,
+        size=Py_ssize_t,
+        head=bytearray,
+    )
+    cpdef bytes body(self, object runs, object values)
+    @cython.locals(memory=Memory)
+    cdef Link _follow(self, Column before, Entry entry, object run)
