@@ -31,6 +31,7 @@ from lasthop.wire.hop.frames import (
     Operation,
     Welcome,
 )
+from lasthop.wire.hop.heartbeat import ANSWERED
 from lasthop.wire.pap.answers import Answer, Verdict
 from tests.eventlog.history import NOON
 
@@ -147,6 +148,7 @@ def busy_day() -> Rehearsal:
     for name in ("phone", "tablet", "watch"):
         day.register(name, user="alice")
     _deliver_to_the_phone(day)
+    _try_the_network(day)
     _talk_back(day)
     _take_back_and_expire(day)
     _fan_out(day)
@@ -174,6 +176,14 @@ def _deliver_to_the_phone(day: Rehearsal) -> None:
     day.hear(1, Ack(3, 1))
     day.pass_time(SECOND)
     day.hear(1, Ack(3, 3))
+
+
+def _try_the_network(day: Rehearsal) -> None:
+    hello = Hello(app=APP, device="phone", network="ssid:home", heartbeat=60, probe=True)
+    day.hear(50, hello)
+    day.pass_time(MINUTE)
+    day.gateway.channel_lost(50, ANSWERED, day.now)
+    day.settle()
 
 
 def _talk_back(day: Rehearsal) -> None:

@@ -14,6 +14,7 @@ from lasthop.core.feeds.feeds import Feeds
 from lasthop.core.lifecycle import CONFIRMED_BY, DELIVERED, SENDING, Confirmation, Step
 from lasthop.core.line import AWAY, Line
 from lasthop.core.mailroom import Mailroom
+from lasthop.core.probing import Probes
 from lasthop.core.registry import Device, DeviceRecord
 from lasthop.core.retransmission import Retransmission
 from lasthop.core.session import Session
@@ -55,6 +56,7 @@ class Contacts:
         self._feeds = feeds
         self._dispatcher = dispatcher
         self._terms = terms
+        self._probes = Probes(room)
         self._by_channel: dict[int, Session] = {}
         self._lossy: set[int] = set()
 
@@ -79,6 +81,9 @@ class Contacts:
             self._room.effects.append(Disconnect(channel, code, str(error)))
             return
         session = self._room.session(device)
+        if hello.probe:
+            self._probes.begin(session, channel, hello, self._terms.incarnation, now)
+            return
         if hello.join:
             self._join(session, channel, hello, now)
             return
@@ -94,7 +99,7 @@ class Contacts:
             self._drop(session, hello.dropped, now)
             self.acknowledge(session, answer.ack, now)
         self._feeds.hello(session, hello, now, resumed=isinstance(answer, Resume))
-        welcome = self._welcome(session, answer)
+        welcome = self._welcome(session, answer, hello)
         self._room.journal.when_durable(partial(self._begin, session, line, welcome))
 
     def _connect(
@@ -169,7 +174,7 @@ class Contacts:
         before = session.line
         line = self._connect(session, channel, hello, now, resumed=True, reason=JOINED)
         session.line = before  # Until it is greeted, nothing leaves over it.
-        welcome = self._welcome(session, Resume(ack, 0), joined=True)
+        welcome = self._welcome(session, Resume(ack, 0), hello, joined=True)
         self._room.journal.when_durable(partial(self._begin_joined, session, line, welcome))
 
     def _begin_joined(self, session: Session, line: Line, welcome: Welcome, now: Micros) -> None:
@@ -241,7 +246,7 @@ class Contacts:
         self._room.journal.tell(Kind.EPOCH_STARTED, now, session, epoch=session.epoch)
 
     def _welcome(
-        self, session: Session, answer: Resume | NewEpoch, *, joined: bool = False
+        self, session: Session, answer: Resume | NewEpoch, hello: Hello, *, joined: bool = False
     ) -> Welcome:
         limits = self._room.limits
         resumed = isinstance(answer, Resume)
@@ -256,7 +261,7 @@ class Contacts:
             window=Credit(limits.window_messages, limits.window_bytes),
             preserve=session.preserve // SECOND,
             max_frame=limits.max_frame,
-            heartbeat=limits.heartbeat // SECOND,
+            heartbeat=self._probes.heartbeat(hello) // SECOND,
             joined=joined,
         )
 
@@ -332,6 +337,8 @@ class Contacts:
     def lost(self, channel: int, reason: str, now: Micros) -> None:
         """A channel has ended."""
         self._lossy.discard(channel)
+        if self._probes.lost(channel, reason, now):
+            return
         session = self._by_channel.pop(channel, None)
         line = session.line_of(channel) if session is not None else None
         if session is None or line is None:

@@ -73,7 +73,10 @@ class Limits:
     max_frame: int = (1 << 20) + 1024
     preserve: Micros = 7 * DAY
     heartbeat: Micros = 270 * SECOND
-    """Below the five minutes after which many networks forget an idle connection."""
+    """Below the five minutes after which many networks forget an idle connection; for a device that
+    does not know better."""
+    longest_heartbeat: Micros = 3600 * SECOND
+    """What a device may ask for. One that is gone counts as there for two and a half times that."""
 
 
 class Mailroom:

@@ -18,12 +18,14 @@ import ssl
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from types import TracebackType
-from typing import Self, TypeAlias, Unpack
+from typing import Self, TypeAlias, TypeVar, Unpack
 
 import msgspec
 
 from lasthop.clock import SECOND, Clock
+from lasthop.decision.heartbeat import Networks
 from lasthop.device import compose
 from lasthop.device.clock import DeviceClock
 from lasthop.device.compose import Draft, Options
@@ -31,16 +33,20 @@ from lasthop.device.contact import Contact
 from lasthop.device.correspondence import Correspondence
 from lasthop.device.desk import Desk, HandlerFailed, Outcome, Transactional
 from lasthop.device.handle import MessageHandle
+from lasthop.device.heartbeats import MEMORY, Heartbeats
 from lasthop.device.inbox import Inbox
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.inbox_sqlite import SqliteInbox
 from lasthop.device.message import Message, Refusal
+from lasthop.device.probing import Pause, pause
 from lasthop.device.retry import Backoff
 from lasthop.device.session import DeviceSession
 from lasthop.device.terms import Terms
 from lasthop.device.turns import Turns
 from lasthop.errors import Conflict, StoreError
 from lasthop.transport.dial import parse
+
+T = TypeVar("T")
 
 Callback: TypeAlias = Callable[[Message], Awaitable[None] | None]
 
@@ -63,11 +69,14 @@ class Device:
         clock: Clock | None = None,
         random: Callable[[], float] = randomness.random,
         backoff: Backoff | None = None,
+        learn_heartbeat: bool = True,
+        pause: Pause = pause,
     ) -> None:
         """`inbox` is a file, or an inbox; without one nothing outlives this object. `link` and
         `network` tell the gateway how the device is connected (wifi, mno; the operator, the SSID).
         `tls` replaces the default context, which trusts what the system trusts. `terms` has the
-        limits; its app, name and token are those given here."""
+        limits; its app, name and token are those given here. With `learn_heartbeat` the device
+        finds out, on extra connections, how seldom it may ping."""
         base = terms or Terms(app=app, name=name)
         self._terms = msgspec.structs.replace(base, app=app, name=name, token=token)
         self._address = parse(url)
@@ -77,6 +86,8 @@ class Device:
         self._network = network
         self._clock = clock or DeviceClock()
         self._backoff = backoff or Backoff(random=random)
+        self._learns = learn_heartbeat
+        self._pause = pause
         self._desk: Desk | None = None
         self._thread: ThreadPoolExecutor | None = None
         self._ready: deque[Message] = deque()
@@ -124,6 +135,13 @@ class Device:
             failed=self._fail,
             thread=self._thread,
         )
+        networks = Networks.load(await self._blocking(partial(self._desk.kept, MEMORY)))
+        heartbeats = Heartbeats(
+            networks,
+            clock=self._clock,
+            keep=partial(self._turns.keep, MEMORY),
+            pause=self._pause,
+        )
         self._contact = Contact(
             self._turns,
             self._address,
@@ -132,8 +150,11 @@ class Device:
             backoff=self._backoff,
             link=self._link,
             network=self._network,
+            heartbeats=heartbeats,
         )
         self._start(self._contact.run())
+        if self._learns:
+            self._start(heartbeats.learn(self._contact))
 
     async def close(self) -> None:
         """Make everything durable, say goodbye, and let go of the inbox."""
@@ -442,8 +463,7 @@ class Device:
             raise Conflict("the device is not open")
         return self._desk
 
-    async def _blocking(self, work: Callable[[], None]) -> None:
+    async def _blocking(self, work: Callable[[], T]) -> T:
         if self._thread is None:
-            work()
-        else:
-            await asyncio.get_running_loop().run_in_executor(self._thread, work)
+            return work()
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)

@@ -7,9 +7,13 @@ import logging
 import ssl
 from collections.abc import Sequence
 
+import msgspec
+
 from lasthop.clock import SECOND, Clock, Micros
 from lasthop.device import desk
+from lasthop.device.heartbeats import Heartbeats
 from lasthop.device.joining import Joining
+from lasthop.device.probing import Probe
 from lasthop.device.retry import Backoff, verdict
 from lasthop.device.turns import Turns
 from lasthop.errors import Conflict, HopError
@@ -42,7 +46,9 @@ class Contact:
         backoff: Backoff,
         link: str | None,
         network: str | None,
+        heartbeats: Heartbeats,
     ) -> None:
+        self._heartbeats = heartbeats
         self.link_label = link
         self.network = network
         self.problem = "not connected yet"
@@ -84,7 +90,8 @@ class Contact:
     async def run(self) -> None:
         """Stay in touch until that makes no sense any more; then raise why."""
         while True:
-            self._hello = await self._turns.hello(self.link_label, self.network)
+            hello = await self._turns.hello(self.link_label, self.network)
+            self._hello = self._paced(hello)
             close = await self._one_channel(self._hello)
             error = verdict(close)
             if error is not None:
@@ -128,10 +135,45 @@ class Contact:
         )
         if hello is None:
             raise Conflict("there is no contact yet that a channel could join")
-        joining = Joining(hello, self._turns, self, self._ends)
+        joining = Joining(self._paced(hello), self._turns, self, self._ends)
         problem = await joining.dial(address or self.address, self._tls)
         if problem is not None:
             raise Conflict(f"the channel was not joined: {problem}")
+
+    @property
+    def place(self) -> str:
+        """What is learned here holds wherever this is the same."""
+        return self.network or self.link_label or ""
+
+    def _paced(self, hello: Hello) -> Hello:
+        """With the heartbeat that this network allows."""
+        place = hello.network or hello.link or ""
+        return msgspec.structs.replace(hello, heartbeat=self._heartbeats.asks(place))
+
+    async def probe(self, heartbeat: int) -> tuple[Probe, Micros | None]:
+        """Open a channel that may be lost; how much silence the gateway allows on it, if it could
+        be reached."""
+        terms = self._turns.terms
+        hello = Hello(
+            app=terms.app,
+            device=terms.name,
+            token=terms.token,
+            link=self.link_label,
+            network=self.network,
+            heartbeat=heartbeat,
+            probe=True,
+        )
+        probe = Probe(hello, self._ends)
+        return probe, await probe.open(self.address, self._tls)
+
+    async def renew(self) -> None:
+        """Go over to a new channel on the same network; if that fails, the old one will do."""
+        try:
+            await self.join(None, self.link_label, self.network)
+        except Conflict as problem:
+            log.info("%s", problem)
+        else:
+            self.leave(but=1)
 
     def leave(self, *, but: int) -> None:
         """End all links but the newest few."""
@@ -220,6 +262,7 @@ class Contact:
     def granted(self, link: Link) -> None:
         """We are welcome over this link, and speak over it from now on."""
         self._open.append(link)
+        self._heartbeats.welcomed(link, self.place)
         self._turns.room = True
 
     def paused(self, link: Link, paused: bool) -> None:
@@ -232,6 +275,7 @@ class Contact:
         welcome = link in self._open
         if welcome:
             self._open.remove(link)
+            self._heartbeats.lost(link, self.place)
             self._last_word = link.closed
         if link is self._link:
             self._link = None

@@ -148,6 +148,16 @@ class Desk:
             self._whole = True
             self.session.committed(change.n)
 
+    def kept(self, name: str) -> bytes | None:
+        """What `keep` has kept."""
+        with self._inbox.transaction() as transaction:
+            return transaction.get(name)
+
+    def keep(self, name: str, value: bytes) -> None:
+        """Keep something that is no message, for the device's next life."""
+        with self._inbox.transaction() as transaction:
+            transaction.put(name, value)
+
     def close(self) -> None:
         """Write what was put off, and let go of the inbox."""
         try:

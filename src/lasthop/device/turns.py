@@ -7,6 +7,7 @@ goes into one commit.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -14,8 +15,11 @@ from typing import Any
 
 from lasthop.clock import Clock
 from lasthop.device.desk import Act, Desk, Outcome
+from lasthop.device.terms import Terms
 from lasthop.errors import HopError
 from lasthop.wire.hop.frames import Hello
+
+log = logging.getLogger("lasthop.device")
 
 Then = Callable[[Any], None]
 
@@ -47,6 +51,20 @@ class Turns:
         self._idle.set()
         self.room = True
         """Whether the link takes more than a few bytes."""
+
+    @property
+    def terms(self) -> Terms:
+        """Who this device is."""
+        return self._desk.session.terms
+
+    def keep(self, name: str, value: bytes) -> None:
+        """Let the inbox keep something that is no message, if it can."""
+
+        def then(result: object) -> None:
+            if isinstance(result, Exception):
+                log.warning("%s is not kept: %s", name, result)
+
+        self.post(lambda _session, _now: self._desk.keep(name, value), then)
 
     def post(self, act: Act, then: Then | None = None) -> None:
         """Let this happen in the next turn; `then` gets what it returned, or an exception."""

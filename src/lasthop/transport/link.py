@@ -112,6 +112,10 @@ class Link:
             self.machine.error = error
             self.close(CloseCode(error.hop_code), str(error))
 
+    def hasten(self) -> None:
+        """The machine may want to be woken earlier than it did."""
+        self._ends.alarms.hasten(self)
+
     @property
     def closed(self) -> Close | None:
         """The last word, whoever said it."""

@@ -28,7 +28,7 @@ from lasthop.wire.hop.frames import (
     Skip,
     Time,
 )
-from lasthop.wire.hop.heartbeat import Beat, Heartbeat
+from lasthop.wire.hop.heartbeat import UNHEARD, Beat, Heartbeat
 from lasthop.wire.hop.roundtrip import RoundTrip
 
 
@@ -176,7 +176,7 @@ class Open:
         if beat is Beat.PING:
             self._units.add(Ping())
         elif beat is Beat.DEAD:
-            self.close(Close(CloseCode.TIMEOUT, 0, "nothing was heard for too long"), now)
+            self.close(Close(CloseCode.TIMEOUT, 0, UNHEARD), now)
 
     def close(self, close: Close, now: Micros) -> None:
         """Say the last word."""

@@ -119,6 +119,8 @@ HELLO = Table(
     Field(23, "assigned", NUMBER),
     Field(24, "storage", NUMBER),
     Field(25, "join", FLAG, False),
+    # Who does not know it would take the channel for the device's new one.
+    Field(0x81, "probe", FLAG, False),
 )
 
 WELCOME = Table(

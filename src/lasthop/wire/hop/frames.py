@@ -127,6 +127,8 @@ class Hello(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """How many unread messages of a ranked topic the device keeps; None: as many as there are."""
     join: bool = False
     """The channel is one more beside those that are open, and replaces none."""
+    probe: bool = False
+    """The channel is there to see how long it lives; it carries heartbeats and nothing else."""
     lowest: int = VERSION
     highest: int = VERSION
 

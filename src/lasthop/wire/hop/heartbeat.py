@@ -23,6 +23,13 @@ PATIENCE = 60 * SECOND
 as long would be out of reach meanwhile. Slow bearers have answered after half a minute."""
 
 
+ANSWERED = "the heartbeat was answered"
+"""The last word on a channel that was opened to see whether it would be."""
+
+UNHEARD = "nothing was heard for too long"
+"""The last word of whoever gives a silent channel up."""
+
+
 class Beat(Enum):
     """What the time calls for."""
 
@@ -76,6 +83,11 @@ class Pinging:
 
     def on_sent(self, now: Micros) -> None:
         self._sent = now
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether a ping waits for its answer."""
+        return self._pinged is not None
 
     def next_due(self) -> Micros:
         if self._pinged is not None:

@@ -1,0 +1,155 @@
+"""How often a device pings: as seldom as its network allows, which it finds out by itself.
+
+What was learned about a network is kept in the inbox. While there is contact, trials run beside it,
+one at a time, on channels that may be lost; a device that comes and goes quickly runs none.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from lasthop.clock import SECOND, Clock, Micros
+from lasthop.decision.heartbeat import Networks, Patience
+from lasthop.device.probing import Pause, Probe, pause as real_pause
+from lasthop.transport.link import Link
+from lasthop.wire.hop.heartbeat import Pinging
+
+log = logging.getLogger("lasthop.device")
+
+MEMORY = "lasthop.networks"
+"""The name under which the inbox keeps it."""
+
+FIRST_TRIAL: Micros = 90 * SECOND
+"""After so much contact a device is here to stay."""
+
+BETWEEN: Micros = 10 * SECOND
+"""From one trial to the next."""
+
+LATER: Micros = 1800 * SECOND
+"""When there is nothing to try, or a trial told nothing: the next look."""
+
+AT_ONCE: Micros = 120 * SECOND
+"""A gateway that is reached again within this time was there all along: it was the connection that
+died."""
+
+
+class Company(Protocol):
+    """What trials need of a device's contact."""
+
+    @property
+    def there(self) -> bool: ...
+
+    @property
+    def place(self) -> str: ...
+
+    async def welcomed_once(self) -> None: ...
+
+    async def probe(self, heartbeat: int) -> tuple[Probe, Micros | None]: ...
+
+    async def renew(self) -> None: ...
+
+
+class Heartbeats:
+    """The pace of one device's channels."""
+
+    def __init__(
+        self,
+        networks: Networks,
+        *,
+        clock: Clock,
+        keep: Callable[[bytes], None],
+        pause: Pause = real_pause,
+    ) -> None:
+        self._networks = networks
+        self._clock = clock
+        self._keep = keep
+        self._pause: Callable[[Micros], Awaitable[None]] = pause
+        self._granted: dict[Link, Micros] = {}
+        self._died: tuple[str, Micros, Micros] | None = None
+        """Where a channel died of silence, of how much, and when."""
+
+    def asks(self, place: str) -> int | None:
+        """Seconds of silence to ask the gateway for; nothing while nothing is known."""
+        patience = self._networks.on(place)
+        return patience.interval() // SECOND if patience.alive >= 0 else None
+
+    def welcomed(self, link: Link, place: str) -> None:
+        """A channel is open. If the last one died of silence a moment ago, that was too much."""
+        heartbeat = getattr(link.machine, "heartbeat", None)
+        if isinstance(heartbeat, Pinging):
+            self._granted[link] = heartbeat.interval
+        if self._died is not None:
+            died_at, interval, when = self._died
+            self._died = None
+            if died_at == place and self._clock.now() - when < AT_ONCE:
+                log.info("a channel did not outlive %d s of silence", interval // SECOND)
+                self._networks.on(place).missed(interval)
+                self._keep(self._networks.dump())
+        self._pace(place)
+
+    def lost(self, link: Link, place: str) -> None:
+        """A channel is gone; of silence, if a ping was left without an answer."""
+        self._granted.pop(link, None)
+        heartbeat = getattr(link.machine, "heartbeat", None)
+        if isinstance(heartbeat, Pinging) and heartbeat.unanswered:
+            self._died = (place, heartbeat.interval, self._clock.now())
+
+    async def learn(self, company: Company) -> None:
+        """Run trials for as long as the device lives."""
+        rest = FIRST_TRIAL
+        while True:
+            await company.welcomed_once()
+            await self._pause(rest)
+            rest = BETWEEN
+            if not company.there:
+                continue
+            place = company.place
+            patience = self._networks.on(place)
+            interval = patience.next_trial(self._clock.now())
+            if interval is None:
+                rest = LATER
+                continue
+            survived = await self._trial(company, interval)
+            if survived is None or company.place != place or not company.there:
+                rest = LATER
+                continue
+            await self._learned(company, patience, interval, survived)
+
+    async def _trial(self, company: Company, interval: Micros) -> bool | None:
+        """Whether a channel outlived so much silence; `None` when nobody can say."""
+        seconds = -(-interval // SECOND)
+        probe, granted = await company.probe(seconds)
+        if granted is None or granted < interval:
+            probe.end(answered=True)
+            return None
+        survived = await probe.outlives(interval, self._pause)
+        probe.end(answered=survived)
+        if survived:
+            return True
+        # Was it the silence, or is nobody there at all?
+        again, granted = await company.probe(seconds)
+        again.end(answered=True)
+        return None if granted is None else False
+
+    async def _learned(
+        self, company: Company, patience: Patience, interval: Micros, survived: bool
+    ) -> None:
+        patience.tried(interval, survived=survived, now=self._clock.now())
+        self._keep(self._networks.dump())
+        verdict = "outlived" if survived else "did not outlive"
+        log.info("%s: a channel %s %d s of silence", company.place, verdict, interval // SECOND)
+        self._pace(company.place)
+        wanted = patience.interval()
+        if patience.settled and all(wanted > granted for granted in self._granted.values()):
+            # The gateway expects us more often: ask again, over a new channel.
+            await company.renew()
+
+    def _pace(self, place: str) -> None:
+        wanted = self._networks.on(place).interval()
+        for link, granted in self._granted.items():
+            heartbeat = getattr(link.machine, "heartbeat", None)
+            if isinstance(heartbeat, Pinging):
+                heartbeat.interval = min(wanted, granted)
+                link.hasten()

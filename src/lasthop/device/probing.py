@@ -1,0 +1,116 @@
+"""One trial: a channel of its own stays silent for a while, then asks whether anybody is there."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable, Sequence
+
+from lasthop.clock import SECOND, Micros
+from lasthop.transport.dial import Address, dial
+from lasthop.transport.link import Ends, Link
+from lasthop.wire.hop.frames import CloseCode, Frame, Hello, Ping
+from lasthop.wire.hop.handshake import Opened
+from lasthop.wire.hop.heartbeat import ANSWERED, PATIENCE, Beat
+
+Pause = Callable[[Micros], Awaitable[None]]
+"""Until so much time has passed."""
+
+NEVER: Micros = 1 << 62
+
+
+async def pause(micros: Micros) -> None:
+    """By the event loop's clock."""
+    await asyncio.sleep(micros / SECOND)
+
+
+class Silence:
+    """A heartbeat that never beats by itself, and notices what arrives."""
+
+    def __init__(self) -> None:
+        self.interval: Micros = NEVER
+        self.heard = asyncio.Event()
+
+    def on_received(self, now: Micros) -> Micros | None:
+        self.heard.set()
+        return None
+
+    def on_sent(self, now: Micros) -> None:
+        pass
+
+    def next_due(self) -> Micros:
+        return NEVER
+
+    def check(self, now: Micros) -> Beat:
+        return Beat.QUIET
+
+
+class Probe:
+    """The owner of such a channel."""
+
+    def __init__(self, hello: Hello, ends: Ends) -> None:
+        self._hello = hello
+        self._ends = Ends(self, ends.clock, ends.alarms)
+        self._silence = Silence()
+        self._granted: asyncio.Future[Micros] = asyncio.get_running_loop().create_future()
+        self._gone = asyncio.Event()
+        self._link: Link | None = None
+
+    async def open(self, address: Address, tls: ssl.SSLContext | None) -> Micros | None:
+        """Dial; the silence that the gateway allows, or `None` when there is no channel."""
+        try:
+            self._link = await dial(address, self._hello, self._ends, tls=tls)
+        except OSError:  # TimeoutError is one.
+            return None
+        return await self._granted or None
+
+    async def outlives(self, interval: Micros, pause: Pause) -> bool:
+        """Whether the channel is still there after so much silence."""
+        assert self._link is not None
+        await pause(interval)
+        if self._gone.is_set():
+            return False
+        self._silence.heard.clear()
+        self._link.send([Ping()])
+        waits = [self._silence.heard.wait(), self._gone.wait(), pause(PATIENCE)]
+        tasks = [asyncio.ensure_future(wait) for wait in waits]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        return self._silence.heard.is_set() and not self._gone.is_set()
+
+    def end(self, *, answered: bool) -> None:
+        """Let it go; what the gateway is told goes into its log."""
+        if self._link is None:
+            return
+        if answered:
+            self._link.close(CloseCode.BYE, ANSWERED)
+        else:
+            self._link.cut()
+
+    # What the link reports.
+
+    def connected(self, link: Link) -> None:
+        pass
+
+    def received(self, link: Link, frames: Sequence[Frame]) -> None:
+        pass
+
+    def welcomed(self, link: Link, opened: Opened) -> None:
+        opened.connection.heartbeat = self._silence
+        self._ends.alarms.set(link)
+        self._settle((opened.welcome.heartbeat or 0) * SECOND)
+
+    def paused(self, link: Link, paused: bool) -> None:
+        pass
+
+    def lost(self, link: Link, reason: str) -> None:
+        self._gone.set()
+        self._settle(0)
+
+    def _settle(self, granted: Micros) -> None:
+        if not self._granted.done():
+            self._granted.set_result(granted)
