@@ -60,6 +60,7 @@ class Kind(StrEnum):
     SUBSCRIBED = "subscribed"
     UNSUBSCRIBED = "unsubscribed"
     CONTEXT_CHANGED = "context_changed"
+    PREFERENCES_CHANGED = "preferences_changed"
     CONTACT_STARTED = "contact_started"
     CONTACT_LOST = "contact_lost"
     REPORTED = "reported"

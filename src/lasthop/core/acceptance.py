@@ -20,6 +20,7 @@ from lasthop.core.feeds.feeds import Feeds
 from lasthop.core.lifecycle import Step
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.registry import Device
+from lasthop.decision.schedule import require
 from lasthop.errors import (
     Conflict,
     Expired,
@@ -246,7 +247,14 @@ class Acceptance:
         self._check_form(submission, now)
         if submission.target.kind is PUBLISHER:
             return {}
-        return self._room.registry.reach(app, submission.target)
+        devices = self._room.registry.reach(app, submission.target)
+        if submission.target.kind is DEVICE:
+            for device in devices.values():
+                wishes = device.record.preferences
+                if wishes is not None and wishes.quiet:
+                    # For one among many the delivery is suppressed; who sends to this one is told.
+                    require(wishes.constraints(submission, since=now), now, rank=submission.rank)
+        return devices
 
     def _check_form(self, submission: Submission, now: Micros) -> None:
         limits = self._room.limits

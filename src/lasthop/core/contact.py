@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from lasthop.clock import SECOND, Micros
+from lasthop.clock import MILLISECOND, SECOND, Micros
 from lasthop.core.delivery import Delivery
 from lasthop.core.dispatch import Dispatcher
 from lasthop.core.effects import Disconnect, Send
@@ -18,6 +18,9 @@ from lasthop.core.probing import Probes
 from lasthop.core.registry import Device, DeviceRecord
 from lasthop.core.retransmission import Retransmission
 from lasthop.core.session import Session
+from lasthop.core.steering import Steering
+from lasthop.decision.budgets import Closure
+from lasthop.decision.preferences import Preferences
 from lasthop.errors import LasthopError, NotFound, OutOfOrder, Unauthorized
 from lasthop.events import Kind
 from lasthop.wire.hop.frames import (
@@ -84,6 +87,10 @@ class Contacts:
         if hello.probe:
             self._probes.begin(session, channel, hello, self._terms.incarnation, now)
             return
+        if session.steering is None and self._room.shared is not None:
+            session.steering = Steering(session, Preferences(), self._room.shared)
+        if self._is_closed(session, channel, hello.link or "", now):
+            return
         if hello.join:
             self._join(session, channel, hello, now)
             return
@@ -122,7 +129,7 @@ class Contacts:
         )
         self._by_channel[channel] = session
         session.add(line)
-        self._watch_receipts(session)
+        self._lines_changed(session)
         self._room.journal.tell(
             Kind.CONTACT_STARTED,
             now,
@@ -143,6 +150,8 @@ class Contacts:
         if line not in session.lines:
             return
         line.greeted = True
+        if session.steering is not None:
+            session.steering.reconsider = True
         self._room.effects.append(Send(line.channel, [welcome]))
         if not welcome.joined:
             self._dispatcher.resume(session, now)
@@ -182,9 +191,29 @@ class Contacts:
         if line.greeted:
             session.line = line
 
-    def _watch_receipts(self, session: Session) -> None:
+    def _is_closed(self, session: Session, channel: int, link: str, now: Micros) -> bool:
+        """Whether this link has reached its limit: then the channel ends as soon as it begins."""
+        steering = session.steering
+        closure = steering.closed(link, now) if steering is not None else None
+        if closure is None:
+            return False
+        self._room.effects.append(link_closed(channel, closure, now))
+        return True
+
+    def close_links(self, session: Session, steering: Steering, now: Micros) -> None:
+        """End the lines over links that have just reached their limits, and say until when."""
+        closures, steering.closures = steering.closures, {}
+        for line in session.lines:
+            closure = closures.get(line.link)
+            if closure is not None:
+                self.lost(line.channel, str(closure.reason()), now)
+                self._room.effects.append(link_closed(line.channel, closure, now))
+
+    def _lines_changed(self, session: Session) -> None:
         """What a line may have lost is sent again, and what does not arrive over one of several is
         tried over another."""
+        if session.steering is not None:
+            session.steering.reconsider = True
         if len(session.lines) > 1 or any(line.lossy for line in session.lines):
             session.retransmission = session.retransmission or Retransmission(session)
         else:
@@ -240,6 +269,8 @@ class Contacts:
                 continue
             delivery.redelivered = delivery.redelivered or delivery.attempts > 0
             self._room.step(delivery, Step.REQUEUE, now, "the numbering starts anew")
+            if session.steering is not None:
+                session.steering.refund(delivery, now)
             delivery.seq = delivery.epoch = -1
             session.enqueue(delivery)
         session.restart(self._terms.incarnation, epoch.current.epoch, epoch.previous)
@@ -315,6 +346,8 @@ class Contacts:
         if session is None or line is None or line.paused == paused:
             return
         line.paused = paused
+        if session.steering is not None:
+            session.steering.reconsider = True
         window = Credit(0, 0) if session.paused else session.window
         self._room.journal.tell(
             Kind.CREDIT_CHANGED,
@@ -344,7 +377,7 @@ class Contacts:
         if session is None or line is None:
             return
         session.remove(line)
-        self._watch_receipts(session)
+        self._lines_changed(session)
         self._room.journal.tell(
             Kind.CONTACT_LOST, now, session, reason=reason, link=line.link, channel=channel
         )
@@ -385,3 +418,9 @@ class Contacts:
                 min(window.messages, limits.flight_messages), min(window.bytes, limits.flight_bytes)
             )
         session.window = window
+
+
+def link_closed(channel: int, closure: Closure, now: Micros) -> Disconnect:
+    """Send a device away over a link that has reached its limit, and say when it may come back."""
+    wait = -(-(closure.until - now) // MILLISECOND)
+    return Disconnect(channel, CloseCode.LINK_CLOSED, str(closure.reason()), wait)

@@ -19,8 +19,11 @@ from lasthop.core.feeds.feeds import Feeds
 from lasthop.core.lifecycle import DELIVERED, PENDING, SENDING, State, Step
 from lasthop.core.line import Line
 from lasthop.core.mailroom import Mailroom
+from lasthop.core.pilot import Pilot
+from lasthop.core.release import release
 from lasthop.core.retransmission import FIRST_TIMEOUT, Retransmission
 from lasthop.core.session import Session
+from lasthop.core.steering import Steering
 from lasthop.decision.decide import Action, decide
 from lasthop.decision.routes import obstacle
 from lasthop.events import Kind
@@ -29,22 +32,42 @@ from lasthop.wire.hop.frames import Frame, Skip
 
 # As members of their enums they cost as much as a call each, for every message.
 HOLD, EXPIRE = Action.HOLD, Action.EXPIRE
-RELEASE, TRANSMITTED = Step.RELEASE, Kind.TRANSMITTED
+TRANSMITTED = Kind.TRANSMITTED
 BEST_EFFORT = Reliability.BEST_EFFORT
+
+MILLION = 1_000_000
+"""Money is counted in millionths."""
 
 
 class Dispatcher:
     """Moves deliveries from the mailbox to the link."""
 
-    def __init__(self, room: Mailroom, carriage: Carriage, feeds: Feeds) -> None:
+    def __init__(self, room: Mailroom, carriage: Carriage, feeds: Feeds, pilot: Pilot) -> None:
         self._room = room
         self._feeds = feeds
+        self._pilot = pilot
         self._carriage = carriage
         self._fetching: dict[int, dict[Delivery, None]] = {}
         """Deliveries that wait for their message's body, by its key."""
 
     def pump(self, session: Session, now: Micros) -> None:
         """Release what the device takes now, best first."""
+        steering = session.steering
+        if steering is None:
+            released = self._release(session, now)
+        else:
+            again = list(steering.parked) if steering.reconsider else []
+            if again:
+                steering.parked.clear()
+                self._transmit(session, again, now, "a link may carry it now")
+            released = self._pilot.pump(session, steering, now)
+        if released:
+            leave = partial(
+                self._leave, session, session.contacts, session.outbound.assigned, released
+            )
+            self._room.journal.when_durable(leave)
+
+    def _release(self, session: Session, now: Micros) -> list[Delivery]:
         released: list[Delivery] = []
         room = self._room
         while (delivery := session.best()) is not None:
@@ -67,20 +90,9 @@ class Dispatcher:
                 if against is not None:
                     self._carriage.divert(delivery, against, now)
                     continue
-            if delivery.ranked:
-                session.depart(delivery, numbered=True)
-                self._feeds.released(delivery, now)
-            else:
-                session.depart(delivery, numbered=message.reliability is not BEST_EFFORT)
-                room.step(delivery, RELEASE, now, decision.reason)
-            if message.replace_key is not None:
-                session.not_replaceable(delivery)
+            release(room, self._feeds, session, delivery, now, decision.reason)
             released.append(delivery)
-        if released:
-            leave = partial(
-                self._leave, session, session.contacts, session.outbound.assigned, released
-            )
-            room.journal.when_durable(leave)
+        return released
 
     def _leave(
         self,
@@ -105,6 +117,8 @@ class Dispatcher:
         for delivery in deliveries:
             if delivery.seq < 0 and delivery.state is SENDING:
                 self._room.step(delivery, Step.REQUEUE, now, "the link was lost before it left")
+                if session.steering is not None:
+                    session.steering.refund(delivery, now)
                 session.enqueue(delivery)
                 self._room.touch(session)
 
@@ -146,8 +160,10 @@ class Dispatcher:
     ) -> None:
         """Hand what is durable to a line. What was left to the store comes later: the device puts
         it in order."""
+        steering = session.steering
         line = line or session.open_line()
         frames: list[Frame] = []
+        by_channel = {line.channel: frames}
         missing: list[int] = []
         for delivery in deliveries:
             item = delivery.item
@@ -156,7 +172,11 @@ class Dispatcher:
             if delivery.state is State.RECEIVED and not session.outbound.awaits(delivery.seq):
                 continue  # Acknowledged while its body was being fetched.
             if item.resident:
-                self._put(session, line, delivery, frames, now, reason)
+                if steering is None:
+                    self._put(session, line, delivery, frames, now, reason)
+                elif (chosen := self._pilot.line(session, steering, delivery, now)) is not None:
+                    theirs = by_channel.setdefault(chosen.channel, [])
+                    self._put(session, chosen, delivery, theirs, now, reason)
                 continue
             key = item.message.key
             if key not in self._fetching:
@@ -165,9 +185,12 @@ class Dispatcher:
             self._fetching[key][delivery] = None
         if missing:
             self._room.effects.append(Fetch(missing))
-        if frames:
-            self._room.effects.append(Send(line.channel, frames))
-            self._await_acknowledgement(session, now)
+        for channel, leaving in by_channel.items():
+            if leaving:
+                self._room.effects.append(Send(channel, leaving))
+                self._await_acknowledgement(session, now)
+        if steering is not None:
+            self._pilot.settle(session, steering, now)
 
     def fetched(self, messages: dict[int, Message], now: Micros) -> None:
         """Bodies have come back from the store: send on."""
@@ -187,6 +210,10 @@ class Dispatcher:
         for due in self._room.timers.due(now):
             if isinstance(due, Delivery):
                 self._due(due, now)
+            elif isinstance(due, Steering):
+                due.due = None
+                due.reconsider = True
+                self._room.touch(due.session)
             elif isinstance(due, Session):
                 self._preservation_ends(due, now)
             elif not isinstance(due, Retransmission):
@@ -340,6 +367,8 @@ class Dispatcher:
         event.channel = line.channel
         event.seq = delivery.seq
         event.epoch = session.epoch
+        if session.steering is not None:
+            event.cost = session.steering.left(delivery, now) / MILLION
         if message.reliability is BEST_EFFORT and delivery.seq < 0:
             room.step(delivery, Step.HAND_OVER, now, "best effort")
             room.touch(session)  # It took credit while it was leaving.

@@ -27,12 +27,15 @@ from lasthop.core.inbound import Inbound
 from lasthop.core.journal import Journal
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.notification import Notifications
+from lasthop.core.pilot import Pilot
 from lasthop.core.pushes import Pushes
 from lasthop.core.reception import Reception
 from lasthop.core.registry import Device, DeviceRecord, Registry
 from lasthop.core.restore import restore
 from lasthop.core.subscriptions import Subscriptions
 from lasthop.core.topics import Topics
+from lasthop.core.wishes import prefer, share
+from lasthop.decision.preferences import Preferences
 from lasthop.delivery.carrier import Outcome
 from lasthop.events import Kind
 from lasthop.message import KeyMaker, Message
@@ -72,7 +75,8 @@ class Gateway:
         self._fanouts = Fanouts(self.room, self.feeds)
         self._acceptance = Acceptance(self.room, self._fanouts)
         self._carriage = Carriage(self.room, self._acceptance)
-        self._dispatcher = Dispatcher(self.room, self._carriage, self.feeds)
+        self._pilot = Pilot(self.room, self._carriage, self.feeds)
+        self._dispatcher = Dispatcher(self.room, self._carriage, self.feeds, self._pilot)
         terms = Terms(restored.incarnation.to_bytes(8), identity.open_house, identity.accept)
         self._contacts = Contacts(self.room, self._dispatcher, self.feeds, terms)
         self.notifications = Notifications(
@@ -91,6 +95,7 @@ class Gateway:
             count=restored.boot,
         )
         self.topics.restore(restored.ranked.topics)
+        share(self.room, identity.shared, identity.zone)
         restore(restored, self.room, self._acceptance, self._fanouts, self.pushes, self.feeds, now)
 
     # Publishers.
@@ -170,6 +175,13 @@ class Gateway:
         """The book of policies has changed; how many feeds follow another one now."""
         return self.feeds.policies_changed(now)
 
+    def prefer(self, app: str, name: str, preferences: Preferences, now: Micros) -> Device:
+        """Say for a device which links it likes, when it wants to be left alone, and what it can
+        afford."""
+        device = self.device(app, name)
+        prefer(self.room, self.room.session(device), preferences, now)
+        return device
+
     def remove(self, app: str, name: str, now: Micros) -> Device:
         """Forget a device: what is open for it is given up."""
         return self._administration.remove(app, name, now)
@@ -225,6 +237,8 @@ class Gateway:
                     self.feeds.settle(session, now)
                 if session.greeted:
                     self._dispatcher.pump(session, now)
+                    if session.steering is not None:
+                        self._contacts.close_links(session, session.steering, now)
                 elif session.device.record.routes:
                     self._carriage.pump(session, now)
             self._journal.let_go(now)
@@ -236,6 +250,7 @@ class Gateway:
 
     def commit(self, now: Micros, *, flush: bool = False) -> Commit | None:
         """What is to be made durable next, if it is time; one at a time."""
+        self._pilot.note()
         return self._journal.take(now, flush=flush)
 
     def committed(self, n: int, now: Micros) -> None:

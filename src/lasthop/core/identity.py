@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from lasthop.core.feeds.policies import OnePolicy, PolicyBook
 from lasthop.core.mailroom import Limits
 from lasthop.core.notification import Patience
+from lasthop.decision.budgets import Limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,3 +22,7 @@ class Identity:
     patience: Patience = field(default_factory=Patience)
     policies: PolicyBook = field(default_factory=OnePolicy)
     """What is sent ahead of a read, for every device and topic."""
+    shared: tuple[Limit, ...] = ()
+    """What all devices together may use of their links."""
+    zone: str = "UTC"
+    """Where the days of the shared limits begin."""

@@ -23,6 +23,7 @@ from lasthop.core.replies import note_reply
 from lasthop.core.session import Session
 from lasthop.core.subscriptions import Subscriptions
 from lasthop.core.topics import check_topic
+from lasthop.core.wishes import decode_preferences, prefer
 from lasthop.errors import (
     CreditExceeded,
     InvalidRequest,
@@ -142,6 +143,8 @@ class Inbound:
                     self._subscriptions.subscribe(session, frame.topic, now, terms)
                 case Operation.UNSUBSCRIBE:
                     self._subscriptions.unsubscribe(session, frame.topic, now)
+                case Operation.PREFERENCES:
+                    prefer(self._room, session, decode_preferences(frame.body), now)
                 case Operation.CONTEXT:
                     self._context(session, frame.body, now)
                 case Operation.READ:

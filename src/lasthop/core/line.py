@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from typing import Final
 
+from lasthop.decision.contention import Estimate
 from lasthop.wire.hop.frames import DEFAULT_MAX_FRAME
 
 
 class Line:
     """A way to a device that is there now. A session has none, one, or several at once."""
 
-    __slots__ = ("channel", "greeted", "link", "lossy", "max_frame", "network", "paused")
+    __slots__ = (
+        "channel",
+        "estimate",
+        "greeted",
+        "link",
+        "lossy",
+        "max_frame",
+        "network",
+        "paused",
+    )
 
     def __init__(
         self,
@@ -28,6 +38,8 @@ class Line:
         """Bytes of a frame that the device takes."""
         self.lossy = lossy
         """It may lose frames while it lasts."""
+        self.estimate: Estimate | None = None
+        """What was measured on it."""
         self.greeted = False
         """WELCOME has left: nothing else leaves before."""
         self.paused = False

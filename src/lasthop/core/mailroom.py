@@ -20,7 +20,9 @@ from lasthop.core.lifecycle import DELIVERED, SENDING, TRANSITIONS, Step
 from lasthop.core.registry import Device, Registry
 from lasthop.core.retransmission import Retransmission
 from lasthop.core.session import Session
+from lasthop.core.steering import Steering
 from lasthop.core.timers import Timers
+from lasthop.decision.budgets import Budgets
 from lasthop.events import Event
 from lasthop.message import KeyMaker, Message
 
@@ -89,8 +91,10 @@ class Mailroom:
         self.journal = journal
         self.keys = keys
         self.limits = limits
-        self.timers: Timers[Delivery | Session | Retransmission | Waker] = Timers()
+        self.timers: Timers[Delivery | Session | Retransmission | Steering | Waker] = Timers()
         self.items: dict[int, Item] = {}
+        self.shared: Budgets | None = None
+        """What all devices together may use."""
         self.effects: list[Effect] = []
         self.watched: Counter[int] = Counter()
         self.awaited: dict[tuple[int, int], Callable[[int], None]] = {}
@@ -176,6 +180,8 @@ class Mailroom:
             event.link = session.link
         if state >= DELIVERED:
             delivery.code = code
+            if session.steering is not None:
+                session.steering.ended(delivery, now)
             self._end(delivery)
         if self.watched:
             self.announce(delivery)

@@ -12,6 +12,7 @@ import msgspec
 from lasthop.core.addresses import AddressBook
 from lasthop.core.feeds.rules import ContextRule
 from lasthop.core.feeds.terms import TopicTerms
+from lasthop.decision.preferences import Preferences
 from lasthop.decision.routes import Route
 from lasthop.errors import NotFound
 from lasthop.message import Target, TargetKind
@@ -33,6 +34,8 @@ class DeviceRecord(msgspec.Struct, omit_defaults=True):
     context: dict[str, bytes] = {}
     """What the device last said of itself: names to JSON values."""
     registered_at: int = 0
+    preferences: Preferences | None = None
+    """Which links it likes, when it wants to be left alone, what it can afford; as it said."""
     routes: list[Route] = []
     """How it is reached over the air; none for a device that connects by itself."""
     addresses: list[str] = []

@@ -15,6 +15,7 @@ from lasthop.core.lifecycle import State, Step
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.pushes import Pushes
 from lasthop.core.session import Session
+from lasthop.core.wishes import restore_wishes
 from lasthop.errors import StoreBroken
 from lasthop.message import Reliability
 from lasthop.store.commit import DeliveryRow, Restored, SessionRow
@@ -37,6 +38,7 @@ def restore(
         device = room.registry.numbered(row.device)
         if device is not None:
             _resume(room.session(device), row, now)
+    restore_wishes(room, restored.memories, now)
     for key_row in restored.keys:
         acceptance.remember(key_row)
     pushes.restore(restored)

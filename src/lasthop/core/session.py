@@ -24,6 +24,7 @@ from lasthop.wire.hop.sequence import Inbound, Outbound
 
 if TYPE_CHECKING:
     from lasthop.core.feeds.keeper import Keeper
+    from lasthop.core.steering import Steering
 
 UnderWay: TypeAlias = Delivery | Skip
 """What a number stands for; a skip where the gateway no longer knows, after a restart."""
@@ -63,6 +64,7 @@ class Session:
         "replaceable",
         "retransmission",
         "sendable",
+        "steering",
         "taken_bytes",
         "touched",
         "window",
@@ -98,6 +100,8 @@ class Session:
         """Every line, `line` among them, the newest last."""
         self.contacts = 0
         """How often the device has come back and said what it has."""
+        self.steering: Steering | None = None
+        """Only for a device that has preferences, or while limits are shared by all."""
         self.retransmission: Retransmission | None = None
         """Only while a line may lose frames, or another one could be tried."""
         self.window = DEFAULT_WINDOW

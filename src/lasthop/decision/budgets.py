@@ -153,6 +153,16 @@ class Budgets:
         self._next_number = state.next_number
         self._index()
 
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """What must not be exceeded."""
+        return tuple(meter.limit for meter in self._meters)
+
+    @property
+    def shared(self) -> Budgets | None:
+        """The budgets that these have in common with other devices."""
+        return self._shared
+
     def _index(self) -> None:
         self._queues = {queue for meter in self._meters for queue in meter.limit.queues}
         self._links = {meter.limit.link for meter in self._meters if meter.limit.link}

@@ -16,9 +16,8 @@ from lasthop.decision.constraints import Constraint, QuietHours
 from lasthop.decision.link_calendar import LinkCalendar
 from lasthop.decision.links import Link
 from lasthop.decision.localtime import zone
-from lasthop.decision.schedule import constraints_of
+from lasthop.decision.schedule import Timed, constraints_of
 from lasthop.errors import InvalidRequest, TooLarge
-from lasthop.message import Message
 
 MAX_NAMED = 64
 """Links or queues of one device: dozens are plausible, hundreds are a mistake or an attack, since
@@ -65,7 +64,7 @@ class Preferences(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """What the device says of a technology."""
         return next((link for link in self.links if link.label == label), None)
 
-    def constraints(self, message: Message, *, since: Micros) -> list[Constraint]:
+    def constraints(self, message: Timed, *, since: Micros) -> list[Constraint]:
         """When a message may come: what its publisher asked for, and the device's quiet hours."""
         return [*constraints_of(message, since=since), *self.quiet]
 

@@ -8,6 +8,7 @@ rest still contradict each other: what remains is needed, every part of it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 import msgspec
 
@@ -24,7 +25,6 @@ from lasthop.decision.constraints import (
 from lasthop.decision.localtime import LAST_INSTANT, Period, check_instant, period_at, zone
 from lasthop.decision.reasons import Code, Reason, because
 from lasthop.errors import InvalidRequest, TooLarge
-from lasthop.message import Message
 
 MAX_CONSTRAINTS = 16
 """For one message. A proof that nothing fits looks at a year of days for each of them."""
@@ -128,7 +128,18 @@ def conflict(constraints: Sequence[Constraint], now: Micros, *, rank: float) -> 
     return needed
 
 
-def constraints_of(message: Message, *, since: Micros) -> list[Constraint]:
+class Timed(Protocol):
+    """A message, or the wish to send one: what its publisher says of the time."""
+
+    @property
+    def deliver_after(self) -> Micros | None: ...
+    @property
+    def deliver_before(self) -> Micros | None: ...
+    @property
+    def delay_tolerance(self) -> Micros | None: ...
+
+
+def constraints_of(message: Timed, *, since: Micros) -> list[Constraint]:
     """What the publisher asked for; the device's own constraints are added to it."""
     asked: list[Constraint] = []
     if message.deliver_after is not None:

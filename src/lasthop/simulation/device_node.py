@@ -4,11 +4,14 @@ a list of what it has had. It dials, loses its link, dies in the middle of a com
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from random import Random
 
-from lasthop.clock import MILLISECOND, SECOND, Micros
+from lasthop.clock import DAY, MILLISECOND, SECOND, Micros
+from lasthop.core.wishes import encode_preferences
+from lasthop.decision.preferences import Preferences
 from lasthop.device.change import Change
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.message import Message, Refusal
@@ -20,7 +23,16 @@ from lasthop.simulation.kernel import Kernel
 from lasthop.simulation.link import End, Link, Weather
 from lasthop.simulation.verdict import Arrival
 from lasthop.wire.hop.connection import Open
-from lasthop.wire.hop.frames import Close, CloseCode, Headers, Hello, Operation, Welcome
+from lasthop.wire.hop.frames import (
+    Close,
+    CloseCode,
+    Frame,
+    Headers,
+    Hello,
+    MessageFrame,
+    Operation,
+    Welcome,
+)
 from lasthop.wire.hop.handshake import Dialing
 from lasthop.wire.hop.mapping import Mapping
 
@@ -72,6 +84,8 @@ class DeviceNode:
         self._todo: list[Message] = []
         self._attending = False
         self._unsent: list[tuple[bytes, str | None, Headers]] = []
+        self.carried: Counter[tuple[str, int]] = Counter()
+        """How many messages have come over reliable channels, by link and day."""
         self.refused: list[Refusal] = []
         self.commits = 0
         self.crashes = 0
@@ -107,6 +121,10 @@ class DeviceNode:
     def subscribe(self, topic: str) -> None:
         """Ask for a topic."""
         self._say(b"", topic, Headers(operation=Operation.SUBSCRIBE))
+
+    def prefer(self, wishes: Preferences) -> None:
+        """Say which links to use."""
+        self._say(encode_preferences(wishes), None, Headers(operation=Operation.PREFERENCES))
 
     def send(self, body: bytes, target: str, headers: Headers) -> None:
         """Send a message to others. The application says so again until it is in the outbox."""
@@ -148,7 +166,8 @@ class DeviceNode:
             broken=lambda end: self._broken(wire, end),
         )
         link.channel = self._gateway.dial(link, mapping)
-        wire = _Wire(link, mapping, Dialing(hello, mapping=mapping, now=self._kernel.now()))
+        phase = Dialing(hello, mapping=mapping, now=self._kernel.now())
+        wire = _Wire(hello.link or "", link, mapping, phase)
         self._wires.append(wire)
         if not link.channel:
             link.cut()
@@ -178,12 +197,20 @@ class DeviceNode:
                         self._hang_up(wire)
                         return
                     wire.phase = opened.connection
-                    session.received(opened.frames, now)
+                    self._take(session, wire, opened.frames)
             else:
-                session.received(phase.receive(data, now), now)
+                self._take(session, wire, phase.receive(data, now))
         except HopError as error:
             if isinstance(wire.phase, Open):
                 wire.phase.close(Close(CloseCode(error.hop_code), 0, str(error)), now)
+
+    def _take(self, session: DeviceSession, wire: _Wire, frames: list[Frame]) -> None:
+        now = self._kernel.now()
+        if wire.mapping.ordered:
+            # Elsewhere the link itself makes two of one.
+            count = sum(isinstance(frame, MessageFrame) for frame in frames)
+            self.carried[wire.label, now // DAY] += count
+        session.received(frames, now)
 
     def _welcomed(
         self, session: DeviceSession, wire: _Wire, hello: Hello, welcome: Welcome
@@ -350,9 +377,10 @@ class DeviceNode:
 class _Wire:
     """One channel, seen from the device."""
 
-    __slots__ = ("link", "mapping", "phase", "watched")
+    __slots__ = ("label", "link", "mapping", "phase", "watched")
 
-    def __init__(self, link: Link, mapping: Mapping, phase: Dialing) -> None:
+    def __init__(self, label: str, link: Link, mapping: Mapping, phase: Dialing) -> None:
+        self.label = label
         self.link = link
         self.mapping = mapping
         self.phase: Dialing | Open = phase

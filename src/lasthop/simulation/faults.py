@@ -7,16 +7,20 @@ schedule ends when everything that was accepted has come to its end, and is then
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from random import Random
 
-from lasthop.clock import HOUR, MILLISECOND, SECOND
+import msgspec
+
+from lasthop.clock import DAY, HOUR, MILLISECOND, SECOND
 from lasthop.core.gateway import Identity
 from lasthop.core.lifecycle import State
 from lasthop.core.mailroom import Limits
 from lasthop.device.terms import Terms
+from lasthop.events import Event, Kind
 from lasthop.message import Reliability
 from lasthop.simulation.device_node import DeviceNode
 from lasthop.simulation.disk import MemoryDisk, SqliteDisk
@@ -102,6 +106,8 @@ class Rehearsal:
             device.start()
         for name in schedule.topic_members:
             self._devices[name].subscribe("news")
+        for name, wishes in schedule.wishes.items():
+            self._devices[name].prefer(wishes)
         # Everybody is known before anything is sent to them.
         introduced = self._kernel.run(until=self._introduced, limit=PATIENCE)
         start = self._kernel.now()
@@ -231,11 +237,34 @@ class Rehearsal:
             for name, device in self._devices.items():
                 for number in cancelled.intersection(a.number for a in device.had()):
                     verdict.add("untrue", f"{name} had {number}, which was cancelled")
+        self._judge_budgets(verdict)
         for device in self._devices.values():
             for refusal in device.refused:
                 if refusal.code != "expired":
                     verdict.add("untrue", f"the gateway refused: {refusal.detail}")
         return verdict
+
+    def _judge_budgets(self, verdict: Verdict) -> None:
+        """Nobody was sent more over a link than the device can afford in a day."""
+        store = self._gateway.store
+        if store is None or self._forgiven:
+            return  # A backup does not know what was spent after it.
+        sent: Counter[tuple[str, str, int]] = Counter()
+        for page in store.events(0, 1 << 40):
+            for line in page.lines.splitlines():
+                event = msgspec.json.decode(line, type=Event)
+                if event.kind == Kind.TRANSMITTED:
+                    sent[event.dev, event.link, event.t // DAY] += 1
+        for name, device in self._devices.items():
+            for (link, day), count in device.carried.items():
+                # What left just before a crash is not in the log.
+                sent[name, link, day] = max(count, sent[name, link, day])
+        for name, wishes in self._schedule.wishes.items():
+            for limit in wishes.limits:
+                for (who, link, _), count in sent.items():
+                    if (who, link) == (name, limit.link) and count > limit.amount:
+                        told = f"{name} was sent {count} messages over {link}"
+                        verdict.add("untrue", f"{told}, which may carry {limit.amount} a day")
 
     def _fates(self) -> list[Fate]:
         store: Store | None = self._gateway.store

@@ -9,6 +9,12 @@ from dataclasses import dataclass, field
 from random import Random
 
 from lasthop.clock import MILLISECOND, SECOND, Micros
+from lasthop.decision.budgets import Limit, Measure
+from lasthop.decision.choice import QueueTerms
+from lasthop.decision.link_calendar import Entry, LinkCalendar
+from lasthop.decision.links import Link, Tariff
+from lasthop.decision.localtime import Period
+from lasthop.decision.preferences import Preferences
 from lasthop.message import Reliability
 from lasthop.simulation.link import Weather
 
@@ -63,6 +69,8 @@ class Schedule:
     """Devices whose application does not commit with its inbox."""
     copy_at: int | None = None
     """The commit after which a backup is taken, to which the first crash after it goes back."""
+    wishes: dict[str, Preferences] = field(default_factory=dict)
+    """Devices that say which links they like and what they can afford."""
     another: float = 0.0
     """How likely devices open one more channel beside the one that they have."""
     stream_share: float = 1.0
@@ -89,6 +97,7 @@ def draw(seed: int, *, messages: int = 50, lossy: bool = True) -> Schedule:
         wishes = [_wish(random, number + n, source, devices, members) for n in range(size)]
         number += size
         batches.append(Batch(at=at, wishes=wishes))
+    choosy = {name: preferences(random) for name in devices if random.random() < 0.3}
     crashes = random.choice((0, 0, 1, 2, 4))
     span = 2 * len(batches) + 10
     return Schedule(
@@ -107,7 +116,36 @@ def draw(seed: int, *, messages: int = 50, lossy: bool = True) -> Schedule:
         stream_share=random.choice((1.0, 1.0, 0.5, 0.0)) if lossy else 1.0,
         window=random.choice((1, 3, 16, 64, 1024)),
         resident=random.choice((0, 200, 1 << 20)),
-        another=random.choice((0.0, 0.0, 0.5, 1.0)),
+        another=1.0 if choosy else random.choice((0.0, 0.0, 0.5, 1.0)),
+        wishes=choosy,
+    )
+
+
+def preferences(random: Random) -> Preferences:
+    """Wishes that can hold a message up, and never for longer than a rehearsal lasts: the first
+    link is always allowed."""
+    others = [f"sim{n}" for n in range(1, 3)]
+    links = tuple(
+        Link(
+            label,
+            Tariff(per_unit=1000 if label == "sim" else random.choice((0, 10, 2000))),
+            latency=random.choice((10, 100, 900)) * MILLISECOND,
+            energy=random.choice((None, 100, 1000)),
+        )
+        for label in ("sim", *others)
+    )
+    limits = tuple(
+        Limit(random.choice((1, 3, 8, 20)), Measure.MESSAGES, Period.DAY, link=label)
+        for label in others
+        if random.random() < 0.6
+    )
+    entries = [Entry(label, tuple(range(7)), 0, 24, random.random()) for label in others]
+    patience = random.choice((0, SECOND, 20 * SECOND))
+    return Preferences(
+        links=links,
+        limits=limits,
+        queues=(QueueTerms("", max_delay=patience),),
+        calendar=LinkCalendar.of(entries, zone_name="UTC"),
     )
 
 

@@ -20,6 +20,7 @@ from lasthop.wire.hop.frames import (
     Ranges,
     Skip,
     Time,
+    Wanted,
     Welcome,
 )
 
@@ -157,10 +158,11 @@ credits_ = st.builds(Credit, counts, counts)
 skips = st.builds(Skip, counts, st.integers(1, 2**40))
 dropped = ranges_above(-1, least=1).map(Dropped)
 times = st.builds(Time, counts, counts)
+wanted = st.lists(texts, min_size=1, max_size=5).map(lambda links: Wanted(tuple(links)))
 closes = st.builds(Close, st.integers(0, 300), counts, texts)
 heartbeats = st.sampled_from([Ping(), Pong()])
 
 payload: st.SearchStrategy[Frame] = st.one_of(
-    messages, acks(), skips, dropped, credits_, times, heartbeats
+    messages, acks(), skips, dropped, credits_, times, wanted, heartbeats
 )
 """Everything that an open channel carries, except its end."""

@@ -24,6 +24,7 @@ from lasthop.wire.hop.frames import (
     Pong,
     Skip,
     Time,
+    Wanted,
     Welcome,
 )
 
@@ -38,6 +39,7 @@ TYPES: dict[str, type[Frame]] = {
     "ping": Ping,
     "pong": Pong,
     "time": Time,
+    "wanted": Wanted,
     "close": Close,
     "hello": Hello,
     "welcome": Welcome,
@@ -103,7 +105,7 @@ def _from_json(name: str, item: Any) -> Any:
             return Reliability(item)
         case "individual" | "ranges" | "dropped" | "extra":
             return tuple(tuple(pair) for pair in item)
-        case "accept":
+        case "accept" | "links":
             return tuple(item)
         case _:
             return item

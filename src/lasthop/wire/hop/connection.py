@@ -27,6 +27,7 @@ from lasthop.wire.hop.frames import (
     Pong,
     Skip,
     Time,
+    Wanted,
 )
 from lasthop.wire.hop.heartbeat import UNHEARD, Beat, Heartbeat
 from lasthop.wire.hop.roundtrip import RoundTrip
@@ -104,7 +105,7 @@ class Open:
                     if frame.seq is not None:
                         self._meter.take(frame.seq, len(frame.body))
                     events.append(frame)
-                elif isinstance(frame, Ack | Skip | Dropped):
+                elif isinstance(frame, Ack | Skip | Dropped | Wanted):
                     events.append(frame)
                 elif type(frame) is Credit:
                     self.peer_window = frame

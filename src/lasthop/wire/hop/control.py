@@ -20,9 +20,10 @@ from lasthop.wire.hop.frames import (
     Pong,
     Skip,
     Time,
+    Wanted,
     Welcome,
 )
-from lasthop.wire.hop.kinds import absolute_ranges, decode_text, read_numbers
+from lasthop.wire.hop.kinds import TEXTS, absolute_ranges, decode_text, read_numbers
 from lasthop.wire.varint import MAX_VALUE, read_varint
 
 
@@ -120,6 +121,13 @@ def _time(payload: bytes) -> Time:
     return Time(*_exactly(2, "TIME", payload))
 
 
+def _wanted(payload: bytes) -> Wanted:
+    links = TEXTS.read(payload)
+    if not links:
+        raise MalformedFrame("a WANTED names no link")
+    return Wanted(links)
+
+
 def _ping(payload: bytes) -> Ping:
     _exactly(0, "PING", payload)
     return Ping()
@@ -147,6 +155,7 @@ _READERS: dict[int, Callable[[bytes], Frame]] = {
     layout.PING: _ping,
     layout.PONG: _pong,
     layout.TIME: _time,
+    layout.WANTED: _wanted,
     layout.HELLO: _hello,
     layout.WELCOME: _welcome,
     layout.CLOSE: _close,

@@ -25,9 +25,10 @@ from lasthop.wire.hop.frames import (
     Pong,
     Skip,
     Time,
+    Wanted,
     Welcome,
 )
-from lasthop.wire.hop.kinds import write_ranges, write_text
+from lasthop.wire.hop.kinds import TEXTS, write_ranges, write_text
 from lasthop.wire.hop.mapping import Mapping
 from lasthop.wire.varint import encode_varint
 
@@ -190,6 +191,8 @@ def _control(frame: Frame) -> bytes:
             return bytes((layout.PONG,))
         case Time(own, peer):
             return bytes((layout.TIME,)) + encode_varint(own) + encode_varint(peer)
+        case Wanted(links):
+            return bytes((layout.WANTED,)) + TEXTS.write(links)
         case Skip(first, count):
             if count < 1:
                 raise ValueError("a skip closes at least one number")

@@ -58,6 +58,7 @@ class CloseCode(IntEnum):
     SHUTTING_DOWN = 9
     CREDIT_EXCEEDED = 10
     OUT_OF_ORDER = 11
+    LINK_CLOSED = 12
 
 
 class Operation(IntEnum):
@@ -69,6 +70,7 @@ class Operation(IntEnum):
     CONTEXT = 3
     REPLY = 4
     READ = 5
+    PREFERENCES = 20
     LOOK = 6
     REPORT = 7
     FEED = 8
@@ -235,6 +237,12 @@ class Pong(msgspec.Struct, frozen=True, gc=False):
     """I am."""
 
 
+class Wanted(msgspec.Struct, frozen=True, gc=False):
+    """The device would do well to open one of these links, the best first: messages wait for it."""
+
+    links: tuple[str, ...]
+
+
 class Time(msgspec.Struct, frozen=True, gc=False):
     """The sender's clock, and what it believes the receiver's to be, in milliseconds."""
 
@@ -243,5 +251,16 @@ class Time(msgspec.Struct, frozen=True, gc=False):
 
 
 Frame: TypeAlias = (
-    MessageFrame | Ack | Skip | Dropped | Credit | Ping | Pong | Time | Close | Hello | Welcome
+    MessageFrame
+    | Ack
+    | Skip
+    | Dropped
+    | Credit
+    | Ping
+    | Pong
+    | Time
+    | Wanted
+    | Close
+    | Hello
+    | Welcome
 )

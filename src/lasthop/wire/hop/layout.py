@@ -12,6 +12,7 @@ BUNDLE: Final = 0x00
 PING: Final = 0x01
 PONG: Final = 0x02
 TIME: Final = 0x03
+WANTED: Final = 0x04
 
 CRITICAL: Final = 0x40
 """Control frames from here on must be understood."""

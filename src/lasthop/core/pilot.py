@@ -1,0 +1,187 @@
+"""Over which link, lane by lane, for devices that have preferences.
+
+What may not leave yet holds up its own lane and no other: order is kept within a lane. A release
+reserves its price, and the price is paid when the message is handed to its link.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+
+from lasthop.clock import Micros
+from lasthop.core.carriage import Carriage
+from lasthop.core.delivery import Delivery
+from lasthop.core.effects import Send
+from lasthop.core.fanout import Lane, lane_of
+from lasthop.core.feeds.feeds import Feeds
+from lasthop.core.lifecycle import PENDING, Step
+from lasthop.core.line import Line
+from lasthop.core.mailroom import Mailroom
+from lasthop.core.release import release
+from lasthop.core.session import Session
+from lasthop.core.steering import BUDGETS, HeldLane, Steering, encode_budgets
+from lasthop.decision.choice import Choice
+from lasthop.decision.decide import Action
+from lasthop.decision.reasons import Reason
+from lasthop.decision.routes import obstacle
+from lasthop.decision.schedule import Unsatisfiable
+from lasthop.events import Kind
+from lasthop.store.commit import MemoryRow
+from lasthop.wire.hop.frames import Wanted
+
+
+class Pilot:
+    """Decides for devices that have preferences, and keeps their books."""
+
+    def __init__(self, room: Mailroom, carriage: Carriage, feeds: Feeds) -> None:
+        self._room = room
+        self._feeds = feeds
+        self._carriage = carriage
+        self._changed: dict[Steering, None] = {}
+        """Whose budgets are to be written."""
+
+    def pump(self, session: Session, steering: Steering, now: Micros) -> list[Delivery]:
+        """Release what may leave now, the best lane first."""
+        released: list[Delivery] = []
+        if steering.reconsider:
+            steering.reconsider = False
+            lanes = sorted(steering.held, key=lambda lane: steering.held[lane].order)
+            for lane in lanes:
+                self._go_on(session, steering, lane, released, now)
+        while (delivery := session.best()) is not None:
+            lane = lane_of(delivery.item.message)
+            held = steering.held.get(lane)
+            if held is None and not session.has_credit(delivery.item.size):
+                break
+            session.take_best()
+            if held is not None:
+                held.add(delivery)
+            else:
+                self._offer(session, steering, delivery, released, now)
+        self.settle(session, steering, now)
+        return released
+
+    def _go_on(
+        self,
+        session: Session,
+        steering: Steering,
+        lane: Lane,
+        released: list[Delivery],
+        now: Micros,
+    ) -> None:
+        """Look again at a lane that was held."""
+        held = steering.held.pop(lane)
+        while held.queue:
+            if lane in steering.held:
+                # Its first one is held again, and is where the others wait now.
+                steering.held[lane].take_over(held)
+                return
+            delivery = held.queue[0][1]
+            if delivery.state is not PENDING:
+                heapq.heappop(held.queue)
+                continue
+            if not session.has_credit(delivery.item.size):
+                steering.held[lane] = held
+                steering.reconsider = True
+                return
+            heapq.heappop(held.queue)
+            self._offer(session, steering, delivery, released, now, before=held.reason)
+
+    def _offer(
+        self,
+        session: Session,
+        steering: Steering,
+        delivery: Delivery,
+        released: list[Delivery],
+        now: Micros,
+        before: str = "",
+    ) -> None:
+        room = self._room
+        message = delivery.item.message
+        if message.quality is not None:
+            against = obstacle(session.network, session.link, message.quality)
+            if against is not None:
+                self._carriage.divert(delivery, against, now)
+                return
+        choice = steering.choice(delivery, now)
+        if isinstance(choice, Unsatisfiable):
+            room.give_up(delivery, Step.SUPPRESS, now, str(choice.reason()))
+        elif choice.action is Action.EXPIRE:
+            room.give_up(delivery, Step.EXPIRE, now, in_words(choice.reasons))
+        elif choice.action is Action.HOLD:
+            self._hold(steering, delivery, choice, now, before)
+        else:
+            steering.reserve(delivery, choice, now)
+            release(room, self._feeds, session, delivery, now, in_words(choice.reasons))
+            released.append(delivery)
+
+    def _hold(
+        self, steering: Steering, delivery: Delivery, choice: Choice, now: Micros, before: str
+    ) -> None:
+        held = HeldLane(in_words(choice.reasons), choice.until)
+        held.add(delivery)
+        steering.held[lane_of(delivery.item.message)] = held
+        self._arm(steering, choice.until)
+        if held.reason != before:
+            event = self._room.journal.story(delivery, Kind.HELD, now, held.reason)
+            event.at = choice.until or 0
+
+    def line(
+        self, session: Session, steering: Steering, delivery: Delivery, now: Micros
+    ) -> Line | None:
+        """The line for something that has been released; `None`: no link may carry it just now."""
+        steering.parked.pop(delivery, None)
+        reserved = steering.reserved(delivery)
+        if reserved is not None:
+            line = session.line_of(reserved.channel)
+            if line is not None and line.greeted:
+                return line
+            steering.refund(delivery, now)
+        choice = steering.choice(delivery, now)
+        if isinstance(choice, Choice) and choice.action is Action.SEND:
+            steering.reserve(delivery, choice, now)
+            return session.line_of(choice.channel)
+        if isinstance(choice, Choice) and choice.action is Action.HOLD:
+            steering.parked[delivery] = None
+            self._arm(steering, choice.until)
+            return None
+        return session.line  # It is late, which whoever sends it notices.
+
+    def settle(self, session: Session, steering: Steering, now: Micros) -> None:
+        """Something was decided: note what it cost, and tell the device what it could do."""
+        if steering.changed:
+            steering.changed = False
+            self._changed[steering] = None
+            steering.spent = True
+        if steering.spent and not session.outbound.in_flight:
+            # Not before: what it has carried would be sent again, for money, over another.
+            steering.spent = False
+            steering.look_for_closures(now)
+        wanted = session.contacts, steering.wanted
+        if steering.wanted and steering.told != wanted:
+            steering.told = wanted
+            self._room.effects.append(Send(session.channel, [Wanted(steering.wanted)]))
+
+    def _arm(self, steering: Steering, until: Micros | None) -> None:
+        if until is not None and (steering.due is None or until < steering.due):
+            steering.due = until
+            self._room.timers.add(until, steering)
+
+    def note(self) -> None:
+        """Write the budgets that have changed with the open commit."""
+        if not self._changed:
+            return
+        memories = self._room.journal.commit.memories
+        for steering in self._changed:
+            row = steering.row()
+            memories[row.device, row.name] = row
+        self._changed = {}
+        shared = self._room.shared
+        if shared is not None:
+            memories[0, BUDGETS] = MemoryRow(0, BUDGETS, encode_budgets(shared))
+
+
+def in_words(reasons: Iterable[Reason]) -> str:
+    """Reasons as one line of the log."""
+    return "; ".join(map(str, reasons))

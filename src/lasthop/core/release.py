@@ -1,0 +1,28 @@
+"""The one way in which a delivery leaves the mailbox for a session's numbers."""
+
+from __future__ import annotations
+
+from lasthop.clock import Micros
+from lasthop.core.delivery import Delivery
+from lasthop.core.feeds.feeds import Feeds
+from lasthop.core.lifecycle import Step
+from lasthop.core.mailroom import Mailroom
+from lasthop.core.session import Session
+from lasthop.message import Reliability
+
+RELEASE, BEST_EFFORT = Step.RELEASE, Reliability.BEST_EFFORT
+
+
+def release(
+    room: Mailroom, feeds: Feeds, session: Session, delivery: Delivery, now: Micros, reason: str
+) -> None:
+    """Count a delivery as under way; from here on it cannot be taken back."""
+    message = delivery.item.message
+    if delivery.ranked:
+        session.depart(delivery, numbered=True)
+        feeds.released(delivery, now)
+    else:
+        session.depart(delivery, numbered=message.reliability is not BEST_EFFORT)
+        room.step(delivery, RELEASE, now, reason)
+    if message.replace_key is not None:
+        session.not_replaceable(delivery)

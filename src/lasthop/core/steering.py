@@ -1,0 +1,235 @@
+"""A device that says which links it likes, when it wants to be left alone, and what it can afford.
+
+`Steering` is what the gateway knows of one such device: its preferences, its budgets, what is held
+and for how long. It asks `decision` and keeps the books; `core.dispatch` does the sending. Devices
+without preferences have none and cost nothing.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from lasthop.clock import Micros
+from lasthop.core.delivery import Delivery
+from lasthop.core.line import Line
+from lasthop.decision.budgets import Budgets, BudgetState, Closure, Hold
+from lasthop.decision.choice import Attempt, Choice, Outgoing
+from lasthop.decision.decide import Action
+from lasthop.decision.links import Link, Tariff
+from lasthop.decision.preferences import Preferences
+from lasthop.decision.schedule import Unsatisfiable, earliest
+from lasthop.decision.transmission import choose
+from lasthop.store.commit import MemoryRow
+
+if TYPE_CHECKING:
+    from lasthop.core.fanout import Lane
+    from lasthop.core.session import Session
+
+BUDGETS = "budgets"
+"""The name under which the store keeps them."""
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(BudgetState).decode
+
+
+class Reserved(NamedTuple):
+    """A place in the budgets, for a delivery that is to leave over this channel."""
+
+    hold: Hold
+    channel: int
+    receipt_by: Micros
+
+
+class HeldLane:
+    """Deliveries of one lane that wait behind the first of them, in order of acceptance."""
+
+    __slots__ = ("queue", "reason", "until")
+
+    def __init__(self, reason: str, until: Micros | None) -> None:
+        self.queue: list[tuple[int, Delivery]] = []
+        self.until = until
+        """When to look again; `None`: when something changes."""
+        self.reason = reason
+
+    def add(self, delivery: Delivery) -> None:
+        """One more waits; one that comes back after its release has its old place."""
+        heapq.heappush(self.queue, (delivery.item.message.key, delivery))
+
+    def take_over(self, other: HeldLane) -> None:
+        """Those who waited elsewhere wait here."""
+        self.queue += other.queue
+        heapq.heapify(self.queue)
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Whose turn it is among lanes: by priority, then by who came first."""
+        key, delivery = self.queue[0]
+        return -delivery.item.message.priority, key
+
+
+class Steering:
+    """One device's wishes, and what came of them."""
+
+    def __init__(
+        self, session: Session, preferences: Preferences, shared: Budgets | None = None
+    ) -> None:
+        self.session = session
+        self.preferences = preferences
+        self.budgets = preferences.budgets(shared=shared)
+        self.held: dict[Lane, HeldLane] = {}
+        self.parked: dict[Delivery, None] = {}
+        """Under way, and no link may carry it again just now."""
+        self.reconsider = False
+        """Links, limits or wishes have changed since what is held was last looked at."""
+        self.due: Micros | None = None
+        """For when it stands among the gateway's timers."""
+        self.changed = False
+        """The budgets are to be written."""
+        self.spent = False
+        """Something was spent since it was last asked whether a link has reached its limit."""
+        self.closures: dict[str, Closure] = {}
+        """Links that have reached their limits, by label."""
+        self.wanted: tuple[str, ...] = ()
+        """Links that the device would do well to open."""
+        self.told: tuple[int, tuple[str, ...]] = (0, ())
+        """The contact in which it was told so, and what."""
+        self._reserved: dict[Delivery, Reserved] = {}
+        self._attempts: dict[Delivery, tuple[Attempt, ...]] = {}
+
+    def restore(self, state: bytes, now: Micros) -> None:
+        """Go on with the budgets of an earlier life. What was reserved then may have left."""
+        self.budgets = restored_budgets(state, now, shared=self.budgets.shared)
+        self.budgets.change(self.preferences.limits)
+
+    def row(self) -> MemoryRow:
+        """The budgets as the store keeps them."""
+        return MemoryRow(self.session.device.number, BUDGETS, encode_budgets(self.budgets))
+
+    def wish(self, preferences: Preferences) -> None:
+        """The device wants it otherwise from now on; what was used stays used."""
+        if preferences.zone != self.preferences.zone:
+            state = self.budgets.snapshot()
+            state.zone = preferences.zone
+            self.budgets = Budgets.restore(state, shared=self.budgets.shared)
+        self.preferences = preferences
+        self.budgets.change(preferences.limits)
+        self.closures = {}
+        self.reconsider = self.changed = True
+
+    # Decisions.
+
+    def choice(self, delivery: Delivery, now: Micros) -> Choice | Unsatisfiable:
+        """Over which link a delivery goes now, or what it waits for."""
+        message = delivery.item.message
+        wishes = self.preferences
+        since = max(message.accepted_at, message.deliver_after or 0)
+        if wishes.quiet and not delivery.attempts:
+            slot = earliest(wishes.constraints(message, since=since), now, rank=message.rank)
+            if isinstance(slot, Unsatisfiable):
+                return slot
+            if slot.at > now:
+                return Choice(Action.HOLD, slot.reasons, until=slot.at)
+        chosen = choose(
+            Outgoing(
+                size=delivery.item.size,
+                since=since,
+                deliver_before=message.deliver_before,
+                delay_tolerance=message.delay_tolerance,
+                attempts=self._attempts.get(delivery, ()),
+            ),
+            queue=wishes.queue(message.queue),
+            current=list(self._links()),
+            budgets=self.budgets,
+            now=now,
+            best=wishes.links,
+            calendar=wishes.calendar,
+        )
+        for closure in chosen.close:
+            self.closures[closure.link] = closure
+        if chosen.wanted:
+            self.wanted = chosen.wanted
+        return chosen
+
+    def _links(self) -> Iterator[Link]:
+        for line in self.session.lines:
+            if line.greeted and not line.paused:
+                yield self.link_of(line)
+
+    def link_of(self, line: Line) -> Link:
+        """A line as the decision sees it: what the device declared, corrected by what was
+        measured."""
+        declared = self.preferences.link(line.link) or Link(line.link or "link", Tariff())
+        link = msgspec.structs.replace(declared, channel=line.channel)
+        return line.estimate.applied(link) if line.estimate is not None else link
+
+    def closed(self, label: str, now: Micros) -> Closure | None:
+        """Whether a link must not be used at present."""
+        tariff = (self.preferences.link(label) or Link(label or "link", Tariff())).tariff
+        return self.budgets.closure(label, tariff=tariff, now=now)
+
+    def look_for_closures(self, now: Micros) -> None:
+        """Whether one of the links that are up has reached its limit."""
+        for line in self.session.lines:
+            closure = self.closed(line.link, now)
+            if closure is not None:
+                self.closures[closure.link] = closure
+
+    # The books.
+
+    def reserve(self, delivery: Delivery, choice: Choice, now: Micros) -> None:
+        """Take what a delivery will cost out of the budgets, until it has left or not."""
+        assert choice.charge is not None
+        assert choice.link is not None
+        assert choice.receipt_by is not None
+        queue = delivery.item.message.queue or ""
+        hold = self.budgets.reserve(choice.charge, queue=queue, link=choice.link, now=now)
+        assert isinstance(hold, Hold), "the choice has looked at every limit"
+        self._reserved[delivery] = Reserved(hold, choice.channel, choice.receipt_by)
+        self.changed = True
+
+    def reserved(self, delivery: Delivery) -> Reserved | None:
+        """The place that is kept for a delivery."""
+        return self._reserved.get(delivery)
+
+    def left(self, delivery: Delivery, now: Micros) -> int:
+        """It was handed to its channel: the money is spent. Returns how much."""
+        hold, channel, receipt_by = self._reserved.pop(delivery)
+        self.budgets.commit(hold.number, now=now)
+        attempt = Attempt(hold.link, channel, now, receipt_by)
+        self._attempts[delivery] = (*self._attempts.get(delivery, ())[-MOST_ATTEMPTS:], attempt)
+        self.changed = True
+        return hold.charge.money
+
+    def refund(self, delivery: Delivery, now: Micros) -> None:
+        """It did not leave."""
+        reserved = self._reserved.pop(delivery, None)
+        if reserved is not None:
+            self.budgets.refund(reserved.hold.number, now=now)
+            self.changed = self.reconsider = True
+
+    def ended(self, delivery: Delivery, now: Micros) -> None:
+        """It has come to its end."""
+        self.refund(delivery, now)
+        self._attempts.pop(delivery, None)
+        self.parked.pop(delivery, None)
+
+
+MOST_ATTEMPTS = 8
+"""Attempts that are remembered of one delivery: enough to know which links have failed."""
+
+
+def encode_budgets(budgets: Budgets) -> bytes:
+    """Budgets as the store keeps them."""
+    return _encode(budgets.snapshot())
+
+
+def restored_budgets(state: bytes, now: Micros, *, shared: Budgets | None = None) -> Budgets:
+    """Budgets of an earlier life. What was reserved then may have left, so it counts as spent."""
+    budgets = Budgets.restore(_decode(state), shared=shared)
+    for hold in budgets.outstanding():
+        budgets.commit(hold.number, now=now)
+    return budgets

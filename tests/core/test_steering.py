@@ -1,0 +1,348 @@
+"""Devices with preferences: which link carries a message, what is held, and what it may cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from lasthop.clock import DAY, HOUR, MINUTE, SECOND
+from lasthop.core.identity import Identity
+from lasthop.core.lifecycle import State
+from lasthop.decision.budgets import Limit, Measure
+from lasthop.decision.choice import QueueTerms
+from lasthop.decision.constraints import QuietHours
+from lasthop.decision.cost import Weights
+from lasthop.decision.link_calendar import Entry, LinkCalendar
+from lasthop.decision.links import Link, Tariff
+from lasthop.decision.localtime import Period
+from lasthop.decision.preferences import Preferences
+from lasthop.errors import InvalidRequest
+from lasthop.wire.hop.frames import CloseCode, Headers, MessageFrame, Operation, Wanted
+from tests.core.rig import APP, START, Rig, to
+
+WIFI = Link("wifi", Tariff(), energy=1000, latency=SECOND // 4, coverage=100)
+MNO = Link(
+    "mno",
+    Tariff(per_volume=30_000_000, volume=6 << 30),
+    energy=1500,
+    latency=SECOND // 2,
+    coverage=1000,
+)
+SATELLITE = Link("satellite", Tariff(per_unit=1_000_000), latency=SECOND, coverage=100_000)
+EVERY_DAY = tuple(range(7))
+
+
+@pytest.fixture
+def rig() -> Rig:
+    return Rig()
+
+
+def wish(rig: Rig, **wishes: Any) -> None:
+    """The phone says what it prefers."""
+    rig.gateway.prefer(APP, "phone", Preferences(**{"links": (WIFI, MNO), **wishes}), rig.now)
+    rig.run()
+
+
+def phone(rig: Rig, link: str = "mno", **wishes: Any) -> int:
+    """A phone that is there and has preferences."""
+    channel = rig.connect(link=link)
+    wish(rig, **wishes)
+    return channel
+
+
+def reasons(rig: Rig, kind: str) -> list[str]:
+    return [event["reason"] for event in rig.events() if event["kind"] == kind]
+
+
+def daily(amount: int, measure: Measure, **scope: Any) -> Limit:
+    return Limit(amount, measure, Period.DAY, **scope)
+
+
+# Which link.
+
+
+def test_the_cheaper_of_two_links_carries_it(rig: Rig) -> None:
+    mno = phone(rig)
+    wifi = rig.join(link="wifi")
+    rig.publish(to("phone", b"a"))
+    rig.run()
+    assert (rig.bodies(wifi), rig.bodies(mno)) == ([b"a"], [])
+    assert "wifi has the lowest cost" in reasons(rig, "released")[0]
+    assert "mno costs" in reasons(rig, "released")[0]
+
+
+def test_the_newer_link_is_not_taken_because_it_is_newer(rig: Rig) -> None:
+    wifi = phone(rig, "wifi")
+    mno = rig.join(link="mno")
+    rig.publish(to("phone", b"a"))
+    rig.run()
+    assert (rig.bodies(wifi), rig.bodies(mno)) == ([b"a"], [])
+
+
+def test_weights_belong_to_a_queue(rig: Rig) -> None:
+    wifi = phone(
+        rig,
+        "wifi",
+        queues=(QueueTerms("far", weights=Weights(price=0, energy=0, latency=0, coverage=1)),),
+    )
+    mno = rig.join(link="mno")
+    rig.publish(to("phone", b"a", queue="far"), to("phone", b"b"))
+    rig.run()
+    assert (rig.bodies(mno), rig.bodies(wifi)) == ([b"a"], [b"b"])
+
+
+def test_a_queue_that_may_not_use_a_link_waits_for_another(rig: Rig) -> None:
+    mno = phone(rig, queues=(QueueTerms("photos", links=("wifi",)),))
+    rig.publish(to("phone", b"a", queue="photos"), to("phone", b"b", queue="photos"))
+    rig.publish(to("phone", b"c"))
+    rig.run()
+    assert rig.bodies(mno) == [b"c"]
+    assert reasons(rig, "held") == ["photos does not use mno"]
+    wifi = rig.join(link="wifi")
+    assert rig.bodies(wifi) == [b"a", b"b"]
+
+
+def test_a_released_message_whose_link_is_gone_chooses_again(rig: Rig) -> None:
+    mno = phone(rig)
+    wifi = rig.join(link="wifi")
+    rig.publish(to("phone", b"a"))
+    rig.settle()
+    rig.take()
+    rig.gateway.channel_lost(wifi, "broken", rig.now)
+    rig.run()
+    assert (rig.bodies(wifi), rig.bodies(mno)) == ([], [b"a"])
+
+
+def test_what_no_link_may_repeat_waits_and_leaves_when_one_comes(rig: Rig) -> None:
+    wifi = phone(rig, "wifi", queues=(QueueTerms("photos", links=("wifi",)),))
+    mno = rig.join(link="mno")
+    rig.publish(to("phone", b"a", queue="photos"))
+    rig.run()
+    rig.lose(wifi)
+    assert rig.bodies(mno) == []
+    again = rig.join(link="wifi")
+    assert rig.bodies(again) == [b"a"]
+
+
+# When.
+
+
+def test_quiet_hours_hold_and_then_let_go(rig: Rig) -> None:
+    midnight = START - START % DAY
+    now = (START - midnight) // MINUTE
+    quiet = QuietHours("UTC", start=int(now) - 1, end=int(now) + 59, override=5.0)
+    channel = phone(rig, quiet=(quiet,))
+    rig.publish(to("phone", b"a"), to("phone", b"b"))
+    rig.publish(to("phone", b"urgent", rank=7.0, queue="alarms"))
+    rig.run()
+    assert rig.bodies(channel) == [b"urgent"]
+    rig.pass_time(HOUR)
+    assert rig.bodies(channel) == [b"urgent", b"a", b"b"]
+
+
+def test_a_message_that_quiet_hours_leave_no_moment_is_refused_with_the_reason(rig: Rig) -> None:
+    midnight = START - START % DAY
+    now = int((START - midnight) // MINUTE)
+    phone(rig, quiet=(QuietHours("UTC", start=now - 1, end=now + 59),))
+    with pytest.raises(InvalidRequest, match="no moment satisfies all constraints") as refused:
+        rig.publish(to("phone", deliver_before=rig.now + 10 * MINUTE))
+    assert "deliver_before" in str(refused.value.fields["conflict"])
+    # One among many is not a reason to refuse the others theirs.
+    rig.gateway.subscribe(APP, "phone", "news", rig.now)
+    (key,) = rig.publish(to("topic:news", deliver_before=rig.now + 10 * MINUTE))
+    rig.run()
+    assert rig.state(key) is State.SUPPRESSED
+
+
+def test_a_tolerant_queue_waits_for_the_better_link_and_no_longer(rig: Rig) -> None:
+    calendar = LinkCalendar.of([Entry("wifi", EVERY_DAY, 0, 24, 0.5)], zone_name="UTC")
+    mno = phone(rig, calendar=calendar, queues=(QueueTerms("news", max_delay=10 * MINUTE),))
+    rig.publish(to("phone", b"a", queue="news"))
+    rig.run()
+    assert rig.bodies(mno) == []
+    assert Wanted(("wifi",)) in rig.sent[mno]
+    rig.pass_time(5 * MINUTE)
+    assert rig.bodies(mno) == [b"a"]
+    assert "not waited for any longer" in reasons(rig, "released")[0]
+
+
+def test_the_better_link_ends_the_wait(rig: Rig) -> None:
+    calendar = LinkCalendar.of([Entry("wifi", EVERY_DAY, 0, 24, 0.9)], zone_name="UTC")
+    phone(rig, calendar=calendar, queues=(QueueTerms("news", max_delay=HOUR),))
+    rig.publish(to("phone", b"a", queue="news"), to("phone", b"b", queue="news"))
+    rig.run()
+    rig.pass_time(MINUTE)
+    wifi = rig.join(link="wifi")
+    assert rig.bodies(wifi) == [b"a", b"b"]
+
+
+def test_what_is_held_can_be_cancelled_and_expires(rig: Rig) -> None:
+    phone(rig, queues=(QueueTerms("photos", links=("wifi",)),))
+    first, second, third = rig.publish(
+        to("phone", b"a", queue="photos"),
+        to("phone", b"b", queue="photos", deliver_before=rig.now + MINUTE),
+        to("phone", b"c", queue="photos"),
+    )
+    rig.run()
+    assert rig.gateway.cancel(APP, first, rig.now) is not None
+    rig.pass_time(2 * MINUTE)
+    assert (rig.state(first), rig.state(second)) == (State.CANCELLED, State.EXPIRED)
+    wifi = rig.join(link="wifi")
+    assert rig.bodies(wifi) == [b"c"]
+    rig.ack(wifi, 1)
+    assert rig.state(third) is State.DELIVERED
+
+
+# What it may cost.
+
+
+def test_a_limit_holds_the_rest_until_the_next_day(rig: Rig) -> None:
+    channel = phone(rig, limits=(daily(2, Measure.MESSAGES),))
+    rig.publish(*(to("phone", b"%d" % n) for n in range(4)))
+    rig.run()
+    rig.ack(channel, 2)
+    assert rig.bodies(channel) == [b"0", b"1"]
+    assert "2 of 2 messages per day used, 1 more would break it" in reasons(rig, "held")[0]
+    rig.pass_time(DAY)
+    assert rig.bodies(channel) == [b"0", b"1", b"2", b"3"]
+
+
+def test_a_limit_survives_a_crash(rig: Rig) -> None:
+    channel = phone(rig, limits=(daily(2, Measure.MESSAGES),))
+    rig.publish(to("phone", b"a"), to("phone", b"b"))
+    rig.run()
+    rig.ack(channel, 2)
+    rig.crash()
+    channel = rig.resume(received=2, link="mno")
+    rig.publish(to("phone", b"c"))
+    rig.run()
+    assert rig.bodies(channel) == []
+
+
+def test_what_was_reserved_when_the_gateway_died_counts_as_spent(rig: Rig) -> None:
+    channel = phone(rig, limits=(daily(1, Measure.MESSAGES),))
+    rig.publish(to("phone", b"a"))
+    rig.settle()
+    rig.take()
+    commit = rig.in_flight[0]
+    rig.store.apply(commit)
+    rig.crash()
+    channel = rig.resume(link="mno")
+    assert rig.bodies(channel) == []
+    rig.pass_time(DAY)
+    assert rig.bodies(channel) == [b"a"]
+
+
+def test_a_link_that_has_reached_its_limit_is_closed_and_not_reopened(rig: Rig) -> None:
+    channel = phone(rig, limits=(daily(1, Measure.MESSAGES, link="mno"),))
+    rig.publish(to("phone", b"a"))
+    rig.run()
+    assert rig.disconnected == []
+    rig.ack(channel, 1)
+    (closed,) = rig.disconnected
+    assert (closed.channel, closed.code) == (channel, CloseCode.LINK_CLOSED)
+    assert closed.reason.startswith("mno has reached 1 messages per day over mno")
+    midnight = (rig.now // DAY + 1) * DAY
+    assert closed.retry_after_ms == -(-(midnight - rig.now) // 1000)
+    rig.resume(received=1, link="mno")
+    assert rig.disconnected[-1].code is CloseCode.LINK_CLOSED
+    rig.connect("phone", link="wifi", incarnation=rig.welcome(channel).incarnation, epoch=1)
+    assert len(rig.disconnected) == 2
+    rig.pass_time(DAY)
+    rig.resume(received=1, link="mno")
+    assert [end.code for end in rig.disconnected[2:]] == [CloseCode.REPLACED]
+
+
+def test_money_is_counted_and_logged(rig: Rig) -> None:
+    channel = rig.connect(link="satellite")
+    limits = (daily(2_500_000, Measure.MONEY),)
+    rig.gateway.prefer(APP, "phone", Preferences(links=(SATELLITE,), limits=limits), rig.now)
+    rig.publish(*(to("phone", b"%d" % n) for n in range(3)))
+    rig.run()
+    assert rig.bodies(channel) == [b"0", b"1"]
+    told = [event for event in rig.events() if event["kind"] == "transmitted"]
+    assert [event["cost"] for event in told] == [1.0, 1.0]
+
+
+def test_limits_of_all_devices_together() -> None:
+    rig = Rig()
+    rig.identity = Identity(open_house=True, shared=(daily(3, Measure.MESSAGES),))
+    rig.crash()
+    first, second = rig.connect("phone"), rig.connect("tablet")
+    rig.publish(*(to("phone", b"%d" % n) for n in range(2)))
+    rig.run()
+    rig.publish(*(to("tablet", b"%d" % n) for n in range(2)))
+    rig.run()
+    assert (rig.bodies(first), rig.bodies(second)) == ([b"0", b"1"], [b"0"])
+    rig.crash()
+    third = rig.connect("clock")
+    rig.publish(to("clock"))
+    rig.run()
+    assert rig.bodies(third) == []
+
+
+def test_a_held_lane_holds_up_no_other_and_keeps_its_order(rig: Rig) -> None:
+    channel = phone(rig, limits=(daily(1, Measure.MESSAGES, queues=("news",)),))
+    rig.publish(*(to("phone", b"news %d" % n, queue="news") for n in range(3)))
+    rig.publish(*(to("phone", b"other %d" % n) for n in range(2)))
+    rig.run()
+    assert rig.bodies(channel) == [b"news 0", b"other 0", b"other 1"]
+    wish(rig, limits=(daily(2, Measure.MESSAGES, queues=("news",)),))
+    assert rig.bodies(channel)[3:] == [b"news 1"]
+    wish(rig)
+    assert rig.bodies(channel)[4:] == [b"news 2"]
+
+
+def test_a_window_that_is_full_holds_lanes_that_are_allowed(rig: Rig) -> None:
+    channel = phone(rig, queues=(QueueTerms("photos", links=("wifi",)),))
+    rig.publish(*(to("phone", b"%d" % n, queue="photos") for n in range(70)))
+    rig.run()
+    assert rig.bodies(channel) == []
+    wish(rig)
+    assert len(rig.bodies(channel)) == 64
+    rig.ack(channel, 64)
+    assert len(rig.bodies(channel)) == 70
+
+
+# How a device says so.
+
+
+def test_a_device_says_what_it_prefers(rig: Rig) -> None:
+    channel = rig.connect(link="mno")
+    body = (
+        b'{"links":[{"label":"wifi","tariff":{}}],'
+        b'"limits":[{"amount":5,"measure":"bytes","period":"day"}]}'
+    )
+    said = MessageFrame(0, 1, None, Headers(operation=Operation.PREFERENCES), body)
+    rig.hear(channel, said)
+    assert rig.acks(channel) == [1]
+    preferences = rig.gateway.device(APP, "phone").record.preferences
+    assert preferences is not None
+    assert [link.label for link in preferences.links] == ["wifi"]
+    (told,) = [event for event in rig.events() if event["kind"] == "preferences_changed"]
+    assert '"amount":5' in told["terms"]
+    rig.publish(to("phone", b"123456"))
+    rig.run()
+    assert rig.bodies(channel) == []
+    rig.crash()
+    again = rig.gateway.device(APP, "phone").record.preferences
+    assert again == preferences
+
+
+@pytest.mark.parametrize(
+    "body, detail",
+    [
+        (b"{", "preferences are a JSON object: "),
+        (b"[]", "not preferences: Expected `object`, got `array`"),
+        (b'{"likes":1}', "not preferences: Object contains unknown field `likes`"),
+        (b'{"zone":"Mars/Olympus"}', "Mars/Olympus"),
+        (b'{"limits":[{"amount":-1,"measure":"bytes","period":"day"}]}', "cannot be negative"),
+    ],
+)
+def test_impossible_preferences_are_refused(rig: Rig, body: bytes, detail: str) -> None:
+    channel = rig.connect()
+    rig.hear(channel, MessageFrame(0, 1, None, Headers(operation=Operation.PREFERENCES), body))
+    (answer,) = rig.messages(channel)
+    assert detail in answer.body.decode()
+    assert rig.gateway.device(APP, "phone").record.preferences is None

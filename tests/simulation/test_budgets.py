@@ -1,0 +1,148 @@
+"""Devices that can afford little, over links that last long enough to spend it, and a gateway that
+keeps dying: no limit is broken, and nothing is lost or overtaken for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+
+from lasthop.clock import MILLISECOND, SECOND, Micros
+from lasthop.core import steering
+from lasthop.core.delivery import Delivery
+from lasthop.core.fanout import lane_of
+from lasthop.core.pilot import Pilot
+from lasthop.core.session import Session
+from lasthop.core.steering import Steering
+from lasthop.decision.budgets import Budgets
+from lasthop.simulation.disk import MemoryDisk
+from lasthop.simulation.faults import Rehearsal
+from lasthop.simulation.link import Weather
+from lasthop.simulation.schedule import draw, preferences
+from lasthop.simulation.verdict import Verdict
+
+SCHEDULES = 60
+Patch = pytest.MonkeyPatch
+
+
+class Calm(Rehearsal):
+    """Links of fair weather: quick, reliable, and there for a minute or so."""
+
+    def _weather(self) -> tuple[Weather, bool]:
+        lives = self._random.randint(5 * SECOND, 90 * SECOND)
+        return Weather(delay=MILLISECOND // 10, lives=lives), True
+
+
+def run(seed: int) -> Verdict:
+    schedule = draw(seed, messages=60)
+    schedule.copy_at = None
+    schedule.another = 1.0
+    random = Random(seed)
+    schedule.wishes = {name: preferences(random) for name in schedule.devices}
+    schedule.crash_before = {random.randint(5, 60) for _ in range(2)}
+    schedule.crash_after = {random.randint(5, 60) for _ in range(2)}
+    return Calm(schedule, MemoryDisk()).run().verdict
+
+
+def faults(schedules: int = SCHEDULES) -> list[str]:
+    """What is found wrong, until something is."""
+    for seed in range(schedules):
+        if problems := run(seed).lines:
+            return [f"{seed}: {problem}" for problem in problems]
+    return []
+
+
+def test_budgets_hold_and_nothing_is_lost_for_them(monkeypatch: Patch) -> None:
+    counts = {"held": 0, "closed": 0}
+    hold, closures = Pilot._hold, Steering.look_for_closures
+
+    def counting_hold(*arguments: Any) -> None:
+        counts["held"] += 1
+        hold(*arguments)
+
+    def counting_closures(self: Steering, now: Micros) -> None:
+        closures(self, now)
+        counts["closed"] += len(self.closures)
+
+    monkeypatch.setattr(Pilot, "_hold", counting_hold)
+    monkeypatch.setattr(Steering, "look_for_closures", counting_closures)
+    assert faults() == []
+    # Otherwise this shows nothing.
+    assert counts["held"] > SCHEDULES
+    assert counts["closed"] > 3
+
+
+def no_limits(patch: Patch) -> None:
+    patch.setattr(Budgets, "refusal", lambda *_, **__: None)
+    patch.setattr(Budgets, "closure", lambda *_, **__: None)
+
+
+def forget_the_books(patch: Patch) -> None:
+    """Budgets are not written down."""
+    patch.setattr(Pilot, "note", lambda self: None)
+
+
+def forget_what_was_reserved(patch: Patch) -> None:
+    """What was about to leave when the gateway died is not counted."""
+
+    def forgetful(state: bytes, now: Micros, *, shared: Budgets | None = None) -> Budgets:
+        budgets = Budgets.restore(steering._decode(state), shared=shared)
+        for hold in budgets.outstanding():
+            budgets.refund(hold.number, now=now)
+        return budgets
+
+    patch.setattr(steering, "restored_budgets", forgetful)
+
+
+def repeat_for_nothing(patch: Patch) -> None:
+    """Only the first transmission of a message is paid for."""
+    left = Steering.left
+
+    def once(self: Steering, delivery: Delivery, now: Micros) -> int:
+        if delivery.attempts > 1:
+            self.refund(delivery, now)
+            return 0
+        return left(self, delivery, now)
+
+    patch.setattr(Steering, "left", once)
+
+
+def overtake_what_is_held(patch: Patch) -> None:
+    """A held message holds up nobody, not even its own lane."""
+    offer = Pilot._offer
+
+    def pump(self: Pilot, session: Session, mine: Steering, now: Micros) -> list[Delivery]:
+        released: list[Delivery] = []
+        if mine.reconsider:
+            mine.reconsider = False
+            for lane in list(mine.held):
+                self._go_on(session, mine, lane, released, now)
+        while (delivery := session.best()) is not None and session.has_credit(1):
+            session.take_best()
+            lane = lane_of(delivery.item.message)
+            held = mine.held.pop(lane, None)
+            offer(self, session, mine, delivery, released, now)
+            if held is not None:
+                held.queue += mine.held[lane].queue if lane in mine.held else []
+                mine.held[lane] = held
+        self.settle(session, mine, now)
+        return released
+
+    patch.setattr(Pilot, "pump", pump)
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        no_limits,
+        forget_the_books,
+        forget_what_was_reserved,
+        repeat_for_nothing,
+        overtake_what_is_held,
+    ],
+)
+def test_a_planted_bug_is_caught(plant: Callable[[Patch], None], monkeypatch: Patch) -> None:
+    plant(monkeypatch)
+    assert faults(400), "nobody noticed"
