@@ -61,3 +61,9 @@ def test_a_figure_is_drawn_into_a_directory(
     assert all(Path(file).stat().st_size for file in result["files"])
     assert (tmp_path / "new" / "figure-3.csv").read_text().startswith("figure,curve,x,metric,")
     assert len(result["points"]) == 2 * 4 * 14
+
+
+def test_spark_and_processes_are_not_for_the_same_run(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = sim(capsys, "figure", "1", "--spark", "local[2]", "--processes", "2")
+    assert code == 2
+    assert "choose one" in err

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import time
+from contextlib import AbstractContextManager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -19,7 +21,7 @@ from lasthop.simulation.last_hop.drawing import can_draw, write_csv, write_png
 from lasthop.simulation.last_hop.figures import FIGURES, measure
 from lasthop.simulation.last_hop.parameters import Distribution, Parameters
 from lasthop.simulation.last_hop.run import Outcome, run
-from lasthop.simulation.last_hop.sweep import mapper
+from lasthop.simulation.last_hop.sweep import Mapper, mapper
 
 DEFAULTS = Parameters()
 
@@ -44,6 +46,7 @@ def join(commands: typer.Typer) -> None:
             "is installed. 7 is ours: the predictive policy against expiration thresholds.",
             "lasthop sim figure 3",
             "lasthop sim figure 6 --seeds 3 --processes 1 --out figures",
+            "lasthop sim figure 5 --seeds 20 --spark local[*]",
         ),
     )(figure)
 
@@ -154,6 +157,13 @@ def figure(
     seeds: Annotated[int, typer.Option(min=1, help="Runs of every point, for the error bars.")] = 5,
     years: Annotated[float, typer.Option(min=0.01, help="Virtual years of a run.")] = 1.0,
     processes: Annotated[int | None, typer.Option(min=1, help="Default: one a core.")] = None,
+    spark: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MASTER",
+            help="Run on Spark: local[*], spark://HOST:PORT, sc://HOST:PORT. Same numbers.",
+        ),
+    ] = None,
     out: Annotated[
         Path, typer.Option(metavar="DIR", file_okay=False, help="Where the files go.")
     ] = Path(),
@@ -169,7 +179,7 @@ def figure(
             disable=as_json or not sys.stderr.isatty(),
             transient=True,
         ) as bar,
-        mapper(processes or os.cpu_count() or 1) as mapped,
+        _mapper(spark, processes) as mapped,
     ):
         task = bar.add_task("runs", total=len(what.points) * seeds)
         rows = measure(
@@ -188,3 +198,16 @@ def figure(
         say(str(path))
     if not can_draw():
         say("no PNG without matplotlib: pip install 'lasthop[plots]'")
+
+
+def _mapper(spark: str | None, processes: int | None) -> AbstractContextManager[Mapper]:
+    """Where the runs happen; what they give is the same everywhere."""
+    if spark is None:
+        return mapper(processes or os.cpu_count() or 1)
+    if processes is not None:
+        raise Failure("--spark and --processes: choose one", exit_code=2)
+    if find_spec("pyspark") is None:
+        raise Failure("--spark needs Spark: pip install 'lasthop[pipeline]'")
+    from lasthop.pipeline.sweep import spark_mapper  # noqa: PLC0415
+
+    return spark_mapper(spark)
