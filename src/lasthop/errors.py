@@ -3,6 +3,7 @@
     LasthopError
     ├── Rejected                 the request is at fault; nothing was done
     │   ├── InvalidRequest         a field is missing, malformed or contradictory
+    │   │   ├── UnsupportedMedia     a body in a form that we do not read
     │   │   └── PapError             what an initiator sent breaks the rules of PAP
     │   │       ├── PapMalformed       not XML, not MIME, or in no character set we read
     │   │       ├── PapInvalid         not valid by its document type, or contradictory
@@ -82,6 +83,11 @@ class Rejected(LasthopError):
 class InvalidRequest(Rejected):
     code = "invalid_request"
     hop_code = 1
+
+
+class UnsupportedMedia(InvalidRequest):
+    code = "unsupported_media"
+    http_status = 415
 
 
 class Malformed(Rejected):

@@ -8,7 +8,7 @@ from itertools import count
 from typing import TypeVar
 
 from lasthop.clock import SECOND, Micros
-from lasthop.core.effects import Changed, Effect, Send
+from lasthop.core.effects import Changed, Effect, Notify, Send
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.mailroom import Limits
 from lasthop.core.registry import DeviceRecord, hash_token
@@ -53,6 +53,7 @@ class MemoryDesk:
         self._waits: dict[int, list[asyncio.Event]] = {}
         self._channels = count(1)
         self.sent: dict[int, list[Frame]] = {}
+        self.notifies: list[Notify] = []
         self.turn()
 
     def now(self) -> Micros:
@@ -119,6 +120,8 @@ class MemoryDesk:
             if isinstance(effect, Changed):
                 for changed in self._waits.get(effect.message, ()):
                     changed.set()
+            elif isinstance(effect, Notify):
+                self.notifies.append(effect)
             elif isinstance(effect, Send):
                 self.sent.setdefault(effect.channel, []).extend(effect.frames)
 
@@ -130,9 +133,21 @@ class MemoryDesk:
             for changed in waiting:
                 changed.set()
 
-    def register(self, name: str, *topics: str, app: str = "default", user: str = "") -> int:
+    def register(
+        self,
+        name: str,
+        *topics: str,
+        app: str = "default",
+        user: str = "",
+        capabilities: dict[str, str] | None = None,
+    ) -> int:
         """Add a device; returns its number."""
-        record = DeviceRecord(subscriptions=list(topics), user=user, token_hash=hash_token("token"))
+        record = DeviceRecord(
+            subscriptions=list(topics),
+            user=user,
+            token_hash=hash_token("token"),
+            capabilities=capabilities or {},
+        )
         device = self.gateway.register(app, name, record, self.time)
         self.turn()
         return device.number

@@ -1,6 +1,7 @@
 """Who is asking: a credential becomes a caller with an app and rights, or the request ends here.
 
-The same for every HTTP door: bearer tokens or HTTP Basic (any user name, the token as password).
+The same for every HTTP door: bearer tokens, HTTP Basic (any user name, the token as password), or
+the certificate of a TLS client.
 Without a credential only processes of this machine are served, and only by an open gateway.
 """
 
@@ -10,10 +11,11 @@ import binascii
 import hashlib
 import re
 from base64 import b64decode
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from ipaddress import ip_address
+from typing import Any
 from urllib.parse import urlsplit
 
 from lasthop.access.desk import Desk
@@ -70,11 +72,21 @@ class Callers:
         self._open_house = open_house
         self._known: dict[bytes, tuple[CredentialRow, Caller]] = {}
 
-    async def identify(self, headers: Mapping[bytes, bytes], peer: str | None) -> Caller:
-        """The caller of a request with these (lower-case) headers from this address."""
+    async def of(self, connection: MutableMapping[str, Any]) -> Caller:
+        """The caller of an ASGI connection."""
+        headers: dict[bytes, bytes] = dict(connection["headers"])
+        return await self.identify(headers, peer_of(connection), certificate_of(connection))
+
+    async def identify(
+        self, headers: Mapping[bytes, bytes], peer: str | None, certificate: str | None = None
+    ) -> Caller:
+        """The caller of a request with these (lower-case) headers from this address, over a
+        connection whose client proved to be the subject of this certificate."""
         authorization = headers.get(b"authorization")
         if authorization is not None:
             caller = await self._credentialed(authorization)
+        elif certificate is not None:
+            caller = self._certified(certificate)
         elif self._open_house and is_local(headers, peer):
             caller = Caller(DEFAULT_APP, "anonymous", frozenset(Scope), DEFAULT_APP)
         else:
@@ -95,12 +107,36 @@ class Callers:
             self._known[digest] = known
         return known[1]
 
+    def _certified(self, subject: str) -> Caller:
+        row = self._desk.look(lambda gateway: gateway.credentials.certified(subject))
+        if row is None:
+            raise Unauthorized("no credential is for this certificate", subject=subject)
+        return _caller(row)
+
     async def _ask(self, secret: str) -> tuple[CredentialRow, Caller]:
         row = self._desk.look(lambda gateway: gateway.credentials.find(secret))
         if row is None:
             raise Unauthorized("this credential is unknown or was revoked")
-        scopes = frozenset(Scope(scope) for scope in row.scopes.split())
-        return row, Caller(row.app, row.name, scopes, row.app)
+        return row, _caller(row)
+
+
+def peer_of(connection: MutableMapping[str, Any]) -> str | None:
+    """The address at the other end of an ASGI connection."""
+    client = connection.get("client")
+    return client[0] if client else None
+
+
+def certificate_of(connection: MutableMapping[str, Any]) -> str | None:
+    """The subject of the certificate that a client has shown, if any: the name of the TLS extension
+    of ASGI."""
+    tls = (connection.get("extensions") or {}).get("tls") or {}
+    subject = tls.get("client_cert_name")
+    return str(subject) if subject else None
+
+
+def _caller(row: CredentialRow) -> Caller:
+    scopes = frozenset(Scope(scope) for scope in row.scopes.split())
+    return Caller(row.app, row.name, scopes, row.app)
 
 
 def secret_in(authorization: bytes) -> str:

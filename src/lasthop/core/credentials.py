@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from enum import StrEnum
 
@@ -35,6 +36,19 @@ class Credentials:
         """Fill from a store."""
         self._by_hash.update((row.hash, row) for row in rows)
 
+    def certify(
+        self, subject: str, app: str, name: str, scopes: set[Scope], now: Micros
+    ) -> CredentialRow:
+        """A new credential for whoever proves to be the subject of a certificate."""
+        row = CredentialRow(_hash_subject(subject), app, name, " ".join(sorted(scopes)), now)
+        self._by_hash[row.hash] = row
+        return row
+
+    def certified(self, subject: str) -> CredentialRow | None:
+        """The credential for this certificate, if it is accepted."""
+        row = self._by_hash.get(_hash_subject(subject))
+        return row if row is not None and not row.revoked else None
+
     def add(
         self, secret: str, app: str, name: str, scopes: set[Scope], now: Micros
     ) -> CredentialRow:
@@ -61,3 +75,8 @@ class Credentials:
     def of(self, app: str) -> list[CredentialRow]:
         """All of an app's, revoked ones included."""
         return [row for row in self._by_hash.values() if row.app == app]
+
+
+def _hash_subject(subject: str) -> bytes:
+    """No token has this hash: a token is text, and no text begins with the octet 255."""
+    return hashlib.sha256(b"\xffcertificate:" + subject.encode()).digest()

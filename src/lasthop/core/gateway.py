@@ -82,7 +82,13 @@ class Gateway:
         self.notifications = Notifications(
             self.room, identity.patience, random64=random64, sender=identity.name
         )
-        self.pushes = Pushes(self.room, self._acceptance, self._fanouts, self.notifications)
+        self.pushes = Pushes(
+            self.room,
+            self._acceptance,
+            self._fanouts,
+            self.notifications,
+            ppg_names=identity.ppg_names,
+        )
         self._administration = Administration(self.room, self._contacts, self.feeds)
         self.topics = Topics(self.room, self._fanouts)
         self._subscriptions = Subscriptions(self.room, self.feeds, self.topics)
@@ -189,6 +195,12 @@ class Gateway:
     def admit(self, secret: str, app: str, name: str, scopes: set[Scope], now: Micros) -> None:
         """Accept a new credential."""
         row = self.credentials.add(secret, app, name, scopes, now)
+        self._journal.commit.credentials[row.hash] = row
+        self._journal.hurry()
+
+    def certify(self, subject: str, app: str, name: str, scopes: set[Scope], now: Micros) -> None:
+        """Accept a client's certificate as a credential."""
+        row = self.credentials.certify(subject, app, name, scopes, now)
         self._journal.commit.credentials[row.hash] = row
         self._journal.hurry()
 

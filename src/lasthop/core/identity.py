@@ -19,6 +19,8 @@ class Identity:
     open_house: bool = False
     accept: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
+    ppg_names: frozenset[str] = frozenset()
+    """PPG specifiers of client addresses that are ours, in lower case; none: all are."""
     patience: Patience = field(default_factory=Patience)
     policies: PolicyBook = field(default_factory=OnePolicy)
     """What is sent ahead of a read, for every device and topic."""

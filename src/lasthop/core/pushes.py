@@ -13,7 +13,7 @@ import msgspec
 
 from lasthop.clock import Micros
 from lasthop.core.acceptance import Acceptance, Submission
-from lasthop.core.addresses import AddressBook, Place
+from lasthop.core.addresses import AddressBook, AddressNotServed, Place
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.fanout import Fanouts
 from lasthop.core.lifecycle import State, Step
@@ -87,11 +87,14 @@ class Pushes:
         acceptance: Acceptance,
         fanouts: Fanouts,
         notifications: Notifications,
+        *,
+        ppg_names: frozenset[str],
     ) -> None:
         self._room = room
         self._acceptance = acceptance
         self._fanouts = fanouts
         self._notifications = notifications
+        self._ppg_names = ppg_names
         self._ids = PushIds()
         self._restored: dict[int, OpenPush] = {}
 
@@ -159,7 +162,10 @@ class Pushes:
 
     def find(self, app: str, text: str) -> Place:
         """Who an address stands for now."""
-        return self._book.find(app, parse_address(text), self._room.registry)
+        address = parse_address(text)
+        if self._ppg_names and address.gateway not in self._ppg_names:
+            raise AddressNotServed("an address of another gateway", gateway=address.gateway)
+        return self._book.find(app, address, self._room.registry)
 
     def _replacing(
         self, order: Order, places: list[tuple[str, Place | LasthopError]], now: Micros

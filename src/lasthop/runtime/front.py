@@ -28,12 +28,15 @@ class Front:
         rest: App,
         *,
         websocket: tuple[str, App],
+        pap: tuple[str, App],
         metrics: Metrics,
         ready: Callable[[], bool],
     ) -> None:
-        """`websocket` is the path of devices, empty for none, and who serves them."""
+        """`websocket` is the path of devices, empty for none, and who serves them; `pap` is the
+        same for push initiators."""
         self._rest = rest
         self._websocket = websocket
+        self._pap = pap
         self._metrics = metrics
         self._ready = ready
 
@@ -48,6 +51,8 @@ class Front:
             await _answer(send, 200 if ready else 503, "application/json", body)
         elif scope["path"] == "/metrics":
             await _answer(send, 200, metrics.CONTENT_TYPE, self._metrics.render())
+        elif scope["path"] == self._pap[0]:
+            await self._pap[1](scope, receive, send)
         else:
             await self._rest(scope, receive, send)
 

@@ -25,6 +25,8 @@ from pathlib import Path
 import structlog
 import uvloop
 
+from lasthop.access.pap import PapDoor, PapSettings
+from lasthop.access.pap.destinations import Destinations
 from lasthop.access.rest import Door, make_app
 from lasthop.clock import MINUTE
 from lasthop.core.gateway import Gateway, Identity
@@ -45,8 +47,9 @@ from lasthop.runtime.listening import address_of, listen, tls_context
 from lasthop.runtime.metrics import Metrics
 from lasthop.runtime.places import LOG_DIRECTORY, Places
 from lasthop.runtime.randomness import Randomness
-from lasthop.runtime.settings import Settings
+from lasthop.runtime.settings import Settings, listed
 from lasthop.runtime.stories import tell
+from lasthop.runtime.telling import Teller
 from lasthop.runtime.webserver import WebServer
 from lasthop.store.base import Forgotten, Reader, Store
 from lasthop.store.commit import Restored
@@ -132,6 +135,10 @@ async def running(
 
         restored = store.open()
         gateway = _gateway(settings, restored, clock)
+        initiators = settings.initiators()
+        destinations = Destinations(
+            hosts=initiators.notify_hosts, private=initiators.notify_private
+        )
         air = await stack.enter_async_context(on_air(settings.ota, clock, boot=restored.boot))
         writer = CommitWriter(store, next_commit=restored.next_commit)
         stack.push_async_callback(asyncio.to_thread, writer.close)
@@ -143,6 +150,7 @@ async def running(
             failed=failed,
             observer=metrics,
             carriers=air,
+            tell=Teller(destinations),
         )
         stack.push_async_callback(engine.close)
         pages = stack.enter_context(closing(store.reader()))
@@ -163,6 +171,7 @@ async def running(
         front = Front(
             door,
             websocket=(settings.http.websocket, by_websocket),
+            pap=(settings.pap.path, _pap_door(engine, initiators, door, destinations)),
             metrics=metrics,
             ready=lambda: engine.ready,
         )
@@ -184,6 +193,8 @@ def _gateway(settings: Settings, restored: Restored, clock: SystemClock) -> Gate
         name=settings.name,
         open_house=settings.open_house,
         limits=settings.limits.core(settings.ota),
+        ppg_names=frozenset(listed(settings.pap.gateways)),
+        patience=settings.pap.patience(),
     )
     return Gateway(identity, restored, random64=Randomness(), now=clock.now())
 
@@ -205,6 +216,21 @@ def _door(settings: Settings, engine: Engine, writer: CommitWriter, log_director
             lambda store: tell(store, log_directory, message=message, device=device)
         ),
         erase=lambda device: _erase(writer, device),
+    )
+
+
+def _pap_door(
+    engine: Engine, settings: PapSettings, door: Door, destinations: Destinations
+) -> PapDoor:
+    """It knows callers, and counts what they send, together with the REST door."""
+    clerk = door.clerk
+    return PapDoor(
+        engine,
+        settings,
+        callers=clerk.callers,
+        intake=clerk.intake,
+        charge=clerk.charge,
+        destinations=destinations,
     )
 
 

@@ -18,16 +18,20 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 import msgspec
 from msgspec import Meta
 
+from lasthop.access.pap import PapSettings
 from lasthop.access.quota import Rate
 from lasthop.access.rest.settings import RestSettings
 from lasthop.clock import DAY, SECOND
 from lasthop.core.mailroom import Limits as CoreLimits
+from lasthop.core.notification import Patience
 from lasthop.errors import InvalidRequest
 from lasthop.runtime.units import Address, Duration, Size
 from lasthop.store.base import Durability
 
 DEFAULT_HTTP = Address("127.0.0.1:8080")
 DEFAULT_TCP = Address("127.0.0.1:7300")
+
+_patience = Patience()
 
 PREFIX = "LASTHOP_"
 CLIENT_VARIABLES = frozenset({"LASTHOP_CONFIG", "LASTHOP_URL", "LASTHOP_TOKEN", "LASTHOP_APP"})
@@ -64,6 +68,53 @@ class Tls(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     cert: Annotated[str, Meta(description="PEM file with the certificate and its chain.")] = ""
     key: Annotated[str, Meta(description="PEM file with the private key.")] = ""
+    client_ca: Annotated[
+        str,
+        Meta(
+            description="PEM file with the authorities of client certificates, by whose subjects"
+            " callers over HTTP are known; empty asks for none."
+        ),
+    ] = ""
+
+
+class Pap(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The door for push initiators that speak PAP, and how they hear of outcomes."""
+
+    path: Annotated[
+        str, Meta(description="Where they POST to; empty turns it off.", pattern="^(/.*)?$")
+    ] = "/pap"
+    gateways: Annotated[
+        str,
+        Meta(
+            description="Names of this gateway in client addresses (after the @), separated by"
+            " commas; empty: any name will do."
+        ),
+    ] = ""
+    notify_hosts: Annotated[
+        str,
+        Meta(
+            description="Hosts to which outcomes are reported, separated by commas; *.example.org"
+            " for all below a name; empty: any host."
+        ),
+    ] = ""
+    notify_private: Annotated[
+        Literal["when-open", "always", "never"],
+        Meta(
+            description="Whether outcomes are reported to this machine and to private networks:"
+            ' "when-open" while everyone is let in without a credential.'
+        ),
+    ] = "when-open"
+    notify_for: Annotated[Duration, Meta(description="How long we try to report an outcome.")] = (
+        Duration(_patience.give_up_after)
+    )
+    response_wait: Annotated[
+        Duration,
+        Meta(description="How long a report waits for the device's answer, where one is wanted."),
+    ] = Duration(_patience.response_wait)
+
+    def patience(self) -> Patience:
+        """As the gateway takes it."""
+        return Patience(give_up_after=self.notify_for, response_wait=self.response_wait)
 
 
 class Access(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -212,6 +263,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     http: Http = msgspec.field(default_factory=Http)
     tcp: Tcp = msgspec.field(default_factory=Tcp)
     tls: Tls = msgspec.field(default_factory=Tls)
+    pap: Pap = msgspec.field(default_factory=Pap)
     access: Access = msgspec.field(default_factory=Access)
     ota: Ota = msgspec.field(default_factory=Ota)
     retention: Retention = msgspec.field(default_factory=Retention)
@@ -224,6 +276,16 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         private = self.http.listen.loopback and self.tcp.listen.loopback
         return private and self.access.anonymous == "loopback"
 
+    def initiators(self) -> PapSettings:
+        """As the PAP door takes them."""
+        pap = self.pap
+        private = pap.notify_private == "always" or (
+            pap.notify_private == "when-open" and self.open_house
+        )
+        return PapSettings(
+            name=self.name, notify_hosts=listed(pap.notify_hosts), notify_private=private
+        )
+
     def rest(self) -> RestSettings:
         """As the REST door takes them."""
         quotas = self.quotas
@@ -235,6 +297,11 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             messages=Rate(quotas.messages_per_second, quotas.messages_burst),
             bytes=Rate(max(1, quotas.bytes_per_second), max(1, quotas.bytes_burst)),
         )
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """The items of a list that is separated by commas."""
+    return tuple(item.strip().lower() for item in text.split(",") if item.strip())
 
 
 Values: TypeAlias = dict[str, Any]
@@ -259,6 +326,8 @@ def load(
     settings = _merged(settings, _nested(given), "the command line")
     if bool(settings.tls.cert) != bool(settings.tls.key):
         raise InvalidRequest("tls.cert and tls.key are needed together")
+    if settings.tls.client_ca and not settings.tls.cert:
+        raise InvalidRequest("tls.client_ca needs tls.cert and tls.key")
     return settings
 
 

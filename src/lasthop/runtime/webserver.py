@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 
 import uvicorn
 
+from lasthop.runtime.certificates import CertifiedProtocol
 from lasthop.runtime.front import App
 from lasthop.runtime.settings import Settings
 
@@ -21,7 +23,7 @@ class WebServer:
     def __init__(self, app: App, listener: socket.socket, settings: Settings) -> None:
         config = uvicorn.Config(
             app,
-            http="httptools",
+            http=CertifiedProtocol,
             ws="websockets-sansio",
             ws_max_size=settings.limits.core(settings.ota).max_frame,
             ws_ping_interval=None,  # The hop protocol has a heartbeat of its own.
@@ -35,6 +37,8 @@ class WebServer:
             timeout_graceful_shutdown=max(1, round(settings.http.drain.seconds)),
             ssl_certfile=settings.tls.cert or None,
             ssl_keyfile=settings.tls.key or None,
+            ssl_ca_certs=settings.tls.client_ca or None,
+            ssl_cert_reqs=ssl.CERT_OPTIONAL if settings.tls.client_ca else ssl.CERT_NONE,
         )
         config.load()
         self._listener = listener

@@ -25,7 +25,7 @@ from lasthop.access.rest.oneline import RESERVED, answer_line, refuse_reserved, 
 from lasthop.access.rest.openapi import document
 from lasthop.access.rest.operations import EXPLAIN, OPERATIONS, Operation
 from lasthop.access.rest.problems import Internal, headers_of, of_routing, problem_of
-from lasthop.access.rest.publish import peer_of, publish
+from lasthop.access.rest.publish import publish
 from lasthop.access.rest.settings import RestSettings
 from lasthop.errors import LasthopError, TooLarge
 
@@ -69,7 +69,7 @@ class Door:
 
     def __init__(self, clerk: Clerk, routes: Sequence[BaseRoute]) -> None:
         operations = OPERATIONS if clerk.explain is None else (*OPERATIONS, EXPLAIN)
-        self._clerk = clerk
+        self.clerk = clerk
         self._taken = {_first_segment(route) for route in routes}
         self._router = Router(
             [*routes, *_operations(clerk, operations), *_pages(operations)],
@@ -79,12 +79,12 @@ class Door:
     @property
     def refused(self) -> Counter[str]:
         """How many requests were refused, by the code of the error."""
-        return self._clerk.refused
+        return self.clerk.refused
 
     @property
     def waiting(self) -> int:
         """How many requests wait for something to happen."""
-        return self._clerk.waiting
+        return self.clerk.waiting
 
     async def __call__(self, connection: Connection, receive: Receive, send: Send) -> None:
         if connection["type"] != "http":
@@ -108,13 +108,13 @@ class Door:
             raise TooLarge("the headers are too large", limit=MAX_HEADERS)
         path, method = connection["path"], connection["method"]
         if path == "/v1/messages" and method == "POST":
-            await publish(self._clerk, connection, receive, send)
+            await publish(self.clerk, connection, receive, send)
             return
         segment = topic_in(path)
         if segment is None or segment in self._taken:
             await self._route(connection, receive, send)
         elif segment not in RESERVED:
-            await answer_line(self._clerk, connection, receive, send)
+            await answer_line(self.clerk, connection, receive, send)
         elif method in {"POST", "PUT"}:
             raise refuse_reserved(segment)
         else:
@@ -127,7 +127,7 @@ class Door:
     async def _refuse(
         self, error: LasthopError, connection: Connection, receive: Receive, send: Send
     ) -> None:
-        self._clerk.refused[error.code] += 1
+        self.clerk.refused[error.code] += 1
         response = Response(
             encode(problem_of(error)),
             error.http_status,
@@ -154,7 +154,7 @@ def _resource(clerk: Clerk, path: str, operations: list[Operation]) -> Route:
         # A route for GET is asked for HEAD as well; Starlette sends the headers of the former.
         operation = by_method["GET" if request.method == "HEAD" else request.method]
         headers: dict[bytes, bytes] = dict(request.scope["headers"])
-        caller = await clerk.callers.identify(headers, peer_of(request.scope))
+        caller = await clerk.callers.of(request.scope)
         caller.require(operation.scope)
         assert operation.handler is not None
         return await operation.handler(Exchange(clerk, request, caller, headers))

@@ -13,9 +13,9 @@ from starlette.types import Receive
 
 from lasthop.access.callers import Caller, Callers
 from lasthop.access.desk import Desk
+from lasthop.access.intake import Intake
 from lasthop.access.quota import Quota
 from lasthop.access.rest.answers import Accepted, AcceptedMany
-from lasthop.access.rest.intake import Intake
 from lasthop.access.rest.requests import Converter
 from lasthop.access.rest.settings import RestSettings
 from lasthop.clock import SECOND

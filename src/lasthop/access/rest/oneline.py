@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope as Connection, Send
 from lasthop.access.rest.answers import AcceptedMany, encode
 from lasthop.access.rest.clerk import Clerk, one_of
 from lasthop.access.rest.problems import MethodNotAllowed, malformed
-from lasthop.access.rest.publish import peer_of, respond
+from lasthop.access.rest.publish import respond
 from lasthop.access.rest.requests import Publication, digest
 from lasthop.core.credentials import Scope
 from lasthop.core.topics import check_topic
@@ -82,7 +82,7 @@ def topic_in(path: str) -> str | None:
 async def publish_line(clerk: Clerk, connection: Connection, receive: Receive, send: Send) -> None:
     """Publish the body to the topic in the path."""
     headers: dict[bytes, bytes] = dict(connection["headers"])
-    caller = await clerk.callers.identify(headers, peer_of(connection))
+    caller = await clerk.callers.of(connection)
     caller.require(Scope.PUBLISH)
     publication = publication_of(connection["path"][1:], headers)
     body = await clerk.intake.read(headers, receive)

@@ -1,8 +1,6 @@
 """How the REST door says no: one JSON shape for every refusal.
 
     Rejected
-    ├── InvalidRequest
-    │   └── UnsupportedMedia       a body in a form that we do not read
     ├── NotFound
     │   └── NoReply                the message is known, and no device has answered it
     ├── Conflict
@@ -36,11 +34,6 @@ MAX_DETAIL = 500
 _PLACE = re.compile(r"(.*?)(?: - at `\$(.*)`)?", re.DOTALL)
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(.*)`")
-
-
-class UnsupportedMedia(InvalidRequest):
-    code = "unsupported_media"
-    http_status = 415
 
 
 class NoReply(NotFound):

@@ -12,16 +12,10 @@ from lasthop.core.credentials import Scope
 from lasthop.errors import InvalidRequest, TooLarge
 
 
-def peer_of(connection: Connection) -> str | None:
-    """The address at the other end."""
-    client = connection.get("client")
-    return client[0] if client else None
-
-
 async def publish(clerk: Clerk, connection: Connection, receive: Receive, send: Send) -> None:
     """Accept one message, or many together."""
     headers: dict[bytes, bytes] = dict(connection["headers"])
-    caller = await clerk.callers.identify(headers, peer_of(connection))
+    caller = await clerk.callers.of(connection)
     caller.require(Scope.PUBLISH)
     body = await clerk.intake.read(headers, receive)
     try:

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive
 
-from lasthop.access.rest.problems import UnsupportedMedia
-from lasthop.errors import Overloaded, TooLarge
+from lasthop.errors import Overloaded, TooLarge, UnsupportedMedia
 
 RETRY_WHEN_FULL = 1.0
 """Seconds. What is held is waiting for the disk, which takes milliseconds."""

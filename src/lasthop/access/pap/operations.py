@@ -1,0 +1,189 @@
+"""What an initiator can ask for: one method for each message of PAP that is a request."""
+
+from __future__ import annotations
+
+from lasthop.access.callers import Caller
+from lasthop.access.desk import Desk
+from lasthop.access.pap.destinations import Destinations
+from lasthop.access.pap.lookups import Lookups
+from lasthop.access.pap.pushing import submission_of
+from lasthop.access.pap.settings import PapSettings
+from lasthop.clock import Micros
+from lasthop.core.gateway import Gateway
+from lasthop.core.push_ids import identify
+from lasthop.core.pushes import Order
+from lasthop.core.report import reports_of
+from lasthop.errors import NotFound, Rejected
+from lasthop.store.commit import KnownPush
+from lasthop.wire.pap.codes import CODES, MessageState
+from lasthop.wire.pap.documents import (
+    CancelMessage,
+    CancelResponse,
+    CancelResult,
+    CcqMessage,
+    CcqResponse,
+    PapMessage,
+    ProgressNote,
+    PushMessage,
+    PushResponse,
+    ResponseResult,
+    StatusQueryMessage,
+    StatusQueryResponse,
+    StatusQueryResult,
+)
+from lasthop.wire.pap.multipart import Entity
+from lasthop.wire.pap.outcomes import Report, cancel_code, cancel_results, status_results
+from lasthop.wire.pap.submission import Submission
+from lasthop.wire.pap.uaprof import CONTENT_TYPE, write_profile
+
+ACCEPTED = 1001
+
+
+class NoCapabilities(NotFound):
+    """Nobody has said what this client can do."""
+
+    code = "no_capabilities"
+    pap_code = 3008
+
+
+class NotARequest(Rejected):
+    """A message that nobody sends to a gateway."""
+
+    code = "not_a_request"
+
+
+class Operations:
+    """Carries requests out. Each returns its answer when that is durable."""
+
+    def __init__(self, desk: Desk, settings: PapSettings, destinations: Destinations) -> None:
+        self._desk = desk
+        self._settings = settings
+        self._destinations = destinations
+        self._lookups = Lookups(desk)
+
+    async def answer(
+        self, caller: Caller, given: Submission, received_at: Micros
+    ) -> tuple[PapMessage, Entity | None]:
+        """The answer to a request, and what comes along with it."""
+        message = given.document.message
+        match message:
+            case PushMessage():
+                return await self.push(caller, message, given, received_at), None
+            case CancelMessage():
+                return await self.cancel(caller, message), None
+            case StatusQueryMessage():
+                return await self.status(caller, message), None
+            case CcqMessage():
+                return self.capabilities(caller, message)
+            case _:
+                raise NotARequest("this is no request to a gateway")
+
+    async def push(
+        self, caller: Caller, push: PushMessage, given: Submission, received_at: Micros
+    ) -> PushResponse:
+        """Take a push on."""
+        app, source = caller.app, caller.source
+        if push.notify_to:
+            self._destinations.check(push.notify_to)
+        assert given.content is not None
+        submission = submission_of(
+            push, given.content, received_at, response_wait=self._settings.response_wait
+        )
+        mine = identify(app, source, push.push_id)
+        replaced = None
+        if push.replace_push_id is not None:
+            replaced = identify(app, source, push.replace_push_id)
+        found = await self._lookups.find(mine, *([replaced] if replaced is not None else []))
+        order = Order(
+            push_id=push.push_id,
+            addresses=push.addresses,
+            submission=submission,
+            notify_to=push.notify_to or "",
+            version=str(given.document.version),
+            known=found.get(mine),
+            replace=push.replace_method if replaced is not None else None,
+            replaced=found.get(replaced) if replaced is not None else None,
+        )
+        await self._desk.call(lambda gateway, now: gateway.pushes.submit(app, source, order, now))
+        done = self._desk.now()
+        notes: tuple[ProgressNote, ...] = ()
+        if push.progress_notes:
+            notes = (
+                ProgressNote("received", "the push has been read and is valid", received_at),
+                ProgressNote("accepted", "the push is stored and will be delivered", done),
+            )
+        result = ResponseResult(ACCEPTED, CODES[ACCEPTED].name)
+        return PushResponse(
+            push.push_id, result, notes, sender_name=self._settings.name, reply_time=done
+        )
+
+    async def cancel(self, caller: Caller, message: CancelMessage) -> CancelResponse:
+        """Take a push back, where that is still possible."""
+        known = await self._known(caller, message.push_id)
+        if known is None or known.row is None:
+            code = 2004 if known is None else 2008
+            result = CancelResult(code, CODES[code].name, message.addresses)
+            return CancelResponse(message.push_id, (result,))
+        pairs = await self._cancelled(known, message.addresses)
+        return CancelResponse(message.push_id, cancel_results(pairs))
+
+    async def _cancelled(
+        self, known: KnownPush, addresses: tuple[str, ...]
+    ) -> list[tuple[str, int]]:
+        codes = await self._desk.call(
+            lambda gateway, now: gateway.pushes.cancel(known, addresses, now)
+        )
+        if codes is not None:
+            return codes
+        reports = dict(await self._over(known))
+        wanted = dict.fromkeys(addresses or reports)
+        return [(t, cancel_code(reports[t]) if t in reports else 2003) for t in wanted]
+
+    async def status(self, caller: Caller, message: StatusQueryMessage) -> StatusQueryResponse:
+        """Say what became of a push."""
+        known = await self._known(caller, message.push_id)
+        if known is None or known.row is None:
+            # What was asked for long ago is known to have been, and no more.
+            code = 2004 if known is None else 3003
+            result = StatusQueryResult(
+                MessageState.UNKNOWN, code, CODES[code].name, addresses=message.addresses
+            )
+            return StatusQueryResponse(message.push_id, (result,))
+        # A call answers when all that it tells of is durable.
+        found = await self._desk.call(lambda gateway, _: gateway.pushes.reports(known))
+        reports = dict(found if found is not None else await self._over(known))
+        not_addressed = Report(MessageState.UNKNOWN, 2003)
+        wanted = dict.fromkeys(message.addresses or reports)
+        pairs = [(text, reports.get(text, not_addressed)) for text in wanted]
+        return StatusQueryResponse(message.push_id, status_results(pairs))
+
+    async def _known(self, caller: Caller, push_id: str) -> KnownPush | None:
+        identity = identify(caller.app, caller.source, push_id)
+        return (await self._lookups.find(identity)).get(identity)
+
+    async def _over(self, known: KnownPush) -> list[tuple[str, Report]]:
+        """What is reported of a push that is over."""
+        row = known.row
+        assert row is not None
+        messages = await self._desk.read(lambda reader: reader.messages([known.message]))
+        deliveries = await self._desk.read(lambda reader: reader.deliveries(known.message))
+        message = messages.get(known.message)
+        if message is None:
+            gone = Report(MessageState.UNKNOWN, 3003)
+            return [(addressee.text, gone) for addressee in row.addresses]
+        return reports_of(row, message.accepted_at, message.method, deliveries)
+
+    def capabilities(self, caller: Caller, message: CcqMessage) -> tuple[CcqResponse, Entity]:
+        """Say what a client can do; of several devices, what all of them can."""
+
+        def ask(gateway: Gateway) -> list[dict[str, str]]:
+            place = gateway.pushes.find(caller.app, message.address)
+            return [device.record.capabilities for device in place.devices.values()]
+
+        first, *others = self._desk.look(ask)
+        shared = {n: v for n, v in first.items() if all(o.get(n) == v for o in others)}
+        if not shared:
+            raise NoCapabilities("nothing is known of what this client can do")
+        entity = Entity((("Content-Type", CONTENT_TYPE),), write_profile(shared))
+        response = CcqResponse(message.address, 1000, CODES[1000].name, message.query_id)
+        return response, entity
