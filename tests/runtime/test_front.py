@@ -16,8 +16,19 @@ async def rest(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": scope["path"].encode()})
 
 
+async def initiators(scope: Scope, receive: Receive, send: Send) -> None:
+    await send({"type": "http.response.start", "status": 202, "headers": []})
+    await send({"type": "http.response.body", "body": b"<pap/>"})
+
+
 def front(*, ready: bool = True, devices: App = rest) -> Front:
-    return Front(rest, websocket=("/hop", devices), metrics=Metrics(), ready=lambda: ready)
+    return Front(
+        rest,
+        websocket=("/hop", devices),
+        pap=("/pap", initiators),
+        metrics=Metrics(),
+        ready=lambda: ready,
+    )
 
 
 async def get(app: Front, path: str) -> httpx.Response:
@@ -33,6 +44,11 @@ async def test_health_is_there_as_long_as_the_gateway_is() -> None:
 @pytest.mark.parametrize("ready,status", [(True, 200), (False, 503)])
 async def test_ready_tells_whether_work_is_taken_in(ready: bool, status: int) -> None:
     assert (await get(front(ready=ready), "/ready")).status_code == status
+
+
+async def test_initiators_have_a_path_of_their_own() -> None:
+    assert (await get(front(), "/pap")).text == "<pap/>"
+    assert (await get(front(), "/pap/x")).text == "/pap/x"
 
 
 async def test_everything_else_is_for_the_rest_door() -> None:

@@ -16,8 +16,9 @@ from lasthop.core.credentials import Scope
 from lasthop.core.registry import DeviceRecord, hash_token
 from lasthop.core.topics import check_topic
 from lasthop.decision.routes import MAX_ROUTES, Route
-from lasthop.errors import InvalidRequest, Rejected
+from lasthop.errors import InvalidRequest, PapAddressError, Rejected
 from lasthop.wire.ota.terminal import described as terminal
+from lasthop.wire.pap.addresses import parse_short
 
 NAME = r"^[^\x00-\x20\x7f/]{1,128}$"
 """Names stand in paths, logs and metric labels: no spaces, no control characters, no slash."""
@@ -34,6 +35,10 @@ _Routes = Annotated[
     list[Route],
     Meta(max_length=MAX_ROUTES, description="How it is reached over the air, if at all"),
 ]
+_Addresses = Annotated[
+    list[Annotated[str, Meta(max_length=1024)]],
+    Meta(max_length=16, description="Its client addresses in PAP, as TYPE:VALUE"),
+]
 _zone_form = re.compile(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*")
 
 
@@ -46,6 +51,7 @@ class NewDevice(msgspec.Struct, forbid_unknown_fields=True):
     capabilities: _Capabilities = {}
     subscriptions: _Topics = []
     routes: _Routes = []
+    addresses: _Addresses = []
 
     def record(self, token: str, now: int) -> DeviceRecord:
         """What is to be stored."""
@@ -58,6 +64,7 @@ class NewDevice(msgspec.Struct, forbid_unknown_fields=True):
             capabilities=self.capabilities,
             registered_at=now,
             routes=checked_routes(self.routes),
+            addresses=checked_addresses(self.addresses),
         )
 
 
@@ -68,6 +75,7 @@ class DeviceChange(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
     zone: Annotated[str, Meta(description="IANA time zone", max_length=64)] | UnsetType = UNSET
     capabilities: _Capabilities | UnsetType = UNSET
     routes: _Routes | UnsetType = UNSET
+    addresses: _Addresses | UnsetType = UNSET
 
     def changes(self) -> dict[str, object]:
         """The fields that were given."""
@@ -78,6 +86,8 @@ class DeviceChange(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
         if self.capabilities is not UNSET:
             terminal(self.capabilities)
         given = {name: getattr(self, name) for name in self.__struct_fields__}
+        if self.addresses is not UNSET:
+            given["addresses"] = checked_addresses(self.addresses)
         return {name: value for name, value in given.items() if value is not UNSET}
 
 
@@ -90,6 +100,20 @@ class NewCredential(msgspec.Struct, forbid_unknown_fields=True):
         Annotated[str, Meta(pattern=f"^{APP_NAME.pattern}$")] | None,
         Meta(description="Default: the app of the request"),
     ] = None
+    certificate: Annotated[
+        Annotated[str, Meta(min_length=3, max_length=1000)] | None,
+        Meta(
+            description="Subject of the TLS client certificate that it is for, instead of a token"
+        ),
+    ] = None
+
+
+class AddressTarget(msgspec.Struct, forbid_unknown_fields=True):
+    """Who an address stands for."""
+
+    target: Annotated[
+        str, Meta(max_length=300, description="device:NAME, user:NAME, topic:NAME or app:")
+    ]
 
 
 @lru_cache(1024)
@@ -110,6 +134,19 @@ def checked_routes(routes: list[Route]) -> list[Route]:
     if len(set(routes)) != len(routes):
         raise InvalidRequest("routes: a route is given twice", field="routes")
     return routes
+
+
+def checked_address(text: str, field: str = "addresses") -> str:
+    """A client address in the form in which it is kept."""
+    try:
+        return parse_short(text).short
+    except PapAddressError as error:
+        raise InvalidRequest(f"{field}: {error.detail}", field=field, address=text) from None
+
+
+def checked_addresses(addresses: Iterable[str]) -> list[str]:
+    """Client addresses, each once."""
+    return list(dict.fromkeys(checked_address(text) for text in addresses))
 
 
 def _checked_topics(topics: Iterable[str]) -> list[str]:

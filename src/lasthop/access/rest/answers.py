@@ -110,6 +110,8 @@ class DeviceInfo(msgspec.Struct, omit_defaults=True):
     """What the device last said of itself."""
     routes: list[Route] = []
     """How it is reached over the air."""
+    addresses: list[str] = []
+    """Client addresses that it has in PAP."""
     link: str | None = None
     network: str | None = None
     lost_at: datetime | None = None
@@ -152,12 +154,27 @@ class CredentialInfo(msgspec.Struct, omit_defaults=True):
     revoked: bool = False
     token: str | None = None
     """Only when it has just been made: it is not kept."""
+    certificate: str | None = None
+    """Likewise, if it is for a certificate."""
 
 
 class CredentialList(msgspec.Struct):
     """The credentials of an app."""
 
     credentials: list[CredentialInfo]
+
+
+class AddressInfo(msgspec.Struct):
+    """An address, and who it stands for."""
+
+    address: str
+    target: str
+
+
+class AddressList(msgspec.Struct):
+    """The app's addresses that stand for a target, in alphabetical order."""
+
+    addresses: list[AddressInfo]
 
 
 class Revoked(msgspec.Struct):
@@ -218,6 +235,7 @@ def device_of(device: Device, session: Session, token: str | None = None) -> Dev
         capabilities=record.capabilities,
         context={name: msgspec.Raw(value) for name, value in record.context.items()},
         routes=record.routes,
+        addresses=record.addresses,
         link=session.link or None if here else None,
         network=session.network or None if here else None,
         lost_at=datetime_of(session.lost_at) if session.lost_at and not here else None,

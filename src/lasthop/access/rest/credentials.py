@@ -24,8 +24,13 @@ async def admit(exchange: Exchange) -> Response:
     app = new.app or exchange.caller.app
     token = exchange.clerk.make_token()
     scopes = set(new.scopes)
+    subject = new.certificate
 
     def act(gateway: Gateway, now: Micros) -> CredentialInfo:
+        if subject is not None:
+            gateway.certify(subject, app, new.name, scopes, now)
+            made = datetime_of(now)
+            return CredentialInfo(app, new.name, sorted(scopes), made, certificate=subject)
         gateway.admit(token, app, new.name, scopes, now)
         return CredentialInfo(app, new.name, sorted(scopes), datetime_of(now), token=token)
 

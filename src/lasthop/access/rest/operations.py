@@ -9,8 +9,13 @@ from typing import Any, TypeAlias
 
 from starlette.responses import Response
 
-from lasthop.access.rest import answers, credentials, devices, messages
-from lasthop.access.rest.administration import DeviceChange, NewCredential, NewDevice
+from lasthop.access.rest import addresses, answers, credentials, devices, messages
+from lasthop.access.rest.administration import (
+    AddressTarget,
+    DeviceChange,
+    NewCredential,
+    NewDevice,
+)
 from lasthop.access.rest.exchange import Exchange
 from lasthop.access.rest.requests import Publication
 from lasthop.core.credentials import Scope
@@ -49,6 +54,7 @@ class Operation:
 
 _MESSAGE = "/v1/messages/{id}"
 _DEVICE = "/v1/devices/{name}"
+_ADDRESS = "/v1/addresses/{address}"
 _SUBSCRIPTION = "/v1/devices/{name}/subscriptions/{topic}"
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -190,6 +196,33 @@ OPERATIONS: tuple[Operation, ...] = (
         scope=Scope.DEVICES,
         handler=devices.unsubscribe,
         answers={200: answers.Subscribed},
+        refusals=(404,),
+    ),
+    Operation(
+        method="GET",
+        path="/v1/addresses",
+        summary="The app's client addresses that stand for users, topics and devices",
+        scope=Scope.DEVICES,
+        handler=addresses.list_addresses,
+        answers={200: answers.AddressList},
+    ),
+    Operation(
+        method="PUT",
+        path=_ADDRESS,
+        summary="Let a client address of PAP stand for a user, a topic, a device or everyone",
+        scope=Scope.DEVICES,
+        handler=addresses.point,
+        body=AddressTarget,
+        answers={200: answers.AddressInfo},
+        refusals=(415,),
+    ),
+    Operation(
+        method="DELETE",
+        path=_ADDRESS,
+        summary="Let a client address stand for nobody any more",
+        scope=Scope.DEVICES,
+        handler=addresses.remove,
+        answers={200: answers.AddressInfo},
         refusals=(404,),
     ),
     Operation(

@@ -22,6 +22,8 @@ COMMANDS = {
     "up": "Run a gateway.",
     "push": "Send messages.",
     "device": "Run a device, and administer devices.",
+    "address": "Client addresses of PAP, and who they stand for.",
+    "pap": "Push, cancel and ask at any Push Proxy Gateway.",
     "explain": "What became of a message for one device, and why.",
     "log": "Follow the event log, or check it.",
     "credential": "Who may publish and administer.",

@@ -14,10 +14,16 @@ from typing import TypeVar
 
 import msgspec
 
-from lasthop.access.rest.administration import NewCredential, NewDevice
+from lasthop.access.rest.administration import (
+    DeviceChange,
+    NewCredential,
+    NewDevice,
+    checked_address,
+)
 from lasthop.access.rest.answers import credential_of, device_of
 from lasthop.clock import Micros
 from lasthop.core.gateway import Gateway, Identity
+from lasthop.core.inbound import parse_target
 from lasthop.core.registry import Device
 from lasthop.errors import StoreError
 from lasthop.message import Target, TargetKind
@@ -38,11 +44,16 @@ class AtStore:
         self._data = data
         self._app = app
 
-    def add_credential(self, name: str, scopes: list[str]) -> Row:
-        new = _checked({"name": name, "scopes": scopes}, NewCredential)
+    def add_credential(self, name: str, scopes: list[str], certificate: str | None = None) -> Row:
+        new = _checked({"name": name, "scopes": scopes, "certificate": certificate}, NewCredential)
         token = secrets.token_urlsafe(32)
 
         def act(gateway: Gateway, now: Micros) -> Row:
+            if new.certificate is not None:
+                gateway.certify(new.certificate, self._app, new.name, set(new.scopes), now)
+                certified = gateway.credentials.certified(new.certificate)
+                assert certified is not None
+                return _plain(credential_of(certified)) | {"certificate": new.certificate}
             gateway.admit(token, self._app, new.name, set(new.scopes), now)
             row = gateway.credentials.find(token)
             assert row is not None
@@ -58,15 +69,30 @@ class AtStore:
         return self._change(lambda gateway, _: gateway.dismiss(self._app, name))
 
     def register(
-        self, name: str, *, user: str, topics: list[str], routes: list[Row] | None = None
+        self,
+        name: str,
+        *,
+        user: str,
+        topics: list[str],
+        routes: list[Row] | None = None,
+        addresses: list[str] | None = None,
     ) -> Row:
         fields = {"name": name, "user": user, "subscriptions": topics, "routes": routes or []}
+        fields["addresses"] = addresses or []
         new = _checked(fields, NewDevice)
         token = secrets.token_urlsafe(32)
 
         def act(gateway: Gateway, now: Micros) -> Row:
             device = gateway.register(self._app, new.name, new.record(token, now), now)
             return _info(gateway, device, token)
+
+        return self._change(act)
+
+    def change(self, name: str, changes: Row) -> Row:
+        checked = _checked(changes, DeviceChange).changes()
+
+        def act(gateway: Gateway, now: Micros) -> Row:
+            return _info(gateway, gateway.amend(self._app, name, now, **checked))
 
         return self._change(act)
 
@@ -84,6 +110,16 @@ class AtStore:
                 start: int | None = 0
                 while start is not None:
                     start = store.erase_device(device.number, start=start).next
+
+    def addresses(self) -> list[Row]:
+        found = self._change(lambda gateway, _: gateway.registry.addresses.targets(self._app))
+        return [{"address": a, "target": str(t)} for a, t in sorted(found.items())]
+
+    def point(self, address: str, target: str | None) -> Row:
+        short = checked_address(address, "address")
+        kept = parse_target(target) if target is not None else None
+        self._change(lambda gateway, _: gateway.pushes.point(self._app, short, kept))
+        return {"address": short, "target": target or ""}
 
     def _change(self, act: Callable[[Gateway, Micros], T]) -> T:
         """Let `act` change the gateway; it is durable when this returns."""

@@ -33,11 +33,16 @@ commands = new_commands("Who may publish and administer.")
         "Make a credential. Its token is shown once and not kept.",
         "lasthop credential add shop --scope publish",
         "lasthop credential add root --scope admin --data ./data",
+        'lasthop credential add shop --certificate "CN=shop,O=Example"',
     ),
 )
 def add_credential(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Who it is for.")],
     scope: Annotated[list[str] | None, typer.Option("--scope", help=SCOPES)] = None,
+    certificate: Annotated[
+        str | None,
+        typer.Option(metavar="SUBJECT", help="Of a TLS client certificate, instead of a token."),
+    ] = None,
     url: Url = DEFAULT_URL,
     token: Token = None,
     app: App = DEFAULT_APP,
@@ -45,9 +50,11 @@ def add_credential(
     as_json: Json = False,
 ) -> None:
     with desk(url, token, app, data) as office:
-        made = office.add_credential(name, scope or ["publish"])
+        made = office.add_credential(name, scope or ["publish"], certificate)
     if as_json:
         say_json(made)
+    elif certificate is not None:
+        say(f"{name} is whoever shows the certificate {certificate}")
     else:
         say(made["token"])
 

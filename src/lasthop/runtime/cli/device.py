@@ -34,6 +34,12 @@ from lasthop.runtime.settings import DEFAULT_TCP
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The device's name.")]
 
 
+Addresses = Annotated[
+    list[str] | None,
+    typer.Option("--address", metavar="TYPE:VALUE", help="A client address; repeatable."),
+]
+
+
 commands = new_commands("Run a device, and administer devices.")
 
 
@@ -102,6 +108,7 @@ def register(
     name: Name,
     user: Annotated[str, typer.Option(help="Whose device it is.")] = "",
     topic: Annotated[list[str] | None, typer.Option(help="Subscribe it; repeatable.")] = None,
+    address: Addresses = None,
     route: Annotated[
         list[str] | None,
         typer.Option(
@@ -117,7 +124,9 @@ def register(
 ) -> None:
     with desk(url, token, app, data) as office:
         routes = [_route(text) for text in route or []]
-        made = office.register(name, user=user, topics=topic or [], routes=routes)
+        made = office.register(
+            name, user=user, topics=topic or [], routes=routes, addresses=address or []
+        )
     if as_json:
         say_json(made)
     else:
@@ -130,6 +139,55 @@ def _route(text: str) -> dict[str, str]:
         known = ", ".join(Variant)
         raise Failure(f"a route is VARIANT=ADDRESS with one of {known}: {text!r}", exit_code=2)
     return {"variant": variant, "address": address}
+
+
+@commands.command(
+    "change",
+    help=described(
+        "Change whose device it is, its addresses or what it can do; what is not given stays.",
+        "lasthop device change phone --user alice --address PLMN:+15551999",
+        "lasthop device change phone --capability Model=A1 --capability 'Push-Accept=text/plain'",
+    ),
+)
+def change(
+    name: Name,
+    user: Annotated[str | None, typer.Option(help="Whose device it is.")] = None,
+    address: Addresses = None,
+    no_addresses: Annotated[
+        bool, typer.Option("--no-addresses", help="It has no client address any more.")
+    ] = False,
+    capability: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="All that it can do; repeatable."),
+    ] = None,
+    url: Url = DEFAULT_URL,
+    token: Token = None,
+    app: App = DEFAULT_APP,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    changes: dict[str, object] = {}
+    if user is not None:
+        changes["user"] = user
+    if address or no_addresses:
+        changes["addresses"] = address or []
+    if capability:
+        changes["capabilities"] = dict(_pair(text) for text in capability)
+    if not changes:
+        raise Failure("nothing to change: give --user, --address or --capability", exit_code=2)
+    with desk(url, token, app, data) as office:
+        changed = office.change(name, changes)
+    if as_json:
+        say_json(changed)
+    else:
+        say(f"changed {', '.join(changes)} of {name}")
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise Failure(f"a capability is NAME=VALUE: {text!r}", exit_code=2)
+    return key, value
 
 
 @commands.command(

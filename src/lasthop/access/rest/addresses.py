@@ -1,0 +1,38 @@
+"""Client addresses of PAP that stand for users, topics, devices or everyone of an app."""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+
+from lasthop.access.rest.administration import AddressTarget, checked_address
+from lasthop.access.rest.answers import AddressInfo, AddressList, json_response
+from lasthop.access.rest.exchange import Exchange
+from lasthop.core.inbound import parse_target
+from lasthop.errors import Rejected
+
+
+async def list_addresses(exchange: Exchange) -> Response:
+    """All of the app."""
+    app = exchange.caller.app
+    found = exchange.clerk.desk.look(lambda gateway: gateway.registry.addresses.targets(app))
+    return json_response(AddressList([AddressInfo(a, str(t)) for a, t in sorted(found.items())]))
+
+
+async def point(exchange: Exchange) -> Response:
+    """Let an address stand for a target; there need be nobody yet."""
+    app, address = exchange.caller.app, checked_address(exchange.path("address"), "address")
+    given = await exchange.body(AddressTarget)
+    try:
+        target = parse_target(given.target)
+    except Rejected as error:
+        error.fields["field"] = "target"
+        raise
+    await exchange.clerk.desk.call(lambda gateway, _: gateway.pushes.point(app, address, target))
+    return json_response(AddressInfo(address, str(target)))
+
+
+async def remove(exchange: Exchange) -> Response:
+    """Let it stand for nobody."""
+    app, address = exchange.caller.app, checked_address(exchange.path("address"), "address")
+    await exchange.clerk.desk.call(lambda gateway, _: gateway.pushes.point(app, address, None))
+    return json_response(AddressInfo(address, ""))
