@@ -7,7 +7,7 @@ ARGS ?=
 help:
 	@echo 'make up      set up and run the gateway (ARGS="--help" for its options)'
 	@echo 'make test    set up and run every check (ARGS="-k name" goes to pytest)'
-	@echo 'make nightly the long checks: 20,000 fault schedules (SCHEDULES=n) and 50 kills under load'
+	@echo 'make nightly the long checks: 20,000 fault schedules (SCHEDULES=n), 5,000 of pushes'
 	@echo '             (KILLS=n, SEED=n to repeat a series of kills), 8,000 documents for libwbxml,'
 	@echo '             3,000 rounds of XPath subscriptions against lxml (XPATH_ROUNDS=n),'
 	@echo '             6,000 random schemas for jing (RELAXNG_SEEDS=n)'
@@ -27,6 +27,7 @@ test: .venv/.dev
 
 nightly: .venv/.dev
 	@.venv/bin/lasthop sim faults --schedules $${SCHEDULES:-20000}
+	@.venv/bin/lasthop sim pap --schedules $${PAP_SCHEDULES:-5000}
 	@KILLS=$${KILLS:-50} .venv/bin/pytest -s tests/runtime/test_kills.py $(ARGS)
 	@scripts/accelerate --into build/accelerated
 	@PYTHONPATH=build/accelerated .venv/bin/pytest -n 2 tests/simulation/last_hop tests/decision

@@ -9,7 +9,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 
-from lasthop.simulation.faults import run
+from lasthop.simulation.faults import Outcome, run
+from lasthop.simulation.pap.faults import run as run_pap
 
 CHUNK = 20
 """Schedules that a process takes at a time: half a second of work, so that progress is seen."""
@@ -53,9 +54,14 @@ class Tally:
         return asdict(self)
 
 
-def run_some(first: int, count: int, messages: int, sqlite_every: int) -> Tally:
+STAGES: dict[str, Callable[..., Outcome]] = {"hop": run, "pap": run_pap}
+"""What can be rehearsed: messages to devices, and pushes from initiators to them and back."""
+
+
+def run_some(first: int, count: int, messages: int, sqlite_every: int, stage: str = "hop") -> Tally:
     """Run `count` schedules from the seed `first` on; every so many on a real SQLite store."""
     tally = Tally()
+    run = STAGES[stage]
     for seed in range(first, first + count):
         on_sqlite = sqlite_every > 0 and seed % sqlite_every == 0
         try:
@@ -89,6 +95,7 @@ def campaign(
     messages: int = 50,
     sqlite_every: int = 20,
     processes: int | None = None,
+    stage: str = "hop",
     progress: Callable[[Tally], None] = lambda tally: None,
 ) -> Tally:
     """Run the schedules `seed`, `seed` + 1 ... and add up what they show."""
@@ -97,7 +104,7 @@ def campaign(
     workers = min(processes or os.cpu_count() or 1, -(-schedules // CHUNK))
     if workers == 1:
         for first, count in chunks:
-            total.add(run_some(first, count, messages, sqlite_every))
+            total.add(run_some(first, count, messages, sqlite_every, stage))
             progress(total)
         return total
     # Threads of this process are none of the children's business, so they are not forked from it.
@@ -105,7 +112,7 @@ def campaign(
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
         running: set[Future[Tally]] = set()
         for first, count in chunks:
-            running.add(pool.submit(run_some, first, count, messages, sqlite_every))
+            running.add(pool.submit(run_some, first, count, messages, sqlite_every, stage))
             if len(running) >= 2 * workers:
                 running = _collect(running, total, progress)
         while running:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from lasthop.clock import MILLISECOND, Micros
-from lasthop.core.effects import Disconnect, Effect, Fetch, Overheard, Send
+from lasthop.core.effects import Disconnect, Effect, Fetch, Notify, Overheard, Send
 from lasthop.core.gateway import Gateway, Identity
+from lasthop.core.results import write_result
 from lasthop.message import Message
 from lasthop.simulation.kernel import Kernel
 from lasthop.simulation.link import End, Link
@@ -22,6 +23,10 @@ from lasthop.wire.hop.connection import Open
 from lasthop.wire.hop.frames import Close, Frame, Welcome
 from lasthop.wire.hop.handshake import Waiting
 from lasthop.wire.hop.mapping import Mapping
+from lasthop.wire.pap.answers import Answer
+
+Tell: TypeAlias = Callable[[str, bytes, Callable[[Answer], None]], None]
+"""Posts a result of this content type, and hands the answer on when there is one."""
 
 
 class Disk(Protocol):
@@ -51,6 +56,7 @@ class GatewayNode:
         after_commit: Callable[[int], bool] = lambda n: False,
         started: Callable[[Store], None],
         committed: Callable[[Commit], None],
+        tell: Tell | None = None,
     ) -> None:
         self._kernel = kernel
         self._random = random
@@ -61,6 +67,7 @@ class GatewayNode:
         self._after_commit = after_commit
         self._on_started = started
         self._on_committed = committed
+        self._tell = tell
         self.gateway: Gateway | None = None
         self.store: Store | None = None
         self.crashes = 0
@@ -221,10 +228,26 @@ class GatewayNode:
                 else:
                     channel.phase.close(close, now)
                 self._flush(effect.channel, channel)
+        elif isinstance(effect, Notify):
+            self._notify(gateway, effect)
         elif isinstance(effect, Fetch):
             assert self.store is not None
             messages = self.store.messages(effect.keys)
             self._kernel.after(self._write_time, lambda: self._fetched(gateway, messages))
+
+    def _notify(self, gateway: Gateway, notify: Notify) -> None:
+        assert self.store is not None
+        assert self._tell is not None, "somebody is to be told, and nobody listens"
+        reply = self.store.messages([notify.reply]).get(notify.reply)
+        content_type, body = write_result(notify, reply)
+
+        def answered(answer: Answer) -> None:
+            if self.gateway is gateway:
+                now = self._kernel.now()
+                gateway.notifications.answered(notify.message, notify.place, answer, now)
+                self._turn()
+
+        self._tell(content_type, body, answered)
 
     def _fetched(self, gateway: Gateway, messages: dict[int, Message]) -> None:
         if self.gateway is gateway:

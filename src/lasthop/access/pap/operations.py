@@ -10,7 +10,7 @@ from lasthop.access.pap.pushing import submission_of
 from lasthop.access.pap.settings import PapSettings
 from lasthop.clock import Micros
 from lasthop.core.gateway import Gateway
-from lasthop.core.push_ids import identify
+from lasthop.core.push_ids import DuplicatePush, identify
 from lasthop.core.pushes import Order
 from lasthop.core.report import reports_of
 from lasthop.errors import NotFound, Rejected
@@ -104,7 +104,15 @@ class Operations:
             replace=push.replace_method if replaced is not None else None,
             replaced=found.get(replaced) if replaced is not None else None,
         )
-        await self._desk.call(lambda gateway, now: gateway.pushes.submit(app, source, order, now))
+        try:
+            await self._desk.call(
+                lambda gateway, now: gateway.pushes.submit(app, source, order, now)
+            )
+        except DuplicatePush:
+            # To an initiator that missed our answer this means that its push was accepted: it must
+            # be durable before we say so.
+            await self._desk.call(lambda gateway, now: None)
+            raise
         done = self._desk.now()
         notes: tuple[ProgressNote, ...] = ()
         if push.progress_notes:

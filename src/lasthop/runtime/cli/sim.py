@@ -42,6 +42,42 @@ def faults(
     processes: Annotated[int | None, typer.Option(min=1, help="Default: one a core.")] = None,
     as_json: Json = False,
 ) -> None:
+    _campaign("hop", schedules, seed, messages, sqlite_every, processes, as_json=as_json)
+
+
+@commands.command(
+    "pap",
+    help=described(
+        "Run random fault schedules of the Push Proxy Gateway: it crashes, initiators are away for "
+        "an hour, devices never come. Every address of every push must end in one state, which its "
+        "initiator hears.",
+        "lasthop sim pap --schedules 500 --seed 1",
+        "lasthop sim pap --schedules 1 --seed 4711   # one schedule, again",
+    ),
+)
+def pap(
+    schedules: Annotated[int, typer.Option(min=1, help="How many schedules to run.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Number of the first schedule.")] = 0,
+    pushes: Annotated[int, typer.Option(min=1, help="Pushes of a schedule.")] = 20,
+    sqlite_every: Annotated[
+        int, typer.Option(min=0, help="Every how many run on SQLite with its log cut; 0: none.")
+    ] = 20,
+    processes: Annotated[int | None, typer.Option(min=1, help="Default: one a core.")] = None,
+    as_json: Json = False,
+) -> None:
+    _campaign("pap", schedules, seed, pushes, sqlite_every, processes, as_json=as_json)
+
+
+def _campaign(
+    stage: str,
+    schedules: int,
+    seed: int,
+    messages: int,
+    sqlite_every: int,
+    processes: int | None,
+    *,
+    as_json: bool,
+) -> None:
     with Progress(
         TextColumn("fault schedules"),
         BarColumn(),
@@ -57,21 +93,22 @@ def faults(
             messages=messages,
             sqlite_every=sqlite_every,
             processes=processes,
+            stage=stage,
             progress=lambda tally: bar.update(task, completed=tally.schedules),
         )
     if as_json:
         say_json(tally.as_dict())
     else:
-        _report(tally)
+        _report(tally, "faults" if stage == "hop" else stage)
     if not tally.good:
         raise typer.Exit(1)
 
 
-def _report(tally: Tally) -> None:
+def _report(tally: Tally, command: str) -> None:
     say(f"{tally.schedules} schedules, {tally.messages} messages")
     say(f"{tally.crashes} crashes, {tally.commits} commits")
     say(f"lost {tally.lost}, duplicated {tally.duplicated}, misordered {tally.misordered}")
     say(f"untrue {tally.untrue} (a state, an answer or the log that does not say what happened)")
     if tally.failing_seed is not None:
         say(f"failing seed {tally.failing_seed}: {tally.why}")
-        say(f"run it again: lasthop sim faults --schedules 1 --seed {tally.failing_seed}")
+        say(f"run it again: lasthop sim {command} --schedules 1 --seed {tally.failing_seed}")

@@ -1,0 +1,1 @@
+"""Rehearsals of the Push Proxy Gateway: initiators, their notifications, and everything between."""

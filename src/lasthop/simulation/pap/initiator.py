@@ -1,0 +1,204 @@
+"""An initiator in rehearsal: it repeats a push until it is answered, cancels, and keeps what it
+hears. It reads and writes real documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from random import Random
+
+from lasthop.clock import MILLISECOND, SECOND, Micros
+from lasthop.core.acceptance import Submission
+from lasthop.core.gateway import Gateway
+from lasthop.core.lifecycle import RELIABILITY_OF_METHOD
+from lasthop.core.push_ids import DuplicatePush, identify
+from lasthop.core.pushes import Order
+from lasthop.core.report import reports_of
+from lasthop.errors import Expired, LasthopError
+from lasthop.message import Reliability, Target, TargetKind
+from lasthop.simulation.gateway_node import GatewayNode
+from lasthop.simulation.kernel import Kernel
+from lasthop.simulation.pap.schedule import PapSchedule, PushWish
+from lasthop.simulation.publisher import APP
+from lasthop.store.base import Store
+from lasthop.store.commit import KnownPush
+from lasthop.wire.pap.answers import Answer, Verdict, judge_answer
+from lasthop.wire.pap.documents import (
+    Document,
+    ResultNotificationMessage,
+    ResultNotificationResponse,
+)
+from lasthop.wire.pap.outcomes import Report, cancel_code
+from lasthop.wire.pap.submission import Submission as Body, read_submission, write_submission
+from lasthop.wire.pap.versions import Version
+
+SOURCE = "publisher:initiator"
+URL = "http://initiator.rehearsal/results"
+TIMEOUT = 30 * SECOND
+
+
+@dataclass(slots=True)
+class Memory:
+    """What the initiator knows at the end."""
+
+    accepted: set[int] = field(default_factory=set)
+    refused: dict[int, str] = field(default_factory=dict)
+    results: dict[tuple[str, str], list[tuple[str, int]]] = field(default_factory=dict)
+    """What was heard for each push-id and address, in order."""
+    cancelled: dict[tuple[int, str], int] = field(default_factory=dict)
+    """What a cancellation was answered with."""
+
+
+class InitiatorNode:
+    """Submits pushes, and listens except in its outages."""
+
+    def __init__(
+        self, kernel: Kernel, random: Random, gateway: GatewayNode, schedule: PapSchedule
+    ) -> None:
+        self._kernel = kernel
+        self._random = random
+        self._gateway = gateway
+        self._outages = schedule.outages
+        self._begin: Micros = 0
+        self._waiting: set[int] = set()
+        self.memory = Memory()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a push has not been answered."""
+        return bool(self._waiting)
+
+    def begin(self, wishes: list[PushWish]) -> None:
+        """Submit all of them, each at its time."""
+        self._begin = self._kernel.now()
+        for wish in wishes:
+            self._waiting.add(wish.number)
+            self._kernel.at(self._begin + wish.at, partial(self._attempt, wish))
+
+    def _attempt(self, wish: PushWish) -> None:
+        """Push, and again if nobody answers."""
+        if wish.number not in self._waiting:
+            return
+        said: list[LasthopError | None] = []
+
+        def act(gateway: Gateway, now: Micros) -> None:
+            try:
+                gateway.pushes.submit(APP, SOURCE, self.order(wish, now), now)
+                said.append(None)
+            except LasthopError as error:
+                said.append(error)
+
+        self._gateway.act(act, lambda: self._answered(wish, said[0]))
+        again = self._random.choice((1 * MILLISECOND, SECOND, 3 * SECOND))
+        self._kernel.after(again, partial(self._attempt, wish))
+
+    def order(self, wish: PushWish, now: Micros) -> Order:
+        """What a wish asks of the gateway, as the PAP door would put it."""
+        store = self._gateway.store
+        assert store is not None
+        start = self._begin + wish.at
+        after = start + wish.delay if wish.delay is not None else None
+        before = None if wish.ttl is None else max(start, after or 0, now) + wish.ttl
+        reliability = RELIABILITY_OF_METHOD[wish.method]
+        submission = Submission(
+            target=Target(TargetKind.PUSH, ""),
+            body=str(wish.number).encode(),
+            deliver_after=after,
+            deliver_before=before,
+            method=wish.method,
+            reliability=Reliability.EXACTLY_ONCE if reliability is None else reliability,
+        )
+        old = f"{wish.replaces}@initiator" if wish.replaces is not None else None
+        return Order(
+            push_id=wish.push_id,
+            addresses=wish.addresses,
+            submission=submission,
+            notify_to=URL,
+            version=str(Version.V2_1),
+            known=known_push(store, wish.push_id),
+            replace=wish.how if old is not None else None,
+            replaced=known_push(store, old) if old is not None else None,
+        )
+
+    def _answered(self, wish: PushWish, error: LasthopError | None) -> None:
+        if wish.number not in self._waiting:
+            return
+        self._waiting.discard(wish.number)
+        # A duplicate is our own push of which we missed the answer.
+        if error is None or isinstance(error, DuplicatePush):
+            self.memory.accepted.add(wish.number)
+            if wish.cancel_after is not None:
+                self._kernel.after(wish.cancel_after, partial(self._cancel, wish))
+        elif not isinstance(error, Expired):
+            self.memory.refused[wish.number] = type(error).__name__
+
+    def _cancel(self, wish: PushWish) -> None:
+        """Cancel once, and hold the gateway to what it answers."""
+        answers: list[tuple[str, int]] = []
+
+        def act(gateway: Gateway, now: Micros) -> None:
+            store = self._gateway.store
+            assert store is not None
+            known = known_push(store, wish.push_id)
+            assert known is not None, "an accepted push is unknown"
+            try:
+                codes = gateway.pushes.cancel(known, wish.cancelled, now)
+            except LasthopError:
+                return
+            if codes is None:
+                stored = stored_reports(store, known)
+                codes = [(text, cancel_code(report)) for text, report in stored.items()]
+            answers.extend(codes)
+
+        self._gateway.act(act, lambda: self._cancel_answered(wish, answers))
+
+    def _cancel_answered(self, wish: PushWish, answers: list[tuple[str, int]]) -> None:
+        for text, code in answers:
+            if not wish.cancelled or text in wish.cancelled:
+                self.memory.cancelled[wish.number, text] = code
+
+    # What it hears.
+
+    def told(self, content_type: str, body: bytes, answered: Callable[[Answer], None]) -> None:
+        """A result is on its way here."""
+        delay = self._random.randint(MILLISECOND, 200 * MILLISECOND)
+        self._kernel.after(delay, partial(self._arrived, content_type, body, answered))
+
+    def _arrived(self, content_type: str, body: bytes, answered: Callable[[Answer], None]) -> None:
+        since = self._kernel.now() - self._begin
+        if any(start <= since < end for start, end in self._outages):
+            answered(Answer(Verdict.UNREACHABLE, "connection refused"))
+            return
+        message = read_submission(content_type, body).document.message
+        assert isinstance(message, ResultNotificationMessage)
+        heard = self.memory.results.setdefault((message.push_id, message.address), [])
+        heard.append((str(message.state), message.code))
+        luck = self._random.random()
+        if luck < 0.05:
+            lost = Answer(Verdict.UNREACHABLE, "no answer in 30 seconds")
+            self._kernel.after(TIMEOUT, lambda: answered(lost))
+        elif luck < 0.1:
+            answered(judge_answer(503, "", b""))
+        elif luck < 0.15:
+            answered(judge_answer(*self._answer(message, 4000)))
+        else:
+            answered(judge_answer(*self._answer(message, 1000)))
+
+    def _answer(self, message: ResultNotificationMessage, code: int) -> tuple[int, str, bytes]:
+        response = ResultNotificationResponse(code, message.push_id, message.address)
+        return 202, *write_submission(Body(Document(response, Version.V2_1)))
+
+
+def known_push(store: Store, push_id: str) -> KnownPush | None:
+    """What a store has of one of the initiator's pushes."""
+    identity = identify(APP, SOURCE, push_id)
+    return store.find_pushes([identity]).get(identity)
+
+
+def stored_reports(store: Store, known: KnownPush) -> dict[str, Report]:
+    """What a store says became of a push, by address."""
+    assert known.row is not None
+    message = store.messages([known.message])[known.message]
+    rows = store.deliveries(known.message)
+    return dict(reports_of(known.row, message.accepted_at, message.method, rows))

@@ -1,0 +1,152 @@
+"""One random schedule of pushes: who asks for what, and everything that goes wrong meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+from lasthop.clock import HOUR, MILLISECOND, MINUTE, SECOND, Micros
+from lasthop.message import DeliveryMethod
+from lasthop.wire.pap.documents import ReplaceMethod
+
+METHODS = (
+    DeliveryMethod.NOT_SPECIFIED,
+    DeliveryMethod.NOT_SPECIFIED,
+    DeliveryMethod.CONFIRMED,
+    DeliveryMethod.UNCONFIRMED,
+    DeliveryMethod.CONFIRMED_WITH_RESPONSE,
+    DeliveryMethod.ONESHOT,
+)
+
+SPAN = 60 * SECOND
+"""Pushes are submitted within this."""
+
+
+def address(name: str) -> str:
+    """A client address, as an initiator writes it."""
+    return f"WAPPUSH={name}/TYPE=USER@ppg.rehearsal"
+
+
+GROUP = address("group")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushWish:
+    """One push that the initiator will submit."""
+
+    number: int
+    at: Micros
+    addresses: tuple[str, ...]
+    method: DeliveryMethod
+    ttl: Micros | None = None
+    delay: Micros | None = None
+    replaces: int | None = None
+    how: ReplaceMethod = ReplaceMethod.ALL
+    cancel_after: Micros | None = None
+    cancelled: tuple[str, ...] = ()
+    """The addresses that are cancelled; none: all."""
+
+    @property
+    def push_id(self) -> str:
+        return f"{self.number}@initiator"
+
+
+@dataclass(slots=True, kw_only=True)
+class PapSchedule:
+    """Everything about one rehearsal that is drawn beforehand."""
+
+    seed: int
+    users: dict[str, list[str]]
+    """Devices by user. Those named ghosts never come."""
+    members: list[str]
+    """Devices of the group."""
+    wishes: list[PushWish]
+    crash_before: set[int]
+    """Commits of the gateway that never become durable."""
+    crash_after: set[int]
+    """Commits that become durable without anyone hearing of it."""
+    device_crashes: dict[str, set[int]]
+    outages: list[tuple[Micros, Micros]]
+    """When nobody listens for results."""
+    removed_at: dict[str, Micros] = field(default_factory=dict)
+    """When the ghosts are given up by an administrator: after that nothing is open for them."""
+
+    @property
+    def devices(self) -> list[str]:
+        """All that come."""
+        return [d for ds in self.users.values() for d in ds if not d.startswith("ghost")]
+
+    @property
+    def ghosts(self) -> list[str]:
+        """All that never do."""
+        return [d for ds in self.users.values() for d in ds if d.startswith("ghost")]
+
+    def reached(self, text: str) -> list[str]:
+        """The devices that an address stands for, but for those that were removed."""
+        if text == GROUP:
+            return self.members
+        name = text.partition("=")[2].partition("/")[0]
+        return self.users.get(name, [name] if name in self.devices else [])
+
+
+def draw(seed: int, *, pushes: int = 20) -> PapSchedule:
+    """Draw the schedule with this number."""
+    random = Random(seed)
+    users = {
+        "alice": ["phone"],
+        "bob": ["laptop", "tablet"],
+        "carol": ["watch", "ghost-1"],
+        "dave": ["ghost-2"],
+    }
+    chosen = random.sample(sorted(users), random.randint(2, 4))
+    users = {user: users[user] for user in chosen}
+    devices = [d for ds in users.values() for d in ds]
+    span = 3 * pushes
+    crashes = random.choice((0, 1, 2, 4, 8))
+    return PapSchedule(
+        seed=seed,
+        users=users,
+        members=[d for d in devices if random.random() < 0.6],
+        wishes=[_wish(random, n, [*map(address, [*users, *devices, "nobody"]), GROUP], pushes)
+                for n in range(pushes)],
+        crash_before={random.randint(1, span) for _ in range(crashes)},
+        crash_after={random.randint(1, span) for _ in range(random.choice((0, 1, 2, 4)))},
+        device_crashes={
+            d: {random.randint(1, 20) for _ in range(random.choice((0, 0, 2)))} for d in devices
+        },
+        outages=_outages(random),
+        removed_at={
+            d: random.randint(SECOND, 2 * SPAN) for d in devices if d.startswith("ghost")
+        },
+    )  # fmt: skip
+
+
+def _wish(random: Random, number: int, places: list[str], pushes: int) -> PushWish:
+    addresses = tuple(random.choices(places, k=random.choice((1, 1, 1, 2, 3, 5))))
+    replaces = random.randrange(number) if number and random.random() < 0.2 else None
+    cancel_after = None
+    cancelled: tuple[str, ...] = ()
+    if random.random() < 0.3:
+        cancel_after = random.choice((0, 5 * MILLISECOND, SECOND, 20 * SECOND))
+        cancelled = random.choice(((), addresses[:1]))
+    return PushWish(
+        number=number,
+        at=random.randint(0, SPAN),
+        addresses=addresses,
+        method=random.choice(METHODS),
+        ttl=random.choice((None, None, 100 * MILLISECOND, 5 * SECOND, MINUTE)),
+        delay=random.choice((None, None, None, SECOND, 30 * SECOND)),
+        replaces=replaces,
+        how=random.choice(list(ReplaceMethod)),
+        cancel_after=cancel_after,
+        cancelled=cancelled,
+    )
+
+
+def _outages(random: Random) -> list[tuple[Micros, Micros]]:
+    """Short ones, and now and then an hour."""
+    found = []
+    for _ in range(random.choice((0, 1, 2))):
+        start = random.randint(0, SPAN)
+        found.append((start, start + random.choice((SECOND, 20 * SECOND, HOUR))))
+    return found

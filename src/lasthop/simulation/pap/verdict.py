@@ -1,0 +1,92 @@
+"""What a rehearsal of pushes must show: every address of every push ends in exactly one state, the
+initiator hears it, and it is true."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from lasthop.message import DeliveryMethod
+from lasthop.simulation.pap.initiator import Memory, known_push, stored_reports
+from lasthop.simulation.pap.schedule import PapSchedule, PushWish
+from lasthop.simulation.verdict import Arrival, Verdict
+from lasthop.store.base import Store
+from lasthop.wire.pap.codes import STATES, MessageState
+from lasthop.wire.pap.documents import ReplaceMethod
+from lasthop.wire.pap.outcomes import Report
+
+UNSEEN = frozenset({MessageState.CANCELLED, MessageState.EXPIRED, MessageState.REJECTED})
+"""In these states no device of a person has had it: otherwise it would be delivered."""
+
+_UNCONFIRMED = frozenset({DeliveryMethod.UNCONFIRMED, DeliveryMethod.ONESHOT})
+
+
+def judge(
+    schedule: PapSchedule, memory: Memory, store: Store, had: dict[str, list[Arrival]]
+) -> Verdict:
+    """Hold what the initiator was told against what the store says and the devices have had."""
+    verdict = Verdict()
+    shown = {name: Counter(a.number for a in arrivals) for name, arrivals in had.items()}
+    for wish in schedule.wishes:
+        known = known_push(store, wish.push_id)
+        if wish.number not in memory.accepted:
+            if any(push_id == wish.push_id for push_id, _ in memory.results):
+                verdict.add("untrue", f"push {wish.number} was not accepted and has a result")
+            continue
+        if known is None:
+            verdict.add("lost", f"push {wish.number} was accepted and is unknown")
+            continue
+        reports = stored_reports(store, known)
+        if set(reports) != set(wish.addresses):
+            verdict.add("lost", f"push {wish.number} does not report on all of its addresses")
+        for text, report in reports.items():
+            _judge_address(verdict, schedule, memory, shown, wish, text, report)
+        if wish.replaces is not None and wish.how is ReplaceMethod.PENDING_ONLY:
+            for name, counts in shown.items():
+                if counts[wish.number] and counts[wish.replaces]:
+                    both = f"{wish.replaces} and what replaced it only where that was pending"
+                    verdict.add("untrue", f"{name} had {both}")
+        for name, counts in shown.items():
+            if counts[wish.number] > 1 and wish.method not in _UNCONFIRMED:
+                verdict.add("duplicated", f"{name} had push {wish.number} twice")
+    return verdict
+
+
+def _judge_address(
+    verdict: Verdict,
+    schedule: PapSchedule,
+    memory: Memory,
+    shown: dict[str, Counter[int]],
+    wish: PushWish,
+    text: str,
+    report: Report,
+) -> None:
+    about = f"push {wish.number} at {text}"
+    if not STATES[report.state].final:
+        verdict.add("lost", f"{about} never came to an end")
+    heard = memory.results.get((wish.push_id, text), [])
+    if not heard:
+        verdict.add("lost", f"nobody told that {about} is {report.state}")
+    if len(set(heard)) > 1:
+        verdict.add("duplicated", f"{about} has several outcomes: {sorted(set(heard))}")
+    elif heard and heard[0] != (str(report.state), report.code):
+        verdict.add("untrue", f"{about} is {report.state}, and {heard[0][0]} was told")
+    staying = [d for d in schedule.reached(text) if d in shown]
+    if report == (MessageState.UNDELIVERABLE, 2003, *report[2:]) and staying:
+        verdict.add("lost", f"{about} was for {staying[0]}, and was never tried")
+    seen = [d for d in schedule.reached(text) if shown.get(d, Counter())[wish.number]]
+    other = {d for a in wish.addresses if a != text for d in schedule.reached(a)}
+    if report.state in UNSEEN and any(device not in other for device in seen):
+        verdict.add("untrue", f"{about} is {report.state}, and {seen[0]} had it")
+    confirmed = wish.method not in _UNCONFIRMED
+    if report.state is MessageState.DELIVERED and confirmed and not seen:
+        verdict.add("untrue", f"{about} is delivered, and nobody had it")
+    _judge_cancelling(verdict, memory, wish, text, report)
+
+
+def _judge_cancelling(
+    verdict: Verdict, memory: Memory, wish: PushWish, text: str, report: Report
+) -> None:
+    code = memory.cancelled.get((wish.number, text))
+    if code == 1000 and report.state is not MessageState.CANCELLED:
+        about = f"push {wish.number} at {text}"
+        verdict.add("untrue", f"{about} was said to be cancelled, and is {report.state}")
