@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from lasthop.access.pap import PapDoor
 from lasthop.access.rest import Door
 from lasthop.delivery.listener import Listener
 from lasthop.runtime.engine import Engine
 from lasthop.runtime.metrics import Metrics
 
 
-def show(metrics: Metrics, engine: Engine, door: Door, listeners: Mapping[str, Listener]) -> None:
+def show(
+    metrics: Metrics,
+    engine: Engine,
+    door: Door,
+    initiators: PapDoor,
+    listeners: Mapping[str, Listener],
+) -> None:
     """Show the state of these parts among the metrics."""
     gateway = engine.gateway
     metrics.gauge("lasthop_connections", "Open device channels.", lambda: engine.connections)
@@ -26,6 +33,17 @@ def show(metrics: Metrics, engine: Engine, door: Door, listeners: Mapping[str, L
         "Requests refused, by code.",
         ["code"],
         lambda: {(code,): count for code, count in door.refused.items()},
+    )
+    metrics.counts(
+        "lasthop_pap_errors",
+        "Requests of push initiators refused, by code.",
+        ["code"],
+        lambda: {(code,): count for code, count in initiators.refused.items()},
+    )
+    metrics.gauge(
+        "lasthop_pap_notifications",
+        "Outcomes of pushes that their initiators have not heard.",
+        lambda: len(gateway.notifications),
     )
     metrics.counts(
         "lasthop_hop_errors",

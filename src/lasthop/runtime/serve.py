@@ -167,15 +167,16 @@ async def running(
         await by_tcp.start(tcp_socket, tls=tls)
 
         door = _door(settings, engine, writer, log_directory)
+        pap_door = _pap_door(engine, initiators, door, destinations)
         by_websocket = WebSocketListener(engine, clock=clock)
         front = Front(
             door,
             websocket=(settings.http.websocket, by_websocket),
-            pap=(settings.pap.path, _pap_door(engine, initiators, door, destinations)),
+            pap=(settings.pap.path, pap_door),
             metrics=metrics,
             ready=lambda: engine.ready,
         )
-        show(metrics, engine, door, {"tcp": by_tcp, "websocket": by_websocket})
+        show(metrics, engine, door, pap_door, {"tcp": by_tcp, "websocket": by_websocket})
         web = WebServer(front, http_socket, settings)
         stack.push_async_callback(web.stop)
         stack.push_async_callback(by_websocket.stop)

@@ -9,7 +9,6 @@ import typer
 
 from lasthop.clock import Micros
 from lasthop.runtime.cli.output import say, say_json
-from lasthop.runtime.cli.tables import table
 from lasthop.wire.pap.codes import look_up
 from lasthop.wire.pap.documents import (
     BadMessageResponse,
@@ -68,15 +67,14 @@ def _show(message: PapMessage, answer: Submission) -> None:
             say(f"{_said(message.result.code, message.result.desc)}  {message.push_id}")
         case CancelResponse():
             rows = [[a, _said(r.code, r.desc)] for r in message.results for a in _each(r.addresses)]
-            table(["address", "answer"], rows)
+            _columns(rows)
         case StatusQueryResponse():
-            table(
-                ["address", "state", "answer", "time"],
+            _columns(
                 [
                     [a, r.state, _said(r.code, r.desc), _when(r.event_time)]
                     for r in message.results
                     for a in _each(r.addresses)
-                ],
+                ]
             )
         case CcqResponse():
             if answer.content is not None:
@@ -87,6 +85,14 @@ def _show(message: PapMessage, answer: Submission) -> None:
             say(_said(message.code, message.desc))
         case _:
             say(f"an answer that nobody asked for: {type(message).__name__}")
+
+
+def _columns(rows: list[list[str]]) -> None:
+    """Whole addresses, whatever the width of the terminal: people copy them."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        say("  ".join(cells).rstrip())
 
 
 def _each(addresses: tuple[str, ...]) -> tuple[str, ...]:
