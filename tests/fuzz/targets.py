@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -33,12 +34,16 @@ from lasthop.wire.xas.xmlparse import parse_xml
 from lasthop.wire.xas.xmlserialize import serialize_xml
 from lasthop.wire.xebu.decoder import Decoder as XebuDecoder
 from lasthop.wire.xebu.encoder import Encoder as XebuEncoder
+from lasthop.wire.xebu.omission.decoder import SchemaDecoder
+from lasthop.wire.xebu.omission.encoder import SchemaEncoder
+from lasthop.wire.xebu.omission.knowledge import Knowledge
 from lasthop.wire.xmlsecurity.encryption import decrypt, encrypt
 from lasthop.wire.xmlsecurity.keys import Secret, SharedKey
 from lasthop.wire.xmlsecurity.signing import sign
 from lasthop.wire.xmlsecurity.verifying import verify
 from lasthop.wire.xpath.subscriptions import Subscriptions
 from tests.wire.xas.documents import exact
+from tests.wire.xebu.omission.schemas import SCHEMAS
 
 ROOT: Final = Path(__file__).parents[2]
 MESSAGES: Final = ROOT / "bench/data/xml_events/messages"
@@ -114,6 +119,40 @@ def _xebu_seeds() -> Iterator[bytes]:
         yield session
     for message in _octets("xebu"):
         yield len(message).to_bytes(2, "big") + message
+
+
+_EVENT_SCHEMA: Final = "bench/data/xml_events/event.rnc"
+
+
+@cache
+def _knowledge() -> tuple[Knowledge, ...]:
+    event = Knowledge(read_schema((ROOT / _EVENT_SCHEMA).read_bytes()))
+    return event, *(Knowledge(read_schema(schema)) for schema in SCHEMAS.values())
+
+
+def omission(data: bytes) -> None:
+    """The number of a schema, and a session as above that leaves out what it foresees."""
+    known = _knowledge()[data[0] % len(_knowledge())] if data else _knowledge()[0]
+    decoder, encoder, peer = SchemaDecoder(known), SchemaEncoder(known), SchemaDecoder(known)
+    data = data[1:]
+    while data:
+        size = int.from_bytes(data[:2], "big")
+        events = decoder.decode(data[2 : 2 + size])
+        assert exact(peer.decode(encoder.encode(events))) == exact(events)
+        data = data[2 + size :]
+
+
+def _omission_seeds() -> Iterator[bytes]:
+    encoder = SchemaEncoder(_knowledge()[0])
+    session = b"\0"
+    for document in _messages():
+        message = encoder.encode(typed_sequence(parse_xml(document)))
+        session += len(message).to_bytes(2, "big") + message
+        yield session
+    for number, known in enumerate(_knowledge()):
+        for document in (b"<a><b>1</b><c/></a>", b"<node id='1'><node/>x</node>", b"<p>x<em/></p>"):
+            message = SchemaEncoder(known).encode(parse_xml(document))
+            yield bytes((number,)) + len(message).to_bytes(2, "big") + message
 
 
 def wbxml(data: bytes) -> None:
@@ -267,6 +306,7 @@ _XML: Final = (Malformed, TooLarge)
 TARGETS: Final[Mapping[str, Target]] = {
     "xml": Target(xml, _XML, _xml_seeds),
     "xebu": Target(xebu, _XML, _xebu_seeds),
+    "omission": Target(omission, _XML, _omission_seeds),
     "wbxml": Target(wbxml, _XML, lambda: _octets("wbxml")),
     "wsp": Target(wsp, _XML, _wsp_seeds),
     "hop": Target(hop, (HopError,), _hop_seeds),

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from lasthop.wire.relaxng.nameclass import NameClass, OneName, is_finite, names_of
 from lasthop.wire.relaxng.patterns import Data, Element, Pattern, Value
 from lasthop.wire.relaxng.schema import Schema
-from lasthop.wire.xas.events import Event, attribute, content, start
+from lasthop.wire.xas.events import Event, attribute, content, end, start
 from lasthop.wire.xas.names import XSD_NS, XSI_TYPE, Name
 from lasthop.wire.xas.types.table import PRIMITIVES
 from lasthop.wire.xebu.omission.positions import (
@@ -46,6 +46,14 @@ class Child(NamedTuple):
     then: State
 
 
+class Forward(NamedTuple):
+    """Where an event leads to that was foreseen."""
+
+    state: State
+    outer: tuple[State, Event] | None
+    """If it opens an element: where its parent goes on, and how it ends."""
+
+
 class State:
     """A place inside an element."""
 
@@ -55,6 +63,7 @@ class State:
         "children",
         "ends",
         "foreseen",
+        "forward",
         "has_values",
         "index",
         "open_attributes",
@@ -80,6 +89,8 @@ class State:
         """Whether the element can end here."""
         self.foreseen: Event | ForeseenEnd | None = None
         """What will come, unless we are told otherwise."""
+        self.forward: Forward | None = None
+        """Where that leads to, unless it is an end."""
         self.announcement: Event | None = None
         """The xsi:type that is foreseen if a value comes that has one."""
 
@@ -114,6 +125,8 @@ class Automaton:
         for element in schema.elements:
             self._inside[element] = self._element(element)
         self._avoid_loops()
+        for state in self.states:
+            state.forward = self._forward(state)
 
     def inside(self, element: Element) -> State:
         """Right behind a start tag."""
@@ -145,25 +158,29 @@ class Automaton:
         seen = {state}
         stack: list[State] = []
         while True:
-            event = state.foreseen
-            if event is None or (isinstance(event, ForeseenEnd) and not stack):
+            forward = self._forward(state)
+            if forward is not None:
+                state = forward.state
+                if forward.outer is not None:
+                    stack.append(forward.outer[0])
+            elif state.foreseen is END and stack:
+                state = stack.pop()
+            else:
                 return False
-            state = self.after_foreseen(state, event, stack)
             if state in seen:
                 return True
             seen.add(state)
 
-    def after_foreseen(self, state: State, event: Event | ForeseenEnd, stack: list[State]) -> State:
-        """The state behind what was foreseen; where parents go on is on the stack."""
-        if isinstance(event, ForeseenEnd):
-            return stack.pop()
+    def _forward(self, state: State) -> Forward | None:
+        event = state.foreseen
+        if event is None or isinstance(event, ForeseenEnd):
+            return None
         if event.name is None:  # a text
-            return state.text or LOST
+            return Forward(state.text or LOST, None)
         if event.value is not None:  # an attribute
-            return state.attributes[event.name]
+            return Forward(state.attributes[event.name], None)
         child = state.children[event.name]
-        stack.append(child.then)
-        return self.inside(child.element)
+        return Forward(self.inside(child.element), (child.then, end(event.name)))
 
 
 class _Content:

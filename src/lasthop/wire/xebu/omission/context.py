@@ -10,7 +10,7 @@ from lasthop.wire.xas.scope import Scope
 class Context:
     """Follows a sequence."""
 
-    __slots__ = ("_depth", "_mappings", "_outer", "_scoped", "declared", "scope")
+    __slots__ = ("_mappings", "_outer", "_scoped", "declared", "depth", "scope")
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
@@ -18,12 +18,9 @@ class Context:
         """By the xsi:type of the element that we are right inside of."""
         self._outer: list[tuple[Scope, int]] = []
         self._scoped = -1  # the depth at which the innermost prefix mappings end
-        self._depth = 0
+        self.depth = 0
+        """Elements that are open."""
         self._mappings: list[Name] = []
-
-    @property
-    def depth(self) -> int:
-        return self._depth
 
     @property
     def is_pending(self) -> bool:
@@ -40,13 +37,13 @@ class Context:
             self.declared = None
             if self._mappings:
                 self._outer.append((self.scope, self._scoped))
-                self.scope, self._scoped = self.scope.declare(self._mappings), self._depth
+                self.scope, self._scoped = self.scope.declare(self._mappings), self.depth
                 self._mappings = []
-            self._depth += 1
+            self.depth += 1
         elif kind is ELEMENT_END:
             self.declared = None
-            self._depth -= 1
-            if self._depth == self._scoped:
+            self.depth -= 1
+            if self.depth == self._scoped:
                 self.scope, self._scoped = self._outer.pop()
         elif kind is PREFIX_MAPPING and name is not None:
             self._mappings.append(name)

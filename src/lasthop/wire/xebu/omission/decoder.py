@@ -212,15 +212,15 @@ class _OmittedMessage(Message):
         self._add(event)
 
     def _add(self, event: Event) -> None:
-        limits, out = self._limits, self._out
+        limits, context, out = self._limits, self._context, self._out
         out.append(event)
-        self._context.take(event)
-        if self._context.depth > limits.depth:
-            raise XebuLimitError("elements are too deeply nested", most=limits.depth)
-        # A few bytes can stand for long runs, so this cannot wait for the end of the message.
-        if len(out) > limits.events:
-            raise XebuLimitError("a message has too many events", most=limits.events)
+        context.take(event)
         if type(event.value) is str:
             self._expanded += len(event.value)
-            if self._expanded > limits.size:
-                raise XebuLimitError("a message expands to too much text", most=limits.size)
+        # A few bytes can stand for long runs, so these cannot wait for the end of the message.
+        if context.depth > limits.depth:
+            raise XebuLimitError("elements are too deeply nested", most=limits.depth)
+        if len(out) > limits.events:
+            raise XebuLimitError("a message has too many events", most=limits.events)
+        if self._expanded > limits.size:
+            raise XebuLimitError("a message expands to too much text", most=limits.size)

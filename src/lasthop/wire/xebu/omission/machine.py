@@ -27,7 +27,7 @@ from lasthop.wire.xas.events import (
     Kind,
     end,
 )
-from lasthop.wire.xas.names import Name
+from lasthop.wire.xas.names import XSI_TYPE, Name
 from lasthop.wire.xebu.omission.automaton import END, LOST, Automaton, ForeseenEnd, State
 
 
@@ -102,15 +102,42 @@ class Place:
     def depth(self) -> int:
         return len(self._outer)
 
-    def as_event(self, foreseen: Event | ForeseenEnd | None) -> Event | None:
-        """What is foreseen, with the name that an end has here."""
-        return self.end() if isinstance(foreseen, ForeseenEnd) else foreseen
-
     def end(self) -> Event:
         """The end of the element that we are in."""
         if not self._outer:
             raise MalformedEvents("an element ends that is not open")
         return self._outer[-1][1]
+
+    def next_foreseen(self, coming: Coming) -> Event | None:
+        """Past what is foreseen before `coming`; None if nothing is."""
+        state = self.state
+        if state.announcement is not None and coming.kind is TYPED_CONTENT and coming.announced:
+            self.state = state.attributes[XSI_TYPE]
+            return state.announcement
+        event = state.foreseen
+        if isinstance(event, ForeseenEnd):
+            self.state, event = self._outer.pop()
+        elif state.forward is not None:
+            self.state, outer = state.forward
+            if outer is not None:
+                self._outer.append(outer)
+        return event
+
+    def moves_as_foreseen(self, event: Event) -> bool:
+        """Past an event, if it is the one that is foreseen."""
+        state = self.state
+        forward = state.forward
+        if forward is not None:
+            if event != state.foreseen:
+                return False
+            self.state, outer = forward
+            if outer is not None:
+                self._outer.append(outer)
+            return True
+        if state.foreseen is not END or self._outer[-1][1] != event:
+            return False
+        self.state, _ = self._outer.pop()
+        return True
 
     def move(self, event: Event) -> None:
         """Past an event, whether it was foreseen, expected or neither."""
@@ -133,12 +160,13 @@ class Place:
 class Omitter:
     """The sending end: leaves out what the other end will foresee."""
 
-    __slots__ = ("_omitted", "_place")
+    __slots__ = ("_announced", "_omitted", "_place")
 
     def __init__(self, automaton: Automaton) -> None:
         self._place = Place(automaton)
         # What was left out since the last event was sent, and in which states.
         self._omitted: list[tuple[Event, State]] = []
+        self._announced = False  # the last of them is an announcement
 
     @property
     def state(self) -> State:
@@ -149,17 +177,30 @@ class Omitter:
         """Of open elements."""
         return self._place.depth
 
-    def take(self, event: Event, coming: Coming) -> list[Sent]:
-        """What has to be sent up to and including an event; nothing if it is foreseen."""
+    def leaves_out(self, event: Event) -> bool:
+        """Go past an event if it is foreseen; otherwise `send` has to be asked."""
+        if self._announced:
+            return False
         place = self._place
         state = place.state
-        sent = self._unless_announced(coming)
-        if event == place.as_event(state.foreseen) or event == state.announcement:
+        if place.moves_as_foreseen(event):
             self._omitted.append((event, state))
-        else:
-            sent += self._before(coming, state)
-            sent.append(event)
+            return True
+        if state.announcement is None or event != state.announcement:
+            return False
+        self._omitted.append((event, state))
+        self._announced = True
         place.move(event)
+        return True
+
+    def send(self, event: Event, coming: Coming) -> list[Sent]:
+        """What has to be sent up to and including an event; nothing if it is left out after all."""
+        sent = self._unless_announced(coming)
+        if self.leaves_out(event):
+            return sent
+        sent += self._before(coming, self._place.state)
+        sent.append(event)
+        self._place.move(event)
         return sent
 
     def finish(self) -> list[Sent]:
@@ -169,17 +210,17 @@ class Omitter:
 
     def _unless_announced(self, coming: Coming) -> list[Sent]:
         """Send an announcement after all, if no value comes right behind it."""
-        if not self._omitted or (coming.kind is TYPED_CONTENT and coming.announced):
+        announced, self._announced = self._announced, False
+        if not announced or (coming.kind is TYPED_CONTENT and coming.announced):
             return []
-        event, state = self._omitted[-1]
-        if event != state.announcement or event == state.foreseen:
-            return []
-        self._omitted.pop()
+        event, state = self._omitted.pop()
         return [*self._before(_coming(event), state), event]
 
     def _before(self, coming: Coming, state: State) -> list[Sent]:
         """What makes the other end put in all that was left out, when something comes here."""
         omitted = self._omitted
+        if not omitted and expects(state, coming):
+            return []
         self._omitted = []
         sent: list[Sent] = []
         begin = 0
@@ -225,20 +266,17 @@ class Restorer:
         """Everything that comes before an event that was sent."""
         place = self._place
         while not expects(place.state, coming):
-            event = place.as_event(foreseen(place.state, coming))
+            event = place.next_foreseen(coming)
             if event is None:
                 return
-            place.move(event)
             yield event
 
     def exactly(self, count: int, coming: Coming) -> Iterator[Event]:
         """So many foreseen events."""
-        place = self._place
         for _ in range(count):
-            event = place.as_event(foreseen(place.state, coming))
+            event = self._place.next_foreseen(coming)
             if event is None:
                 raise MalformedEvents("more was left out than is foreseen")
-            place.move(event)
             yield event
 
     def end(self) -> Event:

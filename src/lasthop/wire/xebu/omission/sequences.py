@@ -56,12 +56,13 @@ def omitted(
     omitter = Omitter(automaton)
     context = Context(outermost() if scope is None else scope)
     for event in source:
-        if event.kind is DOCUMENT_END_KIND:
+        kind = event.kind
+        if kind is DOCUMENT_END_KIND:
             break
-        typed = event.kind is TYPED_CONTENT
-        manner = _manner(event, context, omitter) if typed else Manner.EVENT
-        for item in omitter.take(event, _coming(event, manner)):
-            yield item, manner if item is event else Manner.EVENT
+        if not omitter.leaves_out(event):
+            manner = _manner(event, context, omitter) if kind is TYPED_CONTENT else Manner.EVENT
+            for item in omitter.send(event, _coming(event, manner)):
+                yield item, manner if item is event else Manner.EVENT
         context.take(event)
     else:
         raise MalformedEvents("a message has no end")
