@@ -26,7 +26,8 @@ class Schema:
     patterns: Patterns
     """Who made them."""
     prefixes: Mapping[str, str]
-    """The prefixes that the schema declares, which documents tend to use as well."""
+    """The prefixes that the schema declares, which documents tend to use as well. "" is that of the
+    default namespace."""
 
 
 def read_schema(
@@ -51,7 +52,8 @@ def read_schema(
     simplifier = Simplifier(patterns, limits)
     start = simplifier.whole(tree)
     elements = Restrictions(simplifier.positions).check(start, tree.at)
-    return Schema(start, tuple(elements), patterns, reader.prefixes)
+    prefixes = {**reader.prefixes, **({"": reader.default} if reader.default else {})}
+    return Schema(start, tuple(elements), patterns, prefixes)
 
 
 def decoded(data: bytes) -> str:

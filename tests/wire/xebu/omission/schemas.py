@@ -61,5 +61,6 @@ SCHEMAS = {
         start = element a { element i { attribute xsi:type { "xsd:int" }, xsd:int }*,
                             element s { attribute xsi:type { "xsd:string" }, xsd:string }? }
     """,
+    "values that may be missing": "start = element a { element i { xsd:int? }* }",
     "nothing": "start = notAllowed",
 }

@@ -92,6 +92,35 @@ def test_documents_that_nearly_fit_come_back(schema: str, events: EventList) -> 
     check(knowledge(SCHEMAS[schema]), events)
 
 
+ENTRY = Name("", "i")
+ANNOUNCEMENT = attribute(XSI_TYPE, "xsd:int")
+ITEMS: list[list[Event]] = [
+    [],
+    [ANNOUNCEMENT],
+    [ANNOUNCEMENT, typed(INT, 5)],
+    [ANNOUNCEMENT, content("007")],
+    [ANNOUNCEMENT, typed(STRING, "five")],
+    [typed(INT, 5)],
+    [typed(STRING, "five")],
+    [content("x")],
+    [attribute(XSI_TYPE, "xsd:string"), typed(STRING, "five")],
+]
+
+
+@pytest.mark.parametrize("known_prefix", [True, False])
+@settings(deadline=None, max_examples=300)
+@given(items=st.lists(st.sampled_from(ITEMS), max_size=8))
+def test_announced_values_and_others_are_told_apart(
+    known_prefix: bool, items: list[list[Event]]
+) -> None:
+    inside = [event for item in items for event in (start(ENTRY), *item, end(ENTRY))]
+    mappings = [prefix(XSD_NS, "xsd")] * known_prefix
+    a = Name("", "a")
+    events = [DOCUMENT_START, *mappings, start(a), *inside, end(a), DOCUMENT_END]
+    for schema in ("values that may be missing", "an xsi:type that the schema has"):
+        check(knowledge(SCHEMAS[schema]), EventList(events))
+
+
 @settings(deadline=None, max_examples=60)
 @given(st.sampled_from(sorted(SCHEMAS)), documents())
 def test_any_document_comes_back(schema: str, events: EventList) -> None:
