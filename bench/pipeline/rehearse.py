@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from bench.pipeline.heartbeats import Prober
 from bench.pipeline.world import (
     BEGINS,
     Arrival,
@@ -24,6 +23,7 @@ from bench.pipeline.world import (
     stretches,
 )
 from lasthop.clock import DAY, MILLISECOND, Micros
+from lasthop.decision.heartbeat import Networks, Patience
 from lasthop.decision.policies import POLICIES, Policy, Tuning
 from lasthop.decision.volume.device_queue import DeviceQueue
 from lasthop.decision.volume.effects import Drop, Effect, Forward, Hold, Rerank, Retract, Show
@@ -103,7 +103,11 @@ class Device:
         """What the fleet knows of networks."""
         self._topics = {i.topic: Topic(i, policy) for i in person.interests}
         self._random = Random(f"fleet/{seed}/{person.number}/link")
-        self._probers: dict[str, Prober] = {}
+        self._networks = Networks()
+        self._patience = Patience()
+        """What is known of the network at hand."""
+        self._trial: tuple[Micros, Micros] | None = None
+        """A connection that is there for nothing else: until when, and idle for how long."""
         self._link = self._network = ""
         self._channel = 0
         self._quiet_since: Micros = 0
@@ -129,17 +133,20 @@ class Device:
             do(at, given)
 
     def _advance(self, until: Micros) -> None:
-        """What comes by itself before then: timers of the feeds, heartbeats."""
+        """What comes by itself before then: timers of the feeds, heartbeats, trials."""
         while True:
             topic, wake = self._next_wake()
-            beat = self._quiet_since + self._prober().interval if self._link else until
-            if topic is not None and wake <= min(until, beat):
+            beat = self._quiet_since + self._patience.interval() if self._link else until
+            trial = self._trial[0] if self._trial is not None else until
+            if topic is not None and wake <= min(until, beat, trial):
                 self._write(wake, Kind.TIMER_FIRED, topic=topic.name)
                 self._take(topic, WOKEN, wake)
-            elif beat < until:
-                self._beat(beat)
-            else:
+            elif min(beat, trial) >= until:
                 return
+            elif trial <= beat:
+                self._try(trial)
+            else:
+                self._beat(beat)
 
     def _next_wake(self) -> tuple[Topic | None, Micros]:
         first, when = None, 0
@@ -156,11 +163,10 @@ class Device:
     def _adopt(self, at: Micros, given: Any) -> None:
         assert self._switch is not None
         _, self._told, choose = self._switch
-        self._probers.clear()
         self.version = self._told.version
         for topic in self._topics.values():
             policy, terms = choose(self._told, self._person.name, topic)
-            topic.feed.adopt(policy)
+            topic.feed.follow(policy)
             self._write(at, Kind.POLICY_CHANGED, topic=topic.name, policy=self.version, terms=terms)
 
     def _agenda(self) -> list[tuple[Micros, int, Callable[[Micros, Any], None], Any]]:
@@ -216,6 +222,9 @@ class Device:
         self._link, self._network = given
         self._channel += 1
         self._quiet_since = at
+        others = self._told.heartbeat(self._network) if self._told is not None else None
+        self._patience = self._networks.on(self._network, others=others)
+        self._begin_trial(at)
         self._write(
             at,
             Kind.CONTACT_STARTED,
@@ -244,6 +253,7 @@ class Device:
             at, Kind.CONTACT_LOST, reason=str(given), link=self._link, channel=self._channel
         )
         self._link = self._network = ""
+        self._trial = None
         for topic in self._topics.values():
             self._take(topic, DOWN, at)
 
@@ -332,39 +342,49 @@ class Device:
                 contention=round(busy, 3),
             )
 
-    def _prober(self) -> Prober:
-        prober = self._probers.get(self._network)
-        if prober is None:
-            told = self._told.heartbeat(self._network) if self._told is not None else None
-            prober = self._probers[self._network] = Prober(told)
-        return prober
+    def _survives(self, interval: Micros) -> bool:
+        remembered = forgets(self._seed, self._network) * (0.98 + 0.04 * self._random.random())
+        return interval < remembered
 
-    def _beat(self, at: Micros) -> None:
-        """It has been silent for an interval."""
-        prober, network = self._prober(), self._network
-        remembered = forgets(self._seed, network) * (0.98 + 0.04 * self._random.random())
-        alive = prober.interval < remembered
+    def _ping(self, at: Micros, channel: int, interval: Micros, *, alive: bool) -> None:
         self.pings += 1
         self._write(
             at,
             Kind.HEARTBEAT,
             reason="answered" if alive else "missed",
             link=self._link,
-            network=network,
-            channel=self._channel,
-            interval=prober.interval,
+            network=self._network,
+            channel=channel,
+            interval=interval,
             rtt=int(LATENCY[self._link] * (0.5 + self._random.random())) if alive else -1,
         )
+
+    def _beat(self, at: Micros) -> None:
+        """The working connection has been silent for an interval."""
+        interval = self._patience.interval()
+        alive = self._survives(interval)
+        self._ping(at, self._channel, interval, alive=alive)
         self._quiet_since = at
-        if alive:
-            prober.answered()
-        else:
+        if not alive:
             # The device notices, and dials again over the same network.
-            prober.missed()
+            self._patience.missed(interval)
             self.deaths += 1
-            link = self._link
+            link, network = self._link, self._network
             self._disconnect(at, "no answer to a heartbeat")
             self._connect(at, (link, network))
+
+    def _try(self, at: Micros) -> None:
+        """A trial has come to its end."""
+        assert self._trial is not None
+        interval = self._trial[1]
+        alive = self._survives(interval)
+        self._ping(at, 0, interval, alive=alive)
+        self._patience.tried(interval, survived=alive, now=at)
+        self._begin_trial(at)
+
+    def _begin_trial(self, at: Micros) -> None:
+        interval = self._patience.next_trial(at)
+        self._trial = None if interval is None else (at + interval, interval)
 
     def _silent(self, t: Micros, kind: Kind, **facts: object) -> None:
         """For who only wants the outcome."""

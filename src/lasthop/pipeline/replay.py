@@ -22,6 +22,7 @@ import msgspec
 
 from lasthop.clock import Micros
 from lasthop.decision.policies import POLICIES, Policy, Tuning
+from lasthop.decision.policies.memory import recall
 from lasthop.decision.volume.device_queue import DeviceQueue
 from lasthop.decision.volume.effects import Drop, Effect, Forward, Hold, Rerank, Retract, Show
 from lasthop.decision.volume.feed import Feed
@@ -158,8 +159,14 @@ def decider(forwarding: Forwarding, subscription: Subscription) -> Policy:
         expiration_threshold=forwarding.expiration_threshold,
         price=forwarding.price,
     )
-    return POLICIES[forwarding.policy](tuning)
+    policy = POLICIES[forwarding.policy](tuning)
+    if forwarding.memory:
+        recall(policy, forwarding.memory)
+    return policy
 
+
+ON_LINE = Forwarding(policy="on-line")
+"""Forward everything as soon as there is contact: the best service, by which loss is measured."""
 
 Choose = Callable[[str, Terms], Policy]
 """The policy of a topic's feed."""
@@ -311,7 +318,7 @@ def _inputs(
     elif kind == Kind.TIMER_FIRED:
         yield topic, WOKEN
     elif kind == Kind.POLICY_CHANGED:
-        feeds[topic].feed.adopt(terms_of(row.terms).decider())
+        feeds[topic].feed.follow(terms_of(row.terms).decider())
 
 
 def _held(keys: Sequence[int]) -> tuple[Held, ...]:
@@ -325,12 +332,28 @@ class Story:
 
     forwarded: dict[int, Micros] = field(default_factory=dict)
     """What went to the device, and when."""
-    ahead: int = 0
-    """Of them, before anybody asked."""
     read: dict[int, Micros] = field(default_factory=dict)
     """What the user saw, and when."""
     links: dict[int, str] = field(default_factory=dict)
     """Over which link it went."""
+
+
+def as_logged(rows: Iterable[Row], topics: Iterable[str]) -> dict[str, Story]:
+    """What the log says was done with these topics."""
+    stories = {topic: Story() for topic in topics}
+    where: dict[int, Story] = {}
+    for row in rows:
+        if row.kind == Kind.TRANSMITTED and row.msg in where:
+            where[row.msg].links.setdefault(row.msg, row.link)
+        story = stories.get(row.topic)
+        if story is None or not row.msg:
+            continue
+        if row.kind == Kind.RELEASED:
+            story.forwarded.setdefault(row.msg, row.t)
+            where[row.msg] = story
+        elif row.kind == Kind.READ:
+            story.read.setdefault(row.msg, row.at or row.t)
+    return stories
 
 
 class Estimate:

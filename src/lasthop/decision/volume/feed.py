@@ -141,10 +141,6 @@ class Feed:
             NEVER if change is None else change,
         )
 
-    def adopt(self, policy: Policy) -> None:
-        """Another policy decides from now on how much goes ahead; what is held stays held."""
-        self.follow(policy)
-
     def next_wake(self) -> Micros | None:
         """When to be woken, if nothing else happens before."""
         if self.due == NEVER:

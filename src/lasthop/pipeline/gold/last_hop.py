@@ -11,12 +11,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from lasthop.events import Kind
-from lasthop.pipeline.replay import COLUMNS, KINDS, Row, decider, estimate, moments
+from lasthop.pipeline.replay import COLUMNS, KINDS, ON_LINE, Row, decider, estimate, moments
 from lasthop.pipeline.schema import conform, ratio
 from lasthop.pipeline.silver import DAY, NUMBER, REAL, TEXT, table
-from lasthop.policy import Forwarding
-
-ON_LINE = Forwarding(policy="on-line")
 
 READ_ON_LINE = table(app=TEXT, dev=TEXT, msg=NUMBER)
 

@@ -15,6 +15,8 @@ import msgspec
 import typer
 from rich.console import Console
 
+from lasthop.policy import decode
+from lasthop.policy.shelf import Shelf
 from lasthop.runtime.cli.options import Json, described, new_commands
 from lasthop.runtime.cli.output import say, say_json
 from lasthop.runtime.failure import Failure
@@ -192,3 +194,186 @@ def compact(
         say_json(result)
     else:
         say(f"{compacted} days compacted, {gone} directories deleted")
+
+
+PolicyDir: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--policies", metavar="DIR", help="Where versions are kept. [data/policies]"),
+]
+
+
+@commands.command(
+    "learn",
+    help=described(
+        "Learn policies from the tables, and put them in force as a new version.",
+        "lasthop pipeline learn --data ./data",
+        "lasthop pipeline learn --from 2026-09-01 --until 2026-10-10 --dry-run --json",
+    ),
+)
+def learn(
+    data: Data = DEFAULT_DATA,
+    log: Log = None,
+    lake: LakeDir = None,
+    policies: PolicyDir = None,
+    first: Annotated[
+        datetime | None, typer.Option("--from", formats=["%Y-%m-%d"], help="First day. [oldest]")
+    ] = None,
+    last: Annotated[
+        datetime | None, typer.Option("--until", formats=["%Y-%m-%d"], help="Last day. [newest]")
+    ] = None,
+    note: Annotated[str, typer.Option(help="Kept with the version.")] = "",
+    dry_run: Annotated[bool, typer.Option(help="Learn, and put nothing in force.")] = False,
+    master: Master = "local[*]",
+    remote: Remote = None,
+    conf: Conf = None,
+    as_json: Json = False,
+) -> None:
+    with (
+        progress(as_json) as told,
+        opened(data, log, lake, master=master, remote=remote, conf=conf, say_line=told) as pipeline,
+    ):
+        from lasthop.pipeline.learn import Span, learn  # noqa: PLC0415
+
+        days = pipeline.lake.dates("silver", "events")
+        if not days:
+            raise Failure("there are no tables yet: lasthop pipeline run")
+        told("learning")
+        span = Span(
+            first.date() if first is not None else days[0],
+            last.date() if last is not None else days[-1],
+        )
+        made = learn(pipeline, span, made_at=int(time.time() * 1e6), note=note)
+    version = None
+    if not dry_run:
+        version = Shelf(policies or data / POLICY_DIRECTORY).publish(made)
+    facts = {
+        "version": version,
+        "devices": len(made.devices),
+        "segments": len(made.segments),
+        "networks": len(made.heartbeats),
+        "lineage": msgspec.to_builtins(made.lineage),
+    }
+    if as_json:
+        say_json(facts)
+        return
+    held = made.lineage.held_out
+    say(f"{version or 'not published'}: {made.lineage.first_day} to {made.lineage.last_day}")
+    say(f"{len(made.devices)} choices for devices, {len(made.heartbeats)} networks")
+    for name in ("waste", "loss", "waste_and_loss"):
+        say(f"  {name:15} {held[name]:7.2%} on held-out days, live {held['live_' + name]:7.2%}")
+
+
+@commands.command(
+    "policies",
+    help=described(
+        "List the versions of the policy, and which one is in force.",
+        "lasthop pipeline policies --data ./data",
+    ),
+)
+def list_policies(
+    data: Data = DEFAULT_DATA, policies: PolicyDir = None, as_json: Json = False
+) -> None:
+    shelf = Shelf(policies or data / POLICY_DIRECTORY)
+    pointer = shelf.pointer()
+    current = pointer.version if pointer is not None else None
+    rows = []
+    for version in shelf.versions():
+        lineage = shelf.read(version).lineage
+        rows.append({"version": version, "in_force": version == current, "lineage": lineage})
+        if not as_json:
+            mark = "*" if version == current else " "
+            held = lineage.held_out.get("waste_and_loss")
+            gain = "" if held is None else f", waste and loss {held:.2%} on held-out days"
+            say(f"{mark} {version}  {lineage.first_day} to {lineage.last_day}{gain} {lineage.note}")
+    if as_json:
+        say_json(rows)
+    elif not rows:
+        say("no versions yet: lasthop pipeline learn")
+
+
+@commands.command(
+    "rollback",
+    help=described(
+        "Put the version in force that was so before. A running gateway follows within seconds.",
+        "lasthop pipeline rollback --data ./data",
+    ),
+)
+def rollback(data: Data = DEFAULT_DATA, policies: PolicyDir = None, as_json: Json = False) -> None:
+    version = Shelf(policies or data / POLICY_DIRECTORY).roll_back()
+    if as_json:
+        say_json({"version": version})
+    else:
+        say(f"{version} is in force")
+
+
+@commands.command(
+    "whatif",
+    help=described(
+        "Replay the log through the real engine under another policy, and compare it with the "
+        "live one. Figures of another policy are estimates.",
+        "lasthop pipeline whatif --policy predictive:price=2",
+        "lasthop pipeline whatif --policy ./policies/20261115T101500-1f3a9c02/policies.json --json",
+    ),
+)
+def whatif(
+    policy: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE|NAME",
+            help="A version's file or name, or a policy: unified, predictive:price=2, ...",
+        ),
+    ],
+    data: Data = DEFAULT_DATA,
+    log: Log = None,
+    lake: LakeDir = None,
+    policies: PolicyDir = None,
+    first: Annotated[
+        datetime | None, typer.Option("--from", formats=["%Y-%m-%d"], help="First day. [oldest]")
+    ] = None,
+    last: Annotated[
+        datetime | None, typer.Option("--until", formats=["%Y-%m-%d"], help="Last day. [newest]")
+    ] = None,
+    master: Master = "local[*]",
+    remote: Remote = None,
+    conf: Conf = None,
+    as_json: Json = False,
+) -> None:
+    if find_spec("pyspark") is None:
+        raise Failure("the pipeline needs Spark: pip install 'lasthop[pipeline]'")
+    from lasthop.pipeline.whatif import answer, named  # noqa: PLC0415
+
+    shelf = Shelf(policies or data / POLICY_DIRECTORY)
+    if Path(policy).is_file():
+        chosen: Any = decode(Path(policy).read_bytes())
+    elif policy in shelf.versions():
+        chosen = shelf.read(policy)
+    else:
+        chosen = named(policy)
+    with (
+        progress(as_json) as told,
+        opened(data, log, lake, master=master, remote=remote, conf=conf, say_line=told) as pipeline,
+    ):
+        events = pipeline.silver("events")
+        if first is not None:
+            events = events.where(events["date"] >= first.date())
+        if last is not None:
+            events = events.where(events["date"] <= last.date())
+        told("replaying")
+        result = answer(events, chosen, name=policy)
+    if as_json:
+        say_json(msgspec.to_builtins(result))
+        return
+    say(
+        f"{result.devices} devices; the live policy takes {result.reproduced} of "
+        f"{result.decisions} logged decisions again"
+    )
+    if result.first_difference:
+        say(f"first difference: {result.first_difference}")
+    say(f"{'':16}{'live':>14}{'estimate':>14}{'change':>14}   95 % interval of the change")
+    for name, change in result.difference.items():
+        scale, unit = (1e-6, " s") if name == "latency" else (1.0, "")
+        values = (result.live[name].value, result.estimate[name].value, change.value)
+        cells = "".join(f"{value * scale:>{14 - len(unit)}.4f}{unit}" for value in values)
+        low, high = change.low * scale, change.high * scale
+        say(f"{name:16}{cells}   {low:.4f} to {high:.4f}")
+    say(result.note)

@@ -8,8 +8,9 @@ then the built-in default; `Found.level` says which of them answered.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import isfinite
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -36,10 +37,8 @@ class Forwarding(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
     prefetch_limit: int | None = None
     expiration_threshold: Micros | None = None
     price: float = 1.0
-    rhythm: tuple[float, ...] = ()
-    """Reads per hour in each of the 24 hours of UTC: what is known before the first read."""
-    offline: float | None = None
-    """The share of reads without contact."""
+    memory: dict[str, Any] = {}
+    """What the policy is to know from its first moment on, as `decision.policies.memory` has it."""
     confidence: float = 0.0
     """0 to 1: how much observation is behind it."""
 
@@ -52,14 +51,8 @@ class Forwarding(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
             raise InvalidRequest("a threshold is not negative", threshold=self.expiration_threshold)
         if not (isfinite(self.price) and self.price >= 0):
             raise InvalidRequest("a price is not negative", price=self.price)
-        if self.rhythm and len(self.rhythm) != 24:
-            raise InvalidRequest("a rhythm has 24 hours", hours=len(self.rhythm))
-        if not all(isfinite(rate) and rate >= 0 for rate in self.rhythm):
-            raise InvalidRequest("a rate is not negative", rhythm=self.rhythm)
-        for name in ("offline", "confidence"):
-            share = getattr(self, name)
-            if share is not None and not 0 <= share <= 1:
-                raise InvalidRequest(f"{name} lies between 0 and 1", **{name: share})
+        if not 0 <= self.confidence <= 1:
+            raise InvalidRequest("confidence lies between 0 and 1", confidence=self.confidence)
 
 
 class Calendar(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -181,6 +174,13 @@ class PolicyIndex:
     def heartbeat(self, network: str) -> Micros | None:
         """How long a connection over this network may stay idle."""
         return self.policies.heartbeats.get(network)
+
+    def forwardings(self) -> Iterator[Forwarding]:
+        """Everything that is said about forwarding."""
+        yield self._default
+        for topics in (self.policies.fleet, self.policies.segments, self.policies.devices):
+            for topic in topics:
+                yield topic.forwarding
 
 
 BUILT_IN = Policies(FORMAT, "built-in", Lineage(code="", made_at=0))

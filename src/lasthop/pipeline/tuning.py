@@ -1,0 +1,173 @@
+"""What forwarding policy suits a reader: every candidate is tried on the reader's own past.
+
+A device's history is replayed under each candidate, and the one that wasted and lost least is
+taken, with what it had learned by then. The last days of the history do not take part in the
+choice; they say what it was worth. There is no Spark in here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from lasthop.clock import DAY, Micros
+from lasthop.decision.policies import Policy
+from lasthop.decision.policies.memory import memory_of
+from lasthop.events import Kind
+from lasthop.pipeline.replay import (
+    ON_LINE,
+    Moment,
+    Row,
+    Story,
+    Terms,
+    as_logged,
+    decider,
+    estimate,
+    moments,
+)
+from lasthop.policy import Forwarding
+
+LIVE = -1
+"""In place of a candidate: the policy that was in force."""
+
+CANDIDATES: tuple[Forwarding, ...] = (
+    Forwarding(policy="unified"),
+    Forwarding(policy="on-demand"),
+    Forwarding(policy="predictive", price=0.25),
+    Forwarding(policy="predictive", price=1.0),
+    Forwarding(policy="predictive", price=3.0),
+)
+"""Few, and far apart: neighbours differ less than two weeks of one reader do."""
+
+ENOUGH_READS = 8
+"""Below it a choice is a matter of luck, and the segment's is taken."""
+
+SURE_READS = 40
+"""From here on the confidence is full."""
+
+DIGITS = 6
+"""Of what a policy remembers: its rates are not known any better."""
+
+
+class Score(NamedTuple):
+    """How one candidate did with one topic of one device: counts, before and after the split."""
+
+    topic: str
+    segment: str
+    candidate: int
+    reads: int
+    forwarded: int
+    wasted: int
+    read_online: int
+    lost: int
+    held_forwarded: int
+    held_wasted: int
+    held_read_online: int
+    held_lost: int
+    best: bool
+    """Whether it is this device's own choice; then with what it had learned."""
+    memory: str
+
+
+def tune(
+    rows: Sequence[Row], *, split: Micros, candidates: Sequence[Forwarding] = CANDIDATES
+) -> list[Score]:
+    """The scores of a device. Messages accepted from `split` on only count as held out."""
+    given = moments(rows)
+    accepted = {row.msg: row.t for row in rows if row.kind == Kind.ACCEPTED}
+    on_line = estimate(given, lambda _, terms: decider(ON_LINE, terms.wishes()))
+    span = (given[-1].at - given[0].at) / DAY if given else 0.0
+    reads = {topic: [row for row in rows if _looked(row, topic)] for topic in on_line}
+    found: list[Score] = []
+    stories = {LIVE: (as_logged(rows, on_line), dict[str, Policy]())}
+    for number, candidate in enumerate(candidates):
+        stories[number] = _tried(given, candidate)
+    for topic, best in on_line.items():
+        segment = _segment(reads[topic], span)
+        scores = []
+        for number, (story, policies) in stories.items():
+            early = _counts(story[topic], best, accepted, None, split)
+            late = _counts(story[topic], best, accepted, split, None)
+            memory = ""
+            if topic in policies:
+                memory = msgspec.json.encode(_rounded(memory_of(policies[topic]))).decode()
+            score = Score(topic, segment, number, len(reads[topic]), *early, *late, False, memory)
+            scores.append(score)
+        found.extend(_marked(scores))
+    return found
+
+
+def _tried(
+    given: Sequence[Moment], candidate: Forwarding
+) -> tuple[dict[str, Story], dict[str, Policy]]:
+    """What a candidate would have done, and the policies of the topics as they are then."""
+    made: dict[str, Policy] = {}
+
+    def choose(topic: str, terms: Terms) -> Policy:
+        made[topic] = decider(candidate, terms.wishes())
+        return made[topic]
+
+    return estimate(given, choose), made
+
+
+def _looked(row: Row, topic: str) -> bool:
+    return row.kind == Kind.READ and not row.msg and row.topic == topic
+
+
+def _segment(reads: Sequence[Row], days: float) -> str:
+    """Readers who are alike: how often they look, and how often without contact."""
+    often = len(reads) / max(days, 1.0)
+    rate = "seldom" if often < 1 else "daily" if often < 3 else "often"
+    alone = sum(1 for row in reads if row.at) / max(1, len(reads))
+    where = "reached" if alone < 0.25 else "sometimes" if alone < 0.75 else "alone"
+    return f"{rate}/{where}"
+
+
+def _counts(
+    story: Story,
+    best: Story,
+    accepted: dict[int, Micros],
+    since: Micros | None,
+    until: Micros | None,
+) -> tuple[int, int, int, int]:
+    def counts(key: int) -> bool:
+        at = accepted[key]
+        return (since is None or at >= since) and (until is None or at < until)
+
+    forwarded = {key for key in story.forwarded if counts(key)}
+    read = {key for key in story.read if counts(key)}
+    online = {key for key in best.read if counts(key)}
+    return len(forwarded), len(forwarded - read), len(online), len(online - read)
+
+
+def cost(forwarded: int, wasted: int, read_online: int, lost: int) -> float:
+    """Waste and loss, added; the lower, the better."""
+    waste = wasted / forwarded if forwarded else 0.0
+    loss = lost / read_online if read_online else 0.0
+    return waste + loss
+
+
+def _marked(scores: Iterable[Score]) -> list[Score]:
+    """Mark the best candidate, unless there is too little to go by; forget the others' memory."""
+    scores = list(scores)
+    candidates = [score for score in scores if score.candidate != LIVE]
+    best = min(
+        candidates, key=lambda s: (cost(s.forwarded, s.wasted, s.read_online, s.lost), s.candidate)
+    )
+    sure = best.reads >= ENOUGH_READS
+    return [
+        score._replace(best=True) if sure and score is best else score._replace(memory="")
+        for score in scores
+    ]
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value, DIGITS)
+    if isinstance(value, dict):
+        return {name: _rounded(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_rounded(item) for item in value]
+    return value

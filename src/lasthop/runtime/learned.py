@@ -1,0 +1,87 @@
+"""The policy that the pipeline has learned, loaded while the gateway runs.
+
+The pointer on the shelf is looked at every few seconds, which costs one small file. A new version
+is read, checked as a whole and tried out before it takes the place of the old one; if anything is
+wrong with it the old one stays in force, and the log says why, once.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import structlog
+
+from lasthop.clock import HOUR
+from lasthop.decision.policies import POLICIES, Tuning
+from lasthop.decision.policies.memory import recall
+from lasthop.errors import InvalidRequest, LasthopError
+from lasthop.policy import BUILT_IN, Forwarding, PolicyIndex
+from lasthop.policy.shelf import POINTER, Shelf
+
+log = structlog.get_logger(__name__)
+
+
+class LearnedPolicies:
+    """The version in force, and how it is replaced."""
+
+    def __init__(self, directory: Path) -> None:
+        self._shelf = Shelf(directory)
+        self._pointer = directory / POINTER
+        self._seen: tuple[int, int, int] | None = None
+        self.index = PolicyIndex(BUILT_IN)
+        """Replaced as a whole: whoever holds it goes on with the version that it began with."""
+        self.refused = 0
+        """Versions that were not taken."""
+
+    def poll(self) -> bool:
+        """Look whether another version is in force; true if it has been taken."""
+        try:
+            found = os.stat(self._pointer)
+        except OSError:
+            return False
+        mark = (found.st_ino, found.st_mtime_ns, found.st_size)
+        if mark == self._seen:
+            return False
+        self._seen = mark
+        try:
+            policies = self._shelf.current()
+            if policies is None or policies.version == self.index.version:
+                return False
+            index = PolicyIndex(policies)
+            for forwarding in index.forwardings():
+                try_out(forwarding)
+        except (LasthopError, OSError) as error:
+            self.refused += 1
+            log.error("policy_refused", reason=str(error), in_force=self.index.version)
+            return False
+        log.info("policy_loaded", version=index.version, before=self.index.version)
+        self.index = index
+        return True
+
+
+def try_out(forwarding: Forwarding) -> None:
+    """Make the policy and ask it all that a feed asks; InvalidRequest if it cannot answer."""
+    if forwarding.policy not in POLICIES:
+        raise InvalidRequest("unknown policy", policy=forwarding.policy, known=", ".join(POLICIES))
+    try:
+        policy = POLICIES[forwarding.policy](
+            Tuning(
+                max=1,
+                prefetch_limit=forwarding.prefetch_limit,
+                expiration_threshold=forwarding.expiration_threshold,
+                price=forwarding.price,
+            )
+        )
+        recall(policy, forwarding.memory)
+        policy.room(on_device=1)
+        policy.worth(lifetime=HOUR, now=HOUR)
+        policy.arrived(lifetime=HOUR, now=HOUR)
+        policy.rank_fell(age=HOUR)
+        policy.read(wanted=1, offline=True, at=2 * HOUR)
+        policy.forwarded()
+    except Exception as error:
+        # Whatever it is that a foreign memory breaks: it must not break in a feed.
+        raise InvalidRequest(
+            f"a learned policy does not work: {error!r}", policy=forwarding.policy
+        ) from None

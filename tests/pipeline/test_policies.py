@@ -1,0 +1,235 @@
+"""What is learned suits its readers, is kept in versions, and can be taken back."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from lasthop.clock import HOUR, MINUTE
+from lasthop.errors import InvalidRequest, NotFound, StoreBroken
+from lasthop.pipeline.jobs import Pipeline
+from lasthop.pipeline.learn import Span, learn
+from lasthop.pipeline.tuning import CANDIDATES, ENOUGH_READS, LIVE, cost, tune
+from lasthop.pipeline.whatif import answer, named
+from lasthop.policy import (
+    BUILT_IN,
+    FORMAT,
+    Calendar,
+    Device,
+    Forwarding,
+    Lineage,
+    Policies,
+    PolicyIndex,
+    Topic,
+    decode,
+    encode,
+)
+from lasthop.policy.shelf import CONTENT, POINTER, Shelf
+from tests.pipeline.test_replay import histories
+
+
+def version(note: str, **parts: object) -> Policies:
+    lineage = Lineage(code="1", made_at=1_800_000_000_000_000, note=note)
+    return msgspec.structs.replace(Policies(FORMAT, "draft", lineage), **parts)
+
+
+def test_who_is_not_known_is_like_the_segment_then_the_fleet_then_the_default() -> None:
+    own, segment, fleet, any_topic = (
+        Forwarding(policy="buffer", prefetch_limit=n) for n in range(4)
+    )
+    index = PolicyIndex(
+        version(
+            "levels",
+            devices=(Topic("app", "mine", "news", own),),
+            segments=(Topic("app", "daily", "news", segment),),
+            fleet=(Topic("app", "", "news", fleet), Topic("app", "", "", any_topic)),
+            about=(Device("app", "mine", "daily"), Device("app", "like-others", "daily")),
+        )
+    )
+    asked = {
+        (device, topic): (found.forwarding, found.level)
+        for device in ("mine", "like-others", "new")
+        for topic in ("news", "offers")
+        for found in [index.forwarding("app", device, topic)]
+    }
+    assert asked == {
+        ("mine", "news"): (own, "device"),
+        ("mine", "offers"): (any_topic, "fleet"),
+        ("like-others", "news"): (segment, "segment"),
+        ("like-others", "offers"): (any_topic, "fleet"),
+        ("new", "news"): (fleet, "fleet"),
+        ("new", "offers"): (any_topic, "fleet"),
+    }
+    assert index.forwarding("other", "mine", "news").level == "default"
+    assert PolicyIndex(BUILT_IN).forwarding("a", "b", "c").forwarding == Forwarding()
+
+
+@given(st.binary(max_size=200))
+@settings(max_examples=50)
+def test_bytes_that_are_no_policy_are_refused(data: bytes) -> None:
+    with pytest.raises(InvalidRequest, match="not a policy"):
+        decode(data)
+
+
+@pytest.mark.parametrize(
+    "part, message",
+    [
+        ('"format": 9', "unknown format"),
+        ('"default": {"policy": ""}', "has a name"),
+        ('"default": {"prefetch_limit": -1}', "not negative"),
+        ('"default": {"price": -0.5}', "not negative"),
+        ('"default": {"confidence": 2}', "between 0 and 1"),
+        ('"default": {"colour": "red"}', "not a policy"),
+        ('"heartbeats": {"op:a": 5}', "between 10 seconds and 2 hours"),
+        (
+            '"about": [{"app":"a","name":"b","calendar":{"zone":"UTC","hours":{"w":[1]}}}]',
+            "168",
+        ),
+    ],
+)
+def test_a_policy_that_makes_no_sense_is_refused(part: str, message: str) -> None:
+    whole = {"format": FORMAT, "version": "x", "lineage": {"code": "1", "made_at": 0}}
+    data = msgspec.json.encode({**whole, **msgspec.json.decode("{" + part + "}")})
+    with pytest.raises(InvalidRequest, match=message):
+        decode(data)
+
+
+def test_a_version_survives_being_written(tmp_path: Path) -> None:
+    full = version(
+        "full",
+        devices=(Topic("a", "d", "t", Forwarding(memory={"_offline": 0.25}, confidence=0.5)),),
+        about=(Device("a", "d", "s", Calendar("UTC", {"wifi": (50,) * 168})),),
+        heartbeats={"op:a": 5 * MINUTE},
+    )
+    assert decode(encode(full)) == full
+    shelf = Shelf(tmp_path)
+    name = shelf.publish(full)
+    assert shelf.current() == msgspec.structs.replace(full, version=name)
+
+
+def test_versions_are_switched_and_taken_back(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path)
+    assert shelf.current() is None
+    with pytest.raises(NotFound, match="no earlier version"):
+        shelf.roll_back()
+    names = [shelf.publish(version(note)) for note in ("one", "two", "three")]
+    assert shelf.publish(version("three")) == names[2]
+    assert shelf.versions() == sorted(names)
+    current = shelf.current()
+    assert current is not None
+    assert current.lineage.note == "three"
+    assert shelf.roll_back() == names[1]
+    assert shelf.roll_back() == names[0]
+    with pytest.raises(NotFound, match="no earlier version"):
+        shelf.roll_back()
+    pointer = shelf.pointer()
+    assert pointer is not None
+    assert pointer.version == names[0]
+
+
+def test_a_version_that_was_changed_or_moved_is_refused(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path)
+    name = shelf.publish(version("one"))
+    path = tmp_path / name / CONTENT
+    good = path.read_bytes()
+    path.write_bytes(good.replace(b"one", b"two"))
+    with pytest.raises(StoreBroken, match="not what was published"):
+        shelf.current()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / CONTENT).write_bytes(good)
+    with pytest.raises(StoreBroken, match="another version's name"):
+        shelf.read("elsewhere")
+    with pytest.raises(NotFound, match="no such version"):
+        shelf.read("nowhere")
+    (tmp_path / POINTER).write_text("{")
+    with pytest.raises(StoreBroken, match="pointer"):
+        shelf.pointer()
+
+
+def test_the_choice_is_the_candidate_that_did_best_before_the_split(fleet_log: Path) -> None:
+    split = 20_703 * 24 * HOUR
+    chosen = 0
+    for rows in histories(fleet_log).values():
+        scores = tune(rows, split=split)
+        for topic in {score.topic for score in scores}:
+            of_topic = [score for score in scores if score.topic == topic]
+            assert sorted(s.candidate for s in of_topic) == [LIVE, *range(len(CANDIDATES))]
+            best = [s for s in of_topic if s.best]
+            if of_topic[0].reads < ENOUGH_READS:
+                assert not best
+                continue
+            chosen += 1
+            costs = {
+                s.candidate: cost(s.forwarded, s.wasted, s.read_online, s.lost) for s in of_topic
+            }
+            assert costs[best[0].candidate] == min(c for n, c in costs.items() if n != LIVE)
+            # What is live is the first candidate here, so that both did the same.
+            live = next(s for s in of_topic if s.candidate == LIVE)
+            assert live[4:8] == of_topic[1][4:8]
+    assert chosen > 2
+
+
+def test_a_version_is_learned_and_pays_on_days_that_it_has_not_seen(fleet: Pipeline) -> None:
+    span = Span(date(2026, 9, 4), date(2026, 9, 7))
+    assert span.split == date(2026, 9, 7)
+    policies = learn(fleet, span, made_at=1)
+    assert policies.lineage.first_day == "2026-09-04"
+    events = fleet.silver("events")
+    assert policies.lineage.events == events.where(events["date"] <= span.last).count()
+    assert policies.devices
+    assert {topic.topic for topic in policies.fleet} >= {"", "news"}
+    assert policies.about[0].calendar is not None
+    assert policies.heartbeats
+    assert all(30_000_000 < interval < 3 * HOUR for interval in policies.heartbeats.values())
+    assert set(policies.lineage.held_out) == {
+        f"{who}{what}" for who in ("", "live_") for what in ("waste", "loss", "waste_and_loss")
+    }
+    # It can be used.
+    (result,) = [answer(fleet.silver("events"), policies, name="learned")]
+    assert result.estimate["waste"].value < result.live["waste"].value
+
+
+def test_what_if_reproduces_the_live_policy_and_calls_the_rest_an_estimate(fleet: Pipeline) -> None:
+    result = answer(fleet.silver("events"), named("unified"), name="unified")
+    assert result.first_difference == ""
+    assert result.decisions == result.reproduced > 300
+    assert result.devices == 6
+    assert "estimates" in result.note
+    # Estimating the live policy gives what was logged, but for reads not yet told of.
+    assert result.totals["live"]["forwarded"] == result.totals["estimate"]["forwarded"]
+    assert result.totals["live"]["bytes"] == pytest.approx(result.totals["estimate"]["bytes"])
+    assert result.totals["live"]["money"] == pytest.approx(result.totals["estimate"]["money"])
+    assert result.difference["waste"].value == pytest.approx(0.0, abs=0.05)
+    for figure in (*result.live.values(), *result.estimate.values()):
+        assert figure.low <= figure.value <= figure.high
+
+
+def test_what_if_on_demand_wastes_nothing_and_loses(fleet: Pipeline) -> None:
+    result = answer(fleet.silver("events"), named("on-demand"), name="on-demand")
+    assert result.estimate["waste"].value == 0.0
+    assert result.estimate["loss"].value > result.live["loss"].value
+    on_line = answer(fleet.silver("events"), named("on-line"), name="on-line")
+    assert on_line.estimate["loss"].value == 0.0
+    assert on_line.estimate["waste"].value > result.live["waste"].value
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("wild", "unknown policy"),
+        ("buffer:colour=1", "no such setting"),
+        ("rate:price=x", "not a number"),
+    ],
+)
+def test_a_policy_that_is_misspelt_is_said(text: str, message: str) -> None:
+    with pytest.raises(InvalidRequest, match=message):
+        named(text)
+
+
+def test_a_named_policy_takes_settings() -> None:
+    assert named("predictive:price=2.5") == Forwarding(policy="predictive", price=2.5)
+    assert named("buffer:prefetch_limit=3").prefetch_limit == 3

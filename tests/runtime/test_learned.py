@@ -1,0 +1,93 @@
+"""A gateway takes a new version of the policy while it runs, and keeps the old one if it is bad."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from structlog.testing import capture_logs
+
+from lasthop.decision.policies import POLICIES, Tuning
+from lasthop.decision.policies.memory import memory_of
+from lasthop.policy import FORMAT, Forwarding, Lineage, Policies
+from lasthop.policy.shelf import CONTENT, POINTER, Shelf
+from lasthop.runtime.learned import LearnedPolicies
+
+
+def version(note: str, **forwarding: Any) -> Policies:
+    lineage = Lineage(code="1", made_at=1_800_000_000_000_000, note=note)
+    return Policies(FORMAT, "draft", lineage, default=Forwarding(**forwarding))
+
+
+def test_a_new_version_is_taken_once(tmp_path: Path) -> None:
+    learned = LearnedPolicies(tmp_path)
+    assert not learned.poll()
+    assert learned.index.version == "built-in"
+    first = Shelf(tmp_path).publish(version("one", policy="predictive", price=2.0))
+    assert learned.poll()
+    assert not learned.poll()
+    assert learned.index.forwarding("a", "d", "t").version == first
+    second = Shelf(tmp_path).publish(version("two"))
+    held = learned.index
+    assert learned.poll()
+    assert (held.version, learned.index.version) == (first, second)
+    assert Shelf(tmp_path).roll_back() == first
+    assert learned.poll()
+    assert learned.index.version == first
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_what_a_policy_remembers_can_be_given_to_another(tmp_path: Path, policy: str) -> None:
+    memory = memory_of(POLICIES[policy](Tuning(max=3)))
+    kept = msgspec.json.decode(msgspec.json.encode(memory))
+    Shelf(tmp_path).publish(version("warm", policy=policy, memory=kept))
+    assert LearnedPolicies(tmp_path).poll()
+
+
+@pytest.mark.parametrize(
+    "bad, reason",
+    [
+        (version("unknown", policy="wild"), "unknown policy"),
+        (
+            version("broken", policy="predictive", memory={"_rhythm": {"_rates": []}}),
+            "does not work",
+        ),
+        (version("types", policy="unified", memory={"_arrivals": "many"}), "does not work"),
+    ],
+)
+def test_a_version_that_does_not_work_is_refused_and_said_once(
+    tmp_path: Path, bad: Policies, reason: str
+) -> None:
+    shelf, learned = Shelf(tmp_path), LearnedPolicies(tmp_path)
+    good = shelf.publish(version("good"))
+    assert learned.poll()
+    shelf.publish(bad)
+    with capture_logs() as logs:
+        assert not learned.poll()
+        assert not learned.poll()
+    assert [entry["event"] for entry in logs] == ["policy_refused"]
+    assert reason in logs[0]["reason"]
+    assert (learned.index.version, learned.refused) == (good, 1)
+
+
+@pytest.mark.parametrize("harm", ["changed", "cut", "gone", "pointer"])
+def test_a_damaged_version_is_refused(tmp_path: Path, harm: str) -> None:
+    shelf, learned = Shelf(tmp_path), LearnedPolicies(tmp_path)
+    good = shelf.publish(version("good"))
+    assert learned.poll()
+    path = tmp_path / shelf.publish(version("next")) / CONTENT
+    data = path.read_bytes()
+    if harm == "changed":
+        path.write_bytes(data.replace(b"next", b"text"))
+    elif harm == "cut":
+        path.write_bytes(data[:-20])
+    elif harm == "gone":
+        path.unlink()
+    else:
+        (tmp_path / POINTER).write_bytes(b'{"version":')
+    with capture_logs() as logs:
+        assert not learned.poll()
+    assert logs[0]["event"] == "policy_refused"
+    assert learned.index.version == good
