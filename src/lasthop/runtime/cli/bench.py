@@ -182,6 +182,30 @@ def volume(
     raise typer.Exit(_benchmark("volume").run(years=years, seeds=seeds, as_json=as_json))
 
 
+@commands.command(
+    help=described(
+        "Calls over LAN, WLAN and GPRS on virtual time: hop with Xebu beside HTTP with XML.",
+        "lasthop bench exchange",
+        "lasthop bench exchange --seeds 3 --out figures",
+    )
+)
+def exchange(
+    calls: Annotated[
+        list[int] | None, typer.Option(min=1, help="How many. [50, 100, 150, 200, 250]")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of each, with other delays.")] = 10,
+    folder: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Draw the figures here (PNG and CSV)."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    status = _benchmark("exchange.command").run(
+        calls=calls or (50, 100, 150, 200, 250), seeds=seeds, folder=folder, as_json=as_json
+    )
+    raise typer.Exit(status)
+
+
 def _benchmark(name: str) -> ModuleType:
     root = Path(lasthop.__file__).resolve().parents[2]
     if not (root / "bench" / "__init__.py").is_file():
