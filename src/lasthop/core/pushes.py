@@ -7,7 +7,7 @@ its message's `Item`; how it ended is in the rows of its deliveries.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -30,6 +30,7 @@ from lasthop.wire.pap.addresses import parse_address
 from lasthop.wire.pap.codes import MessageState
 from lasthop.wire.pap.documents import ReplaceMethod
 from lasthop.wire.pap.outcomes import RELEASED, REPLACEMENT, Report, cancel_code
+from lasthop.wire.pap.uaprof import fits
 
 MAX_LISTED = 100_000
 """Devices that the addresses of a push stand for together, where they must be listed: at seven
@@ -46,6 +47,13 @@ class PushUnknown(NotFound):
     """No such push of this initiator."""
 
     code = "push_unknown"
+
+
+class CapabilitiesMismatch(Rejected):
+    """No client at the address is as the initiator assumes."""
+
+    code = "capabilities_mismatch"
+    pap_code = 2005
 
 
 class NotReplaceable(Rejected):
@@ -71,6 +79,9 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     submission: Submission
     notify_to: str = ""
     version: str = ""
+    assumed: Mapping[str, tuple[str, ...]] = {}
+    """What the clients should be able to do, by the names of UAProf. Devices that are known to
+    differ do not get the push."""
     known: KnownPush | None = None
     """What the store has of this push-id."""
     replace: ReplaceMethod | None = None
@@ -114,7 +125,7 @@ class Pushes:
         identity = identify(app, source, order.push_id)
         self._ids.check(identity, order.known, order.push_id)
         self._notifications.check_room(order.notify_to)
-        places = self._resolve(app, order.addresses)
+        places = self._resolve(app, order)
         taken_back: list[Delivery] = []
         if order.replace is not None:
             places, taken_back = self._replacing(order, places, now)
@@ -144,15 +155,14 @@ class Pushes:
             self._room.step(delivery, Step.REPLACE, now, reason)
         return message
 
-    def _resolve(
-        self, app: str, addresses: Sequence[str]
-    ) -> list[tuple[str, Place | LasthopError]]:
+    def _resolve(self, app: str, order: Order) -> list[tuple[str, Place | LasthopError]]:
         """Who the addresses stand for, each once; if none stands for anybody, why the first does
         not."""
         found: list[tuple[str, Place | LasthopError]] = []
-        for text in dict.fromkeys(addresses):
+        for text in dict.fromkeys(order.addresses):
             try:
-                found.append((text, self.find(app, text)))
+                place = self.find(app, text)
+                found.append((text, _fitting(place, order) if order.assumed else place))
             except LasthopError as error:
                 found.append((text, error))
         first = found[0][1]
@@ -287,6 +297,20 @@ class Pushes:
     def restored(self) -> None:
         """Every message is back; whatever is left was over."""
         self._restored.clear()
+
+
+def _fitting(place: Place, order: Order) -> Place:
+    """Of the devices at an address those that are as the initiator assumes, as far as we know."""
+    devices = {
+        number: device
+        for number, device in place.devices.items()
+        if fits(order.assumed, device.record.capabilities)
+    }
+    if not devices:
+        raise CapabilitiesMismatch("no client there is as it is assumed to be")
+    if len(devices) == len(place.devices):
+        return place
+    return Place(Target(TargetKind.PUSH, order.push_id), devices, place.everyone)
 
 
 def _spread(

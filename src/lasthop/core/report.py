@@ -51,7 +51,7 @@ REPORTS: dict[State, Line] = {
     State.SUPPRESSED: Line(MessageState.UNDELIVERABLE, 4001),
 }
 
-_UNREACHED = frozenset({2002, 2003})
+_UNREACHED = frozenset({2002, 2003, 2005})
 
 
 def report_of(state: State, code: int, at: Micros, method: DeliveryMethod) -> Report:

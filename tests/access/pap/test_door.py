@@ -33,6 +33,7 @@ from lasthop.wire.pap.documents import (
 )
 from lasthop.wire.pap.multipart import Entity
 from lasthop.wire.pap.submission import Submission, write_submission
+from lasthop.wire.pap.uaprof import write_profile
 from lasthop.wire.pap.versions import Version
 from tests.access.desk import START, MemoryDesk
 from tests.access.pap.conftest import MakeDoor
@@ -326,6 +327,42 @@ class TestCapabilities:
     ) -> None:
         answer = await initiator.ask(CcqMessage(address, "q"), CcqResponse)
         assert (answer.code, answer.address, answer.query_id) == (code, address, "q")
+
+
+class TestAssuming:
+    """The third entity of a push: what the initiator takes its clients for."""
+
+    async def push(self, initiator: Initiator, push_id: str, to: str, **assumed: str) -> int:
+        profile = Entity((("Content-Type", "application/xml"),), write_profile(assumed))
+        given = Submission(initiator_document(PushMessage(push_id, (to,))), CONTENT, profile)
+        answer = await initiator.post(*write_submission(given))
+        message = read_answer(answer).document.message
+        assert isinstance(message, PushResponse)
+        return message.result.code
+
+    async def test_a_client_that_is_otherwise_does_not_get_it(
+        self, initiator: Initiator, desk: MemoryDesk
+    ) -> None:
+        assert await self.push(initiator, "1", ALICE, Model="C3") == 2005
+        assert desk.store.counts().messages == 0
+        assert await self.push(initiator, "1", BOB, Model="C3") == 1001
+
+    async def test_of_several_devices_only_those_that_fit(
+        self, initiator: Initiator, desk: MemoryDesk
+    ) -> None:
+        assert await self.push(initiator, "1", ALICE, Model="B2", OSName="x") == 1001
+        assert [row.device for row in desk.store.all_deliveries()] == [2]
+        assert (await status(initiator, "1")).results[0].addresses == (ALICE,)
+
+    async def test_a_profile_that_cannot_be_read_is_a_bad_request(
+        self, initiator: Initiator
+    ) -> None:
+        profile = Entity((("Content-Type", "application/xml"),), b"<rdf")
+        given = Submission(initiator_document(PushMessage("1", (BOB,))), CONTENT, profile)
+        answer = await initiator.post(*write_submission(given))
+        message = read_answer(answer).document.message
+        assert isinstance(message, PushResponse)
+        assert message.result.code == 2000
 
 
 class TestNotifying:

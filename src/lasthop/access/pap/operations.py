@@ -34,7 +34,7 @@ from lasthop.wire.pap.documents import (
 from lasthop.wire.pap.multipart import Entity
 from lasthop.wire.pap.outcomes import Report, cancel_code, cancel_results, status_results
 from lasthop.wire.pap.submission import Submission
-from lasthop.wire.pap.uaprof import CONTENT_TYPE, write_profile
+from lasthop.wire.pap.uaprof import CONTENT_TYPE, read_profile, write_profile
 
 ACCEPTED = 1001
 
@@ -100,6 +100,7 @@ class Operations:
             submission=submission,
             notify_to=push.notify_to or "",
             version=str(given.document.version),
+            assumed=read_profile(given.capabilities.body) if given.capabilities else {},
             known=found.get(mine),
             replace=push.replace_method if replaced is not None else None,
             replaced=found.get(replaced) if replaced is not None else None,

@@ -40,6 +40,7 @@ Row = TypeVar("Row")
 _delivery = msgspec.json.Decoder(DeliveryRow)
 _key = msgspec.json.Decoder(KeyRow)
 _push = msgspec.json.Decoder(PushRow)
+_pair = msgspec.json.Decoder(tuple[str, str | None])
 
 
 class SqliteReader:
@@ -147,12 +148,16 @@ class SqliteReader:
         """The pushes whose message is open or that have something to report, in ascending order of
         message."""
         with self._snapshot() as view:
-            sql = """SELECT row FROM push WHERE row IS NOT NULL AND message IN (
+            sql = """SELECT json_array(push.row, delivery.row) FROM push
+                LEFT JOIN delivery ON delivery.message = push.message AND NOT delivery.open
+                WHERE push.row IS NOT NULL AND push.message IN (
                 SELECT message FROM delivery WHERE open UNION SELECT message FROM fanout
-                UNION SELECT message FROM notification) ORDER BY message"""
-            for text in view._stream(sql):
-                row = _push.decode(text)
-                yield OpenPush(row, [d for d in view.deliveries(row.message) if not d.open])
+                UNION SELECT message FROM notification)
+                ORDER BY push.message, delivery.device"""
+            pairs = map(_pair.decode, view._stream(sql))
+            for text, group in groupby(pairs, key=itemgetter(0)):
+                ended = [_delivery.decode(row) for _, row in group if row is not None]
+                yield OpenPush(_push.decode(text), ended)
 
     def device(self, app: str, name: str) -> DeviceRow | None:
         sql = "SELECT row FROM device WHERE app = ? AND name = ? ORDER BY device DESC LIMIT 1"

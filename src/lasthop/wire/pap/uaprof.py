@@ -1,4 +1,5 @@
-"""What a client can do, as a UAProf document: the profile that a capability query is answered with.
+"""What a client can do, as a UAProf document: the answer to a capability query, and what an
+initiator assumes of the clients of a push.
 
 A device's capabilities are names and texts. Names of UAProf's vocabulary go where they belong,
 lists (separated by commas) as bags; every other name goes under a vocabulary of our own, so that
@@ -10,9 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import NamedTuple
+from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
+from lasthop.errors import PapMalformed, TooLarge
+
 CONTENT_TYPE = "application/rdf+xml; charset=UTF-8"
+
+MAX_PROFILE = 256 * 1024
+"""Octets of a profile; those of phones have some ten thousand."""
+
+MAX_ELEMENTS = 5_000
+MAX_DEPTH = 32
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 UAPROF = "http://www.openmobilealliance.org/tech/profiles/UAPROF/ccppschema-20021212#"
@@ -146,3 +156,83 @@ def _text(value: str) -> str:
 def _plain(value: str) -> str:
     """Without the characters that XML does not have."""
     return "".join(c if c.isprintable() else " " for c in value)
+
+
+def read_profile(data: bytes) -> dict[str, tuple[str, ...]]:
+    """The properties of UAProf's vocabulary that a profile has, each with its values.
+
+    Everything else in it is passed over. It is read with expat, which keeps no name for longer than
+    the document lasts, and without any document type.
+    """
+    if len(data) > MAX_PROFILE:
+        raise TooLarge("a profile is too large", limit=MAX_PROFILE)
+    reader = _ProfileReader()
+    parser = expat.ParserCreate(namespace_separator=" ")
+    parser.StartDoctypeDeclHandler = reader.doctype
+    parser.StartElementHandler = reader.start
+    parser.EndElementHandler = reader.end
+    parser.CharacterDataHandler = reader.text
+    try:
+        parser.Parse(data, True)
+    except expat.ExpatError as error:
+        said = expat.ErrorString(error.code)
+        raise PapMalformed(f"a profile is not well-formed: {said}", line=error.lineno) from None
+    return {name: tuple(values) for name, values in reader.found.items()}
+
+
+class _ProfileReader:
+    """Collects the texts of properties, and of the items of those that are lists."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, list[str]] = {}
+        self._property: str | None = None
+        self._text: list[str] = []
+        self._depth = 0
+        self._elements = 0
+
+    def doctype(self, *_: object) -> None:
+        raise PapMalformed("a profile has no document type")
+
+    def start(self, tag: str, _: object) -> None:
+        self._depth += 1
+        self._elements += 1
+        if self._depth > MAX_DEPTH or self._elements > MAX_ELEMENTS:
+            raise TooLarge("a profile has too many elements", limit=MAX_ELEMENTS)
+        space, _, name = tag.rpartition(" ")
+        if "ccppschema" in space and name in PROPERTIES:
+            self._property = name
+            self.found.setdefault(name, [])
+        self._text = []
+
+    def end(self, tag: str) -> None:
+        self._depth -= 1
+        space, _, name = tag.rpartition(" ")
+        text = "".join(self._text).strip()
+        if self._property is not None and text:
+            self.found[self._property].append(text)
+        if name == self._property and space != RDF:
+            self._property = None
+        self._text = []
+
+    def text(self, data: str) -> None:
+        if self._property is not None:
+            self._text.append(data)
+
+
+def fits(assumed: Mapping[str, tuple[str, ...]], capabilities: Mapping[str, str]) -> bool:
+    """Whether nothing that is known of a client contradicts what is assumed of it.
+
+    Of a list, what is assumed must be in it; of what nobody registered nothing is known.
+    """
+    for name, values in assumed.items():
+        known = capabilities.get(name)
+        if known is None:
+            continue
+        has = (
+            {item.strip().lower() for item in known.split(",")}
+            if PROPERTIES[name].bag
+            else {known.strip().lower()}
+        )
+        if not has.issuperset(value.lower() for value in values):
+            return False
+    return True
