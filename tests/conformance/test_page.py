@@ -22,6 +22,11 @@ def test_there_is_a_row_for_every_item_of_the_appendix() -> None:
     ]
 
 
+def test_every_mandatory_row_is_proven() -> None:
+    mandatory = {item for item, row in items().items() if row["status"] == "M"}
+    assert not mandatory - {proof.item for proof in proofs()}
+
+
 def test_a_proven_row_names_its_tests_and_an_unproven_one_says_so() -> None:
     text = page([Proof("PPG-GEN-S-001", "tests/a/test_b.py", "it_is_refused")])
     (proven,) = [line for line in text.splitlines() if line.startswith("| PPG-GEN-S-001 ")]

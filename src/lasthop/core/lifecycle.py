@@ -1,8 +1,8 @@
 """The life cycle of a delivery: one table, and the views of it that others speak of.
 
-A delivery is one message for one device. Odin's four states and the states that PAP reports are
-both views of the states here, kept apart where they differ: what PAP calls `delivered` for an
-unconfirmed push is our `SENT`, and Odin's Received is not its Delivered.
+A delivery is one message for one device. Odin's four states and the states that PAP reports
+(`core.report`) are both views of the states here, kept apart where they differ: what PAP calls
+`delivered` for an unconfirmed push is our `SENT`, and Odin's Received is not its Delivered.
 
     PENDING ──▶ SENDING ──▶ RECEIVED ──▶ DELIVERED
        │  ▲        │  │ ▲       │
@@ -117,24 +117,6 @@ ODIN_VIEW: dict[State, str] = {
     State.DELIVERED: "Delivered",
 }
 """Odin's names (seed 000, figure 7) for the states that it has."""
-
-PAP_VIEW: dict[State, str] = {
-    State.PENDING: "pending",
-    State.SENDING: "pending",
-    State.RECEIVED: "pending",
-    State.DELIVERED: "delivered",
-    State.SENT: "delivered",
-    State.EXPIRED: "expired",
-    State.CANCELLED: "cancelled",
-    State.REPLACED: "cancelled",
-    State.ABORTED: "aborted",
-    State.TIMED_OUT: "timeout",
-    State.UNDELIVERABLE: "undeliverable",
-    State.REASSIGNED: "pending",
-    State.SUPPRESSED: "undeliverable",
-}
-"""PAP's reportable states. `rejected` and `unknown` are said of messages that were never
-accepted."""
 
 
 class Confirmation(StrEnum):

@@ -3,7 +3,6 @@
 import inspect
 
 from lasthop import errors
-from lasthop.core.lifecycle import PAP_VIEW
 from lasthop.errors import LasthopError
 from lasthop.wire.pap.codes import (
     ABORT_CODES,
@@ -57,10 +56,6 @@ def test_every_state_has_its_codes() -> None:
         assert facts.final == (state is not MessageState.PENDING)
         said = Operation.PUSH if state is MessageState.REJECTED else Operation.STATUS
         assert state is MessageState.REJECTED or said in CODES[facts.code].operations
-
-
-def test_the_life_cycle_speaks_of_these_states() -> None:
-    assert set(PAP_VIEW.values()) <= set(MessageState)
 
 
 def test_abort_reasons_have_their_codes() -> None:

@@ -10,8 +10,9 @@ import msgspec
 from starlette.responses import Response
 
 from lasthop.access.rest.times import datetime_of
-from lasthop.core.lifecycle import ODIN_VIEW, PAP_VIEW, State
+from lasthop.core.lifecycle import ODIN_VIEW, State
 from lasthop.core.registry import Device
+from lasthop.core.report import REPORTS
 from lasthop.core.session import Session
 from lasthop.decision.routes import Route
 from lasthop.message import Message
@@ -210,7 +211,7 @@ def delivery_of(
         device=names.get(row.device),
         state=state.name.lower(),
         odin=ODIN_VIEW.get(state),
-        pap=PAP_VIEW[state],
+        pap=REPORTS[state].state,
         changed_at=datetime_of(row.changed_at),
         attempts=row.attempts,
         redelivered=row.redelivered,
