@@ -9,6 +9,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 
+from lasthop.simulation.air.faults import run as run_air
 from lasthop.simulation.faults import Outcome, run
 from lasthop.simulation.pap.faults import run as run_pap
 
@@ -54,7 +55,7 @@ class Tally:
         return asdict(self)
 
 
-STAGES: dict[str, Callable[..., Outcome]] = {"hop": run, "pap": run_pap}
+STAGES: dict[str, Callable[..., Outcome]] = {"hop": run, "pap": run_pap, "air": run_air}
 """What can be rehearsed: messages to devices, and pushes from initiators to them and back."""
 
 

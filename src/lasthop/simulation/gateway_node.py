@@ -6,14 +6,17 @@ is being written (then it is lost), or after it is durable and before anybody he
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from random import Random
 from typing import Protocol, TypeAlias
 
 from lasthop.clock import MILLISECOND, Micros
-from lasthop.core.effects import Disconnect, Effect, Fetch, Notify, Overheard, Send
+from lasthop.core.effects import Carry, Disconnect, Effect, Fetch, Notify, Overheard, Send
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.results import write_result
+from lasthop.decision.routes import Variant
+from lasthop.delivery.carrier import Carrier, Outcome
 from lasthop.message import Message
 from lasthop.simulation.kernel import Kernel
 from lasthop.simulation.link import End, Link
@@ -22,7 +25,7 @@ from lasthop.store.commit import Commit
 from lasthop.wire.hop.connection import Open
 from lasthop.wire.hop.frames import Close, Frame, Welcome
 from lasthop.wire.hop.handshake import Waiting
-from lasthop.wire.hop.mapping import Mapping
+from lasthop.wire.hop.mapping import Mapping as HopMapping
 from lasthop.wire.pap.answers import Answer
 
 Tell: TypeAlias = Callable[[str, bytes, Callable[[Answer], None]], None]
@@ -57,7 +60,9 @@ class GatewayNode:
         started: Callable[[Store], None],
         committed: Callable[[Commit], None],
         tell: Tell | None = None,
+        carriers: Callable[[int], Mapping[Variant, Carrier]] = lambda boot: {},
     ) -> None:
+        """`carriers` makes those of a new life from its number."""
         self._kernel = kernel
         self._random = random
         self._disk = disk
@@ -68,6 +73,8 @@ class GatewayNode:
         self._on_started = started
         self._on_committed = committed
         self._tell = tell
+        self._make_carriers = carriers
+        self._carriers: Mapping[Variant, Carrier] = {}
         self.gateway: Gateway | None = None
         self.store: Store | None = None
         self.crashes = 0
@@ -93,6 +100,7 @@ class GatewayNode:
             random64=lambda: self._random.getrandbits(64),
             now=self._kernel.now(),
         )
+        self._carriers = self._make_carriers(restored.boot)
         self._turn()
 
     def crash(self, writing: Commit | None = None) -> None:
@@ -108,7 +116,7 @@ class GatewayNode:
         for channel in channels.values():
             channel.link.cut()
 
-    def dial(self, link: Link, mapping: Mapping) -> int:
+    def dial(self, link: Link, mapping: HopMapping) -> int:
         """A device connects; 0 when nobody is there."""
         if self.gateway is None:
             return 0
@@ -230,6 +238,10 @@ class GatewayNode:
                 self._flush(effect.channel, channel)
         elif isinstance(effect, Notify):
             self._notify(gateway, effect)
+        elif isinstance(effect, Carry):
+            carrier = self._carriers[effect.parcel.route.variant]
+            report = partial(self._carried, gateway, effect.message, effect.device)
+            carrier.carry(effect.parcel, report)
         elif isinstance(effect, Fetch):
             assert self.store is not None
             messages = self.store.messages(effect.keys)
@@ -248,6 +260,11 @@ class GatewayNode:
                 self._turn()
 
         self._tell(content_type, body, answered)
+
+    def _carried(self, gateway: Gateway, message: int, device: int, outcome: Outcome) -> None:
+        if self.gateway is gateway:
+            gateway.carried(message, device, outcome, self._kernel.now())
+            self._kernel.after(0, self._turn)
 
     def _fetched(self, gateway: Gateway, messages: dict[int, Message]) -> None:
         if self.gateway is gateway:

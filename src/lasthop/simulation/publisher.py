@@ -104,6 +104,7 @@ def _submission(wish: Wish, start: Micros, now: Micros) -> Submission:
         body=wish.body,
         priority=wish.priority,
         reliability=wish.reliability,
+        method=wish.method,
         deliver_after=after,
         deliver_before=before,
         replace_key=wish.replace_key,

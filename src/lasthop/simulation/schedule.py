@@ -15,7 +15,7 @@ from lasthop.decision.link_calendar import Entry, LinkCalendar
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.localtime import Period
 from lasthop.decision.preferences import Preferences
-from lasthop.message import Reliability
+from lasthop.message import DeliveryMethod, Reliability
 from lasthop.simulation.link import Weather
 
 LANES = (4, 4, 4, 4, 7, 1)
@@ -37,6 +37,7 @@ class Wish:
     replace_key: str | None = None
     cancel_after: Micros | None = None
     size: int = 20
+    method: DeliveryMethod = DeliveryMethod.NOT_SPECIFIED
 
     @property
     def body(self) -> bytes:

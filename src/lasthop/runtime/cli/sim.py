@@ -68,6 +68,28 @@ def pap(
     _campaign("pap", schedules, seed, pushes, sqlite_every, processes, as_json=as_json)
 
 
+@commands.command(
+    "air",
+    help=described(
+        "Run random fault schedules over the air: the gateway crashes, datagrams are lost, doubled "
+        "and late, handsets lose their memory. Everything accepted must come to one true end.",
+        "lasthop sim air --schedules 500 --seed 1",
+        "lasthop sim air --schedules 1 --seed 4711   # one schedule, again",
+    ),
+)
+def air(
+    schedules: Annotated[int, typer.Option(min=1, help="How many schedules to run.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Number of the first schedule.")] = 0,
+    messages: Annotated[int, typer.Option(min=1, help="Messages of a schedule.")] = 30,
+    sqlite_every: Annotated[
+        int, typer.Option(min=0, help="Every how many run on SQLite with its log cut; 0: none.")
+    ] = 20,
+    processes: Annotated[int | None, typer.Option(min=1, help="Default: one a core.")] = None,
+    as_json: Json = False,
+) -> None:
+    _campaign("air", schedules, seed, messages, sqlite_every, processes, as_json=as_json)
+
+
 def _campaign(
     stage: str,
     schedules: int,

@@ -1,0 +1,1 @@
+"""Rehearsals over the air: handsets on a network that loses, doubles and delays."""

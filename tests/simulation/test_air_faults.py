@@ -1,0 +1,127 @@
+"""Fault schedules over the air: one true end for everything, and bugs that they must notice."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from lasthop.clock import Micros
+from lasthop.core import restore
+from lasthop.core.carriage import Carriage
+from lasthop.core.journal import Journal
+from lasthop.core.lifecycle import Step
+from lasthop.delivery.carrier import Confirmed, Outcome, Unanswered, Unreached
+from lasthop.delivery.ota.sessions import SessionCarrier
+from lasthop.simulation.air.faults import run
+from lasthop.simulation.campaign import campaign
+from lasthop.wire.wtp.endpoint import Endpoint
+from lasthop.wire.wtp.responder import Phase, Responder
+
+SCHEDULES = int(os.environ.get("LASTHOP_AIR_SCHEDULES", "120"))
+"""`make nightly` asks for thousands."""
+
+MOST = 60
+"""Schedules that a planted bug may survive."""
+
+Patch = pytest.MonkeyPatch
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.conformance("PPG-GEN-S-011", "PPG-GEN-S-013", "PPG-GEN-S-027")
+def test_everything_that_was_accepted_comes_to_one_true_end() -> None:
+    tally = campaign(
+        schedules=SCHEDULES, seed=0, messages=30, sqlite_every=20, processes=1, stage="air"
+    )
+    assert tally.schedules == SCHEDULES
+    assert tally.crashes > SCHEDULES
+    assert tally.good, f"seed {tally.failing_seed}: {tally.why}"
+
+
+def test_a_seed_gives_the_same_schedule_again() -> None:
+    assert run(7) == run(7)
+
+
+def take_silence_for_consent(patch: Patch) -> None:
+    unanswered = SessionCarrier._report
+
+    def report(self: Any, ticket: Any, outcome: Outcome) -> None:
+        unanswered(self, ticket, Confirmed() if isinstance(outcome, Unanswered) else outcome)
+
+    patch.setattr(SessionCarrier, "_report", report)
+
+
+def take_silence_for_absence(patch: Patch) -> None:
+    """What may have been shown is called never sent."""
+    unanswered = SessionCarrier._report
+
+    def report(self: Any, ticket: Any, outcome: Outcome) -> None:
+        if isinstance(outcome, Unanswered):
+            outcome = Unreached(outcome.reason)
+        unanswered(self, ticket, outcome)
+
+    patch.setattr(SessionCarrier, "_report", report)
+
+
+def forget_what_was_with_a_carrier(patch: Patch) -> None:
+    """After a crash nothing is carried again."""
+
+    def carried(room: Any, delivery: Any, now: Micros) -> None:
+        delivery.session.depart(delivery, numbered=False)
+        room.step(delivery, Step.HAND_OVER, now, "gone")
+
+    patch.setattr(restore, "_carried_before", carried)
+
+
+def leave_before_the_commit(patch: Patch) -> None:
+    def when_durable(self: Any, action: Callable[[Micros], None]) -> None:
+        self._urgent = True
+        self._waiting.append((0, action))
+
+    patch.setattr(Journal, "when_durable", when_durable)
+
+
+def forget_transactions_at_once(patch: Patch) -> None:
+    """A client that does not remember what it has acknowledged, and a gateway that never asks."""
+    acknowledge = Responder.acknowledge
+
+    def forgetful(self: Any, now: Micros) -> None:
+        acknowledge(self, now)
+        self._phase, self.due = Phase.GONE, None
+
+    patch.setattr(Responder, "acknowledge", forgetful)
+    patch.setattr(Endpoint, "_is_next", lambda self, peer, tid: True)
+
+
+def lose_an_attempt(patch: Patch) -> None:
+    """A report is dropped."""
+    carried = Carriage.carried
+    count = 0
+
+    def drop(self: Any, *facts: Any) -> None:
+        nonlocal count
+        count += 1
+        if count % 20:
+            carried(self, *facts)
+
+    patch.setattr(Carriage, "carried", drop)
+
+
+@pytest.mark.parametrize(
+    "mutation",
+    [
+        take_silence_for_consent,
+        take_silence_for_absence,
+        forget_what_was_with_a_carrier,
+        leave_before_the_commit,
+        forget_transactions_at_once,
+        lose_an_attempt,
+    ],
+)
+def test_a_planted_bug_is_noticed(
+    mutation: Callable[[Patch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutation(monkeypatch)
+    assert any(not run(seed).verdict.good for seed in range(MOST)), "nobody noticed"
