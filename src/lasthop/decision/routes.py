@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from functools import lru_cache
 from ipaddress import ip_address
 
 import msgspec
@@ -72,25 +73,28 @@ class Route(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
 
     def endpoint(self) -> tuple[str, int]:
         """The host and port to send to."""
-        host, port = self.address, PORTS[self.variant]
-        if host.startswith("["):
-            host, bracket, rest = host[1:].partition("]")
-            text = rest.removeprefix(":") if bracket else "no bracket"
-        elif host.count(":") == 1:
-            host, _, text = host.partition(":")
-        else:
-            text = ""
-        try:
-            ip_address(host)
-            port = int(text) if text else port
-        except ValueError:
-            raise InvalidRequest(
-                "the address of a route is an IP address, with a port behind a colon or without",
-                address=self.address,
-            ) from None
-        if not 0 < port < 65536:
-            raise InvalidRequest("not a port", address=self.address)
-        return host, port
+        return _endpoint(self.address, PORTS[self.variant])
+
+
+@lru_cache(maxsize=16_384)
+def _endpoint(address: str, port: int) -> tuple[str, int]:
+    host, text = address, ""
+    if host.startswith("["):
+        host, bracket, rest = host[1:].partition("]")
+        text = rest.removeprefix(":") if bracket else "no bracket"
+    elif host.count(":") == 1:
+        host, _, text = host.partition(":")
+    try:
+        ip_address(host)
+        port = int(text) if text else port
+    except ValueError:
+        raise InvalidRequest(
+            "the address of a route is an IP address, with a port behind a colon or without",
+            address=address,
+        ) from None
+    if not 0 < port < 65536:
+        raise InvalidRequest("not a port", address=address)
+    return host, port
 
 
 class Selection(msgspec.Struct, frozen=True):

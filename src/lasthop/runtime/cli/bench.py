@@ -102,6 +102,44 @@ def idle(
 
 @commands.command(
     help=described(
+        "Compare the Push Proxy Gateway with Kannel's: pushes a second from POST to datagram, "
+        "latency, and the encoder of binary XML.",
+        "lasthop bench pap",
+        "lasthop bench pap --pushes 2000 --rounds 1 --only lasthop --json",
+    )
+)
+def pap(
+    pushes: Annotated[int, typer.Option(min=10, help="Pushes of a throughput run.")] = 10_000,
+    rounds: Annotated[int, typer.Option(min=1, help="Times that everyone is measured.")] = 3,
+    rate: Annotated[
+        list[float] | None, typer.Option(help="Pushes a second of latency runs. [500, 1500]")
+    ] = None,
+    seconds: Annotated[float, typer.Option(min=0.5, help="Length of a latency run.")] = 4.0,
+    connections: Annotated[
+        int, typer.Option(min=1, help="Of the initiator; one push in flight on each.")
+    ] = 32,
+    only: Annotated[list[str] | None, typer.Option(help="lasthop or kannel. [both]")] = None,
+    directory: WorkIn = None,
+    as_json: Json = False,
+) -> None:
+    known = ("lasthop", "kannel")
+    if unknown := [name for name in only or () if name not in known]:
+        raise Failure(f"--only {unknown[0]}: choose from {', '.join(known)}", exit_code=2)
+    status = _benchmark("pap.command").run(
+        pushes=pushes,
+        rounds=rounds,
+        rates=rate or (500.0, 1500.0),
+        seconds=seconds,
+        connections=connections,
+        only=only or known,
+        directory=directory,
+        as_json=as_json,
+    )
+    raise typer.Exit(status)
+
+
+@commands.command(
+    help=described(
         "Compare sizes and speeds of XML messages with lxml and compressed XML.",
         "lasthop bench xml",
         "lasthop bench xml --input ~/messages --json",
