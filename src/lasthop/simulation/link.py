@@ -34,6 +34,9 @@ class Weather:
     """Break after this time."""
     silent: Micros = 0
     """Before a break is noticed by either end, nothing passes for up to this time."""
+    tap: Callable[[int], Micros] | None = None
+    """Is told how many bytes are written, and says how much longer they take: the device's radio
+    may be asleep."""
 
 
 class End(Enum):
@@ -72,6 +75,7 @@ class Link:
         self._broken = broken
         self.channel = 0
         """The number that the gateway knows it by."""
+        self._extra: Micros = 0
         self._passed = 0
         self._full = False
         self._cut = False
@@ -84,6 +88,8 @@ class Link:
         """Send from one end: a piece of a stream, or one datagram."""
         if self._cut or self._full or self._ended[end]:
             return
+        if self._weather.tap is not None:
+            self._extra = self._weather.tap(len(data))
         if self._stream:
             self._write_stream(end, data)
         else:
@@ -143,7 +149,8 @@ class Link:
 
     def _due(self) -> Micros:
         weather = self._weather
-        return self._kernel.now() + weather.delay + self._random.randint(0, weather.jitter)
+        jitter = self._random.randint(0, weather.jitter)
+        return self._kernel.now() + self._extra + weather.delay + jitter
 
     def _deliver(self, end: End, data: bytes, due: Micros) -> None:
         self._earliest[end] = max(self._earliest[end], due)

@@ -13,6 +13,8 @@ from types import ModuleType
 from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.status import Status
 
 import lasthop
 from lasthop.runtime.cli.options import Json, described, new_commands
@@ -242,6 +244,30 @@ def exchange(
         calls=calls or (50, 100, 150, 200, 250), seeds=seeds, folder=folder, as_json=as_json
     )
     raise typer.Exit(status)
+
+
+@commands.command(
+    help=described(
+        "The experiments of the Odin paper: loss, order, latency, bytes and energy on WiFi and 3G, "
+        "with and without breaks, beside emulated push services; and load over real sockets.",
+        "lasthop bench odin",
+        "lasthop bench odin --out figures --no-load --json",
+    )
+)
+def odin(
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", file_okay=False, help="Where PNG and HTML go. [nowhere]"),
+    ] = None,
+    load: Annotated[bool, typer.Option(help="Also the load test over real sockets.")] = True,
+    messages: Annotated[int, typer.Option(min=100, help="Messages of a load run.")] = 5000,
+    as_json: Json = False,
+) -> None:
+    with Status("odin", console=Console(stderr=True)) as status:
+        code = _benchmark("odin.command").run(
+            out=out, load=load, messages=messages, as_json=as_json, say=status.update
+        )
+    raise typer.Exit(code)
 
 
 def _benchmark(name: str) -> ModuleType:
