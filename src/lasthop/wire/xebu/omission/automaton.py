@@ -26,6 +26,10 @@ from lasthop.wire.xebu.omission.positions import (
 MOST_STATES: Final = 50_000
 """Of a schema. Elements beyond that are passed as they are."""
 
+MOST_FORESEEN: Final = 256
+"""Events in a row, before one has to be sent or the element ends in which they began. Messages have
+a dozen; a schema whose only document is a million events long would have them all."""
+
 
 class ForeseenEnd:
     """The end of the element that we are in, whatever its name."""
@@ -143,21 +147,22 @@ class Automaton:
         return _Content(self.states, positions, attributes, can_end=True).first
 
     def _avoid_loops(self) -> None:
-        """Foresee nothing where that would not lead to something that has to be sent.
+        """Foresee nothing where that would not lead soon to something that has to be sent.
 
         Ends are foreseen nevertheless: each of them leaves one element less open.
         """
-        looping = self.states
-        while looping:
-            looping = [state for state in looping if self._loops(state)]
-            for state in looping:
-                state.foreseen = END if state.ends else None
-            looping = self.states if looping else []
+        changed = True
+        while changed:
+            changed = False
+            # Those inside come later, and once they are right, those outside often are as well.
+            for state in reversed(self.states):
+                if self._loops(state):
+                    state.foreseen = END if state.ends else None
+                    changed = True
 
     def _loops(self, state: State) -> bool:
-        seen = {state}
         stack: list[State] = []
-        while True:
+        for _ in range(MOST_FORESEEN):
             forward = self._forward(state)
             if forward is not None:
                 state = forward.state
@@ -167,9 +172,7 @@ class Automaton:
                 state = stack.pop()
             else:
                 return False
-            if state in seen:
-                return True
-            seen.add(state)
+        return True
 
     def _forward(self, state: State) -> Forward | None:
         event = state.foreseen
@@ -259,12 +262,12 @@ class _Content:
     ) -> Event | ForeseenEnd | None:
         """One of the things that can come, by what messages are like.
 
-        What is repeated goes on, what is optional is missing. Of alternatives, and of the parts of
-        an interleave, none is more likely than the others.
+        Where a text can come, it does. What is repeated goes on, what is optional is missing. Of
+        alternatives, and of the parts of an interleave, none is more likely than the others.
         """
         leaves = self._positions.leaves
-        if not elements and not state.ends:
-            leaf = leaves[order[0]] if len(order) == 1 else None
+        if state.text is not None:
+            leaf = leaves[order[0]] if len(order) == 1 and not state.ends else None
             return content(leaf.text) if isinstance(leaf, Value) and leaf.text else None
         if len(elements) == 1 and not state.ends:
             return _start(leaves[elements[0]])

@@ -54,7 +54,7 @@ class Positions:
         self.repeated: set[int] = set()
         """Those that begin something that can come again."""
         self.loose: set[int] = set()
-        """Those inside an interleave."""
+        """Those inside an interleave, or in mixed content."""
         self.whole = self._part(content)
 
     def _leaf(self, pattern: Pattern) -> Part:
@@ -76,9 +76,13 @@ class Positions:
             case Interleave():
                 return self._shuffled(pattern.parts)
             case OneOrMore():
+                begin = len(self.leaves)
                 found = self._part(pattern.content)
                 self._connect(found.last, found.first)
                 self.repeated.update(found.first)
+                if any(self.leaves[each] is TEXT for each in found.first):
+                    # Mixed content, written the long way.
+                    self.loose.update(range(begin, len(self.leaves)))
                 return found
             case _ if pattern is TEXT:
                 return self._leaf(pattern)
