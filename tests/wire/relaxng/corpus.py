@@ -90,6 +90,29 @@ GOOD: dict[str, Case] = {
         ("<a c='' d='e'/>", "<a xmlns:b='urn:b' b:x='1' c=''/>"),
         ("<a xmlns:b='urn:b' b:y=''/>", "<a xmlns:b='urn:b' b:x='y'/>"),
     ),
+    "attributes are in no namespace by default": Case(
+        'default namespace = "urn:d"\nelement a { attribute b { text } }',
+        ("<a xmlns='urn:d' b=''/>",),
+        ("<a xmlns='urn:d' xmlns:d='urn:d' d:b=''/>",),
+    ),
+    "times with and without a zone": Case(
+        'element a { xsd:dateTime { minInclusive = "2000-01-01T00:00:00Z" } }',
+        (
+            "<a>2000-01-01T00:00:00Z</a>",
+            "<a>2000-01-01T01:00:00+01:00</a>",
+            "<a>2000-01-01T14:00:01</a>",
+        ),
+        (
+            "<a>2000-01-01T05:00:00</a>",
+            "<a>2000-01-01T00:59:59+01:00</a>",
+            "<a>1999-12-31T09:59:59</a>",
+        ),
+    ),
+    "months and days": Case(
+        'element a { xsd:duration { minInclusive = "P1M" maxExclusive = "P1Y" } }',
+        ("<a>P1M</a>", "<a>P32D</a>", "<a>P364D</a>", "<a>PT768H</a>"),
+        ("<a>P31D</a>", "<a>P28D</a>", "<a>P366D</a>", "<a>-P2M</a>", "<a>P365D</a>"),
+    ),
     "any element": Case(
         "start = any\nany = element * { (attribute * { text } | text | any)* }",
         ("<a/>", "<a b='c'>d<e/>f<g:h xmlns:g='urn:g' g:i=''/></a>"),
@@ -713,6 +736,12 @@ BAD: dict[str, Bad] = {
     ),
     "an attribute of any name, and another": Bad(
         _IN % "attribute * { text }*, attribute b { text }",
+        "an element could have an attribute twice",
+        1,
+        13,
+    ),
+    "two sets of names with names in common": Bad(
+        _IN % "attribute * - b { text }*, attribute * - c { text }*",
         "an element could have an attribute twice",
         1,
         13,

@@ -28,12 +28,14 @@ XSI_TYPE = Name(XSI_NS, "type")
 """The attribute that names the type of an element's content."""
 
 # The characters of XML Namespaces 1.0 (third edition): a name without the colon.
-_START = (
+NAME_START = (
     "A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d"
     "\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
 )
-NCNAME = f"[{_START}][{_START}\\-.0-9\u00b7\u0300-\u036f\u203f-\u2040]*"
-"""A regular expression for them, to build others from."""
+NAME_CHAR = NAME_START + "\\-.0-9\u00b7\u0300-\u036f\u203f-\u2040"
+"""What a name may begin with and go on with, both as the inside of a character class."""
+NCNAME = f"[{NAME_START}][{NAME_CHAR}]*"
+"""A regular expression for names, to build others from."""
 _NCNAME = re.compile(NCNAME)
 
 ILLEGAL = "\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff"

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from lasthop.wire.relaxng.datatypes.blocks import BLOCKS
 from lasthop.wire.xas.errors import InvalidValue
-from lasthop.wire.xas.names import NCNAME, is_ncname
+from lasthop.wire.xas.names import NAME_CHAR, is_ncname
 
 Test: TypeAlias = Callable[[str], bool]
 
@@ -55,7 +55,7 @@ _CATEGORIES: Final = frozenset(
         "Cn",
     ]
 )
-_NAME_CHAR: Final = re.compile(f"{NCNAME}|[\\-.0-9:\u00b7\u0300-\u036f\u203f-\u2040]")
+_NAME_CHAR: Final = re.compile(f"[{NAME_CHAR}:]")
 _PROPERTY: Final = re.compile(r"\{(?P<block>Is)?(?P<name>[a-zA-Z0-9\-]+)\}")
 
 

@@ -21,10 +21,10 @@ from lasthop.wire.relaxng.datatypes.calendar import (
 )
 from lasthop.wire.relaxng.datatypes.datatype import XSD_LIBRARY, Datatype, Namespaces
 from lasthop.wire.relaxng.datatypes.whitespace import collapsed
-from lasthop.wire.xas.names import NCNAME, Name
+from lasthop.wire.xas.names import NAME_CHAR, NAME_START, NCNAME, Name
 
-_NAME_CHAR: Final = re.compile(f"(?:{NCNAME}|[\\-.0-9:\u00b7\u0300-\u036f\u203f-\u2040])+")
-_NAME: Final = re.compile(f"(?::|{NCNAME})(?:{NCNAME}|[\\-.0-9:\u00b7\u0300-\u036f\u203f-\u2040])*")
+_NMTOKEN: Final = re.compile(f"[{NAME_CHAR}:]+")
+_NAME: Final = re.compile(f"[{NAME_START}:][{NAME_CHAR}:]*")
 _NCNAME: Final = re.compile(NCNAME)
 _LANGUAGE: Final = re.compile(r"[a-zA-Z]{1,8}(?:-[a-zA-Z0-9]{1,8})*")
 _DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
@@ -204,8 +204,8 @@ _ALL: Final = (
     XsdType("token", str, size=len),
     XsdType("language", _matching(_LANGUAGE), size=len),
     XsdType("Name", _matching(_NAME), size=len),
-    XsdType("NMTOKEN", _matching(_NAME_CHAR), size=len),
-    XsdType("NMTOKENS", _many(_NAME_CHAR), size=len),
+    XsdType("NMTOKEN", _matching(_NMTOKEN), size=len),
+    XsdType("NMTOKENS", _many(_NMTOKEN), size=len),
     *(XsdType(name, _matching(_NCNAME), size=len) for name in ("NCName", "ID", "IDREF")),
     XsdType("IDREFS", _many(_NCNAME), size=len),
     *(XsdType(name, _nothing, size=len) for name in ("ENTITY", "ENTITIES", "NOTATION")),
