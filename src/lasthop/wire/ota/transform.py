@@ -9,6 +9,7 @@ its number. What cannot be adapted is `Untransformable`.
 from __future__ import annotations
 
 import zlib
+from functools import lru_cache
 
 import msgspec
 
@@ -38,6 +39,9 @@ Headers = tuple[tuple[str, str], ...]
 
 MAX_DEPTH = 4
 """Multiparts within multiparts: a message, its alternatives, their pictures."""
+
+SMALL = 8 * 1024
+"""Octets of a push that is remembered after it was adapted."""
 
 WORTH_DEFLATING = 128
 """Octets. Below it the header that says so costs as much as is saved."""
@@ -80,6 +84,16 @@ class Content(msgspec.Struct, frozen=True):
 
 def for_wsp(push: Content, terminal: Terminal) -> Content:
     """The push for OTA-WSP: compact where a compact form is specified (5.1.2.1.1.1)."""
+    return _for_wsp(push, terminal) if len(push.body) <= SMALL else _made_for_wsp(push, terminal)
+
+
+@lru_cache(maxsize=512)
+def _for_wsp(push: Content, terminal: Terminal) -> Content:
+    """For a group the same push is asked for again and again."""
+    return _made_for_wsp(push, terminal)
+
+
+def _made_for_wsp(push: Content, terminal: Terminal) -> Content:
     if not _untouchable(push.headers):
         push = _adapted(push, terminal, compact=True, depth=0)
     return _revised(push, terminal)

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple, NoReturn
 
 import msgspec
 
 from lasthop.errors import PapAddressError
+from lasthop.wire.pap.mime import MAX_REMEMBERED
 
 MAX_ADDRESS = 1024
 """Characters. E-mail stops at 254 and the longest escaped URI in use is a few hundred; what an
@@ -72,6 +74,15 @@ def parse_address(text: str) -> Address:
     >>> parse_address("wappush=john.doe%40example.org/type=user@Carrier.com").canonical
     'WAPPUSH=john.doe%40example.org/TYPE=USER@carrier.com'
     """
+    return _remembered(text) if len(text) <= MAX_REMEMBERED else _parse_address(text)
+
+
+@lru_cache(maxsize=8192)
+def _remembered(text: str) -> Address:
+    return _parse_address(text)
+
+
+def _parse_address(text: str) -> Address:
     if len(text) > MAX_ADDRESS:
         _fail(MAX_ADDRESS, f"its end: it has at most {MAX_ADDRESS} characters", text)
     if not text.isascii():

@@ -4,6 +4,7 @@ type."""
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from lasthop.errors import PapMalformed, TooLarge
@@ -38,8 +39,22 @@ class MediaType(NamedTuple):
     parameters: dict[str, str]
 
 
+MAX_REMEMBERED = 200
+"""Characters. Nearly all media types and addresses are shorter, and come again and again."""
+
+
 def parse_media_type(text: str) -> MediaType:
-    """Read a Content-Type. Quoted or not, blanks around signs, stray semicolons: all are read."""
+    """Read a Content-Type. Quoted or not, blanks around signs, stray semicolons: all are read. The
+    answer may be shared: nobody changes it."""
+    return _remembered(text) if len(text) <= MAX_REMEMBERED else _parse_media_type(text)
+
+
+@lru_cache(maxsize=1024)
+def _remembered(text: str) -> MediaType:
+    return _parse_media_type(text)
+
+
+def _parse_media_type(text: str) -> MediaType:
     found = _TYPE.match(text)
     if found is None:
         raise PapMalformed("not a media type", content_type=text[:80])

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from functools import lru_cache
 
 _TEXT = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)Z", re.ASCII)
 OCTETS = 7
 
 
+@lru_cache(maxsize=1024)
 def pack_date(text: str) -> bytes:
     """The binary form; raises ValueError.
 

@@ -141,7 +141,7 @@ class _Builder:
         assert isinstance(root, Element)
         return _trimmed(root, without_text)
 
-    def _doctype(self, name: str, system: str | None, public: str | None, inside: bool) -> None:
+    def _doctype(self, name: str, system: str | None, public: str | None, inside: int) -> None:
         if inside:
             raise self._refused(Malformed, "a DOCTYPE with declarations is not accepted")
         if "<" in (system or "") or "<" in (public or ""):

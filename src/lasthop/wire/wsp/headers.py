@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import TypeAlias
 
 import msgspec
@@ -23,6 +24,9 @@ DEFAULT_VERSION: Version = (1, 2)
 DEFAULT_PAGE = 1
 SHIFT = 0x7F
 LAST_SHORT_CUT = 0x1F
+
+MAX_REMEMBERED = 100
+"""Characters of a value whose octets are kept: most headers of a push are those of the last."""
 
 MAX_BLOCK = 65_535
 """Octets of a block. It travels in one datagram."""
@@ -75,6 +79,16 @@ def encode_headers(headers: Iterable[Field], *, version: Version = DEFAULT_VERSI
 
 
 def _encode(header: Header, version: Version) -> bytes:
+    short = len(header.value) <= MAX_REMEMBERED
+    return _remembered(header, version) if short else _octets(header, version)
+
+
+@lru_cache(maxsize=4096)
+def _remembered(header: Header, version: Version) -> bytes:
+    return _octets(header, version)
+
+
+def _octets(header: Header, version: Version) -> bytes:
     name, value = header.name, header.value.strip()
     if TOKEN.fullmatch(name) is None:
         raise Malformed("not the name of a header", name=name)
