@@ -119,7 +119,7 @@ def pap(
     seconds: Annotated[float, typer.Option(min=0.5, help="Length of a latency run.")] = 4.0,
     connections: Annotated[
         int, typer.Option(min=1, help="Of the initiator; one push in flight on each.")
-    ] = 32,
+    ] = 128,
     only: Annotated[list[str] | None, typer.Option(help="lasthop or kannel. [both]")] = None,
     directory: WorkIn = None,
     as_json: Json = False,
