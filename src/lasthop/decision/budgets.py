@@ -9,6 +9,7 @@ calls (seed 004, section 3.5.1). A decision costs as much as limits apply to its
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from enum import StrEnum
 from zoneinfo import ZoneInfo
@@ -54,6 +55,34 @@ class Limit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         over = f" over {self.link}" if self.link else ""
         of = f" of {'+'.join(self.queues)}" if self.queues else ""
         return f"{self.amount} {self.measure} per {self.period}{of}{over}"
+
+
+_LIMIT = re.compile(
+    r"(?P<amount>\d{1,15}) (?P<measure>\w+) per (?P<period>\w+)"
+    r"(?: of (?P<queues>[^ ;]+))?(?: over (?P<link>[^ ;]+))?"
+)
+
+
+def parse_limits(text: str) -> tuple[Limit, ...]:
+    """Limits as people write them and as `str` shows them, separated by semicolons.
+
+    >>> print(*parse_limits("5 messages per day of news over mno; 1000 bytes per week"), sep=", ")
+    5 messages per day of news over mno, 1000 bytes per week
+    """
+    limits = []
+    for part in filter(None, (part.strip() for part in text.split(";"))):
+        found = _LIMIT.fullmatch(part)
+        measures, periods = set(Measure), set(Period)
+        if not found or found["measure"] not in measures or found["period"] not in periods:
+            raise InvalidRequest(
+                "a limit reads like `5 messages per day of QUEUE over LINK`, of bytes, messages,"
+                " units or money, per day, week or month",
+                limit=part,
+            )
+        queues = tuple(found["queues"].split("+")) if found["queues"] else ()
+        measure, period = Measure(found["measure"]), Period(found["period"])
+        limits.append(Limit(int(found["amount"]), measure, period, queues, found["link"]))
+    return tuple(limits)
 
 
 class Meter(msgspec.Struct):
@@ -172,6 +201,12 @@ class Budgets:
         """A copy of the state; what is shared has its own."""
         meters = [msgspec.structs.replace(meter) for meter in self._meters]
         return BudgetState(self._tz.key, meters, list(self._holds.values()), self._next_number)
+
+    def usage(self, now: Micros) -> list[Meter]:
+        """What is used of every limit in the period of `now`; copies."""
+        for meter in self._meters:
+            meter.turn(now, self._tz)
+        return self.snapshot().meters
 
     def outstanding(self) -> list[Hold]:
         """What is reserved and neither committed nor refunded."""

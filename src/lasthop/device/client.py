@@ -24,8 +24,9 @@ from typing import Self, TypeAlias, TypeVar, Unpack
 
 import msgspec
 
-from lasthop.clock import SECOND, Clock
+from lasthop.clock import SECOND, Clock, Micros
 from lasthop.decision.heartbeat import Networks
+from lasthop.decision.preferences import Preferences
 from lasthop.device import compose
 from lasthop.device.clock import DeviceClock
 from lasthop.device.compose import Draft, Options
@@ -249,6 +250,23 @@ class Device:
     def channels(self) -> int:
         """Over how many channels there is contact."""
         return self._contact.links
+
+    async def prefer(self, wishes: Preferences) -> MessageHandle:
+        """Say which links to use, when not to be disturbed, and what may be spent. The gateway
+        keeps to it, and so do we when we speak over one of several channels."""
+        handle = await self._send(compose.preferences(wishes))
+        self._contact.prefer(wishes)
+        return handle
+
+    def on_links_wanted(self, callback: Callable[[tuple[str, ...]], None]) -> None:
+        """Call this with links, the best first, when messages wait for one of them to come up."""
+        self._letters.on_links_wanted = callback
+
+    @property
+    def closed_links(self) -> dict[str, Micros]:
+        """Links that have reached a limit of ours, and until when they stay closed."""
+        now = self._clock.now()
+        return {link: until for link, until in self._contact.closed.items() if until > now}
 
     # Messages for the application. One of these three ways at a time.
 

@@ -8,6 +8,7 @@ from typing import TypedDict, Unpack
 import msgspec
 
 from lasthop.clock import SECOND, Micros
+from lasthop.decision.preferences import Preferences
 from lasthop.device.message import Message
 from lasthop.device.session import DeviceSession, milliseconds
 from lasthop.errors import Expired, InvalidRequest
@@ -111,6 +112,12 @@ def subscription(topic: str, *, on: bool) -> Draft:
     """A wish to get what is published to a topic, or not to any more."""
     operation = Operation.SUBSCRIBE if on else Operation.UNSUBSCRIBE
     return Draft(Headers(operation=operation), topic=topic)
+
+
+def preferences(wishes: Preferences) -> Draft:
+    """Which links the device likes, when it wants to be left alone, and what it can afford."""
+    headers = Headers(operation=Operation.PREFERENCES, content_type=JSON)
+    return Draft(headers, msgspec.json.encode(wishes))
 
 
 def context(report: Mapping[str, object]) -> Draft:

@@ -9,12 +9,14 @@ from collections.abc import Sequence
 
 import msgspec
 
-from lasthop.clock import SECOND, Clock, Micros
+from lasthop.clock import MILLISECOND, SECOND, Clock, Micros
+from lasthop.decision.preferences import Preferences
 from lasthop.device import desk
 from lasthop.device.heartbeats import Heartbeats
 from lasthop.device.joining import Joining
+from lasthop.device.pricing import dearest_first, round_trip
 from lasthop.device.probing import Probe
-from lasthop.device.retry import Backoff, verdict
+from lasthop.device.retry import Backoff, LinkClosed, verdict
 from lasthop.device.turns import Turns
 from lasthop.errors import Conflict, HopError
 from lasthop.transport.dial import Address, dial
@@ -63,6 +65,11 @@ class Contact:
         """The link that is dialled or open."""
         self._open: list[Link] = []
         """The links over which the gateway has welcomed us, the one that we speak over last."""
+        self._labels: dict[Link, str] = {}
+        """What each of them was dialled as."""
+        self.closed: dict[str, Micros] = {}
+        """Links over which the gateway does not want us before then: a limit of ours is reached."""
+        self._wishes: Preferences | None = None
         self._last_word: Close | None = None
         self._dialling: asyncio.Future[Link] | None = None
         self._welcomed_at: Micros = 0
@@ -83,9 +90,7 @@ class Contact:
     @property
     def round_trip(self) -> int | None:
         """The smoothed round-trip time in microseconds, when it is known."""
-        machine = self._open[-1].machine if self._open else None
-        roundtrip = getattr(machine, "roundtrip", None)
-        return roundtrip.smoothed if roundtrip is not None else None
+        return round_trip(self._open[-1]) if self._open else None
 
     async def run(self) -> None:
         """Stay in touch until that makes no sense any more; then raise why."""
@@ -130,12 +135,15 @@ class Contact:
 
     async def join(self, address: Address | None, link: str | None, network: str | None) -> None:
         """Open one more channel, and speak over it from now on."""
+        wait = self.closed.get(link or "", 0) - self._ends.clock.now()
+        if wait > 0:
+            raise LinkClosed(f"{link} has reached its limit", retry_after=wait / SECOND)
         hello = await self._turns.ask(
             lambda session, _now: session.joining(link=link, network=network)
         )
         if hello is None:
             raise Conflict("there is no contact yet that a channel could join")
-        joining = Joining(self._paced(hello), self._turns, self, self._ends)
+        joining = Joining(self._paced(hello), self._turns, self, self._ends, labels=self._labels)
         problem = await joining.dial(address or self.address, self._tls)
         if problem is not None:
             raise Conflict(f"the channel was not joined: {problem}")
@@ -174,6 +182,16 @@ class Contact:
             log.info("%s", problem)
         else:
             self.leave(but=1)
+
+    def prefer(self, wishes: Preferences) -> None:
+        """Speak over the link that these make the best one; without them it is the newest."""
+        self._wishes = wishes
+        self._choose()
+
+    def _choose(self) -> None:
+        if self._wishes is not None and len(self._open) > 1:
+            self._open = dearest_first(self._open, self._labels, self._wishes)
+            self._turns.room = True
 
     def leave(self, *, but: int) -> None:
         """End all links but the newest few."""
@@ -238,6 +256,7 @@ class Contact:
 
     def connected(self, link: Link) -> None:
         self._link = link
+        self._labels[link] = self.link_label or ""
 
     def received(self, link: Link, frames: Sequence[Frame]) -> None:
         if link is self._link:
@@ -264,6 +283,7 @@ class Contact:
         self._open.append(link)
         self._heartbeats.welcomed(link, self.place)
         self._turns.room = True
+        self._choose()
 
     def paused(self, link: Link, paused: bool) -> None:
         if self._open and link is self._open[-1]:
@@ -272,6 +292,11 @@ class Contact:
                 self._turns.nudge()
 
     def lost(self, link: Link, reason: str) -> None:
+        label = self._labels.pop(link, "")
+        last = link.closed
+        if last is not None and last.code == CloseCode.LINK_CLOSED:
+            now = self._ends.clock.now()
+            self.closed[label] = now + last.retry_after_ms * MILLISECOND
         welcome = link in self._open
         if welcome:
             self._open.remove(link)

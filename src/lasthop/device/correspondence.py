@@ -9,7 +9,15 @@ from weakref import WeakValueDictionary
 
 from lasthop.device.handle import MessageHandle, MessageRefused, Status
 from lasthop.device.message import Message, Refusal
-from lasthop.device.session import Accepted, Answered, Happening, Lapsed, Refused, Sent
+from lasthop.device.session import (
+    Accepted,
+    Answered,
+    Happening,
+    Lapsed,
+    LinksWanted,
+    Refused,
+    Sent,
+)
 
 log = logging.getLogger("lasthop.device")
 
@@ -21,6 +29,7 @@ class Correspondence:
         self._handles: WeakValueDictionary[int, MessageHandle] = WeakValueDictionary()
         self._answers: dict[int, asyncio.Future[Message]] = {}
         self.on_refused: Callable[[str, Refusal], None] | None = None
+        self.on_links_wanted: Callable[[tuple[str, ...]], None] | None = None
 
     def queued(self, key: int, answer: asyncio.Future[Message] | None) -> MessageHandle:
         """A message is on its way; `answer` waits for what is said to it."""
@@ -46,6 +55,9 @@ class Correspondence:
                 answer = self._answers.get(key)
                 if answer is not None and not answer.done():
                     answer.set_result(message)
+            case LinksWanted(links):
+                if self.on_links_wanted is not None:
+                    self.on_links_wanted(links)
             case Lapsed(message):
                 log.info("message %s came too late to be of use", message.id)
 

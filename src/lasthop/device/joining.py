@@ -36,8 +36,12 @@ class Lines(Protocol):
 class Joining:
     """The owner of one such channel."""
 
-    def __init__(self, hello: Hello, turns: Turns, lines: Lines, ends: Ends) -> None:
+    def __init__(
+        self, hello: Hello, turns: Turns, lines: Lines, ends: Ends, *, labels: dict[Link, str]
+    ) -> None:
+        """`labels` is where it is noted as what the link was dialled."""
         self._hello = hello
+        self._labels = labels
         self._turns = turns
         self._lines = lines
         self._ends = Ends(self, ends.clock, ends.alarms)
@@ -54,7 +58,7 @@ class Joining:
         return await self._answer
 
     def connected(self, link: Link) -> None:
-        pass
+        self._labels[link] = self._hello.link or ""
 
     def received(self, link: Link, frames: Sequence[Frame]) -> None:
         self._turns.post(lambda session, now: session.received(frames, now))

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lasthop.errors import Fault, LasthopError, NotFound, Unauthorized, UnsupportedFrame
+from lasthop.errors import (
+    Fault,
+    LasthopError,
+    NotFound,
+    QuotaExceeded,
+    Unauthorized,
+    UnsupportedFrame,
+)
 from lasthop.wire.hop.frames import Close, CloseCode
 
 
@@ -14,6 +21,12 @@ class Replaced(LasthopError):
     code = "replaced"
     fault = Fault.CALLER
     hop_code = int(CloseCode.REPLACED)
+
+
+class LinkClosed(QuotaExceeded):
+    """This link has reached a limit of the device, and is not to be used before that has passed."""
+
+    code = "link_closed"
 
 
 _FINAL: dict[int, type[LasthopError]] = {

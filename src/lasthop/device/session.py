@@ -32,6 +32,7 @@ from lasthop.wire.hop.frames import (
     MessageFrame,
     Ranges,
     Skip,
+    Wanted,
     Welcome,
 )
 from lasthop.wire.hop.persistence import (
@@ -79,7 +80,13 @@ class Lapsed(msgspec.Struct, frozen=True):
     message: Message
 
 
-Happening: TypeAlias = Sent | Accepted | Refused | Answered | Lapsed
+class LinksWanted(msgspec.Struct, frozen=True):
+    """Messages wait at the gateway for one of these links, the best first."""
+
+    links: tuple[str, ...]
+
+
+Happening: TypeAlias = LinksWanted | Sent | Accepted | Refused | Answered | Lapsed
 
 
 class _Snapshot(msgspec.Struct, frozen=True):
@@ -122,6 +129,7 @@ class DeviceSession:
         self._told_window: Credit | None = terms.window
         self._repeat = False
         self._reliable = True
+        self._wanted: tuple[str, ...] = ()
 
     # The channel.
 
@@ -256,6 +264,8 @@ class DeviceSession:
                 arrivals.skip(frame, now)
             elif type(frame) is Credit:
                 self._outbox.credit(frame)
+            elif type(frame) is Wanted:
+                self._wanted = frame.links
         if arrivals.duplicates != duplicates:
             # The acknowledgement may have been lost; on a mapping without order that happens.
             self._repeat = True
@@ -393,6 +403,9 @@ class DeviceSession:
         """What the application may want to know, since the last time."""
         arrivals, outbox = self._arrivals, self._outbox
         happenings: list[Happening] = [Sent(key) for key in outbox.sent]
+        if self._wanted:
+            happenings.append(LinksWanted(self._wanted))
+            self._wanted = ()
         happenings += [Accepted(key) for key in outbox.accepted]
         for key, answer in (*outbox.refusals, *arrivals.refusals):
             happenings.append(Refused(key, answer))

@@ -196,6 +196,8 @@ def _gateway(settings: Settings, restored: Restored, clock: SystemClock) -> Gate
         limits=settings.limits.core(settings.ota),
         ppg_names=frozenset(listed(settings.pap.gateways)),
         patience=settings.pap.patience(),
+        shared=settings.limits.shared.limits,
+        zone=settings.limits.zone,
     )
     return Gateway(identity, restored, random64=Randomness(), now=clock.now())
 

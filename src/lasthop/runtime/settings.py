@@ -25,7 +25,7 @@ from lasthop.clock import DAY, SECOND
 from lasthop.core.mailroom import Limits as CoreLimits
 from lasthop.core.notification import Patience
 from lasthop.errors import InvalidRequest
-from lasthop.runtime.units import Address, Duration, Size
+from lasthop.runtime.units import Address, Duration, LimitList, Size
 from lasthop.store.base import Durability
 
 DEFAULT_HTTP = Address("127.0.0.1:8080")
@@ -203,6 +203,16 @@ class Limits(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     subscriptions_per_device: Annotated[int, Meta(description="Topics of one device.", ge=1)] = (
         _limits.subscriptions_per_device
     )
+    shared: Annotated[
+        LimitList,
+        Meta(
+            description="What all devices together may be sent, separated by semicolons, such as"
+            ' "5000000 bytes per day over mno; 100 messages per week of news".'
+        ),
+    ] = LimitList("")
+    zone: Annotated[
+        str, Meta(description="Where the days of the shared limits begin, such as Europe/Oslo.")
+    ] = "UTC"
     preserve: Annotated[
         Duration, Meta(description="How long a device's session outlives its last connection.")
     ] = Duration(_limits.preserve)
@@ -438,7 +448,7 @@ def _guess(name: str, known: set[str] | Mapping[str, str]) -> str:
 def _decode(kind: type, value: object) -> object:
     if isinstance(value, kind):
         return value
-    if kind in (Duration, Size, Address):
+    if kind in (Duration, Size, Address, LimitList):
         return kind.parse(value)
     raise NotImplementedError(kind)
 

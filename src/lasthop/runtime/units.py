@@ -6,6 +6,8 @@ import ipaddress
 import re
 
 from lasthop.clock import DAY, HOUR, MILLISECOND, MINUTE, SECOND
+from lasthop.decision.budgets import Limit, parse_limits
+from lasthop.errors import InvalidRequest
 
 _DURATIONS = {"d": DAY, "h": HOUR, "m": MINUTE, "s": SECOND, "ms": MILLISECOND}
 _SIZES = {"GiB": 1 << 30, "MiB": 1 << 20, "KiB": 1 << 10, "B": 1}
@@ -51,6 +53,25 @@ class Size(int):
 
     def __str__(self) -> str:
         return _format(self, _SIZES, smallest="B")
+
+
+class LimitList(str):
+    """Limits on what is sent, such as `5000000 bytes per day over mno; 100 messages per week`."""
+
+    __slots__ = ()
+
+    @classmethod
+    def parse(cls, text: object) -> LimitList:
+        if not isinstance(text, str):
+            raise ValueError(f"expected limits as text, got {text!r}")
+        try:
+            return cls("; ".join(map(str, parse_limits(text))))
+        except InvalidRequest as error:
+            raise ValueError(str(error)) from None
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        return parse_limits(self)
 
 
 class Address(str):

@@ -115,6 +115,8 @@ class DeviceInfo(msgspec.Struct, omit_defaults=True):
     """Client addresses that it has in PAP."""
     link: str | None = None
     network: str | None = None
+    channels: list[str] = []
+    """The links of all its channels, when there are several."""
     lost_at: datetime | None = None
     token: str | None = None
     """Only when it has just been made: it is not kept."""
@@ -239,6 +241,7 @@ def device_of(device: Device, session: Session, token: str | None = None) -> Dev
         addresses=record.addresses,
         link=session.link or None if here else None,
         network=session.network or None if here else None,
+        channels=[line.link for line in session.lines] if len(session.lines) > 1 else [],
         lost_at=datetime_of(session.lost_at) if session.lost_at and not here else None,
         token=token,
     )

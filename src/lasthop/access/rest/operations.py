@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from starlette.responses import Response
 
-from lasthop.access.rest import addresses, answers, credentials, devices, messages
+from lasthop.access.rest import addresses, answers, credentials, devices, messages, wishes
 from lasthop.access.rest.administration import (
     AddressTarget,
     DeviceChange,
@@ -19,6 +19,7 @@ from lasthop.access.rest.administration import (
 from lasthop.access.rest.exchange import Exchange
 from lasthop.access.rest.requests import Publication
 from lasthop.core.credentials import Scope
+from lasthop.decision.preferences import Preferences
 
 Handler: TypeAlias = Callable[[Exchange], Awaitable[Response]]
 
@@ -141,6 +142,34 @@ OPERATIONS: tuple[Operation, ...] = (
         handler=devices.list_devices,
         query=devices.ListQuery,
         answers={200: answers.DeviceList},
+    ),
+    Operation(
+        method="GET",
+        path=f"{_DEVICE}/preferences",
+        summary="What a device prefers: links, limits, queues, quiet hours",
+        scope=Scope.DEVICES,
+        handler=wishes.show,
+        answers={200: Preferences},
+        refusals=(404,),
+    ),
+    Operation(
+        method="PUT",
+        path=f"{_DEVICE}/preferences",
+        summary="Say what a device prefers",
+        scope=Scope.DEVICES,
+        handler=wishes.change,
+        body=Preferences,
+        answers={200: Preferences},
+        refusals=(404,),
+    ),
+    Operation(
+        method="GET",
+        path=f"{_DEVICE}/budgets",
+        summary="What is used of a device's limits",
+        scope=Scope.DEVICES,
+        handler=wishes.budgets,
+        answers={200: wishes.BudgetInfo},
+        refusals=(404,),
     ),
     Operation(
         method="GET",
