@@ -346,3 +346,39 @@ def test_impossible_preferences_are_refused(rig: Rig, body: bytes, detail: str) 
     (answer,) = rig.messages(channel)
     assert detail in answer.body.decode()
     assert rig.gateway.device(APP, "phone").record.preferences is None
+
+
+# What is measured.
+
+
+def test_latency_and_contention_are_learned_from_acknowledgements(rig: Rig) -> None:
+    channel = phone(rig)
+    for n in range(3):
+        rig.publish(to("phone", b"x" * 1000))
+        rig.run()
+        rig.pass_time(SECOND * 2)
+        rig.ack(channel, n + 1)
+    told = [event for event in rig.events() if event["kind"] == "measured"]
+    assert len(told) == 1, "not for every message"
+    assert (told[0]["link"], told[0]["rtt"]) == ("mno", 2 * SECOND)
+    line = rig.gateway.room.session(rig.gateway.device(APP, "phone")).line
+    assert line.gauge is not None
+    assert line.gauge.estimate.latency == 2 * SECOND
+    rig.pass_time(MINUTE)
+    rig.publish(to("phone"))
+    rig.run()
+    rig.ack(channel, 4)
+    assert len([event for event in rig.events() if event["kind"] == "measured"]) == 2
+
+
+def test_a_link_that_proves_slow_is_avoided(rig: Rig) -> None:
+    wifi = phone(rig, "wifi", queues=(QueueTerms("", weights=Weights(0, 0, 1, 0)),))
+    mno = rig.join(link="mno")
+    rig.publish(to("phone", b"a"))
+    rig.run()
+    assert rig.bodies(wifi) == [b"a"]
+    rig.pass_time(SECOND)
+    rig.ack(wifi, 1)
+    rig.publish(to("phone", b"b"))
+    rig.run()
+    assert rig.bodies(mno) == [b"b"]

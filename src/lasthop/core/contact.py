@@ -3,6 +3,7 @@ channel."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,7 +18,7 @@ from lasthop.core.mailroom import Mailroom
 from lasthop.core.probing import Probes
 from lasthop.core.registry import Device, DeviceRecord
 from lasthop.core.retransmission import Retransmission
-from lasthop.core.session import Session
+from lasthop.core.session import Session, UnderWay
 from lasthop.core.steering import Steering
 from lasthop.decision.budgets import Closure
 from lasthop.decision.preferences import Preferences
@@ -304,6 +305,8 @@ class Contacts:
             raise OutOfOrder("acknowledged what was never sent", number=highest - 1)
         oldest = outbound.received
         progress = outbound.acknowledge(ack)
+        if session.steering is not None:
+            self._measure(session, session.steering, progress.received, now)
         step, deliver = self._room.step, Step.DELIVER
         # What is delivered at once is not said to be received before: one step, one event.
         for delivery in progress.delivered:
@@ -323,6 +326,28 @@ class Contacts:
             self._room.touch(session)
         if session.retransmission is not None and outbound.received > oldest:
             self._dispatcher.advanced(session, now)
+
+    def _measure(
+        self, session: Session, steering: Steering, received: Iterable[UnderWay], now: Micros
+    ) -> None:
+        """Learn what a line is like from when the device has what left over it."""
+        for delivery in received:
+            line = steering.acknowledged(delivery, now) if isinstance(delivery, Delivery) else None
+            if line is None or line.gauge is None:
+                continue
+            estimate = line.gauge.estimate
+            self._room.journal.tell(
+                Kind.MEASURED,
+                now,
+                session,
+                link=line.link,
+                network=line.network,
+                channel=line.channel,
+                rtt=-1 if estimate.latency is None else estimate.latency,
+                contention=estimate.contention,
+                bytes=line.gauge.throughput,
+            )
+            steering.reconsider = True
 
     def dropped(self, session: Session, dropped: Dropped, now: Micros) -> None:
         """The device let these numbers go as too late: the application never had them."""

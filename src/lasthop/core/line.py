@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from lasthop.decision.contention import Estimate
+from lasthop.decision.contention import Gauge
 from lasthop.wire.hop.frames import DEFAULT_MAX_FRAME
 
 
@@ -13,7 +13,7 @@ class Line:
 
     __slots__ = (
         "channel",
-        "estimate",
+        "gauge",
         "greeted",
         "link",
         "lossy",
@@ -38,8 +38,8 @@ class Line:
         """Bytes of a frame that the device takes."""
         self.lossy = lossy
         """It may lose frames while it lasts."""
-        self.estimate: Estimate | None = None
-        """What was measured on it."""
+        self.gauge: Gauge | None = None
+        """What is measured on it, for a device that has preferences."""
         self.greeted = False
         """WELCOME has left: nothing else leaves before."""
         self.paused = False

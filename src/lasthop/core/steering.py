@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from lasthop.clock import Micros
+from lasthop.clock import SECOND, Micros
 from lasthop.core.delivery import Delivery
 from lasthop.core.line import Line
 from lasthop.decision.budgets import Budgets, BudgetState, Closure, Hold
 from lasthop.decision.choice import Attempt, Choice, Outgoing
+from lasthop.decision.contention import Gauge, Stamp
 from lasthop.decision.decide import Action
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.preferences import Preferences
@@ -99,6 +100,8 @@ class Steering:
         """The contact in which it was told so, and what."""
         self._reserved: dict[Delivery, Reserved] = {}
         self._attempts: dict[Delivery, tuple[Attempt, ...]] = {}
+        self._stamps: dict[Delivery, tuple[int, Stamp]] = {}
+        """When, and how fast, what is not acknowledged left over which channel."""
 
     def restore(self, state: bytes, now: Micros) -> None:
         """Go on with the budgets of an earlier life. What was reserved then may have left."""
@@ -164,7 +167,7 @@ class Steering:
         measured."""
         declared = self.preferences.link(line.link) or Link(line.link or "link", Tariff())
         link = msgspec.structs.replace(declared, channel=line.channel)
-        return line.estimate.applied(link) if line.estimate is not None else link
+        return line.gauge.estimate.applied(link) if line.gauge is not None else link
 
     def closed(self, label: str, now: Micros) -> Closure | None:
         """Whether a link must not be used at present."""
@@ -200,6 +203,10 @@ class Steering:
         hold, channel, receipt_by = self._reserved.pop(delivery)
         self.budgets.commit(hold.number, now=now)
         attempt = Attempt(hold.link, channel, now, receipt_by)
+        line = self.session.line_of(channel)
+        if line is not None:
+            line.gauge = line.gauge or Gauge()
+            self._stamps[delivery] = channel, line.gauge.left(hold.charge.bytes, now)
         self._attempts[delivery] = (*self._attempts.get(delivery, ())[-MOST_ATTEMPTS:], attempt)
         self.changed = True
         return hold.charge.money
@@ -211,12 +218,30 @@ class Steering:
             self.budgets.refund(reserved.hold.number, now=now)
             self.changed = self.reconsider = True
 
+    def acknowledged(self, delivery: Delivery, now: Micros) -> Line | None:
+        """The device has it. Returns the line that carried it, if that is to be told of again."""
+        channel, stamp = self._stamps.pop(delivery, (0, None))
+        line = self.session.line_of(channel)
+        if line is None or line.gauge is None or stamp is None:
+            return None
+        gauge = line.gauge
+        gauge.arrived(stamp, delivery.item.size, now)
+        if gauge.told_at is not None and now < gauge.told_at + TELL_EVERY:
+            return None
+        gauge.told_at = now
+        return line
+
     def ended(self, delivery: Delivery, now: Micros) -> None:
         """It has come to its end."""
         self.refund(delivery, now)
         self._attempts.pop(delivery, None)
+        self._stamps.pop(delivery, None)
         self.parked.pop(delivery, None)
 
+
+TELL_EVERY: Micros = 10 * SECOND
+"""Between two entries in the log about one line: delays change with the network, not with the
+message."""
 
 MOST_ATTEMPTS = 8
 """Attempts that are remembered of one delivery: enough to know which links have failed."""

@@ -108,6 +108,35 @@ class Observer:
         return True
 
 
+class Gauge:
+    """Both halves at the sender, where the receiver acknowledges everything: an acknowledgement is
+    the report, and costs nothing."""
+
+    def __init__(self) -> None:
+        self._observer = Observer()
+        self._arriving = RateMeter()
+        self.told_at: Micros | None = None
+        """When somebody was last told of the estimate."""
+
+    @property
+    def estimate(self) -> Estimate:
+        return self._observer.estimate
+
+    @property
+    def throughput(self) -> int:
+        """Bytes per second that have arrived lately."""
+        return self._arriving.rate(self._arriving.at)
+
+    def left(self, size: int, now: Micros) -> Stamp:
+        """A message leaves."""
+        return self._observer.stamp(size, now)
+
+    def arrived(self, stamp: Stamp, size: int, now: Micros) -> None:
+        """It was acknowledged."""
+        self._arriving.count(size, now)
+        self._observer.echoed(Echo(stamp, 0, self._arriving.rate(now)), now)
+
+
 class Reporter:
     """The receiver's half, one for each channel: only the latest stamp is worth returning."""
 
