@@ -28,6 +28,7 @@ test: .venv/.dev
 nightly: .venv/.dev
 	@.venv/bin/lasthop sim faults --schedules $${SCHEDULES:-20000}
 	@.venv/bin/lasthop sim pap --schedules $${PAP_SCHEDULES:-5000}
+	@.venv/bin/lasthop sim air --schedules $${AIR_SCHEDULES:-5000}
 	@KILLS=$${KILLS:-50} .venv/bin/pytest -s tests/runtime/test_kills.py $(ARGS)
 	@scripts/accelerate --into build/accelerated
 	@PYTHONPATH=build/accelerated .venv/bin/pytest -n 2 tests/simulation/last_hop tests/decision

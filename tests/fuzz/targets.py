@@ -17,6 +17,8 @@ from lasthop.wire.hop.decoder import Decoder as HopDecoder
 from lasthop.wire.hop.mapping import Mapping as HopMapping
 from lasthop.wire.orl.generator import generate
 from lasthop.wire.orl.parser import parse as parse_orl
+from lasthop.wire.ota.http import AnswerReader, registration, verdict
+from lasthop.wire.ota.wsp_server import Closed, Opened, SessionServer
 from lasthop.wire.pap.submission import read_submission, write_submission
 from lasthop.wire.relaxng.schema import read_schema
 from lasthop.wire.relaxng.validate import Validator
@@ -24,8 +26,9 @@ from lasthop.wire.wbxml.decoder import decode as decode_wbxml
 from lasthop.wire.wbxml.encoder import encode as encode_wbxml
 from lasthop.wire.wbxml.xml_writer import write_xml
 from lasthop.wire.wsp.headers import decode_headers, encode_headers
-from lasthop.wire.wsp.pdus import decode_pdu, decode_unit, encode_pdu
+from lasthop.wire.wsp.pdus import Push, decode_pdu, decode_unit, encode_pdu
 from lasthop.wire.wsp.sir import decode_sir
+from lasthop.wire.wtp.pdus import decode_datagram, encode_datagram
 from lasthop.wire.xas.canonical import canonical
 from lasthop.wire.xas.transform import coalesced, untyped
 from lasthop.wire.xas.tree import Tree
@@ -181,6 +184,65 @@ def _wsp_seeds() -> Iterator[bytes]:
             yield kind + octets
 
 
+def wtp(data: bytes) -> None:
+    pdus = decode_datagram(data)
+    assert decode_datagram(encode_datagram(pdus)) == pdus
+
+
+def session(data: bytes) -> None:
+    """Datagrams, each with its length in one byte, to a server that has a push under way: it says
+    what became of that once, and forgets everybody in the end."""
+    server = SessionServer(first_tid=1, first_session=1)
+    peer, now, ended = ("10.0.0.2", 9), 0, 0
+    pushed = False
+    while data:
+        size = data[0]
+        events = server.receive(data[1 : 1 + size], peer, now)
+        found = server.session(peer[0])
+        if found is not None and found.confirms and not pushed:
+            pushed = True
+            server.push_confirmed(found, encode_pdu(Push("text/plain", confirmed=True)), now)
+        while (due := server.next_timeout()) is not None and len(data) <= 1 + size:
+            now = due
+            events += server.timeout(now)
+        ended += sum(not isinstance(event, Opened | Closed) for event in events)
+        server.datagrams()
+        now += 1_000_000
+        data = data[1 + size :]
+    assert ended == pushed
+
+
+def _session_seeds() -> Iterator[bytes]:
+    connect = next(octets for octets in _octets("wtp") if octets[3:5] == b"\x32\x01")
+    verified = bytes((0x1C, *connect[1:3]))
+    opened = b"".join(bytes((len(each),)) + each for each in (connect, verified))
+    for octets in _octets("wtp"):
+        if len(octets) < 256:
+            yield opened + bytes((len(octets),)) + octets
+    yield opened + b"\x03\x18\x80\x01" + b"\x04\x21\x80\x01\xed"
+
+
+def ota_http(data: bytes) -> None:
+    """Answers of a client, in one piece or in two: they mean the same."""
+    cut, data = (data[0] if data else 0), data[1:]
+    whole = AnswerReader(limit=1000).receive(data)
+    cutting = AnswerReader(limit=1000)
+    assert [*cutting.receive(data[:cut]), *cutting.receive(data[cut:])] == whole
+    for answer in whole:
+        verdict(answer)
+        registration(answer, None)
+
+
+def _ota_http_seeds() -> Iterator[bytes]:
+    yield b"\x09HTTP/1.1 204 No Content\r\nX-Wap-Push-Status: 400 Accepted\r\n\r\n"
+    yield (
+        b"\x40HTTP/1.1 200 OK\r\nX-Wap-Push-Status: 501\r\nX-Wap-CPITag: a1\r\n"
+        b"X-Wap-Push-Accept: a/b;q=0, */*\r\nX-Wap-Push-Accept-AppID: 4, wml.ua\r\n"
+        b"X-Wap-Push-MsgSize: 3000\r\nContent-Length: 2\r\n\r\nhi"
+        b"HTTP/1.1 500 Oops\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n"
+    )
+
+
 def hop(data: bytes) -> None:
     """The first byte says how the rest is cut; however it is, the frames are the same."""
     cut, data = data[:1], data[1:]
@@ -309,6 +371,9 @@ TARGETS: Final[Mapping[str, Target]] = {
     "omission": Target(omission, _XML, _omission_seeds),
     "wbxml": Target(wbxml, _XML, lambda: _octets("wbxml")),
     "wsp": Target(wsp, _XML, _wsp_seeds),
+    "wtp": Target(wtp, _XML, lambda: _octets("wtp")),
+    "session": Target(session, _XML, _session_seeds),
+    "ota_http": Target(ota_http, _XML, _ota_http_seeds),
     "hop": Target(hop, (HopError,), _hop_seeds),
     "pap": Target(pap, (InvalidRequest, Malformed, TooLarge), _pap_seeds),
     "relaxng": Target(relaxng, _XML, _relaxng_seeds),

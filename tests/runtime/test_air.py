@@ -41,6 +41,8 @@ async def test_a_message_reaches_a_device_that_never_calls(tmp_path: Path) -> No
             _, pdu = decode_unit(await arrived.get())
         assert isinstance(pdu, Push)
         assert pdu.content_type == "application/vnd.wap.sic"
+        metrics = (await client.get("/metrics")).text
+        assert 'lasthop_carried_total{outcome="sent",variant="wsp"} 1.0' in metrics
         changed = await client.patch("/v1/devices/handset", json={"routes": []})
         assert changed.json().get("routes", []) == []
     sink.close()

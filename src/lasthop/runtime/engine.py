@@ -68,6 +68,9 @@ class Observer:
     def disconnected(self, code: CloseCode) -> None:
         """The gateway sent a channel away."""
 
+    def carried(self, variant: Variant, outcome: Outcome) -> None:
+        """A carrier has reported on a parcel."""
+
 
 class Engine:
     """Runs one gateway. Everything but the writer and the reader happens on the event loop."""
@@ -301,14 +304,15 @@ class Engine:
     def _carry(self, carry: Carry) -> None:
         variant = carry.parcel.route.variant
         carrier = self._carriers.get(variant)
-        report = partial(self._carried, carry.message, carry.device)
+        report = partial(self._carried, carry.message, carry.device, variant)
         if carrier is None:
             report(Unreached(f"this gateway does not serve {variant}"))
         else:
             carrier.carry(carry.parcel, report)
 
-    def _carried(self, message: int, device: int, outcome: Outcome) -> None:
+    def _carried(self, message: int, device: int, variant: Variant, outcome: Outcome) -> None:
         if not self._stopped:
+            self._observer.carried(variant, outcome)
             self.gateway.carried(message, device, outcome, self._clock.now())
             self._poke()
 

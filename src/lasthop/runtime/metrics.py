@@ -22,6 +22,8 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
 from lasthop.core.lifecycle import State
+from lasthop.decision.routes import Variant
+from lasthop.delivery.carrier import Outcome
 from lasthop.runtime.engine import Observer
 from lasthop.store.commit import Commit
 from lasthop.wire.hop.frames import CloseCode
@@ -72,6 +74,13 @@ class Metrics(Observer):
             registry=registry,
         )
 
+        self._carried = Counter(
+            "lasthop_carried",
+            "Attempts over the air, by variant and outcome.",
+            ["variant", "outcome"],
+            registry=registry,
+        )
+
     def gauge(self, name: str, about: str, value: Callable[[], float]) -> None:
         """Ask for this value at every scrape."""
         Gauge(name, about, registry=self._registry).set_function(value)
@@ -94,6 +103,9 @@ class Metrics(Observer):
 
     def disconnected(self, code: CloseCode) -> None:
         self._disconnected.labels(code.name.lower()).inc()
+
+    def carried(self, variant: Variant, outcome: Outcome) -> None:
+        self._carried.labels(variant.value, type(outcome).__name__.lower()).inc()
 
     def render(self) -> bytes:
         """The page for Prometheus."""
