@@ -96,7 +96,7 @@ class State:
         self.forward: Forward | None = None
         """Where that leads to, unless it is an end."""
         self.announcement: Event | None = None
-        """The xsi:type that is foreseen if a value comes that has one."""
+        """The xsi:type that is foreseen if a value comes that has one; nothing else is then."""
 
     def child(self, name: Name) -> Child | None:
         """The element of this name, if it can come here."""

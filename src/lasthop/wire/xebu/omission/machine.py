@@ -160,13 +160,14 @@ class Place:
 class Omitter:
     """The sending end: leaves out what the other end will foresee."""
 
-    __slots__ = ("_announced", "_omitted", "_place")
+    __slots__ = ("_announcement", "_omitted", "_place")
 
     def __init__(self, automaton: Automaton) -> None:
         self._place = Place(automaton)
-        # What was left out since the last event was sent, and in which states.
-        self._omitted: list[tuple[Event, State]] = []
-        self._announced = False  # the last of them is an announcement
+        # The states in which events were left out since the last one was sent.
+        self._omitted: list[State] = []
+        # What was left out last, if it only makes sense before a value.
+        self._announcement: Event | None = None
 
     @property
     def state(self) -> State:
@@ -179,18 +180,16 @@ class Omitter:
 
     def leaves_out(self, event: Event) -> bool:
         """Go past an event if it is foreseen; otherwise `send` has to be asked."""
-        if self._announced:
+        if self._announcement is not None:
             return False
         place = self._place
         state = place.state
-        if place.moves_as_foreseen(event):
-            self._omitted.append((event, state))
-            return True
-        if state.announcement is None or event != state.announcement:
-            return False
-        self._omitted.append((event, state))
-        self._announced = True
-        place.move(event)
+        if not place.moves_as_foreseen(event):
+            if state.announcement is None or event != state.announcement:
+                return False
+            self._announcement = event
+            place.move(event)
+        self._omitted.append(state)
         return True
 
     def send(self, event: Event, coming: Coming) -> list[Sent]:
@@ -210,44 +209,21 @@ class Omitter:
 
     def _unless_announced(self, coming: Coming) -> list[Sent]:
         """Send an announcement after all, if no value comes right behind it."""
-        announced, self._announced = self._announced, False
-        if not announced or (coming.kind is TYPED_CONTENT and coming.announced):
+        event, self._announcement = self._announcement, None
+        if event is None or (coming.kind is TYPED_CONTENT and coming.announced):
             return []
-        event, state = self._omitted.pop()
-        return [*self._before(_coming(event), state), event]
+        state = self._omitted.pop()
+        return [*self._before(Coming(ATTRIBUTE, event.name), state), event]
 
     def _before(self, coming: Coming, state: State) -> list[Sent]:
-        """What makes the other end put in all that was left out, when something comes here."""
-        omitted = self._omitted
-        if not omitted and expects(state, coming):
-            return []
-        self._omitted = []
-        sent: list[Sent] = []
-        begin = 0
-        for place, (event, before) in enumerate(omitted):
-            if not _same(event, before, coming):
-                sent += _mark(omitted[begin:place], before, _coming(event))
-                sent.append(event)
-                begin = place + 1
-        return sent + _mark(omitted[begin:], state, coming)
+        """What makes the other end put in all that was left out, when something comes here.
 
-
-def _coming(event: Event) -> Coming:
-    kind, name, _ = event
-    return Coming(kind, name if kind is ELEMENT_START or kind is ATTRIBUTE else None)
-
-
-def _mark(omitted: list[tuple[Event, State]], state: State, coming: Coming) -> list[Sent]:
-    """Nothing, if the other end will find by itself how many events were left out."""
-    stops_here = expects(state, coming) or foreseen(state, coming) is None
-    stops_before = any(expects(before, coming) for _, before in omitted)
-    return [] if stops_here and not stops_before else [Foreseen(len(omitted))]
-
-
-def _same(event: Event, state: State, coming: Coming) -> bool:
-    """Whether the other end, in this state, would put in what was left out."""
-    would = foreseen(state, coming)
-    return event.kind is ELEMENT_END if isinstance(would, ForeseenEnd) else event == would
+        Nothing has to be said if it stops by itself in this state, and in none before.
+        """
+        omitted, self._omitted = self._omitted, []
+        stops_here = expects(state, coming) or foreseen(state, coming) is None
+        stops_before = any(expects(before, coming) for before in omitted)
+        return [] if stops_here and not stops_before else [Foreseen(len(omitted))]
 
 
 class Restorer:
