@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from random import Random
@@ -11,6 +12,7 @@ import pytest
 
 from lasthop.core.acceptance import Receipt, Submission
 from lasthop.core.gateway import Gateway, Identity
+from lasthop.core.pushes import Order
 from lasthop.errors import NotFound, Overloaded, StoreBroken, StoreError, StoreFull
 from lasthop.message import Target, TargetKind, parse_id
 from lasthop.runtime import engine as engine_module
@@ -20,6 +22,7 @@ from lasthop.store.commit import Commit
 from lasthop.store.memory import MemoryStore
 from lasthop.store.writer import CommitWriter
 from lasthop.wire.hop.frames import Ack, CloseCode, Credit, Frame, Hello, MessageFrame, Welcome
+from lasthop.wire.pap.answers import Answer, Verdict
 
 DEADLINE = 5.0
 
@@ -94,7 +97,18 @@ class Rig:
             clock=clock,
             failed=self.failures.append,
             observer=self.seen,
+            tell=self._hear,
         )
+        self.told: asyncio.Queue[tuple[str, str, bytes]] = asyncio.Queue()
+        self.answers: asyncio.Queue[Answer | Exception] = asyncio.Queue()
+
+    async def _hear(self, url: str, content_type: str, body: bytes) -> Answer:
+        """An initiator is told something, and answers when the test says what."""
+        self.told.put_nowait((url, content_type, body))
+        answer = await self.answers.get()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     async def connect(self, name: str) -> Line:
         line = Line()
@@ -264,3 +278,55 @@ async def test_everything_comes_back_after_a_crash() -> None:
     for each in (again, rig):
         await each.engine.close()
     assert not [t for t in threading.enumerate() if t.name == "lasthop-store"]
+
+
+class TestTelling:
+    """What initiators hear of their pushes."""
+
+    async def push(self, rig: Rig) -> tuple[str, str, bytes]:
+        """Push and deliver; what the initiator is told."""
+        line = await rig.connect("phone")
+        order = Order(
+            push_id="1",
+            addresses=("WAPPUSH=phone/TYPE=USER@ppg",),
+            submission=Submission(target=Target(TargetKind.PUSH, ""), body=b"hi"),
+            notify_to="http://pi.example/",
+        )
+        await rig.engine.call(
+            lambda gateway, now: gateway.pushes.submit("default", "publisher:", order, now)
+        )
+        await line.until(lambda: line.bodies == [b"hi"])
+        rig.engine.received(line, [Ack(1, 1)])
+        async with asyncio.timeout(DEADLINE):
+            return await rig.told.get()
+
+    def kinds(self, rig: Rig) -> list[str]:
+        pages = rig.store.events(0, 1 << 30)
+        found = re.findall(rb'"kind":"(notif\w+)"', b"".join(page.lines for page in pages))
+        return [kind.decode() for kind in found]
+
+    @pytest.mark.parametrize(
+        "answer, kind",
+        [
+            (Answer(Verdict.HEARD), "notified"),
+            (Answer(Verdict.REFUSED), "notification_given_up"),
+            (Answer(Verdict.UNREACHABLE), "notification_failed"),
+            (RuntimeError("a bug"), "notification_failed"),
+        ],
+    )
+    async def test_what_an_initiator_answers_is_handed_to_the_gateway(
+        self, rig: Rig, answer: Answer | Exception, kind: str
+    ) -> None:
+        url, content_type, body = await self.push(rig)
+        assert (url, content_type) == ("http://pi.example/", "application/xml")
+        assert b'message-state="delivered"' in body
+        rig.answers.put_nowait(answer)
+        await asyncio.gather(*rig.engine._tasks)
+        await rig.engine.call(lambda gateway, now: None)
+        assert self.kinds(rig) == [kind]
+
+    async def test_a_shutdown_does_not_wait_for_an_answer(self, rig: Rig) -> None:
+        await self.push(rig)
+        async with asyncio.timeout(DEADLINE):
+            await rig.engine.stop()
+        assert rig.store.counts().notifications == 1

@@ -34,6 +34,7 @@ from lasthop.decision.routes import Variant
 from lasthop.delivery.carrier import Carrier, Outcome, Unreached
 from lasthop.delivery.channel import Channel
 from lasthop.errors import Overloaded, StoreError, StoreFull
+from lasthop.message import Message
 from lasthop.store.base import Reader
 from lasthop.store.commit import Commit, DeliveryRow
 from lasthop.store.writer import CommitWriter
@@ -319,18 +320,24 @@ class Engine:
     async def _notify(self, notify: Notify) -> None:
         """Tell an initiator, and the gateway what it said. A shutdown cuts it off: the next start
         tells it again."""
-        if self._tell is None:
-            answer = Answer(Verdict.UNREACHABLE, "this gateway tells nobody")
-        else:
-            replies = {}
-            if notify.reply:
-                replies = await self.read(lambda reader: reader.messages([notify.reply]))
-            kind, body = write_result(notify, replies.get(notify.reply))
-            answer = await self._tell(notify.url, kind, body)
+        try:
+            answer = await self._told(notify)
+        except Exception as error:
+            log.exception("an initiator could not be told", url=notify.url)
+            answer = Answer(Verdict.LATER, f"a fault of the gateway: {error}")
         if not self._stopped:
             now = self._clock.now()
             self.gateway.notifications.answered(notify.message, notify.place, answer, now)
             self._poke()
+
+    async def _told(self, notify: Notify) -> Answer:
+        if self._tell is None:
+            return Answer(Verdict.UNREACHABLE, "this gateway tells nobody")
+        replies: dict[int, Message] = {}
+        if notify.reply:
+            replies = await self.read(lambda reader: reader.messages([notify.reply]))
+        kind, body = write_result(notify, replies.get(notify.reply))
+        return await self._tell(notify.url, kind, body)
 
     async def _fetch(self, fetch: Fetch) -> None:
         try:

@@ -10,6 +10,9 @@ from lasthop.errors import Forbidden, InvalidRequest
 MAX_URL = 2000
 """Characters; it is kept with every push."""
 
+REMEMBERED = 1000
+"""URLs that need not be looked at again; at most 2 MB."""
+
 
 class Destinations:
     """The policy for URLs, and for the addresses behind their names."""
@@ -17,10 +20,20 @@ class Destinations:
     def __init__(self, *, hosts: tuple[str, ...] = (), private: bool = False) -> None:
         self._hosts = tuple(host.lower() for host in hosts)
         self._private = private
+        self._good: dict[str, None] = {}
+        """URLs that were looked at: most initiators have one."""
 
     def check(self, url: str) -> None:
         """Refuse a URL to which nothing will be sent. What a name stands for is looked at when
         something is."""
+        if url in self._good:
+            return
+        self._check(url)
+        if len(self._good) >= REMEMBERED:
+            self._good.clear()
+        self._good[url] = None
+
+    def _check(self, url: str) -> None:
         try:
             parts = urlsplit(url)
             host, _ = parts.hostname, parts.port
