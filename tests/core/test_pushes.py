@@ -310,6 +310,14 @@ class TestCancelling:
         assert initiator.cancel("1") == {user("alice"): 2008}
         assert rig.bodies(rig.connect("tablet")) == [b"1"]
 
+    def test_a_person_who_has_it_on_one_device_gets_it_on_the_other(
+        self, rig: Rig, initiator: Initiator
+    ) -> None:
+        initiator.push("1", user("alice"))
+        rig.ack(rig.connect("phone"), 1)
+        assert initiator.cancel("1") == {user("alice"): 2008}
+        assert rig.bodies(rig.connect("tablet")) == [b"1"]
+
     def test_a_device_keeps_what_another_address_brings_it(
         self, rig: Rig, initiator: Initiator
     ) -> None:
