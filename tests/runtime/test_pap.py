@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -123,6 +124,37 @@ def test_what_was_accepted_is_reported_across_kills_of_the_gateway(
     with up.again() as up:
         assert ear.hear() == ("1@pi", to, "delivered", 1000)
         assert lasthop(*push, *pap, fails=True).out.startswith("2007 ")
+
+
+@pytest.mark.conformance("PPG-GEN-S-011", "PPG-GEN-S-012", "PPG-GEN-S-022")
+def test_a_service_indication_goes_over_the_air_in_its_binary_form(
+    lasthop: Lasthop, tmp_path: Path, ear: Ear
+) -> None:
+    document = tmp_path / "si.xml"
+    document.write_text(
+        '<?xml version="1.0"?><!DOCTYPE si PUBLIC "-//WAPFORUM//DTD SI 1.0//EN"'
+        ' "http://www.wapforum.org/DTD/si.dtd">'
+        '<si><indication href="http://www.example.com/">mail</indication></si>'
+    )
+    with (
+        GatewayProcess(tmp_path / "data") as up,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as handset,
+    ):
+        handset.bind(("127.0.0.1", 0))
+        handset.settimeout(DEADLINE)
+        route = f"wsp=127.0.0.1:{handset.getsockname()[1]}"
+        at = ("--url", up.http)
+        lasthop("device", "register", "handset", "--route", route, "--address", "MAN:12345678", *at)
+        to = "WAPPUSH=12345678/TYPE=MAN@ppg"
+        push = ("pap", "push", to, "--file", str(document), "--type", "text/vnd.wap.si")
+        notify = ("--method", "unconfirmed", "--push-id", "1@pi", "--notify", ear.url)
+        lasthop(*push, *notify, "--url", f"{up.http}/pap")
+        datagram = handset.recv(2000)
+        assert datagram[1] == 0x06  # A push PDU, behind its transaction number.
+        assert bytes([0x02, 0x05, 0x6A]) in datagram or bytes([0x03, 0x05, 0x6A]) in datagram
+        assert b"www" not in datagram  # "http://www." is one token of WBXML,
+        assert b"example" in datagram
+        assert ear.hear() == ("1@pi", to, "delivered", 1000)
 
 
 def test_an_initiator_is_known_by_its_certificate(lasthop: Lasthop, tmp_path: Path) -> None:
