@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import subprocess
@@ -12,6 +13,7 @@ from queue import Queue
 
 import pytest
 
+from lasthop.device.client import Device
 from lasthop.runtime.certificates import subject_of
 from lasthop.runtime.cli.pap_listener import Listener
 from lasthop.wire.pap.documents import ResultNotificationMessage
@@ -124,6 +126,30 @@ def test_what_was_accepted_is_reported_across_kills_of_the_gateway(
     with up.again() as up:
         assert ear.hear() == ("1@pi", to, "delivered", 1000)
         assert lasthop(*push, *pap, fails=True).out.startswith("2007 ")
+
+
+@pytest.mark.conformance("PPG-GEN-S-024", "PPG-GEN-S-026")
+def test_a_devices_answer_comes_back_in_the_result(
+    lasthop: Lasthop, tmp_path: Path, ear: Ear
+) -> None:
+    async def answer(up: GatewayProcess, token: str) -> None:
+        async with Device(up.tcp, app="default", name="phone", token=token) as phone:
+            async for message in phone.messages(automatic=False):
+                reply = await phone.reply(message, b"yes, at noon", content_type="text/plain")
+                await phone.done(message)
+                await reply.accepted(timeout=DEADLINE)
+                return
+
+    with GatewayProcess(tmp_path / "data") as up:
+        token = lasthop("device", "register", "phone", "--url", up.http).out.strip()
+        push = ("pap", "push", "WAPPUSH=phone/TYPE=USER@ppg", "--text", "Lunch?")
+        notify = ("--method", "confirmed-with-response", "--notify", ear.url)
+        lasthop(*push, *notify, "--url", f"{up.http}/pap")
+        asyncio.run(answer(up, token))
+        message, given = ear.results.get(timeout=DEADLINE)
+    assert message.state == "delivered"
+    assert given.content is not None
+    assert (given.content.content_type, given.content.body) == ("text/plain", b"yes, at noon")
 
 
 @pytest.mark.conformance("PPG-GEN-S-011", "PPG-GEN-S-012", "PPG-GEN-S-022")
