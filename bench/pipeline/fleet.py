@@ -95,4 +95,7 @@ def _write_segment(log: Path, day: int, first: int, lines: list[bytes]) -> None:
     if lines:
         directory = log / directory_of(day)
         directory.mkdir(parents=True, exist_ok=True)
-        (directory / f"events-{first:020d}.jsonl").write_bytes(b"".join(lines))
+        name = f"events-{first:020d}.jsonl"
+        partial = directory / f".{name}.open"
+        partial.write_bytes(b"".join(lines))
+        partial.rename(directory / name)

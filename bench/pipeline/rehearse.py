@@ -23,7 +23,7 @@ from bench.pipeline.world import (
     stretches,
 )
 from lasthop.clock import DAY, MILLISECOND, Micros
-from lasthop.decision.heartbeat import Networks, Patience
+from lasthop.decision.heartbeat import AGAIN, Networks, Patience, step_of
 from lasthop.decision.policies import POLICIES, Policy, Tuning
 from lasthop.decision.volume.device_queue import DeviceQueue
 from lasthop.decision.volume.effects import Drop, Effect, Forward, Hold, Rerank, Retract, Show
@@ -118,6 +118,7 @@ class Device:
         self.read: dict[int, Micros] = {}
         self.forwarded: dict[int, Micros] = {}
         self.arrived: dict[int, Micros] = {}
+        self._counting: Micros = 0
         self.pings = 0
         self.deaths = 0
 
@@ -155,6 +156,10 @@ class Device:
             if wake is not None and (first is None or wake < when):
                 first, when = topic, wake
         return first, when
+
+    def count_from(self, day: int) -> None:
+        """Count pings and deaths from that day on only."""
+        self._counting = BEGINS + day * DAY
 
     def switch(self, day: int, policies: PolicyIndex, choose: Choose) -> None:
         """From that day on, go by what was learned."""
@@ -222,8 +227,10 @@ class Device:
         self._link, self._network = given
         self._channel += 1
         self._quiet_since = at
-        others = self._told.heartbeat(self._network) if self._told is not None else None
-        self._patience = self._networks.on(self._network, others=others)
+        self._patience = self._networks.on(self._network)
+        told = self._told.heartbeat(self._network) if self._told is not None else None
+        if told is not None and step_of(told) > self._patience.alive:
+            self._trust(step_of(told), at)
         self._begin_trial(at)
         self._write(
             at,
@@ -347,7 +354,7 @@ class Device:
         return interval < remembered
 
     def _ping(self, at: Micros, channel: int, interval: Micros, *, alive: bool) -> None:
-        self.pings += 1
+        self.pings += at >= self._counting
         self._write(
             at,
             Kind.HEARTBEAT,
@@ -368,7 +375,7 @@ class Device:
         if not alive:
             # The device notices, and dials again over the same network.
             self._patience.missed(interval)
-            self.deaths += 1
+            self.deaths += at >= self._counting
             link, network = self._link, self._network
             self._disconnect(at, "no answer to a heartbeat")
             self._connect(at, (link, network))
@@ -381,6 +388,12 @@ class Device:
         self._ping(at, 0, interval, alive=alive)
         self._patience.tried(interval, survived=alive, now=at)
         self._begin_trial(at)
+
+    def _trust(self, step: int, at: Micros) -> None:
+        """Go by what the fleet has found, as if this device had; a miss is still noticed."""
+        known = self._patience
+        if step < known.dead and known.doubted < 0:
+            known.alive, known.settled, known.again_at = step, True, at + AGAIN
 
     def _begin_trial(self, at: Micros) -> None:
         interval = self._patience.next_trial(at)

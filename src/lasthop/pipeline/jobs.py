@@ -302,9 +302,9 @@ class Pipeline:
         self.outcome.seconds[stage] = round(time.monotonic() - began, 3)
 
 
-def late(days: list[date]) -> tuple[list[date], list[date]]:
+def late(days: list[date], *, newest: date | None) -> tuple[list[date], list[date]]:
     """Days that a stream makes at once, and those that it leaves for the next batch."""
-    if not days:
+    if newest is None:
         return [], []
-    oldest = max(days) - timedelta(days=LATENESS)
+    oldest = newest - timedelta(days=LATENESS)
     return [day for day in days if day >= oldest], [day for day in days if day < oldest]

@@ -123,6 +123,8 @@ class Terms(msgspec.Struct):
     subscription: dict[str, Any] = {}
     policy: str = "unified"
     tuning: dict[str, Any] = {}
+    memory: dict[str, Any] = {}
+    """What the policy knew from its first moment on."""
 
     def wishes(self) -> Subscription:
         """The subscription."""
@@ -135,7 +137,10 @@ class Terms(msgspec.Struct):
         """The policy that was in force."""
         if self.policy not in POLICIES:
             raise InvalidRequest("unknown policy", policy=self.policy, known=", ".join(POLICIES))
-        return POLICIES[self.policy](msgspec.convert(self.tuning, Tuning))
+        policy = POLICIES[self.policy](msgspec.convert(self.tuning, Tuning))
+        if self.memory:
+            recall(policy, self.memory)
+        return policy
 
 
 _decode_terms = msgspec.json.Decoder(Terms).decode

@@ -242,6 +242,54 @@ def exchange(
 ) -> None:
     status = _benchmark("exchange.command").run(
         calls=calls or (50, 100, 150, 200, 250), seeds=seeds, folder=folder, as_json=as_json
+
+
+        "Run the pipeline over the log of a rehearsal fleet: events a second of every stage, by "
+        "cores and by size, and the same questions in DuckDB.",
+        "lasthop bench pipeline",
+        "lasthop bench pipeline --events 20000000 --cores 2 --json",
+    )
+)
+def pipeline(
+    events: Annotated[
+        list[int] | None, typer.Option(min=1000, help="Events; repeatable. [2 and 20 million]")
+    ] = None,
+    cores: Annotated[list[int] | None, typer.Option(min=1, help="Repeatable. [1, 2]")] = None,
+    log: Annotated[
+        Path | None, typer.Option(metavar="DIR", exists=True, help="A log that is there already.")
+    ] = None,
+    directory: WorkIn = None,
+    as_json: Json = False,
+) -> None:
+    status = _benchmark("pipeline.command").run(
+        events=events or [2_000_000, 20_000_000],
+        cores=cores or [1, 2],
+        log=log,
+        directory=directory,
+        as_json=as_json,
+    )
+    raise typer.Exit(status)
+
+
+@commands.command(
+    help=described(
+        "Close the loop: let the rehearsal fleet go by learned policies from a day on, beside the "
+        "ones that they were learned from.",
+        "lasthop bench loop --policies data/policies/20261115T101500-1f3a9c02/policies.json",
+    )
+)
+def loop(
+    policies: Annotated[
+        Path, typer.Option(metavar="FILE", exists=True, dir_okay=False, help="A version's file.")
+    ],
+    devices: Annotated[int, typer.Option(min=1, help="Of the fleet.")] = 2000,
+    days: Annotated[int, typer.Option(min=2, help="Virtual days.")] = 60,
+    switch: Annotated[int, typer.Option(min=1, help="Days before the switch.")] = 40,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="A plot (PNG).")] = None,
+    as_json: Json = False,
+) -> None:
+    status = _benchmark("pipeline.command").run_loop(
+        policies=policies, devices=devices, days=days, switch=switch, out=out, as_json=as_json
     )
     raise typer.Exit(status)
 

@@ -24,6 +24,7 @@ from lasthop.runtime.places import LOG_DIRECTORY
 
 if TYPE_CHECKING:
     from lasthop.pipeline.jobs import Outcome, Pipeline
+    from lasthop.pipeline.stream import Progress
 
 commands = new_commands("Learn from the event log: tables, policies, what-if; on Spark.")
 
@@ -377,3 +378,85 @@ def whatif(
         low, high = change.low * scale, change.high * scale
         say(f"{name:16}{cells}   {low:.4f} to {high:.4f}")
     say(result.note)
+
+
+@commands.command(
+    "stream",
+    help=described(
+        "Follow the log: bring silver and the operational tables up to date every few seconds.",
+        "lasthop pipeline stream --data ./data",
+        "lasthop pipeline stream --data ./data --every 10 --json",
+    ),
+)
+def stream(
+    data: Data = DEFAULT_DATA,
+    log: Log = None,
+    lake: LakeDir = None,
+    every: Annotated[float, typer.Option(min=0.1, help="Seconds between looks.")] = 5.0,
+    until_done: Annotated[
+        bool, typer.Option("--until-done", help="End when everything that is there is read.")
+    ] = False,
+    batch_bytes: Annotated[
+        int | None, typer.Option(min=1, help="Of segments in one micro-batch. [1 GiB]")
+    ] = None,
+    master: Master = "local[*]",
+    remote: Remote = None,
+    conf: Conf = None,
+    as_json: Json = False,
+) -> None:
+    with opened(data, log, lake, master=master, remote=remote, conf=conf) as pipeline:
+        from lasthop.pipeline.stream import Stream  # noqa: PLC0415
+
+        following = Stream(
+            pipeline, told=lambda progress: _tell(progress, as_json), batch_bytes=batch_bytes
+        )
+        with pipeline.lake.locked():
+            query = following.start(every=f"{every} seconds", available_now=until_done)
+            query.awaitTermination()
+
+
+def _tell(progress: Progress, as_json: bool) -> None:
+    if as_json:
+        say_json(msgspec.to_builtins(progress))
+        return
+    line = f"{progress.events} events, {', '.join(progress.days)} made in {progress.seconds:.1f} s"
+    if progress.late_events:
+        line += f"; {progress.late_events} late, for the next batch"
+    say(f"{line}; {progress.behind:.1f} s behind")
+
+
+@commands.command(
+    "report",
+    help=described(
+        "Write a page with plots of what the tables say: one HTML file.",
+        "lasthop pipeline report --data ./data --out report.html",
+    ),
+)
+def report(
+    data: Data = DEFAULT_DATA,
+    log: Log = None,
+    lake: LakeDir = None,
+    policies: PolicyDir = None,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where it goes.")] = Path("report.html"),
+    master: Master = "local[*]",
+    remote: Remote = None,
+    conf: Conf = None,
+    as_json: Json = False,
+) -> None:
+    if find_spec("matplotlib") is None:
+        raise Failure("the report needs matplotlib: pip install 'lasthop[pipeline]'")
+    with (
+        progress(as_json) as told,
+        opened(data, log, lake, master=master, remote=remote, conf=conf, say_line=told) as pipeline,
+    ):
+        from lasthop.pipeline.report import render  # noqa: PLC0415
+
+        if not pipeline.lake.dates("silver", "events"):
+            raise Failure("there are no tables yet: lasthop pipeline run")
+        told("drawing")
+        page = render(pipeline, Shelf(policies or data / POLICY_DIRECTORY).current())
+    out.write_text(page)
+    if as_json:
+        say_json({"file": str(out), "bytes": len(page.encode())})
+    else:
+        say(str(out))

@@ -1,0 +1,134 @@
+"""`lasthop bench pipeline`: events a second of every stage, by cores and by size, DuckDB beside."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bench.pipeline.fleet import write_log
+from bench.pipeline.loop import close, draw
+from bench.pipeline.questions import ask_duckdb
+
+ROOT = Path(__file__).parents[2]
+
+DAYS = 60
+EVENTS_OF_A_DEVICE = 8_000
+"""In sixty days, roughly; the log says how many there are."""
+
+
+def run(
+    *,
+    events: list[int],
+    cores: list[int],
+    log: Path | None,
+    directory: Path | None,
+    as_json: bool,
+) -> int:
+    """Measure every size with every number of cores."""
+    rows = []
+    with _workplace(directory) as place:
+        for size in events if log is None else [0]:
+            source = log or place / f"log-{size}"
+            if log is None:
+                devices = max(1, round(size / EVENTS_OF_A_DEVICE))
+                _note(f"writing the log of {devices} devices over {DAYS} days")
+                write_log(source, devices=devices, days=DAYS, processes=os.cpu_count() or 1)
+            for count in cores:
+                rows.append(_measured(source, place / "lake", count, as_json))
+                if not as_json:
+                    _print(rows[-1])
+            if log is None:
+                shutil.rmtree(source)
+    if as_json:
+        sys.stdout.write(msgspec.json.encode(rows).decode() + "\n")
+    return 0
+
+
+def _measured(log: Path, lake: Path, cores: int, as_json: bool) -> dict[str, Any]:
+    shutil.rmtree(lake, ignore_errors=True)
+    lake.mkdir(parents=True)
+    _note(f"{cores} cores")
+    command = [sys.executable, "-m", "bench.pipeline.stages", str(log), str(lake)]
+    done = subprocess.run(
+        [*command, f"local[{cores}]"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL if as_json else None,
+        check=True,
+    )
+    row: dict[str, Any] = msgspec.json.decode(done.stdout.splitlines()[-1])
+    row["cores"] = cores
+    row["duckdb"] = ask_duckdb(lake, cores=cores)
+    for name, (_, count) in row["duckdb"].items():
+        if row["questions"][name][1] != count:
+            raise SystemExit(f"{name}: Spark has {row['questions'][name][1]} rows, DuckDB {count}")
+    shutil.rmtree(lake)
+    return row
+
+
+def _print(row: dict[str, Any]) -> None:
+    events, cores = row["events"], row["cores"]
+    print(f"\n{events:,} events, {cores} cores, heap in use {row['heap_mb']} MB")
+    total = sum(row["seconds"].values())
+    for stage, seconds in {**row["seconds"], "all": total}.items():
+        rate = events / seconds if seconds else 0.0
+        print(f"  {stage:10} {seconds:8.1f} s {rate:12,.0f} events/s {rate / cores:12,.0f} a core")
+    for name, (seconds, _) in row["questions"].items():
+        other = row["duckdb"][name][0]
+        print(f"  {name:26} {seconds:7.2f} s, DuckDB {other:7.2f} s")
+    spark = sum(seconds for seconds, _ in row["questions"].values())
+    duck = sum(seconds for seconds, _ in row["duckdb"].values())
+    print(f"  {'all four':26} {spark:7.2f} s, DuckDB {duck:7.2f} s")
+
+
+def run_loop(
+    *, policies: Path, devices: int, days: int, switch: int, out: Path | None, as_json: bool
+) -> int:
+    """Run the fleet with learned policies from the day `switch` on, beside the live ones."""
+
+    def progress(done: int) -> None:
+        if not done % 100:
+            _note(f"{done} of {devices} devices")
+
+    loop = close(
+        policies,
+        devices=devices,
+        days=days,
+        switch=switch,
+        processes=os.cpu_count() or 1,
+        progress=progress,
+    )
+    if out is not None:
+        draw(loop, out)
+    if as_json:
+        sys.stdout.write(msgspec.json.encode(loop.as_dict()).decode() + "\n")
+        return 0
+    print(f"{devices} devices, days {switch + 1} to {days}")
+    print(f"{'':10}{'waste':>9}{'loss':>9}{'sum':>9}{'pings a day':>13}{'deaths a day':>14}")
+    device_days = devices * (days - switch)
+    for name, r in (("unified", loop.live), ("learned", loop.learned)):
+        print(
+            f"{name:10}{r.waste:9.2%}{r.loss:9.2%}{r.waste + r.loss:9.2%}"
+            f"{r.pings / device_days:13.2f}{r.deaths / device_days:14.3f}"
+        )
+    return 0
+
+
+@contextmanager
+def _workplace(directory: Path | None) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir=directory, prefix="lasthop-bench-") as name:
+        yield Path(name)
+
+
+def _note(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,169 @@
+"""The loop closed: policies learned on the first days of the fleet, in force on the last.
+
+Every device lives through the same world three times: under the policy that the log has, with what
+was learned from a day on, and under the on-line policy, by which loss is measured. Only messages
+that arrive after the switch count. Nothing is replayed here: the learned policies decide live.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+
+import msgspec
+
+from bench.pipeline.rehearse import APP, Device, Topic
+from bench.pipeline.world import BEGINS, person
+from lasthop.clock import DAY
+from lasthop.decision.policies import Policy
+from lasthop.pipeline.replay import decider
+from lasthop.policy import PolicyIndex, decode
+
+
+@dataclass(slots=True)
+class Result:
+    """What one way of deciding came to, after the switch."""
+
+    forwarded: int = 0
+    wasted: int = 0
+    read_online: int = 0
+    lost: int = 0
+    pings: int = 0
+    deaths: int = 0
+    by_day: dict[int, list[int]] = field(default_factory=dict)
+    """Forwarded, wasted, read on-line and lost of the messages of each day."""
+
+    @property
+    def waste(self) -> float:
+        return self.wasted / self.forwarded if self.forwarded else 0.0
+
+    @property
+    def loss(self) -> float:
+        return self.lost / self.read_online if self.read_online else 0.0
+
+    def add(self, other: Result) -> None:
+        """Take another device's in."""
+        for name in ("forwarded", "wasted", "read_online", "lost", "pings", "deaths"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for day, counts in other.by_day.items():
+            mine = self.by_day.setdefault(day, [0, 0, 0, 0])
+            self.by_day[day] = [a + b for a, b in zip(mine, counts, strict=True)]
+
+
+@dataclass(slots=True)
+class Loop:
+    """The policy of the log, and what was learned from it."""
+
+    devices: int
+    days: int
+    switch: int
+    live: Result = field(default_factory=Result)
+    learned: Result = field(default_factory=Result)
+
+    def as_dict(self) -> dict[str, object]:
+        """For machines."""
+        rates = {
+            name: {"waste": r.waste, "loss": r.loss, "sum": r.waste + r.loss}
+            for name, r in (("live", self.live), ("learned", self.learned))
+        }
+        return {**asdict(self), "rates": rates}
+
+
+def chosen(policies: PolicyIndex, device: str, topic: Topic) -> tuple[Policy, str]:
+    """The learned policy of a device's topic, and its terms as they are logged."""
+    forwarding = policies.forwarding(APP, device, topic.name).forwarding
+    policy = decider(forwarding, topic.subscription)
+    tuning = {**topic.tuning, "price": forwarding.price}
+    terms = {"policy": forwarding.policy, "tuning": tuning, "memory": forwarding.memory}
+    return policy, msgspec.json.encode(terms).decode()
+
+
+_policies: dict[Path, PolicyIndex] = {}
+
+
+def _live_through(work: tuple[int, int, int, int, Path]) -> tuple[Result, Result]:
+    seed, number, days, switch, path = work
+    if path not in _policies:
+        _policies[path] = PolicyIndex(decode(path.read_bytes()))
+    who = person(seed, number)
+    best = Device(seed, who, days, policy="on-line", told=None)
+    live = Device(seed, who, days, policy="unified", told=None)
+    learned = Device(seed, who, days, policy="unified", told=None)
+    learned.switch(switch, _policies[path], chosen)
+    for device in (best, live, learned):
+        device.count_from(switch)
+        device.live(write=False)
+    return _result(live, best, switch), _result(learned, best, switch)
+
+
+def _result(device: Device, best: Device, switch: int) -> Result:
+    since = BEGINS + switch * DAY
+    result = Result(pings=device.pings, deaths=device.deaths)
+    for key, at in device.arrived.items():
+        if at < since:
+            continue
+        sent, read, online = key in device.forwarded, key in device.read, key in best.read
+        counts = [sent, sent and not read, online, online and not read]
+        mine = result.by_day.setdefault((at - BEGINS) // DAY, [0, 0, 0, 0])
+        result.by_day[(at - BEGINS) // DAY] = [a + b for a, b in zip(mine, counts, strict=True)]
+    totals = [sum(column) for column in zip(*result.by_day.values(), strict=True)] or [0] * 4
+    result.forwarded, result.wasted, result.read_online, result.lost = totals
+    return result
+
+
+def close(
+    policies: Path,
+    *,
+    devices: int,
+    days: int,
+    switch: int,
+    seed: int = 0,
+    processes: int = 1,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Loop:
+    """Run the fleet with a version's file from the day `switch` on."""
+    loop = Loop(devices, days, switch)
+    work = [(seed, number, days, switch, policies) for number in range(devices)]
+    if processes == 1:
+        _gather(loop, map(_live_through, work), progress)
+        return loop
+    context = get_context("forkserver" if sys.platform != "win32" else "spawn")
+    with ProcessPoolExecutor(processes, mp_context=context) as pool:
+        _gather(loop, pool.map(_live_through, work, chunksize=10), progress)
+    return loop
+
+
+def _gather(
+    loop: Loop, results: Iterable[tuple[Result, Result]], progress: Callable[[int], None]
+) -> None:
+    for done, (live, learned) in enumerate(results, 1):
+        loop.live.add(live)
+        loop.learned.add(learned)
+        progress(done)
+
+
+def draw(loop: Loop, out: Path) -> None:
+    """Waste and loss of each day after the switch, both ways."""
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    figure = Figure(figsize=(8, 3.4), dpi=110, layout="constrained")
+    axes = figure.subplots()
+    for name, result, colour in (
+        ("unified", loop.live, "#d9822b"),
+        ("learned", loop.learned, "#2f6f9f"),
+    ):
+        days = sorted(result.by_day)
+        for label, style, above, below in (("waste", "-", 1, 0), ("loss", "--", 3, 2)):
+            counts = [result.by_day[day] for day in days]
+            values = [100 * c[above] / max(1, c[below]) for c in counts]
+            axes.plot([d + 1 for d in days], values, style, color=colour, label=f"{name}: {label}")
+    axes.set_xlabel("day")
+    axes.set_ylabel("%")
+    axes.set_ylim(bottom=0)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, ncols=4, loc="lower left", bbox_to_anchor=(0, 1))
+    figure.savefig(out)

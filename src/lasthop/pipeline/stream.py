@@ -1,0 +1,105 @@
+"""The stream: silver and the operational tables of gold, seconds behind the gateway.
+
+It is the batch, more often: the same ingestion with a trigger, and after every micro-batch the same
+functions over the days that it touched. So a batch over the same input gives the same rows, and a
+process that was killed goes on where the files say it was. What comes later than `LATENESS` days
+after the newest event is counted, and left for the next batch.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import date
+
+from pyspark.sql import functions as fn
+from pyspark.sql.streaming.query import StreamingQuery
+
+from lasthop.pipeline.bronze import BATCH_BYTES, Ingestion, read_events
+from lasthop.pipeline.jobs import Pipeline, late
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far the stream is."""
+
+    batches: int = 0
+    events: int = 0
+    quarantined: int = 0
+    days: list[str] = field(default_factory=list)
+    """Made by the last batch."""
+    late_days: list[str] = field(default_factory=list)
+    """Waiting for the next batch run."""
+    late_events: int = 0
+    """Events of those days that silver does not have yet."""
+    behind: float = 0.0
+    """Seconds from the newest event of the last batch until the tables had it."""
+    seconds: float = 0.0
+    """That the last batch took."""
+
+
+class Stream:
+    """Follows a log."""
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        *,
+        told: Callable[[Progress], None] = lambda progress: None,
+        now: Callable[[], float] = time.time,
+        batch_bytes: int | None = None,
+    ) -> None:
+        self._pipeline = pipeline
+        self._told = told
+        self._now = now
+        self._batch_bytes = batch_bytes or BATCH_BYTES
+        self.progress = Progress()
+
+    def start(self, *, every: str = "5 seconds", available_now: bool = False) -> StreamingQuery:
+        """Begin; what an earlier process ingested and did not get to is made first."""
+        ingestion = Ingestion(
+            self._pipeline.spark,
+            self._pipeline.log,
+            self._pipeline.lake,
+            after_batch=lambda batch: self._refresh(ingestion),
+            batch_bytes=self._batch_bytes,
+        )
+        self._refresh(ingestion)
+        return ingestion.start(available_now=available_now, every=every)
+
+    def _refresh(self, ingestion: Ingestion) -> None:
+        began = time.monotonic()
+        pipeline, progress = self._pipeline, self.progress
+        fresh, old = late(pipeline.changed(), newest=self._newest_day())
+        if fresh:
+            starts = pipeline.make_silver(fresh)
+            pipeline.make_gold(starts, fresh)
+            pipeline.settle(fresh)
+        progress.late_days = [day.isoformat() for day in old]
+        progress.late_events = self._missing(old)
+        progress.days = [day.isoformat() for day in fresh]
+        progress.batches = ingestion.done.batches
+        progress.events = ingestion.done.events
+        progress.quarantined = ingestion.done.quarantined
+        progress.seconds = time.monotonic() - began
+        if fresh:
+            progress.behind = self._now() - pipeline.end_of_log() / 1e6
+            self._told(progress)
+
+    def _newest_day(self) -> date | None:
+        days = self._pipeline.lake.dates("bronze", "events")
+        return days[-1] if days else None
+
+    def _missing(self, days: list[date]) -> int:
+        """How many events bronze has of these days that silver has not."""
+        if not days:
+            return 0
+        counts = []
+        for frame in (
+            read_events(self._pipeline.spark, self._pipeline.lake),
+            self._pipeline.silver("events"),
+        ):
+            of_days = frame.where(fn.col("date").isin(*days))
+            counts.append(of_days.select("gw", "boot", "n").distinct().count())
+        return counts[0] - counts[1]
