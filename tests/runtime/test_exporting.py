@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from lasthop.clock import DAY, Micros
+from lasthop.clock import DAY, SECOND, Micros
 from lasthop.errors import StoreFull
 from lasthop.eventlog.exporter import Exporter, Rolling
+from lasthop.eventlog.following import INTEREST, follow, followed
 from lasthop.runtime import exporting
 from lasthop.runtime.clock import SystemClock
-from lasthop.runtime.exporting import Export
+from lasthop.runtime.exporting import PROMPT, Export
 from lasthop.store.commit import Commit
 from lasthop.store.memory import MemoryStore
 
@@ -60,3 +61,35 @@ def test_trouble_with_the_files_is_waited_out(
     assert again.wait(5)
     export.close()
     assert "no room at the end either" in capsys.readouterr().out
+
+
+def test_segments_are_sealed_soon_while_somebody_follows_them(tmp_path: Path) -> None:
+    steps = threading.Semaphore(0)
+    seen: list[Rolling] = []
+
+    class Watched(Exporter):
+        def step(self, now: Micros) -> Micros:
+            seen.append(self.rolling)
+            steps.release()
+            return now + SECOND // 1000
+
+    log = tmp_path / "log"
+    (log / "date=2026-11-15").mkdir(parents=True)
+    store = MemoryStore(incarnation=7)
+    store.open()
+    slow = Rolling(age=DAY)
+    exporter = Watched(log, store, confirm=store.exported, rolling=slow)
+    export = Export(exporter, SystemClock(), log=log)
+    assert steps.acquire(timeout=5)
+    assert seen[0] == slow
+    follow(tmp_path)  # A directory of logs, of which this is one.
+    for _ in range(1000):
+        assert steps.acquire(timeout=5)
+        if seen[-1] == PROMPT:
+            break
+    export.close()
+    assert seen[-1] == PROMPT
+    now = SystemClock().now()
+    assert followed(log, now)
+    assert not followed(log, now + 2 * INTEREST)
+    assert not followed(tmp_path / "elsewhere", now)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from threading import Event, Thread
 
 import structlog
 
 from lasthop.clock import SECOND, Clock
 from lasthop.errors import StoreError
-from lasthop.eventlog.exporter import Exporter
+from lasthop.eventlog.exporter import Exporter, Rolling
+from lasthop.eventlog.following import followed
 
 RETRY = 5.0
 """Seconds until the next attempt when the files could not be written; the store keeps the events
@@ -17,12 +19,19 @@ meanwhile."""
 log = structlog.get_logger()
 
 
+PROMPT = Rolling()
+"""While somebody follows the segments."""
+
+
 class Export:
     """Runs an exporter until it is closed. The store must outlive it."""
 
-    def __init__(self, exporter: Exporter, clock: Clock) -> None:
+    def __init__(self, exporter: Exporter, clock: Clock, *, log: Path | None = None) -> None:
         self._exporter = exporter
         self._clock = clock
+        self._log = log
+        """Where whoever follows the segments says so."""
+        self._leisurely = exporter.rolling if log is not None else PROMPT
         self._closing = Event()
         self._thread = Thread(target=self._run, name="lasthop-export", daemon=True)
         self._thread.start()
@@ -34,8 +43,12 @@ class Export:
 
     def _run(self) -> None:
         while not self._closing.is_set():
+            now = self._clock.now()
+            if self._log is not None:
+                waited_for = followed(self._log, now)
+                self._exporter.rolling = PROMPT if waited_for else self._leisurely
             try:
-                due = self._exporter.step(self._clock.now())
+                due = self._exporter.step(now)
             except StoreError as error:
                 log.error("the event log waits", error=str(error))
                 self._closing.wait(RETRY)

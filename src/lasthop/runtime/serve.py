@@ -59,7 +59,8 @@ from lasthop.store.writer import CommitWriter
 log = structlog.get_logger()
 
 ROLLING = Rolling(age=5 * MINUTE)
-"""Segments of the log: 288 files on a busy day. `lasthop log tail` needs no sealed ones."""
+"""Segments of the log: 288 files on a busy day. `lasthop log tail` needs no sealed ones, and who
+needs them soon says so."""
 
 YOUNG_OBJECTS = 10_000
 """New objects that start a collection, which then takes 3 ms; at Python's 700 the collector takes a
@@ -154,7 +155,7 @@ async def running(
         )
         stack.push_async_callback(engine.close)
         pages = stack.enter_context(closing(store.reader()))
-        export = Export(_exporter(log_directory, pages, writer), SystemClock())
+        export = Export(_exporter(log_directory, pages, writer), SystemClock(), log=log_directory)
         stack.push_async_callback(asyncio.to_thread, export.close)
         stack.push_async_callback(engine.stop)
         housekeeping = Housekeeping(

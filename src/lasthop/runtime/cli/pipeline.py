@@ -15,6 +15,7 @@ import msgspec
 import typer
 from rich.console import Console
 
+from lasthop.eventlog.following import follow
 from lasthop.policy import decode
 from lasthop.policy.shelf import Shelf
 from lasthop.runtime.cli.options import Json, described, new_commands
@@ -58,6 +59,9 @@ Conf: TypeAlias = Annotated[
 ]
 
 DEFAULT_DATA = Path("lasthop-data")
+
+RENEWED = 10
+"""Seconds after which the gateway is told again that its segments are waited for."""
 
 
 @commands.callback()
@@ -411,8 +415,10 @@ def stream(
             pipeline, told=lambda progress: _tell(progress, as_json), batch_bytes=batch_bytes
         )
         with pipeline.lake.locked():
+            follow(pipeline.log)
             query = following.start(every=f"{every} seconds", available_now=until_done)
-            query.awaitTermination()
+            while not query.awaitTermination(RENEWED):
+                follow(pipeline.log)
 
 
 def _tell(progress: Progress, as_json: bool) -> None:
