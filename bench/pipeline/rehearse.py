@@ -28,7 +28,14 @@ from lasthop.decision.policies import POLICIES, Policy, Tuning
 from lasthop.decision.volume.device_queue import DeviceQueue
 from lasthop.decision.volume.effects import Drop, Effect, Forward, Hold, Rerank, Retract, Show
 from lasthop.decision.volume.feed import Feed
-from lasthop.decision.volume.inputs import Arrived, ContactDown, Input, RankChanged, Woken
+from lasthop.decision.volume.inputs import (
+    Arrived,
+    ContactDown,
+    ContactUp,
+    Input,
+    RankChanged,
+    Woken,
+)
 from lasthop.decision.volume.reasons import EXPIRED
 from lasthop.decision.volume.subscription import Subscription
 from lasthop.events import SCHEMA_VERSION, Event, Kind
@@ -43,7 +50,7 @@ THROUGHPUT = {"wifi": 2_000_000, "mno": 120_000}
 MNO_PRICE = 5000 / 1e6
 """Millionths for a byte: 30 dollars for 6 gigabytes."""
 
-DOWN, WOKEN = ContactDown(), Woken()
+UP, DOWN, WOKEN = ContactUp(), ContactDown(), Woken()
 
 
 class Line(NamedTuple):
@@ -252,8 +259,9 @@ class Device:
                 )
                 for key in read.keys:
                     self._write(at, Kind.READ, topic=topic.name, msg=key, at=read.at)
+                self._take(topic, read, at)
             self._write(at, Kind.REPORTED, topic=topic.name, count=len(up.reads))
-            self._take(topic, up, at)
+            self._take(topic, UP, at)
 
     def _disconnect(self, at: Micros, given: Any) -> None:
         self._write(

@@ -26,6 +26,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("spark"))
+            # The first one starts Java and makes all tables: seconds, on a machine to itself.
+            item.add_marker(pytest.mark.timeout(600))
 
 
 @pytest.fixture(scope="session")

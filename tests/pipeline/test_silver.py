@@ -160,3 +160,11 @@ def test_heartbeats_and_ranks_are_rows_of_their_own(spark: SparkSession) -> None
     ]
     (change,) = silver.rank_changes(events).collect()
     assert (change["msg"], change["rank"], change["t"]) == (3, -1.0, NOON)
+
+
+def test_what_a_feed_says_is_no_message_of_its_topic(spark: SparkSession) -> None:
+    history = History()
+    history.tell(Kind.ACCEPTED, msg=1, topic="news", source="gateway:", reason="what the feed says")
+    history.tell(Kind.ACCEPTED, msg=2, topic="news", source="publisher:p", reason="in contact")
+    rows = silver.deliveries(history.frame(spark)).orderBy("msg").collect()
+    assert [row["topic"] for row in rows] == ["", "news"]

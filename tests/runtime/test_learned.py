@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +11,16 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
+from lasthop.core.feeds.policies import Choice
+from lasthop.core.gateway import Identity
 from lasthop.decision.policies import POLICIES, Tuning
 from lasthop.decision.policies.memory import memory_of
 from lasthop.policy import FORMAT, Forwarding, Lineage, Policies
 from lasthop.policy.shelf import CONTENT, POINTER, Shelf
+from lasthop.runtime import learned as learned_module
 from lasthop.runtime.learned import LearnedPolicies
+from tests.core.feeds.phone import Phone
+from tests.core.rig import Rig
 
 
 def version(note: str, **forwarding: Any) -> Policies:
@@ -91,3 +98,62 @@ def test_a_damaged_version_is_refused(tmp_path: Path, harm: str) -> None:
         assert not learned.poll()
     assert logs[0]["event"] == "policy_refused"
     assert learned.index.version == good
+
+
+def test_a_choice_names_the_version_that_it_comes_from(tmp_path: Path) -> None:
+    learned = LearnedPolicies(tmp_path)
+    assert learned.choose("a", "d", "t") == Choice()
+    memory = memory_of(POLICIES["predictive"](Tuning(max=3)))
+    name = Shelf(tmp_path).publish(version("one", policy="predictive", price=2.0, memory=memory))
+    assert learned.poll()
+    choice = learned.choose("a", "d", "t")
+    assert choice.label == f"predictive@{name}"
+    assert (choice.price, choice.plain.memory) == (2.0, {})
+    assert choice.memory
+
+
+def test_feeds_follow_a_new_version_and_their_events_name_it(tmp_path: Path) -> None:
+    learned = LearnedPolicies(tmp_path)
+    rig = Rig()
+    rig.identity = Identity(open_house=True, policies=learned)
+    rig.gateway = rig._start()
+    phone = Phone(rig)
+    phone.connect()
+    phone.subscribe(max=3)
+    phone.publish(1.0)
+    memory = memory_of(POLICIES["predictive"](Tuning(max=3))) | {"_offline": 0.125}
+    name = Shelf(tmp_path).publish(version("one", policy="predictive", memory=memory))
+    assert learned.poll()
+    assert rig.gateway.policies_changed(rig.now) == 1
+    assert rig.gateway.policies_changed(rig.now) == 0
+    rig.run()
+    phone.publish(2.0)
+    events = [event for event in rig.events() if event.get("topic") == "news"]
+    (changed,) = [event for event in events if event["kind"] == "policy_changed"]
+    assert changed["policy"] == f"predictive@{name}"
+    assert json.loads(changed["terms"])["memory"]["_offline"] == 0.125
+    published = [event for event in events if event.get("source") == "publisher:shop"]
+    accepted = [event["policy"] for event in published]
+    assert accepted == ["unified", f"predictive@{name}"]
+    # After a restart it goes on as it was: nothing is new about the same version.
+    rig.crash()
+    assert rig.gateway.policies_changed(rig.now) == 0
+
+
+async def test_a_running_gateway_looks_for_news(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(learned_module, "LOOK", 0.001)
+    learned = LearnedPolicies(tmp_path)
+    heard = asyncio.Event()
+
+    async def changed() -> None:
+        heard.set()
+
+    task = asyncio.create_task(learned.follow(changed))
+    Shelf(tmp_path).publish(version("one"))
+    await asyncio.wait_for(heard.wait(), 20)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert learned.index.policies.lineage.note == "one"

@@ -15,30 +15,34 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from math import inf
 from typing import Any, NamedTuple
 
 import msgspec
 
 from lasthop.clock import Micros
 from lasthop.decision.policies import POLICIES, Policy, Tuning
-from lasthop.decision.policies.memory import recall
+from lasthop.decision.policies.memory import memory_of, recall
 from lasthop.decision.volume.device_queue import DeviceQueue
 from lasthop.decision.volume.effects import Drop, Effect, Forward, Hold, Rerank, Retract, Show
+from lasthop.decision.volume.entry import Place
 from lasthop.decision.volume.feed import Feed
 from lasthop.decision.volume.inputs import (
     Arrived,
     ContactDown,
     ContactUp,
+    Gone,
     Held,
     Input,
+    Lost,
     Muted,
     OfflineRead,
     RankChanged,
     Read,
+    Unread,
     Withdrawn,
     Woken,
 )
+from lasthop.decision.volume.reasons import ASKED, NO_ROOM
 from lasthop.decision.volume.subscription import Subscription
 from lasthop.errors import InvalidRequest
 from lasthop.events import Kind
@@ -46,6 +50,7 @@ from lasthop.policy import Forwarding
 
 COLUMNS = (
     "n",
+    "boot",
     "t",
     "kind",
     "msg",
@@ -68,19 +73,30 @@ COLUMNS = (
 )
 """What a replay looks at."""
 
+ENDS = (
+    Kind.SENT,
+    Kind.DELIVERED,
+    Kind.EXPIRED,
+    Kind.CANCELLED,
+    Kind.REPLACED,
+    Kind.ABORTED,
+    Kind.TIMED_OUT,
+    Kind.UNDELIVERABLE,
+    Kind.REASSIGNED,
+    Kind.SUPPRESSED,
+)
+
 KINDS = (
+    *ENDS,
     Kind.ACCEPTED,
     Kind.HELD,
     Kind.RELEASED,
     Kind.TRANSMITTED,
-    Kind.EXPIRED,
-    Kind.SUPPRESSED,
-    Kind.CANCELLED,
-    Kind.REPLACED,
     Kind.READ,
     Kind.RETRACTED,
     Kind.RANK_CHANGED,
     Kind.SUBSCRIBED,
+    Kind.UNSUBSCRIBED,
     Kind.CONTEXT_CHANGED,
     Kind.CONTACT_STARTED,
     Kind.CONTACT_LOST,
@@ -89,6 +105,9 @@ KINDS = (
     Kind.POLICY_CHANGED,
 )
 
+INSTRUCTION = "what the feed says"
+"""Why a message leaves that carries instructions: it is no decision about a message."""
+
 WOKEN, DOWN = Woken(), ContactDown()
 
 
@@ -96,6 +115,7 @@ class Row(NamedTuple):
     """One event, as far as a replay looks at it."""
 
     n: int
+    boot: int
     t: Micros
     kind: str
     msg: int
@@ -189,7 +209,9 @@ def decided(effects: Iterable[Effect]) -> Iterator[Decision]:
     """Effects in the words of the log."""
     for effect in effects:
         if isinstance(effect, Forward):
-            yield Decision("forwarded", effect.key, effect.reason)
+            yield Decision(FORWARDED, effect.key, effect.reason)
+            if effect.instead_of is not None:
+                yield Decision("retracted", effect.instead_of, NO_ROOM)
         elif isinstance(effect, Hold):
             yield Decision("held", effect.key, effect.reason)
         elif isinstance(effect, Retract):
@@ -201,23 +223,24 @@ def decided(effects: Iterable[Effect]) -> Iterator[Decision]:
                 yield Decision("shown", key, effect.reason)
 
 
+FORWARDED = "forwarded"
+
+_LOGGED_AS = {
+    Kind.RELEASED: FORWARDED,
+    Kind.HELD: "held",
+    Kind.RETRACTED: "retracted",
+    Kind.EXPIRED: "dropped",
+    Kind.SUPPRESSED: "dropped",
+    Kind.READ: "shown",
+}
+
+
 def logged(row: Row) -> Decision | None:
     """A decision that an event tells of, if it does."""
-    if not row.msg or not row.topic:
+    kind = _LOGGED_AS.get(Kind(row.kind))
+    if kind is None or not row.msg or not row.topic or row.at or row.reason == INSTRUCTION:
         return None
-    if row.kind == Kind.RELEASED:
-        return Decision("forwarded", row.msg, row.reason)
-    if row.kind == Kind.HELD:
-        return Decision("held", row.msg, row.reason)
-    if row.kind == Kind.RETRACTED:
-        return Decision("retracted", row.msg, row.reason)
-    if row.kind in (Kind.EXPIRED, Kind.SUPPRESSED):
-        return Decision("dropped", row.msg, row.reason)
-    if row.kind in (Kind.CANCELLED, Kind.REPLACED):
-        return Decision("dropped", row.msg, row.reason)
-    if row.kind == Kind.READ and not row.at:
-        return Decision("shown", row.msg, row.reason)
-    return None
+    return Decision(kind, row.msg, row.reason)
 
 
 @dataclass(slots=True)
@@ -227,6 +250,9 @@ class Agreement:
     decisions: int = 0
     """That were logged."""
     same: int = 0
+    unlogged: int = 0
+    """That were taken again and are not in the log: nothing came of them, since a link or a
+    device was quicker."""
     first_difference: str = ""
 
     def differ(self, text: str) -> None:
@@ -238,49 +264,91 @@ class _LiveFeed:
     """A feed that is given what the log says it was given."""
 
     def __init__(self, terms: Terms, now: Micros) -> None:
-        self.feed = Feed(terms.wishes(), terms.decider(), now=now)
+        self.policy = terms.decider()
+        self.feed = Feed(terms.wishes(), self.policy, now=now)
         self.expected: deque[Decision] = deque()
-        self.reads: list[OfflineRead] = []
-        self._forwarded: set[int] = set()
+        self.messages: dict[int, Held] = {}
+        self._forwarded: dict[int, str] = {}
+        self.left: set[int] = set()
+        """What the log says has left for the device."""
+
+    def never_left(self) -> int:
+        """How many were to leave, and did not."""
+        return len(self._forwarded.keys() - self.left)
 
     def take(self, given: Input, now: Micros) -> None:
         """Let it decide."""
         for decision in decided(self.feed.take(given, now)):
-            if decision.kind == "forwarded":
-                self._forwarded.add(decision.msg)
-            elif decision.kind == "dropped" and decision.msg in self._forwarded:
-                continue  # Its delivery had come to its end already, and says no more.
-            self.expected.append(decision)
+            if decision.kind == FORWARDED:
+                self._forwarded[decision.msg] = decision.reason
+            elif decision.kind != "dropped" or decision.msg not in self._forwarded:
+                # What was on the device had its end before, and says no more.
+                self.expected.append(decision)
+
+    def follow(self, policy: Policy) -> None:
+        """Another policy is in force; it takes over what one of its kind knew."""
+        if type(policy) is type(self.policy):
+            recall(policy, memory_of(self.policy))
+        self.policy = policy
+        self.feed.follow(policy)
+
+    def inherit(self, old: _LiveFeed, now: Micros) -> None:
+        """New terms for what is there already."""
+        if type(self.policy) is type(old.policy):
+            recall(self.policy, memory_of(old.policy))
+        self.messages, self._forwarded, self.left = old.messages, old._forwarded, old.left
+        entries = [e for key in old.feed.entries() if (e := old.feed.entry(key)) is not None]
+        self.feed.resume(old.feed.state(), entries)
+        for entry in entries:
+            self.take(RankChanged(entry.key, entry.rank), now)
+
+    def takes_again(self, told: Decision, result: Agreement) -> bool:
+        """Whether a logged decision was taken again. A message leaves when the link is free, so
+        that only the order of all other decisions is that of the log."""
+        if told.kind == FORWARDED:
+            self.left.add(told.msg)
+            # By the time it leaves it may also have been asked for.
+            return told.reason in (ASKED, self._forwarded.get(told.msg))
+        if told.kind == "dropped" and told.msg in self._forwarded:
+            return True  # On the device, its time was up there: that was not for the feed to say.
+        if told not in self.expected:
+            return False
+        while self.expected.popleft() != told:
+            result.unlogged += 1
+        return True
 
 
 def check(rows: Iterable[Row]) -> Agreement:
     """Replay a device's history, in the order of its events, under the policies that were live.
 
-    Decisions of a feed must come out in the order in which they were logged.
+    Everything that the log says was decided must be decided again, for the same reason.
     """
     result = Agreement()
     feeds: dict[str, _LiveFeed] = {}
     channels: set[int] = set()
+    boot = 0
     for row in rows:
-        told = logged(row)
-        live = feeds.get(row.topic)
-        if told is not None and live is not None:
+        if row.boot != boot:
+            boot = row.boot
+            channels.clear()
+            for live in feeds.values():
+                live.take(DOWN, row.t)
+        told, about = logged(row), feeds.get(row.topic)
+        if told is not None and about is not None:
             result.decisions += 1
-            if live.expected and live.expected[0] == told:
-                live.expected.popleft()
+            if told.kind == "dropped" and told not in about.expected:
+                # A message's own deadline wakes its feed, and is told by its end alone.
+                about.take(WOKEN, row.t)
+            if about.takes_again(told, result):
                 result.same += 1
             else:
-                wanted = live.expected[0] if live.expected else None
+                wanted = about.expected[0] if about.expected else None
                 result.differ(f"event {row.n}: logged {told}, replayed {wanted}")
-                if told in live.expected:
-                    # Go on from there: one difference is not to hide that all others agree.
-                    while live.expected.popleft() != told:
-                        pass
-                    result.same += 1
         for topic, given in _inputs(row, feeds, channels):
             feeds[topic].take(given, row.t)
     for topic, live in feeds.items():
-        if live.expected:
+        result.unlogged += len(live.expected) + live.never_left()
+        if any(decision.kind == "shown" for decision in live.expected):
             result.differ(f"{topic}: replayed {live.expected[0]}, which is not in the log")
     return result
 
@@ -290,8 +358,11 @@ def _inputs(
 ) -> Iterator[tuple[str, Input]]:
     """What an event tells the feeds of a device."""
     topic, kind = row.topic, row.kind
-    if kind == Kind.SUBSCRIBED and topic:
+    live = feeds.get(topic)
+    if kind == Kind.SUBSCRIBED and topic and (row.terms or live is None):
         feeds[topic] = _LiveFeed(terms_of(row.terms), row.t)
+        if live is not None:
+            feeds[topic].inherit(live, row.t)
     elif kind == Kind.CONTACT_STARTED:
         channels.add(row.channel)
     elif kind == Kind.CONTACT_LOST:
@@ -299,36 +370,54 @@ def _inputs(
         if not channels:
             for name in feeds:
                 yield name, DOWN
-    elif topic not in feeds:
+    elif live is None:
         return
-    elif kind == Kind.ACCEPTED:
+    elif kind == Kind.UNSUBSCRIBED:
+        del feeds[topic]
+    elif kind == Kind.ACCEPTED and row.reason != INSTRUCTION:
+        live.messages[row.msg] = Held(row.msg, row.rank, row.before or None)
         yield topic, Arrived(row.msg, row.rank, row.before or None)
     elif kind == Kind.RANK_CHANGED:
+        known = live.messages.get(row.msg)
+        if known is not None:
+            live.messages[row.msg] = Held(row.msg, row.rank, known.expires_at)
         yield topic, RankChanged(row.msg, row.rank)
-    elif kind in (Kind.CANCELLED, Kind.REPLACED):
-        yield topic, Withdrawn(row.msg)
-    elif kind == Kind.READ and not row.msg and row.at:
-        feeds[topic].reads.append(
-            OfflineRead(row.at, None if row.wanted < 0 else row.wanted, tuple(row.keys))
-        )
+    elif kind in ENDS and row.msg:
+        yield from ((topic, given) for given in _ended(live.feed, row))
     elif kind == Kind.READ and not row.msg:
         wanted = None if row.wanted < 0 else row.wanted
-        yield topic, Read(wanted, row.queue_size, _held(row.keys))
+        if row.at:
+            yield topic, OfflineRead(row.at, wanted, tuple(row.keys))
+        else:
+            # Both sides agree on what is kept, but for what is on its way.
+            yield topic, Read(wanted, min(row.queue_size, len(live.feed.on_device())))
     elif kind == Kind.REPORTED:
-        live = feeds[topic]
-        reads, live.reads = tuple(live.reads), []
-        yield topic, ContactUp(reads, tuple(row.keys))
+        yield topic, _reported(live, row)
     elif kind == Kind.CONTEXT_CHANGED:
         yield topic, Muted(row.reason == "quiet")
     elif kind == Kind.TIMER_FIRED:
         yield topic, WOKEN
     elif kind == Kind.POLICY_CHANGED:
-        feeds[topic].feed.follow(terms_of(row.terms).decider())
+        live.follow(terms_of(row.terms).decider())
 
 
-def _held(keys: Sequence[int]) -> tuple[Held, ...]:
-    """What the device said it had: of all but strangers the gateway knows better."""
-    return tuple(Held(key, -inf) for key in keys)
+def _ended(feed: Feed, row: Row) -> Iterator[Input]:
+    """A delivery is over, whoever said so; the feed hears of it if it did not say so itself."""
+    place = feed.place(row.msg)
+    if place is Place.ENDED:
+        return
+    if row.kind in (Kind.CANCELLED, Kind.REPLACED) and place is not Place.DEVICE:
+        yield Withdrawn(row.msg)
+    elif row.kind != Kind.DELIVERED or row.reason:
+        yield Gone((row.msg,))
+
+
+def _reported(live: _LiveFeed, row: Row) -> Input:
+    if row.reason == "lost":
+        return Lost(tuple(row.keys))
+    if row.reason == "unread":
+        return Unread(tuple(live.messages.get(key, Held(key, 0.0)) for key in row.keys))
+    return ContactUp()
 
 
 @dataclass(slots=True)
@@ -450,7 +539,8 @@ def moments(rows: Iterable[Row]) -> list[Moment]:
     given = [
         Moment(row.at or row.t, row.n, row)
         for row in rows
-        if row.kind in _GIVEN or (row.kind == Kind.READ and not row.msg)
+        if row.reason != INSTRUCTION
+        and (row.kind in _GIVEN or (row.kind == Kind.READ and not row.msg))
     ]
     given.sort()
     return given

@@ -129,6 +129,9 @@ RANK_CHANGES = table(
 )
 """A message is worth more to a device's feed, or less."""
 
+GATEWAY = "gateway:"
+"""The `source` of what a gateway says by itself."""
+
 MISSED = "missed"
 """The `reason` of a heartbeat that was not answered."""
 
@@ -210,6 +213,8 @@ def deliveries(events: DataFrame) -> DataFrame:
         )
         .where(fn.col("accepted_at").isNotNull())
         .withColumn("last_rank", fn.coalesce("changed_rank", "rank"))
+        # What a feed says to a device travels as a message, and is none of its topic.
+        .withColumn("topic", fn.when(fn.col("source") == GATEWAY, "").otherwise(fn.col("topic")))
         .withColumn("date", day_of(fn.col("accepted_at")))
         .fillna({"bytes": 0, "cost": 0.0, "outcome": "", "link": "", "network": "", "policy": ""})
     )

@@ -7,12 +7,15 @@ wrong with it the old one stays in force, and the log says why, once.
 
 from __future__ import annotations
 
+import asyncio
 import os
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import structlog
 
 from lasthop.clock import HOUR
+from lasthop.core.feeds.policies import Choice
 from lasthop.decision.policies import POLICIES, Tuning
 from lasthop.decision.policies.memory import recall
 from lasthop.errors import InvalidRequest, LasthopError
@@ -22,8 +25,12 @@ from lasthop.policy.shelf import POINTER, Shelf
 log = structlog.get_logger(__name__)
 
 
+LOOK = 5.0
+"""Seconds between two looks at the pointer."""
+
+
 class LearnedPolicies:
-    """The version in force, and how it is replaced."""
+    """The version in force, and how it is replaced. It is the gateway's book of policies."""
 
     def __init__(self, directory: Path) -> None:
         self._shelf = Shelf(directory)
@@ -33,6 +40,27 @@ class LearnedPolicies:
         """Replaced as a whole: whoever holds it goes on with the version that it began with."""
         self.refused = 0
         """Versions that were not taken."""
+
+    def choose(self, app: str, device: str, topic: str) -> Choice:
+        """What was learned for this device and topic, with the version for the log."""
+        found = self.index.forwarding(app, device, topic)
+        forwarding = found.forwarding
+        return Choice(
+            policy=forwarding.policy,
+            version="" if self.index.policies is BUILT_IN else found.version,
+            prefetch_limit=forwarding.prefetch_limit,
+            expiration_threshold=forwarding.expiration_threshold,
+            price=forwarding.price,
+            memory=forwarding.memory,
+        )
+
+    async def follow(self, changed: Callable[[], Awaitable[object]]) -> None:
+        """Look now and then, until cancelled; `changed` is awaited whenever there is news."""
+        while True:
+            await asyncio.sleep(LOOK)
+            # A version of many devices takes a while to read, and nobody is to wait for it.
+            if await asyncio.to_thread(self.poll):
+                await changed()
 
     def poll(self) -> bool:
         """Look whether another version is in force; true if it has been taken."""

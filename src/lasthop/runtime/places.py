@@ -10,6 +10,8 @@ import msgspec
 from lasthop.runtime.failure import Failure
 
 LOG_DIRECTORY = "log"
+LAKE_DIRECTORY = "lake"
+POLICY_DIRECTORY = "policies"
 PORTS_FILE = "ports.json"
 
 

@@ -29,6 +29,7 @@ from lasthop.access.pap import PapDoor, PapSettings
 from lasthop.access.pap.destinations import Destinations
 from lasthop.access.rest import Door, make_app
 from lasthop.clock import MINUTE
+from lasthop.core.feeds.policies import PolicyBook
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.delivery.tcp import TcpListener
 from lasthop.delivery.websocket import WebSocketListener
@@ -43,9 +44,10 @@ from lasthop.runtime.failure import Failure
 from lasthop.runtime.front import Front
 from lasthop.runtime.gauges import show
 from lasthop.runtime.housekeeping import Housekeeping
+from lasthop.runtime.learned import LearnedPolicies
 from lasthop.runtime.listening import address_of, listen, tls_context
 from lasthop.runtime.metrics import Metrics
-from lasthop.runtime.places import LOG_DIRECTORY, Places
+from lasthop.runtime.places import LOG_DIRECTORY, POLICY_DIRECTORY, Places
 from lasthop.runtime.randomness import Randomness
 from lasthop.runtime.settings import Settings, listed
 from lasthop.runtime.stories import tell
@@ -135,7 +137,9 @@ async def running(
         tcp_socket = stack.enter_context(listen(settings.tcp.listen))
 
         restored = store.open()
-        gateway = _gateway(settings, restored, clock)
+        learned = LearnedPolicies(Path(settings.data) / POLICY_DIRECTORY)
+        learned.poll()
+        gateway = _gateway(settings, restored, clock, learned)
         initiators = settings.initiators()
         destinations = Destinations(
             hosts=initiators.notify_hosts, private=initiators.notify_private
@@ -162,6 +166,10 @@ async def running(
             writer, settings.retention, clock=clock, log_directory=log_directory
         )
         await stack.enter_async_context(_background(housekeeping.run()))
+        await engine.call(lambda gateway, now: gateway.policies_changed(now))
+        await stack.enter_async_context(
+            _background(learned.follow(lambda: engine.call(lambda g, now: g.policies_changed(now))))
+        )
 
         by_tcp = TcpListener(engine, clock=clock)
         stack.push_async_callback(by_tcp.stop)
@@ -190,7 +198,9 @@ async def running(
         yield places
 
 
-def _gateway(settings: Settings, restored: Restored, clock: SystemClock) -> Gateway:
+def _gateway(
+    settings: Settings, restored: Restored, clock: SystemClock, policies: PolicyBook
+) -> Gateway:
     identity = Identity(
         name=settings.name,
         open_house=settings.open_house,
@@ -199,6 +209,7 @@ def _gateway(settings: Settings, restored: Restored, clock: SystemClock) -> Gate
         patience=settings.pap.patience(),
         shared=settings.limits.shared.limits,
         zone=settings.limits.zone,
+        policies=policies,
     )
     return Gateway(identity, restored, random64=Randomness(), now=clock.now())
 

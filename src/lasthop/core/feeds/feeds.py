@@ -175,7 +175,7 @@ class Feeds:
         """Let a feed follow the policy that the book has for it."""
         device = keeper.session.device
         choice = keeper.terms.choice(self._book.choose(device.app, device.name, keeper.topic))
-        if choice == keeper.choice:
+        if choice.plain == keeper.choice.plain:
             return False
         keeper.follow(choice, now)
         return True

@@ -114,6 +114,8 @@ class Keeper:
             "policy": self.choice.policy,
             "tuning": _unusual(self.policy.tuning),
         }
+        if self.choice.memory:
+            said["memory"] = self.choice.memory
         return _encode(said).decode()
 
     # What happens.
@@ -317,7 +319,7 @@ class Keeper:
             changes.feeds[number, self.topic, COLD] = row
         hot = Hot(
             self.feed.state(),
-            self.choice,
+            self.choice.plain,
             [list(lesson) for lesson in self.policy.lessons],
             [_parked(step) for step in self.lane],
         )

@@ -28,11 +28,20 @@ class Choice(msgspec.Struct, frozen=True, omit_defaults=True):
     expiration_threshold: Micros | None = None
     waking_hours: Micros = 16 * HOUR + HOUR // 2
     price: float = 1.0
+    memory: dict[str, Any] = {}
+    """What the policy is to know from the beginning, if it does not take over from one of its
+    kind."""
 
     @property
     def label(self) -> str:
         """For the log: the policy, and the version if there is one."""
         return f"{self.policy}@{self.version}" if self.version else self.policy
+
+    @property
+    def plain(self) -> Choice:
+        """Without the memory: what is kept of it, and what tells two choices apart. Its version
+        stands for what it began with."""
+        return msgspec.structs.replace(self, memory={}) if self.memory else self
 
     def tuning(self, most: int | None) -> Tuning:
         """As a policy takes it."""
@@ -135,4 +144,7 @@ class Remembered(Policy):
 
 def policy_of(choice: Choice, most: int | None) -> Remembered:
     """A new policy, as it was chosen."""
-    return Remembered(POLICIES[choice.policy](choice.tuning(most)))
+    policy = POLICIES[choice.policy](choice.tuning(most))
+    if choice.memory:
+        recall(policy, choice.memory)
+    return Remembered(policy)

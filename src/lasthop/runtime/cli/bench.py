@@ -242,8 +242,12 @@ def exchange(
 ) -> None:
     status = _benchmark("exchange.command").run(
         calls=calls or (50, 100, 150, 200, 250), seeds=seeds, folder=folder, as_json=as_json
+    )
+    raise typer.Exit(status)
 
 
+@commands.command(
+    help=described(
         "Run the pipeline over the log of a rehearsal fleet: events a second of every stage, by "
         "cores and by size, and the same questions in DuckDB.",
         "lasthop bench pipeline",

@@ -21,16 +21,13 @@ from lasthop.policy.shelf import Shelf
 from lasthop.runtime.cli.options import Json, described, new_commands
 from lasthop.runtime.cli.output import say, say_json
 from lasthop.runtime.failure import Failure
-from lasthop.runtime.places import LOG_DIRECTORY
+from lasthop.runtime.places import LAKE_DIRECTORY, LOG_DIRECTORY, POLICY_DIRECTORY
 
 if TYPE_CHECKING:
     from lasthop.pipeline.jobs import Outcome, Pipeline
     from lasthop.pipeline.stream import Progress
 
 commands = new_commands("Learn from the event log: tables, policies, what-if; on Spark.")
-
-LAKE_DIRECTORY = "lake"
-POLICY_DIRECTORY = "policies"
 
 Data: TypeAlias = Annotated[
     Path,

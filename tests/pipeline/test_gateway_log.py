@@ -1,0 +1,83 @@
+"""What a real gateway logs of ranked topics is decided in the same way again."""
+
+from __future__ import annotations
+
+from random import Random
+
+import msgspec
+import pytest
+
+from lasthop.clock import HOUR, MINUTE
+from lasthop.core.feeds.policies import Choice, OnePolicy
+from lasthop.core.gateway import Identity
+from lasthop.events import Event
+from lasthop.pipeline.replay import COLUMNS, Row, check
+from lasthop.wire.hop.feeds import Reading, Report
+from tests.core.feeds.phone import Phone
+from tests.core.rig import APP, Rig
+
+
+def a_day(seed: int, policy: str) -> list[Row]:
+    """A device that comes and goes, a user who looks, a publisher who changes its mind."""
+    random = Random(seed)
+    rig = Rig()
+    book = OnePolicy(Choice(policy))
+    rig.identity = Identity(open_house=True, policies=book)
+    rig.gateway = rig._start()
+    phone = Phone(rig)
+    phone.connect()
+    phone.subscribe(max=3, threshold=1.0)
+    connected = True
+    published: list[int] = []
+    read_alone: list[Reading] = []
+    for _ in range(60):
+        rig.pass_time(random.randrange(1, 40) * MINUTE)
+        action = random.random()
+        if action < 0.45:
+            fields = {}
+            if random.random() < 0.5:
+                fields = {"deliver_before": rig.now + random.randrange(1, 8) * HOUR}
+            published += phone.publish(random.choice((0.5, 2.0, 3.0, 4.0)), **fields)
+        elif action < 0.65 and connected:
+            phone.look(random.choice((1, 2, None)))
+        elif action < 0.65 and phone.kept:
+            keys = tuple(sorted(phone.kept, key=lambda key: -phone.kept[key])[:2])
+            read_alone.append(Reading(rig.now // 1000, 2, keys))
+            for key in keys:
+                del phone.kept[key]
+        elif action < 0.8 and published:
+            key = random.choice(published)
+            message = rig.store.messages([key]).get(key)
+            if message is not None:
+                rig.gateway.change_rank(APP, message, random.choice((0.1, 5.0)), [], rig.now)
+                rig.run()
+        elif connected:
+            phone.lose()
+            connected = False
+        else:
+            phone.resume()
+            connected = True
+            if read_alone:
+                phone.report(Report(reads=tuple(read_alone)))
+                read_alone = []
+        if random.random() < 0.03:
+            book.choice = Choice(random.choice(("unified", "buffer", "on-demand")), version="9")
+            rig.gateway.policies_changed(rig.now)
+        rig.run()
+    rows = []
+    for line in rig.events():
+        event = msgspec.convert(line, Event)
+        if event.dev:
+            rows.append(Row(*(getattr(event, name) for name in COLUMNS)))
+    return rows
+
+
+@pytest.mark.parametrize("policy", ["unified", "predictive", "on-demand", "on-line", "buffer"])
+def test_a_gateway_s_decisions_are_taken_again(policy: str) -> None:
+    decisions = 0
+    for seed in range(8):
+        agreement = check(a_day(seed, policy))
+        assert agreement.first_difference == "", seed
+        assert agreement.same == agreement.decisions
+        decisions += agreement.decisions
+    assert decisions > 100
