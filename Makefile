@@ -34,6 +34,7 @@ nightly: .venv/.dev
 	@PYTHONPATH=build/accelerated .venv/bin/pytest -n 2 tests/simulation/last_hop tests/decision
 	@XPATH_ROUNDS=$${XPATH_ROUNDS:-3000} .venv/bin/pytest --timeout 1200 tests/wire/xpath/test_oracle.py
 	@RELAXNG_SEEDS=$${RELAXNG_SEEDS:-40} .venv/bin/pytest tests/wire/relaxng/test_jing.py
+	@PIPELINE_NIGHTLY=1 PIPELINE_KILLS=3 .venv/bin/pytest tests/pipeline
 	@WBXML_DOCUMENTS=$${WBXML_DOCUMENTS:-2000} .venv/bin/pytest tests/wire/wbxml/test_libwbxml.py
 
 fuzz: .venv/.dev

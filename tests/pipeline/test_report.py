@@ -1,0 +1,34 @@
+"""The page says what the tables say."""
+
+from __future__ import annotations
+
+import base64
+import re
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from lasthop.pipeline.jobs import Pipeline
+from lasthop.pipeline.lake import Lake
+from lasthop.pipeline.report import render
+from lasthop.policy import FORMAT, Lineage, Policies
+
+
+def test_a_page_has_every_plot_and_needs_nothing_else(fleet: Pipeline) -> None:
+    held = {"waste_and_loss": 0.1, "live_waste_and_loss": 0.4}
+    lineage = Lineage("1", 0, "2026-09-04", "2026-09-07", 2000, held)
+    page = render(fleet, Policies(FORMAT, "v1", lineage))
+    pictures = re.findall(r'src="data:image/png;base64,([^"]+)"', page)
+    assert len(pictures) == 8
+    for picture in pictures:
+        assert base64.b64decode(picture).startswith(b"\x89PNG")
+    accepted = fleet.gold("delivery_quality").agg({"accepted": "sum"}).collect()[0][0]
+    assert f"<b>{accepted:,}</b>deliveries" in page
+    assert "10.00% (live 40.00%)" in page
+    assert "http" not in re.sub(r"data:image[^\"]+", "", page)
+
+
+def test_without_any_rows_there_is_a_page(spark: SparkSession, tmp_path: Path) -> None:
+    page = render(Pipeline(spark, tmp_path, Lake(tmp_path)))
+    assert "no deliveries yet" in page
+    assert "<img" not in page
