@@ -40,6 +40,7 @@ def frames(fleet: Pipeline, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     return {
         "bronze": good_events(judged(located(lines)), 1),
         "events": silver.events(events),
+        "events without copies": silver.events(events, copied=[]),
         "deliveries": silver.deliveries(events),
         "contacts": silver.contacts(events),
         "reads": silver.reads(events),
@@ -73,6 +74,7 @@ def test_each_table_shuffles_as_often_as_it_says(frames: dict[str, DataFrame]) -
     most = {
         "bronze": 0,
         "events": 1,
+        "events without copies": 0,
         "deliveries": 1,
         "reads": 0,
         "quality": 2,

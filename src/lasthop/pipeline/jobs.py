@@ -140,7 +140,9 @@ class Pipeline:
         state.pending = sorted({*state.pending, *(day.isoformat() for day in days)})
         self.lake.remember(state)
         bronze = read_events(self.spark, self.lake).where(fn.col("date").isin(*days))
-        self._write(silver.events(bronze), "events", days)
+        # At most as many rows as there are days.
+        copied = [row["date"] for row in silver.days_with_copies(bronze).collect()]
+        self._write(silver.events(bronze, copied=copied), "events", days)
         events = self.silver("events")
         today = events.where(fn.col("date").isin(*days))
         for name, make in (

@@ -8,6 +8,9 @@ begins on one day and ends on another (a delivery, a contact) lies on the day on
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from datetime import date
+
 from pyspark.sql import Column, DataFrame, functions as fn
 from pyspark.sql.types import (
     BooleanType,
@@ -136,12 +139,27 @@ MISSED = "missed"
 """The `reason` of a heartbeat that was not answered."""
 
 
-def events(bronze: DataFrame) -> DataFrame:
+ID = ("gw", "boot", "n")
+"""What tells an event from all others."""
+
+
+def days_with_copies(bronze: DataFrame) -> DataFrame:
+    """The days on which an event came more than once. One shuffle of ids, which are small."""
+    ids = bronze.groupBy("date", *ID).agg(fn.count("*").alias("copies"))
+    return ids.where(fn.col("copies") > 1).select("date").distinct()
+
+
+def events(bronze: DataFrame, *, copied: Collection[date] | None = None) -> DataFrame:
     """Each event once, with its defaults filled in.
 
-    One shuffle by the event's id: copies may come in any batch.
+    One shuffle of whole events by their ids, but only for the `copied` days (all, if they are not
+    known): copies may come in any batch, and mostly there are none.
     """
-    return conform(filled(bronze.dropDuplicates(["gw", "boot", "n"])), EVENTS)
+    if copied is None:
+        return conform(filled(bronze.dropDuplicates(list(ID))), EVENTS)
+    again = fn.col("date").isin(*copied) if copied else fn.lit(False)
+    once = bronze.where(again).dropDuplicates(list(ID)).unionByName(bronze.where(~again))
+    return conform(filled(once if copied else bronze), EVENTS)
 
 
 def deliveries(events: DataFrame) -> DataFrame:
