@@ -48,8 +48,8 @@ def test_usage_counts_every_transmission_on_its_day_against_the_newest_limits(
         '{"amount":3,"measure":"messages","period":"week"},'
         '{"amount":9,"measure":"money","period":"month","queues":["bulk"]}]}'
     )
-    tell(Kind.CONTEXT_CHANGED, terms=old)
-    tell(Kind.CONTEXT_CHANGED, terms=new)
+    tell(Kind.PREFERENCES_CHANGED, terms=old)
+    tell(Kind.PREFERENCES_CHANGED, terms=new)
     tell(Kind.ACCEPTED, msg=1, queue="bulk")
     tell(Kind.ACCEPTED, msg=2)
     tell(Kind.TRANSMITTED, msg=1, link="mno", bytes=100, cost=1.0)

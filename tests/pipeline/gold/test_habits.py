@@ -8,7 +8,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lasthop.clock import DAY, HOUR, MINUTE, SECOND
+from lasthop.core.wishes import encode_preferences
 from lasthop.decision.link_calendar import LinkCalendar
+from lasthop.decision.preferences import Preferences
 from lasthop.events import Kind
 from lasthop.pipeline import silver
 from lasthop.pipeline.gold.calendar import LINK_CALENDAR, link_calendar, link_hours, zones
@@ -29,7 +31,9 @@ def calendar_of(
     spark: SparkSession, contacts: list[dict[str, Any]], *, until: int, zone: str | None = None
 ) -> dict[str, list[float]]:
     history = History()
-    history.tell(Kind.CONTEXT_CHANGED, zone=zone or "")
+    history.tell(Kind.CONTEXT_CHANGED, zone="Europe/Oslo" if zone else "")
+    terms = encode_preferences(Preferences(zone=zone)).decode() if zone else "{}"
+    history.tell(Kind.PREFERENCES_CHANGED, terms=terms)
     hours = link_hours(frame(spark, CONTACTS, contacts), zones(history.frame(spark)), until=until)
     table = link_calendar(hours)
     keeps_to(table, LINK_CALENDAR)

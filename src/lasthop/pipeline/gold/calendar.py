@@ -27,9 +27,13 @@ LINK_CALENDAR = StructType(
 
 def zones(events: DataFrame) -> DataFrame:
     """The zone that each device last told; UTC for those that never did."""
-    newest = fn.max_by("zone", "n").alias("zone")
-    told = (fn.col("kind") == Kind.CONTEXT_CHANGED) & (fn.col("zone") != "")
-    return events.where(told).groupBy("app", "dev").agg(newest)
+    preferred = fn.get_json_object("terms", "$.zone")
+    told = (
+        events.where(fn.col("kind").isin(Kind.CONTEXT_CHANGED, Kind.PREFERENCES_CHANGED))
+        .withColumn("zone", fn.coalesce(fn.nullif(fn.col("zone"), fn.lit("")), preferred))
+        .where(fn.col("zone") != "")
+    )
+    return told.groupBy("app", "dev").agg(fn.max_by("zone", "n").alias("zone"))
 
 
 def link_hours(contacts: DataFrame, zones: DataFrame, *, until: int) -> DataFrame:

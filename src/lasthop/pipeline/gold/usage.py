@@ -63,13 +63,13 @@ def usage(events: DataFrame, deliveries: DataFrame) -> DataFrame:
 def limits(usage: DataFrame, events: DataFrame) -> DataFrame:
     """What every limit had room for, and what was taken of it, period by period.
 
-    Limits are what a device last told (`context_changed` with `limits` in its terms). Periods are
-    UTC days, ISO weeks and months; `share` is used / amount. One shuffle by device: a device has at
-    most 64 limits, so that the join within it stays small.
+    Limits are those of a device's newest preferences. Periods are UTC days, ISO weeks and months;
+    `share` is used / amount. One shuffle by device: a device has at most 64 limits, so that the
+    join within it stays small.
     """
     newest = Window.partitionBy("app", "dev").orderBy(fn.desc("n"))
     told = (
-        events.where((fn.col("kind") == Kind.CONTEXT_CHANGED) & fn.col("terms").contains("limits"))
+        events.where(fn.col("kind") == Kind.PREFERENCES_CHANGED)
         .withColumn("place", fn.row_number().over(newest))
         .where(fn.col("place") == 1)
         .select("app", "dev", fn.explode(fn.from_json("terms", _TERMS)["limits"]).alias("limit"))
