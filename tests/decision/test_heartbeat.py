@@ -161,6 +161,15 @@ def test_a_memory_that_cannot_be_read_is_no_memory(data: bytes | None) -> None:
     assert Networks.load(data).on("any").alive == -1
 
 
+def test_who_knows_better_does_not_listen() -> None:
+    new, learned = Patience(), Patience()
+    search(learned, 300 * SECOND)
+    for patience in (new, learned):
+        patience.told(120 * SECOND)
+    assert new.next_trial(0) == interval_of(step_of(120 * SECOND))
+    assert learned.next_trial(0) is None
+
+
 def test_what_others_found_is_only_for_networks_that_are_new() -> None:
     networks = Networks()
     search(networks.on("op:one"), 60 * SECOND)

@@ -182,6 +182,17 @@ async def test_a_device_finds_out_and_remembers_and_the_log_knows(
     assert len(events(gateway, "contact_started")) == 2
 
 
+async def test_what_others_found_is_tried_first_and_one_trial_fails(
+    clock: Jumps, gateway: LiveGateway, translator: Translator, tmp_path: Path
+) -> None:
+    gateway.engine.gateway.tell_of_networks({"op:one": 119 * SECOND}.get)
+    async with phone(translator, tmp_path / "inbox.db") as device:
+        await at_rest(clock)
+        assert len(clock.silences) <= 3
+        assert sum(silence >= 120 for silence in clock.silences) == 1
+        assert 0.9 * 120 * SECOND <= interval(device) < 120 * SECOND
+
+
 async def test_a_patient_network_is_made_use_of_at_once_over_a_new_channel(
     clock: Jumps, gateway: LiveGateway, translator: Translator, tmp_path: Path
 ) -> None:

@@ -60,7 +60,7 @@ class Contacts:
         self._feeds = feeds
         self._dispatcher = dispatcher
         self._terms = terms
-        self._probes = Probes(room)
+        self.probes = Probes(room)
         self._by_channel: dict[int, Session] = {}
         self._lossy: set[int] = set()
 
@@ -86,7 +86,7 @@ class Contacts:
             return
         session = self._room.session(device)
         if hello.probe:
-            self._probes.begin(session, channel, hello, self._terms.incarnation, now)
+            self.probes.begin(session, channel, hello, self._terms.incarnation, now)
             return
         if session.steering is None and self._room.shared is not None:
             session.steering = Steering(session, Preferences(), self._room.shared)
@@ -293,7 +293,8 @@ class Contacts:
             window=Credit(limits.window_messages, limits.window_bytes),
             preserve=session.preserve // SECOND,
             max_frame=limits.max_frame,
-            heartbeat=self._probes.heartbeat(hello) // SECOND,
+            heartbeat=self.probes.heartbeat(hello) // SECOND,
+            found=self.probes.found(hello),
             joined=joined,
         )
 
@@ -395,7 +396,7 @@ class Contacts:
     def lost(self, channel: int, reason: str, now: Micros) -> None:
         """A channel has ended."""
         self._lossy.discard(channel)
-        if self._probes.lost(channel, reason, now):
+        if self.probes.lost(channel, reason, now):
             return
         session = self._by_channel.pop(channel, None)
         line = session.line_of(channel) if session is not None else None

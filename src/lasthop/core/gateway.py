@@ -177,6 +177,10 @@ class Gateway:
         session = self.room.session(self.device(app, name))
         self._subscriptions.set_rules(session, rules, now)
 
+    def tell_of_networks(self, others: Callable[[str], Micros | None]) -> None:
+        """Let devices know from now on how much silence others found to work on their network."""
+        self._contacts.probes.others = others
+
     def policies_changed(self, now: Micros) -> int:
         """The book of policies has changed; how many feeds follow another one now."""
         return self.feeds.policies_changed(now)

@@ -6,6 +6,7 @@ tell other devices on the same network before they try.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -37,6 +38,8 @@ class Probes:
 
     def __init__(self, room: Mailroom) -> None:
         self._room = room
+        self.others: Callable[[str], Micros | None] = lambda network: None
+        """What is known of a network from other devices."""
         self._by_channel: dict[int, Probe] = {}
         self._of_device: dict[int, int] = {}
 
@@ -46,6 +49,11 @@ class Probes:
         if hello.heartbeat is None:
             return limits.heartbeat
         return max(LEAST_HEARTBEAT, min(hello.heartbeat * SECOND, limits.longest_heartbeat))
+
+    def found(self, hello: Hello) -> int | None:
+        """Seconds that other devices found to work where this one is."""
+        interval = self.others(hello.network) if hello.network else None
+        return None if interval is None else interval // SECOND
 
     def begin(
         self, session: Session, channel: int, hello: Hello, incarnation: bytes, now: Micros

@@ -272,6 +272,8 @@ class Contact:
                 self._redial = True
                 link.close(CloseCode.BYE, "these numbers are not ours")
             elif not link.over:
+                if opened.welcome.found:
+                    self._heartbeats.told(self.place, opened.welcome.found * SECOND)
                 self.granted(link)
                 self._welcomed_at = self._ends.clock.now()
                 self._welcome.set()

@@ -89,6 +89,10 @@ class Heartbeats:
                 self._keep(self._networks.dump())
         self._pace(place)
 
+    def told(self, place: str, interval: Micros) -> None:
+        """The gateway knows what other devices have found here."""
+        self._networks.on(place).told(interval)
+
     def lost(self, link: Link, place: str) -> None:
         """A channel is gone; of silence, if a ping was left without an answer."""
         self._granted.pop(link, None)

@@ -140,6 +140,7 @@ WELCOME = Table(
     Field(20, "resumed", FLAG, False),
     Field(21, "superseded", NUMBER),
     Field(25, "joined", FLAG, False),
+    Field(28, "found", NUMBER),
 )
 
 HEADERS = Table(

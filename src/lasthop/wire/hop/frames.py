@@ -153,6 +153,8 @@ class Welcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     preserve: int | None = None
     max_frame: int = DEFAULT_MAX_FRAME
     heartbeat: int | None = None
+    found: int | None = None
+    """Seconds of silence that other devices have found to work on this network."""
     joined: bool = False
     """Nothing is sent again, and the other channels stay."""
     version: int = VERSION
