@@ -16,7 +16,7 @@ from lasthop.decision.cost import Weights
 from lasthop.decision.link_calendar import Entry, LinkCalendar
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.localtime import Period
-from lasthop.decision.preferences import Preferences
+from lasthop.decision.preferences import Cap, DigestTimes, Preferences
 from lasthop.errors import InvalidRequest
 from lasthop.wire.hop.frames import CloseCode, Headers, MessageFrame, Operation, Wanted
 from tests.core.rig import APP, START, Rig, to
@@ -382,3 +382,57 @@ def test_a_link_that_proves_slow_is_avoided(rig: Rig) -> None:
     rig.publish(to("phone", b"b"))
     rig.run()
     assert rig.bodies(mno) == [b"b"]
+
+
+# How many, and together.
+
+
+def test_a_cap_lets_the_best_through_first(rig: Rig) -> None:
+    channel = phone(rig, caps=(Cap(2, Period.DAY, ("ads",)),))
+    for n, rank in enumerate((1.0, 2.0, 3.0, 9.0, 5.0)):
+        rig.publish(to("phone", b"%d" % n, queue="ads", rank=rank))
+        rig.run()
+    rig.publish(to("phone", b"other"))
+    rig.run()
+    assert rig.bodies(channel) == [b"0", b"1", b"other"]
+    assert "at most 2 per day: its turn comes" in reasons(rig, "held")[0]
+    rig.crash()
+    channel = rig.resume(link="mno")
+    assert rig.bodies(channel) == [b"0", b"1", b"other"], "what is under way comes again"
+    rig.ack(channel, 3)
+    rig.pass_time(DAY)
+    assert rig.bodies(channel)[3:] == [b"3", b"4"]
+    rig.pass_time(DAY)
+    assert rig.bodies(channel)[5:] == [b"2"]
+
+
+def test_a_raised_cap_keeps_its_count(rig: Rig) -> None:
+    channel = phone(rig, caps=(Cap(1, Period.DAY),))
+    rig.publish(to("phone", b"a"), to("phone", b"b"), to("phone", b"c"))
+    rig.run()
+    assert rig.bodies(channel) == [b"a"]
+    wish(rig, caps=(Cap(2, Period.DAY),))
+    assert rig.bodies(channel) == [b"a", b"b"]
+
+
+def test_a_digest_comes_together_at_its_time(rig: Rig) -> None:
+    midnight = START - START % DAY
+    noon = int((START - midnight) // MINUTE) + 30
+    channel = phone(rig, digests=(DigestTimes((noon,), queues=("news",)),))
+    rig.publish(to("phone", b"a", queue="news"))
+    rig.run()
+    rig.pass_time(10 * MINUTE)
+    rig.publish(to("phone", b"b", queue="news"), to("phone", b"now"))
+    rig.run()
+    assert rig.bodies(channel) == [b"now"]
+    rig.pass_time(21 * MINUTE)
+    assert rig.bodies(channel) == [b"now", b"a", b"b"]
+    with pytest.raises(InvalidRequest, match="no moment satisfies all constraints"):
+        rig.publish(to("phone", queue="news", deliver_before=rig.now + MINUTE))
+
+
+def test_caps_and_digests_are_checked() -> None:
+    with pytest.raises(InvalidRequest, match="a cap lets at least one message through"):
+        Cap(0, Period.DAY)
+    with pytest.raises(InvalidRequest, match="a digest has 1 to 24 times of day"):
+        DigestTimes(())

@@ -251,7 +251,7 @@ class Acceptance:
         if submission.target.kind is DEVICE:
             for device in devices.values():
                 wishes = device.record.preferences
-                if wishes is not None and wishes.quiet:
+                if wishes is not None and (wishes.quiet or wishes.digests):
                     # For one among many the delivery is suppressed; who sends to this one is told.
                     require(wishes.constraints(submission, since=now), now, rank=submission.rank)
         return devices

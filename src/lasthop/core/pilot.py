@@ -77,7 +77,7 @@ class Pilot:
                 # Its first one is held again, and is where the others wait now.
                 steering.held[lane].take_over(held)
                 return
-            delivery = held.queue[0][1]
+            delivery = held.queue[0][2]
             if delivery.state is not PENDING:
                 heapq.heappop(held.queue)
                 continue
@@ -119,7 +119,8 @@ class Pilot:
     def _hold(
         self, steering: Steering, delivery: Delivery, choice: Choice, now: Micros, before: str
     ) -> None:
-        held = HeldLane(in_words(choice.reasons), choice.until)
+        by_rank = bool(steering.caps.covering(delivery.item.message.queue))
+        held = HeldLane(in_words(choice.reasons), choice.until, by_rank=by_rank)
         held.add(delivery)
         steering.held[lane_of(delivery.item.message)] = held
         self._arm(steering, choice.until)
@@ -174,8 +175,8 @@ class Pilot:
             return
         memories = self._room.journal.commit.memories
         for steering in self._changed:
-            row = steering.row()
-            memories[row.device, row.name] = row
+            for row in steering.rows():
+                memories[row.device, row.name] = row
         self._changed = {}
         shared = self._room.shared
         if shared is not None:

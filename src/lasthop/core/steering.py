@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from lasthop.clock import SECOND, Micros
+from lasthop.core.caps import Caps
 from lasthop.core.delivery import Delivery
 from lasthop.core.line import Line
 from lasthop.decision.budgets import Budgets, BudgetState, Closure, Hold
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from lasthop.core.fanout import Lane
     from lasthop.core.session import Session
 
-BUDGETS = "budgets"
-"""The name under which the store keeps them."""
+BUDGETS, CAPS = "budgets", "caps"
+"""The names under which the store keeps them."""
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(BudgetState).decode
@@ -46,30 +47,36 @@ class Reserved(NamedTuple):
 
 
 class HeldLane:
-    """Deliveries of one lane that wait behind the first of them, in order of acceptance."""
+    """Deliveries of one lane that wait behind the first of them: in order of acceptance, or where
+    a cap chooses among them the best first."""
 
-    __slots__ = ("queue", "reason", "until")
+    __slots__ = ("by_rank", "queue", "reason", "until")
 
-    def __init__(self, reason: str, until: Micros | None) -> None:
-        self.queue: list[tuple[int, Delivery]] = []
+    def __init__(self, reason: str, until: Micros | None, *, by_rank: bool = False) -> None:
+        self.by_rank = by_rank
+        """More wait than may come, and the best shall come first."""
+        self.queue: list[tuple[float, int, Delivery]] = []
         self.until = until
         """When to look again; `None`: when something changes."""
         self.reason = reason
 
     def add(self, delivery: Delivery) -> None:
         """One more waits; one that comes back after its release has its old place."""
-        heapq.heappush(self.queue, (delivery.item.message.key, delivery))
+        message = delivery.item.message
+        rank = message.rank if self.by_rank else 0.0
+        heapq.heappush(self.queue, (-rank, message.key, delivery))
 
     def take_over(self, other: HeldLane) -> None:
         """Those who waited elsewhere wait here."""
-        self.queue += other.queue
-        heapq.heapify(self.queue)
+        for _, _, delivery in other.queue:
+            self.add(delivery)
 
     @property
-    def order(self) -> tuple[int, int]:
-        """Whose turn it is among lanes: by priority, then by who came first."""
-        key, delivery = self.queue[0]
-        return -delivery.item.message.priority, key
+    def order(self) -> tuple[int, float, int]:
+        """Whose turn it is among lanes: by priority, then by rank under a cap, then by who came
+        first."""
+        rank, key, delivery = self.queue[0]
+        return -delivery.item.message.priority, rank, key
 
 
 class Steering:
@@ -81,6 +88,7 @@ class Steering:
         self.session = session
         self.preferences = preferences
         self.budgets = preferences.budgets(shared=shared)
+        self.caps = Caps(preferences)
         self.held: dict[Lane, HeldLane] = {}
         self.parked: dict[Delivery, None] = {}
         """Under way, and no link may carry it again just now."""
@@ -103,14 +111,21 @@ class Steering:
         self._stamps: dict[Delivery, tuple[int, Stamp]] = {}
         """When, and how fast, what is not acknowledged left over which channel."""
 
-    def restore(self, state: bytes, now: Micros) -> None:
-        """Go on with the budgets of an earlier life. What was reserved then may have left."""
-        self.budgets = restored_budgets(state, now, shared=self.budgets.shared)
-        self.budgets.change(self.preferences.limits)
+    def restore(self, name: str, state: bytes, now: Micros) -> None:
+        """Go on with what an earlier life kept under a name. What was reserved may have left."""
+        if name == CAPS:
+            self.caps.restore(state, self.preferences)
+        else:
+            self.budgets = restored_budgets(state, now, shared=self.budgets.shared)
+            self.budgets.change(self.preferences.limits)
 
-    def row(self) -> MemoryRow:
-        """The budgets as the store keeps them."""
-        return MemoryRow(self.session.device.number, BUDGETS, encode_budgets(self.budgets))
+    def rows(self) -> list[MemoryRow]:
+        """Budgets and caps as the store keeps them."""
+        device = self.session.device.number
+        rows = [MemoryRow(device, BUDGETS, encode_budgets(self.budgets))]
+        if self.preferences.caps:
+            rows.append(MemoryRow(device, CAPS, self.caps.encode()))
+        return rows
 
     def wish(self, preferences: Preferences) -> None:
         """The device wants it otherwise from now on; what was used stays used."""
@@ -120,6 +135,7 @@ class Steering:
             self.budgets = Budgets.restore(state, shared=self.budgets.shared)
         self.preferences = preferences
         self.budgets.change(preferences.limits)
+        self.caps.change(preferences)
         self.closures = {}
         self.reconsider = self.changed = True
 
@@ -130,8 +146,11 @@ class Steering:
         message = delivery.item.message
         wishes = self.preferences
         since = max(message.accepted_at, message.deliver_after or 0)
-        if wishes.quiet and not delivery.attempts:
-            slot = earliest(wishes.constraints(message, since=since), now, rank=message.rank)
+        caps = self.caps.covering(message.queue)
+        if (wishes.quiet or wishes.digests or caps) and not delivery.attempts:
+            asked = wishes.constraints(message, since=since)
+            asked += [cap.constraint(now) for cap in caps]
+            slot = earliest(asked, now, rank=message.rank)
             if isinstance(slot, Unsatisfiable):
                 return slot
             if slot.at > now:
@@ -192,6 +211,9 @@ class Steering:
         hold = self.budgets.reserve(choice.charge, queue=queue, link=choice.link, now=now)
         assert isinstance(hold, Hold), "the choice has looked at every limit"
         self._reserved[delivery] = Reserved(hold, choice.channel, choice.receipt_by)
+        if not delivery.attempts:
+            for cap in self.caps.covering(delivery.item.message.queue):
+                cap.record(now)
         self.changed = True
 
     def reserved(self, delivery: Delivery) -> Reserved | None:
@@ -216,6 +238,9 @@ class Steering:
         reserved = self._reserved.pop(delivery, None)
         if reserved is not None:
             self.budgets.refund(reserved.hold.number, now=now)
+            if not delivery.attempts:
+                for cap in self.caps.covering(delivery.item.message.queue):
+                    cap.withdraw(now)
             self.changed = self.reconsider = True
 
     def acknowledged(self, delivery: Delivery, now: Micros) -> Line | None:

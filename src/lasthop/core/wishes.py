@@ -9,7 +9,7 @@ import msgspec
 from lasthop.clock import Micros
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.session import Session
-from lasthop.core.steering import BUDGETS, Steering, restored_budgets
+from lasthop.core.steering import BUDGETS, CAPS, Steering, restored_budgets
 from lasthop.decision.budgets import Budgets, Limit
 from lasthop.decision.preferences import Preferences
 from lasthop.errors import InvalidRequest, LasthopError
@@ -60,16 +60,20 @@ def share(room: Mailroom, limits: tuple[Limit, ...], zone: str) -> None:
 
 def restore_wishes(room: Mailroom, memories: Iterable[MemoryRow], now: Micros) -> None:
     """Bring back preferences and budgets after a restart."""
-    states = {row.device: row.state for row in memories if row.name == BUDGETS}
-    if room.shared is not None and 0 in states:
-        limits = room.shared.limits
-        room.shared = restored_budgets(states[0], now)
-        room.shared.change(limits)
+    kept: dict[int, list[MemoryRow]] = {}
+    for row in memories:
+        if row.name in (BUDGETS, CAPS):
+            kept.setdefault(row.device, []).append(row)
+    for row in kept.pop(0, ()):
+        if room.shared is not None:
+            limits = room.shared.limits
+            room.shared = restored_budgets(row.state, now)
+            room.shared.change(limits)
     for device in room.registry:
         preferences = device.record.preferences
-        if preferences is None and device.number not in states:
+        if preferences is None and device.number not in kept:
             continue
         session = room.session(device)
         session.steering = Steering(session, preferences or Preferences(), room.shared)
-        if device.number in states:
-            session.steering.restore(states[device.number], now)
+        for row in kept.get(device.number, ()):
+            session.steering.restore(row.name, row.state, now)

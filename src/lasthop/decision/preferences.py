@@ -12,10 +12,10 @@ import msgspec
 from lasthop.clock import Micros
 from lasthop.decision.budgets import MAX_LIMITS, Budgets, Limit
 from lasthop.decision.choice import QueueTerms
-from lasthop.decision.constraints import Constraint, QuietHours
+from lasthop.decision.constraints import WEEKDAYS, Constraint, Digest, QuietHours
 from lasthop.decision.link_calendar import LinkCalendar
 from lasthop.decision.links import Link
-from lasthop.decision.localtime import zone
+from lasthop.decision.localtime import Period, zone
 from lasthop.decision.schedule import Timed, constraints_of
 from lasthop.errors import InvalidRequest, TooLarge
 
@@ -24,9 +24,43 @@ MAX_NAMED = 64
 every message looks at all links."""
 
 
+MAX_CAPS = 4
+"""Each is one more constraint of every message that it covers."""
+
 MAX_QUIET = 8
 """Quiet hours: one a weekday and one for holidays. With what a publisher adds they stay below what
 `schedule` takes for one message."""
+
+
+class Cap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """At most so many messages per period, of these queues (none named: of all); while more wait
+    than may come, those of higher rank come first."""
+
+    limit: int
+    period: Period
+    queues: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.limit < 1:
+            raise InvalidRequest("a cap lets at least one message through", limit=self.limit)
+
+    def covers(self, queue: str | None) -> bool:
+        return not self.queues or (queue or "") in self.queues
+
+
+class DigestTimes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Messages of these queues (none named: of all) are collected, and come together at these times
+    of day, in minutes."""
+
+    times: tuple[int, ...]
+    days: tuple[int, ...] = WEEKDAYS
+    queues: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        Digest("UTC", 0, self.times, self.days)
+
+    def covers(self, queue: str | None) -> bool:
+        return not self.queues or (queue or "") in self.queues
 
 
 class Preferences(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,6 +72,8 @@ class Preferences(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     limits: tuple[Limit, ...] = ()
     calendar: LinkCalendar | None = None
     quiet: tuple[QuietHours, ...] = ()
+    caps: tuple[Cap, ...] = ()
+    digests: tuple[DigestTimes, ...] = ()
 
     def __post_init__(self) -> None:
         zone(self.zone)
@@ -46,6 +82,8 @@ class Preferences(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             ("queues", len(self.queues), MAX_NAMED),
             ("limits", len(self.limits), MAX_LIMITS),
             ("quiet hours", len(self.quiet), MAX_QUIET),
+            ("caps", len(self.caps), MAX_CAPS),
+            ("digests", len(self.digests), MAX_NAMED),
         ):
             if count > most:
                 raise TooLarge(f"too many {name}", count=count, most=most)
@@ -65,8 +103,13 @@ class Preferences(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return next((link for link in self.links if link.label == label), None)
 
     def constraints(self, message: Timed, *, since: Micros) -> list[Constraint]:
-        """When a message may come: what its publisher asked for, and the device's quiet hours."""
-        return [*constraints_of(message, since=since), *self.quiet]
+        """When a message may come: what its publisher asked for, the device's quiet hours, and the
+        first digest that it belongs to."""
+        found = [*constraints_of(message, since=since), *self.quiet]
+        digest = next((d for d in self.digests if d.covers(message.queue)), None)
+        if digest is not None:
+            found.append(Digest(self.zone, since, digest.times, digest.days))
+        return found
 
     def budgets(self, *, shared: Budgets | None = None) -> Budgets:
         """Fresh budgets of this device's limits in its own zone."""

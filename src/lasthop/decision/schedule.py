@@ -137,6 +137,8 @@ class Timed(Protocol):
     def deliver_before(self) -> Micros | None: ...
     @property
     def delay_tolerance(self) -> Micros | None: ...
+    @property
+    def queue(self) -> str | None: ...
 
 
 def constraints_of(message: Timed, *, since: Micros) -> list[Constraint]:
@@ -186,6 +188,16 @@ class CapCounter(msgspec.Struct):
         """One was sent."""
         self._turn(now)
         self.sent += 1
+
+    def withdraw(self, now: Micros) -> None:
+        """One that was recorded did not leave after all; in a new period that is forgotten."""
+        self._turn(now)
+        self.sent = max(0, self.sent - 1)
+
+    def constraint(self, now: Micros) -> FrequencyCap:
+        """The constraint of whoever is next."""
+        self._turn(now)
+        return FrequencyCap(self.limit, self.period, self.zone, now, self.sent)
 
     @staticmethod
     def _order(ranks: Sequence[float]) -> list[int]:

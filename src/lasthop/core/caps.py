@@ -1,0 +1,44 @@
+"""How many messages a device has been sent of those that it wants only so many of."""
+
+from __future__ import annotations
+
+import msgspec
+
+from lasthop.decision.preferences import Cap, Preferences
+from lasthop.decision.schedule import CapCounter
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(list[tuple[Cap, CapCounter]]).decode
+
+
+class Caps:
+    """The caps of one device, each with its count."""
+
+    def __init__(self, wishes: Preferences) -> None:
+        self._counted: list[tuple[Cap, CapCounter]] = []
+        self.change(wishes)
+
+    def change(self, wishes: Preferences) -> None:
+        """Replace the caps. One that differs only in its limit keeps its count."""
+        known = {(cap.period, cap.queues): counter for cap, counter in self._counted}
+        self._counted = []
+        for cap in wishes.caps:
+            old = known.get((cap.period, cap.queues))
+            sent, ends = (old.sent, old.ends) if old is not None else (0, 0)
+            counter = CapCounter(cap.limit, cap.period, wishes.zone, sent, ends)
+            self._counted.append((cap, counter))
+
+    def covering(self, queue: str | None) -> list[CapCounter]:
+        """The counts that a message of this queue is one more of."""
+        if not self._counted:
+            return []
+        return [counter for cap, counter in self._counted if cap.covers(queue)]
+
+    def encode(self) -> bytes:
+        """As the store keeps them."""
+        return _encode(self._counted)
+
+    def restore(self, state: bytes, wishes: Preferences) -> None:
+        """Go on with an earlier count."""
+        self._counted = _decode(state)
+        self.change(wishes)
