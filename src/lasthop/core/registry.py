@@ -12,6 +12,7 @@ import msgspec
 from lasthop.core.addresses import AddressBook
 from lasthop.core.feeds.rules import ContextRule
 from lasthop.core.feeds.terms import TopicTerms
+from lasthop.core.patterns import PatternTree, is_pattern
 from lasthop.decision.preferences import Preferences
 from lasthop.decision.routes import Route
 from lasthop.errors import NotFound
@@ -87,6 +88,8 @@ class Registry:
         # Dictionaries rather than sets: iteration follows registration, in every run alike.
         self._by_user: dict[tuple[str, str], dict[int, Device]] = {}
         self._by_topic: dict[tuple[str, str], dict[int, Device]] = {}
+        self._by_pattern: dict[str, PatternTree[Device]] = {}
+        """Of an app, subscriptions to many topics at once."""
         self._by_app: dict[str, dict[int, Device]] = {}
         self.addresses = AddressBook()
 
@@ -153,21 +156,41 @@ class Registry:
 
     def subscribe(self, device: Device, topic: str) -> bool:
         """Add a subscription; false when it was there."""
-        subscribers = self._by_topic.setdefault((device.app, topic), {})
-        if device.number in subscribers:
+        if not self._index_topic(device, topic):
             return False
-        subscribers[device.number] = device
         device.record.subscriptions.append(topic)
         return True
 
     def unsubscribe(self, device: Device, topic: str) -> bool:
         """Remove a subscription; false when there was none."""
+        if not self._forget_topic(device, topic):
+            return False
+        device.record.subscriptions.remove(topic)
+        return True
+
+    def _index_topic(self, device: Device, topic: str) -> bool:
+        if is_pattern(topic):
+            tree = self._by_pattern.setdefault(device.app, PatternTree())
+            return tree.add(topic, device.number, device)
+        subscribers = self._by_topic.setdefault((device.app, topic), {})
+        if device.number in subscribers:
+            return False
+        subscribers[device.number] = device
+        return True
+
+    def _forget_topic(self, device: Device, topic: str) -> bool:
+        if is_pattern(topic):
+            tree = self._by_pattern.get(device.app)
+            if tree is None or not tree.remove(topic, device.number):
+                return False
+            if not len(tree):
+                del self._by_pattern[device.app]
+            return True
         subscribers = self._by_topic.get((device.app, topic))
         if subscribers is None or subscribers.pop(device.number, None) is None:
             return False
         if not subscribers:
             del self._by_topic[device.app, topic]
-        device.record.subscriptions.remove(topic)
         return True
 
     def reach(self, app: str, target: Target) -> dict[int, Device]:
@@ -182,13 +205,20 @@ class Registry:
                 raise NotFound("no such device", app=app, device=target.name)
             return {device.number: device}
         if target.kind is TargetKind.TOPIC:
-            return self._by_topic.get((app, target.name), {})
+            return self._subscribers(app, target.name)
         if target.kind is TargetKind.USER:
             found = self._by_user.get((app, target.name))
             if not found:
                 raise NotFound("no device of this user", app=app, user=target.name)
             return found
         return self._by_app.get(app, {})
+
+    def _subscribers(self, app: str, topic: str) -> dict[int, Device]:
+        subscribers = self._by_topic.get((app, topic), {})
+        tree = self._by_pattern.get(app)
+        if tree is None:
+            return subscribers
+        return tree.match(topic) | subscribers
 
     def _leave_user(self, device: Device) -> None:
         user = (device.app, device.record.user)
@@ -206,4 +236,4 @@ class Registry:
         if device.record.addresses:
             self.addresses.add(device)
         for topic in device.record.subscriptions:
-            self._by_topic.setdefault((device.app, topic), {})[device.number] = device
+            self._index_topic(device, topic)

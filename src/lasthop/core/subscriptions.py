@@ -8,8 +8,9 @@ from lasthop.core.feeds.feeds import Feeds
 from lasthop.core.feeds.rules import MAX_RULES, ContextRule, conditions, plain
 from lasthop.core.feeds.terms import TopicTerms
 from lasthop.core.mailroom import Mailroom
+from lasthop.core.patterns import is_pattern
 from lasthop.core.session import Session
-from lasthop.core.topics import Topics, check_topic
+from lasthop.core.topics import Topics, check_subscription, check_topic
 from lasthop.decision.volume.context import meets
 from lasthop.errors import InvalidRequest, QuotaExceeded, Rejected, TooLarge
 from lasthop.events import Kind
@@ -35,8 +36,10 @@ class Subscriptions:
         """Add a subscription, or give one terms; false when it was there with the same ones."""
         device = session.device
         record = device.record
-        topic = check_topic(topic)
+        topic = check_subscription(topic)
         if terms is not None:
+            if is_pattern(topic):
+                raise InvalidRequest("terms are for one topic, not for a pattern", topic=topic)
             # What is wrong with the terms is said before anything is changed.
             terms.subscription(record.zone, retention=self._room.limits.retained)
         most = self._room.limits.subscriptions_per_device
@@ -60,7 +63,7 @@ class Subscriptions:
     def unsubscribe(self, session: Session, topic: str | None, now: Micros) -> bool:
         """Remove a subscription; false when there was none."""
         device = session.device
-        topic = check_topic(topic)
+        topic = check_subscription(topic)
         if not self._room.registry.unsubscribe(device, topic):
             return False
         self._feeds.unsubscribe(session, topic, now)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from lasthop.clock import Micros
 from lasthop.core.fanout import Fanouts
 from lasthop.core.mailroom import Mailroom
+from lasthop.core.patterns import MANY, ONE
 from lasthop.core.session import Session
 from lasthop.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded, TooLarge
 from lasthop.events import Kind
@@ -110,6 +111,14 @@ class Topics:
         self._keep(row)
         self._room.journal.commit.ranked_changes().topics[row.app, row.topic] = row
         self._room.journal.hurry()
+
+
+def check_subscription(topic: str | None) -> str:
+    """A topic, or a pattern of which some words are `*` (any one word) or `#` (any number)."""
+    if topic:
+        check_topic(".".join("x" if word in (ONE, MANY) else word for word in topic.split(".")))
+        return topic
+    return check_topic(topic)
 
 
 def check_topic(topic: str | None) -> str:
