@@ -7,6 +7,7 @@ is a bug, as is an assertion that fails: what was understood must survive being 
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -25,11 +26,19 @@ from lasthop.wire.relaxng.validate import Validator
 from lasthop.wire.wbxml.decoder import decode as decode_wbxml
 from lasthop.wire.wbxml.encoder import encode as encode_wbxml
 from lasthop.wire.wbxml.xml_writer import write_xml
+from lasthop.wire.weft.engines import PURE
+from lasthop.wire.weft.session import (
+    FRESH,
+    Decoder as WeftDecoder,
+    Encoder as WeftEncoder,
+    Level,
+)
 from lasthop.wire.wsp.headers import decode_headers, encode_headers
 from lasthop.wire.wsp.pdus import Push, decode_pdu, decode_unit, encode_pdu
 from lasthop.wire.wsp.sir import decode_sir
 from lasthop.wire.wtp.pdus import decode_datagram, encode_datagram
 from lasthop.wire.xas.canonical import canonical
+from lasthop.wire.xas.sequence import EventList
 from lasthop.wire.xas.transform import coalesced, untyped
 from lasthop.wire.xas.tree import Tree
 from lasthop.wire.xas.typed import typed_sequence
@@ -156,6 +165,34 @@ def _omission_seeds() -> Iterator[bytes]:
         for document in (b"<a><b>1</b><c/></a>", b"<node id='1'><node/>x</node>", b"<p>x<em/></p>"):
             message = SchemaEncoder(known).encode(parse_xml(document))
             yield bytes((number,)) + len(message).to_bytes(2, "big") + message
+
+
+def weft(data: bytes) -> None:
+    """A session: for each message its level, its length in two bytes, and its body.
+
+    Checks are made here, as an attacker can as well.
+    """
+    decoder, peer = WeftDecoder(engine=PURE), WeftDecoder(engine=PURE)
+    encoder = WeftEncoder(engine=PURE)
+    first = True
+    while data:
+        head = bytes((data[0] % 3 | FRESH, 0)) if first else bytes((data[0] % 3,))
+        size = int.from_bytes(data[1:3], "big")
+        body, data, first = data[3 : 3 + size], data[3 + size :], False
+        check = zlib.crc32(body, zlib.crc32(head, decoder.chain)) & 0xFFFF
+        events = EventList(decoder.decode(head + check.to_bytes(2, "big") + body))
+        assert exact(peer.decode(encoder.encode(events))) == exact(events)
+
+
+def _weft_seeds() -> Iterator[bytes]:
+    for level in Level:
+        encoder = WeftEncoder(level)
+        session = b""
+        for number, document in enumerate(_messages()):
+            message = encoder.encode(typed_sequence(parse_xml(document)))
+            body = message[4 if number == 0 else 3 :]
+            session += bytes((level,)) + len(body).to_bytes(2, "big") + body
+            yield session
 
 
 def wbxml(data: bytes) -> None:
@@ -369,6 +406,7 @@ TARGETS: Final[Mapping[str, Target]] = {
     "xml": Target(xml, _XML, _xml_seeds),
     "xebu": Target(xebu, _XML, _xebu_seeds),
     "omission": Target(omission, _XML, _omission_seeds),
+    "weft": Target(weft, _XML, _weft_seeds),
     "wbxml": Target(wbxml, _XML, lambda: _octets("wbxml")),
     "wsp": Target(wsp, _XML, _wsp_seeds),
     "wtp": Target(wtp, _XML, lambda: _octets("wtp")),

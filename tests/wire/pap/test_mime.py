@@ -79,7 +79,7 @@ def test_what_is_no_header(block: bytes) -> None:
         parse_headers(block)
 
 
-@pytest.mark.parametrize("block", [b"A: b\rc", b"A: b\0c"])
+@pytest.mark.parametrize("block", [b"A: b\rc", b"A: b\0c", b"A: b\x94c", b"A: b\x1b"])
 def test_control_characters_do_not_pass(block: bytes) -> None:
     with pytest.raises(PapMalformed, match="a control character"):
         parse_headers(block)

@@ -97,8 +97,8 @@ def parse_headers(block: bytes) -> Headers:
         name = name.rstrip(" \t")
         if not colon or _TOKEN.fullmatch(name) is None:
             raise PapMalformed("not a header", header=line[:80])
-        value = value.strip(" \t\r")
-        if "\r" in value or "\0" in value:
+        value = value.strip(" \t\r").replace("\t", " ")
+        if not value.isprintable():
             raise PapMalformed("a control character in a header", header=name[:80])
         headers.append((name, value))
     return tuple(headers)
