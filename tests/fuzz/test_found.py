@@ -15,6 +15,10 @@ PAP = (
 FOUND = {
     "a literal without an end took exponential time": ("relaxng", b'element a { """' + b'"b' * 40),
     "the same with single marks": ("relaxng", b"element a { '''" + b"'b" * 40),
+    "how a frame was cut decided what was wrong with it": (
+        "hop",
+        bytes.fromhex("000a9afffffcffffff0600ff9d7f"),
+    ),
     "a header was read that could not be written": ("pap", PAP),
 }
 

@@ -322,6 +322,26 @@ def odin(
     raise typer.Exit(code)
 
 
+@commands.command(
+    "xml-tables",
+    help=described(
+        "Time, memory and footprint of XML processing: the thesis's tables 7.5, 7.7 and 7.9.",
+        "lasthop bench xml-tables",
+        "lasthop bench xml-tables --messages 50 --rounds 2 --json",
+    ),
+)
+def xml_tables(
+    messages: Annotated[int, typer.Option(min=2, max=200, help="Of the sample.")] = 200,
+    files: Annotated[int, typer.Option(min=50, help="Files in the one large document.")] = 20_000,
+    rounds: Annotated[int, typer.Option(min=1, help="Times that everything is measured.")] = 5,
+    as_json: Json = False,
+) -> None:
+    status = _benchmark("xml_tables.command").run(
+        messages=messages, files=files, rounds=rounds, as_json=as_json
+    )
+    raise typer.Exit(status)
+
+
 def _benchmark(name: str) -> ModuleType:
     root = Path(lasthop.__file__).resolve().parents[2]
     if not (root / "bench" / "__init__.py").is_file():

@@ -255,6 +255,8 @@ class Decoder:
                 raise MalformedFrame("a topic's token was never defined", token=token)
             return topics[token - 1], pos
         length, pos = read_varint(data, pos)
+        if pos > end:
+            raise MalformedFrame(ENDS_EARLY)
         if length > MAX_TOPIC:
             raise FrameTooLarge("a topic is too long", size=length, most=MAX_TOPIC)
         if pos + length > end:

@@ -1,0 +1,70 @@
+"""Table 7.9: what has to be loaded to read and write a format.
+
+Counted are the implementation's own modules, in a fresh interpreter: Python's as compiled code, and
+compressed as they would travel; those of C as the size of their library, expat's included. What
+else Python brings (regular expressions, dates) is everybody's and is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Final, NamedTuple
+
+PACKAGES: Final = {
+    "XAS (XML)": ("lasthop.wire.xas.xmlparse", "lasthop.wire.xas.xmlserialize"),
+    "Xebu": ("lasthop.wire.xebu.encoder", "lasthop.wire.xebu.decoder"),
+    "XebuS": (
+        "lasthop.wire.xebu.omission.encoder",
+        "lasthop.wire.xebu.omission.decoder",
+        "lasthop.wire.relaxng.schema",
+    ),
+    "Weft": ("lasthop.wire.weft.session",),
+    "ElementTree": ("xml.etree.ElementTree", "pyexpat", "_elementtree"),
+    "minidom": ("xml.dom.minidom", "xml.dom.expatbuilder"),
+    "lxml": ("lxml.etree",),
+}
+
+_PROGRAM: Final = """
+import importlib, json, marshal, os, sys, zlib
+before = set(sys.modules)
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+code = packed = library = modules = 0
+for name in set(sys.modules) - before:
+    if name.split(".")[0] not in {"lasthop", "lxml", "xml", "pyexpat", "_elementtree"}:
+        continue
+    file = getattr(sys.modules[name], "__file__", None)
+    if file is None:
+        continue
+    modules += 1
+    if file.endswith(".py"):
+        compiled = marshal.dumps(compile(open(file, "rb").read(), name, "exec", optimize=2))
+        code += len(compiled)
+        packed += len(zlib.compress(compiled, 9))
+    else:
+        library += os.path.getsize(file)
+print(json.dumps([modules, code, packed, library]))
+"""
+
+
+class Row(NamedTuple):
+    """kB."""
+
+    format: str
+    modules: int
+    code: float
+    packed: float
+    library: float
+
+
+def measure() -> list[Row]:
+    rows = []
+    for name, modules in PACKAGES.items():
+        said = subprocess.run(
+            [sys.executable, "-c", _PROGRAM, *modules], capture_output=True, check=True
+        ).stdout
+        count, code, packed, library = json.loads(said)
+        rows.append(Row(name, count, code / 1000, packed / 1000, library / 1000))
+    return rows
