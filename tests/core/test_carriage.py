@@ -280,6 +280,56 @@ class TestOutcomes:
         assert [rig.state(key) for key in keys] == expected
 
 
+class TestComingBack:
+    """A device that can be reached again is not kept waiting for the end of a pause."""
+
+    def rig_with_a_failed_push(self, *routes: Route) -> tuple[Rig, int]:
+        rig = Rig()
+        rig.add("phone", *routes)
+        (key,) = rig.publish(to("phone"))
+        rig.run()
+        rig.report(Unreached("no session"))
+        assert rig.carries == []
+        return rig, key
+
+    def test_by_opening_a_session(self) -> None:
+        rig, key = self.rig_with_a_failed_push(SESSION)
+        rig.gateway.reachable("192.0.2.7", rig.now)
+        rig.run()
+        assert rig.carries == []
+        rig.gateway.reachable("192.0.2.1", rig.now)
+        rig.run()
+        rig.report(Confirmed())
+        assert rig.state(key) is State.DELIVERED
+        rig.pass_time(DAY)
+        assert rig.carries == []
+
+    def test_by_connecting(self) -> None:
+        rig = Rig()
+        rig.lose(rig.connect())
+        rig.gateway.amend(APP, "phone", rig.now, routes=[SESSION])
+        rig.publish(to("phone", b"by hop"))
+        rig.run()
+        rig.report(Unreached("no session"))
+        assert rig.bodies(rig.resume()) == [b"by hop"]
+
+    def test_by_another_route(self) -> None:
+        rig, _ = self.rig_with_a_failed_push(SESSION)
+        rig.gateway.amend(APP, "phone", rig.now, routes=[UDP])
+        rig.run()
+        assert rig.report(Sent()).parcel.route == UDP
+        assert rig.gateway.registry.at_host("192.0.2.1") != []
+        rig.gateway.remove(APP, "phone", rig.now)
+        assert rig.gateway.registry.at_host("192.0.2.1") == []
+
+    def test_what_waits_for_its_time_goes_on_waiting(self) -> None:
+        rig, _ = self.rig_with_a_failed_push(SESSION)
+        rig.publish(to("phone", b"later", deliver_after=rig.now + SECOND))
+        rig.gateway.reachable("192.0.2.1", rig.now)
+        rig.run()
+        assert len(rig.carries) == 1
+
+
 class TestCrash:
     def test_what_was_with_a_carrier_is_carried_again(self, rig: Rig) -> None:
         rig.add("phone", SESSION)

@@ -15,7 +15,7 @@ from lasthop.clock import MINUTE, SECOND, Micros
 from lasthop.core.acceptance import Acceptance, Submission
 from lasthop.core.delivery import CARRIED, Delivery
 from lasthop.core.effects import Carry, Fetch
-from lasthop.core.lifecycle import DELIVERED, SENDING, Step
+from lasthop.core.lifecycle import DELIVERED, PENDING, SENDING, Step
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.replies import note_reply
 from lasthop.core.session import Session
@@ -239,6 +239,13 @@ class Carriage:
             open_ones = {d: f for d, f in self._failures.items() if d.state < DELIVERED}
             self._failures = open_ones
             self._sweep_at = SWEEP + 2 * len(open_ones)
+
+    def reachable(self, session: Session, now: Micros) -> None:
+        """The device can be reached, perhaps in another way: what failed before is tried now."""
+        for delivery in session.mailbox.values():
+            if delivery.state is PENDING and self._failures.pop(delivery, None) is not None:
+                session.enqueue(delivery)
+                self._room.touch(session)
 
     def _answer(self, delivery: Delivery, content: Content, now: Micros) -> None:
         """The client returned content: the publisher gets it, if it wanted any."""

@@ -125,6 +125,8 @@ class Dispatcher:
     def resume(self, session: Session, now: Micros) -> None:
         """The device has said what it has: send it everything else, and close what has ended."""
         session.sendable = session.outbound.assigned
+        if session.device.record.routes:
+            self._carriage.reachable(session, now)
         skips: list[Frame] = []
         again: list[Delivery] = []
         for seq, item in session.outbound.unacknowledged():

@@ -158,7 +158,9 @@ class Gateway:
 
     def amend(self, app: str, name: str, now: Micros, **changes: object) -> Device:
         """Change fields of a device's record. Who holds its old token is sent away."""
-        return self._administration.amend(app, name, changes, now)
+        device = self._administration.amend(app, name, changes, now)
+        self._carriage.reachable(self.room.session(device), now)
+        return device
 
     def subscribe(
         self, app: str, name: str, topic: str, now: Micros, terms: TopicTerms | None = None
@@ -240,6 +242,11 @@ class Gateway:
     def carried(self, message: int, device: int, outcome: Outcome, now: Micros) -> None:
         """The answer to a `Carry`: what became of the parcel."""
         self._carriage.carried(message, device, outcome, now)
+
+    def reachable(self, host: str, now: Micros) -> None:
+        """The client at this address has opened a session or a connection."""
+        for device in self.registry.at_host(host):
+            self._carriage.reachable(self.room.session(device), now)
 
     # The driver.
 

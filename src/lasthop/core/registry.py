@@ -91,6 +91,8 @@ class Registry:
         self._by_pattern: dict[str, PatternTree[Device]] = {}
         """Of an app, subscriptions to many topics at once."""
         self._by_app: dict[str, dict[int, Device]] = {}
+        self._by_host: dict[str, dict[int, Device]] = {}
+        """Those with a route to this host."""
         self.addresses = AddressBook()
 
     def __len__(self) -> int:
@@ -122,6 +124,7 @@ class Registry:
         if not self._by_app[device.app]:
             del self._by_app[device.app]
         self._leave_user(device)
+        self._leave_hosts(device)
         self.addresses.remove(device)
 
     def find(self, app: str, name: str) -> Device | None:
@@ -141,6 +144,10 @@ class Registry:
         if user:
             self._by_user.setdefault((device.app, user), {})[device.number] = device
 
+    def at_host(self, host: str) -> list[Device]:
+        """The devices that are reached over the air at this address."""
+        return list(self._by_host.get(host, {}).values())
+
     def has_user(self, app: str, user: str) -> bool:
         """Whether any device belongs to this user."""
         return (app, user) in self._by_user
@@ -151,8 +158,10 @@ class Registry:
             self.addresses.check(device.app, record.addresses, device)
         self.assign(device, record.user)
         self.addresses.remove(device)
+        self._leave_hosts(device)
         device.record = record
         self.addresses.add(device)
+        self._join_hosts(device)
 
     def subscribe(self, device: Device, topic: str) -> bool:
         """Add a subscription; false when it was there."""
@@ -227,6 +236,16 @@ class Registry:
             if not self._by_user[user]:
                 del self._by_user[user]
 
+    def _join_hosts(self, device: Device) -> None:
+        for route in device.record.routes:
+            self._by_host.setdefault(route.endpoint()[0], {})[device.number] = device
+
+    def _leave_hosts(self, device: Device) -> None:
+        for host in {route.endpoint()[0] for route in device.record.routes}:
+            del self._by_host[host][device.number]
+            if not self._by_host[host]:
+                del self._by_host[host]
+
     def _index(self, device: Device) -> None:
         self._by_number[device.number] = device
         self._by_name[device.app, device.name] = device
@@ -235,5 +254,7 @@ class Registry:
             self._by_user.setdefault((device.app, device.record.user), {})[device.number] = device
         if device.record.addresses:
             self.addresses.add(device)
+        if device.record.routes:
+            self._join_hosts(device)
         for topic in device.record.subscriptions:
             self._index_topic(device, topic)

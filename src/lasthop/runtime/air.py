@@ -32,9 +32,9 @@ still remember."""
 
 @asynccontextmanager
 async def on_air(
-    settings: Ota, clock: Clock, *, boot: int
+    settings: Ota, clock: Clock, *, boot: int, reachable: Callable[[str], None]
 ) -> AsyncIterator[Mapping[Variant, Carrier]]:
-    """Carriers by variant, as long as the context lasts."""
+    """Carriers by variant, as long as the context lasts; `reachable` hears which hosts call."""
     async with AsyncExitStack() as stack:
         out = await Datagrams.open(_bound(settings.source))
         stack.callback(out.close)
@@ -46,7 +46,7 @@ async def on_air(
             calls = stack.enter_context(listen(_address("ota.http", settings.http)))
         invitation = _invitation(settings, sessions, calls)
         invite = partial(_invite, out, invitation) if calls is not None else None
-        by_http = HttpCarrier(clock=clock, invite=invite)
+        by_http = HttpCarrier(clock=clock, invite=invite, reachable=reachable)
         stack.callback(by_http.close)
         carriers: dict[Variant, Carrier] = {
             Variant.WSP: UnitCarrier(
@@ -59,7 +59,7 @@ async def on_air(
             stack.callback(server.close)
         if sessions is not None:
             wsp = await stack.enter_async_context(
-                _sessions(sessions, out, invitation, clock, boot=boot)
+                _sessions(sessions, out, invitation, clock, boot=boot, reachable=reachable)
             )
             carriers[Variant.WSP_SESSION] = wsp
         yield carriers
@@ -67,7 +67,13 @@ async def on_air(
 
 @asynccontextmanager
 async def _sessions(
-    sock: socket.socket, out: Datagrams, invitation: Sir, clock: Clock, *, boot: int
+    sock: socket.socket,
+    out: Datagrams,
+    invitation: Sir,
+    clock: Clock,
+    *,
+    boot: int,
+    reachable: Callable[[str], None],
 ) -> AsyncIterator[SessionCarrier]:
     alarm = _Alarm(clock)
     datagrams = await Datagrams.open(sock)
@@ -81,6 +87,7 @@ async def _sessions(
         invitation=invitation,
         clock=clock,
         wake_at=alarm.ring_at,
+        reachable=reachable,
     )
     alarm.ring = carrier.wake
     datagrams.received = carrier.received

@@ -189,6 +189,12 @@ class Engine:
             for changed in watchers:
                 changed.set()
 
+    def reachable(self, host: str) -> None:
+        """A client over the air has called from this address."""
+        if not self._stopped:
+            self.gateway.reachable(host, self._clock.now())
+            self._poke()
+
     # For channels.
 
     def opened(self, channel: Channel) -> None:

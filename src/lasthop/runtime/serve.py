@@ -144,7 +144,14 @@ async def running(
         destinations = Destinations(
             hosts=initiators.notify_hosts, private=initiators.notify_private
         )
-        air = await stack.enter_async_context(on_air(settings.ota, clock, boot=restored.boot))
+        engine: Engine
+
+        def reachable(host: str) -> None:
+            engine.reachable(host)
+
+        air = await stack.enter_async_context(
+            on_air(settings.ota, clock, boot=restored.boot, reachable=reachable)
+        )
         writer = CommitWriter(store, next_commit=restored.next_commit)
         stack.push_async_callback(asyncio.to_thread, writer.close)
         engine = Engine(

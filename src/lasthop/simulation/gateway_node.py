@@ -101,7 +101,7 @@ class GatewayNode:
             now=self._kernel.now(),
         )
         self._carriers = self._make_carriers(restored.boot)
-        self._turn()
+        self.turn()
 
     def crash(self, writing: Commit | None = None) -> None:
         """Die at once, perhaps in the middle of a write. Nobody is told but by silence."""
@@ -141,7 +141,7 @@ class GatewayNode:
         else:
             self._waiting.append((gateway.horizon, durable))
             gateway.hurry()
-        self._turn()
+        self.turn()
         return True
 
     def arrived(self, number: int, data: bytes) -> None:
@@ -157,15 +157,16 @@ class GatewayNode:
             frames = channel.phase.receive(data, now)
         self.gateway.frames_received(number, frames, now, local=True)
         self._flush(number, channel)
-        self._turn()
+        self.turn()
 
     def broken(self, number: int) -> None:
         """A channel's link has ended."""
         if self._channels.pop(number, None) is not None and self.gateway is not None:
             self.gateway.channel_lost(number, "the link broke", self._kernel.now())
-            self._turn()
+            self.turn()
 
-    def _turn(self) -> None:
+    def turn(self) -> None:
+        """Draw the consequences of what happened."""
         gateway = self.gateway
         if gateway is None:
             return
@@ -189,7 +190,7 @@ class GatewayNode:
         if gateway is not None:
             due = gateway.next_wake()
             if due is not None and due <= self._kernel.now():
-                self._turn()
+                self.turn()
 
     def _write(self, gateway: Gateway, commit: Commit) -> None:
         self._writing = True
@@ -214,7 +215,7 @@ class GatewayNode:
         self._waiting = [(n, done) for n, done in self._waiting if n > commit.n]
         for done in heard:
             done()
-        self._turn()
+        self.turn()
 
     def _perform(self, gateway: Gateway, effect: Effect) -> None:
         now = self._kernel.now()
@@ -257,19 +258,19 @@ class GatewayNode:
             if self.gateway is gateway:
                 now = self._kernel.now()
                 gateway.notifications.answered(notify.message, notify.place, answer, now)
-                self._turn()
+                self.turn()
 
         self._tell(content_type, body, answered)
 
     def _carried(self, gateway: Gateway, message: int, device: int, outcome: Outcome) -> None:
         if self.gateway is gateway:
             gateway.carried(message, device, outcome, self._kernel.now())
-            self._kernel.after(0, self._turn)
+            self._kernel.after(0, self.turn)
 
     def _fetched(self, gateway: Gateway, messages: dict[int, Message]) -> None:
         if self.gateway is gateway:
             gateway.fetched(messages, self._kernel.now())
-            self._turn()
+            self.turn()
 
     def _send(self, channel: _Channel, frames: list[Frame]) -> None:
         now = self._kernel.now()
@@ -304,7 +305,7 @@ class GatewayNode:
             channel.watched = None
             channel.phase.timeout(self._kernel.now())
             self._flush(number, channel)
-            self._turn()
+            self.turn()
 
 
 class _Channel:

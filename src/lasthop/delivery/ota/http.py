@@ -56,10 +56,18 @@ STALE_TIMES = 2
 class HttpCarrier:
     """Posts pushes to clients."""
 
-    def __init__(self, *, clock: Clock, invite: Callable[[str], None] | None = None) -> None:
-        """`invite` asks the client at a host to connect to us, where we can be connected to."""
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        invite: Callable[[str], None] | None = None,
+        reachable: Callable[[str], None] = lambda host: None,
+    ) -> None:
+        """`invite` asks the client at a host to connect to us, where we can be connected to;
+        `reachable` is told who has done so."""
         self.clock = clock
         self.invite = invite
+        self.reachable = reachable
         self._clients: dict[str, _Client] = {}
         self.connections = 0
 
@@ -93,7 +101,7 @@ class _Client:
 
     def __init__(self, carrier: HttpCarrier, host: str) -> None:
         self._carrier = carrier
-        self._host = host
+        self.host = host
         self._loop = asyncio.get_running_loop()
         self._queue: deque[_Posting] = deque()
         self._connection: _Connection | None = None
@@ -139,7 +147,7 @@ class _Client:
         if self._carrier.invite is None:
             self._give_up(f"the client cannot be connected to: {reason}")
             return
-        self._carrier.invite(self._host)
+        self._carrier.invite(self.host)
         self._invited = self._loop.call_later(
             INVITED, self._give_up, "the client did not connect when it was asked to"
         )
@@ -193,7 +201,7 @@ class _Client:
         assert self._connection is not None
         tag = self._registration.tag if self._registration else None
         self._asking = _Registering()
-        self._connection.write(http.options_request(_host(self._host), tag))
+        self._connection.write(http.options_request(_host(self.host), tag))
         self._await()
 
     def _next(self) -> None:
@@ -218,7 +226,7 @@ class _Client:
         try:
             push = _adapted(parcel, registration)
             request = http.post_request(
-                _host(self._host), push, tag=registration.tag, response=parcel.response
+                _host(self.host), push, tag=registration.tag, response=parcel.response
             )
         except Rejected as error:
             posting.end(unfit(error))
@@ -360,6 +368,8 @@ class _Connection(asyncio.Protocol):
                 return
             self._client = carrier.client(peer[0])
         self._client.connected(self, dialled=dialled)
+        if not dialled:
+            carrier.reachable(self._client.host)
 
     def data_received(self, data: bytes) -> None:
         client = self._client

@@ -65,15 +65,17 @@ class SessionCarrier:
         invitation: Sir,
         clock: Clock,
         wake_at: Callable[[Micros], None],
+        reachable: Callable[[str], None] = lambda host: None,
     ) -> None:
         """`network` is where sessions live, `push_network` where requests for them are sent from;
-        `wake_at` is told when to call `wake`."""
+        `wake_at` is told when to call `wake`, `reachable` who has opened a session."""
         self._server = server
         self._network = network
         self._push_network = push_network
         self._invitation = invitation
         self._clock = clock
         self._wake_at = wake_at
+        self._reachable = reachable
         self._asked: dict[str, _Asked] = {}
         self._asks: list[tuple[Micros, int, str]] = []
         """When to ask whom again; what is no longer so is skipped."""
@@ -222,6 +224,7 @@ class SessionCarrier:
         if asked is not None:
             for parcel, report in asked.waiting:
                 self._dispose(parcel, report, now)
+        self._reachable(session.peer[0])
 
 
 def invitation_unit(invitation: Sir, transaction: int) -> bytes:

@@ -166,11 +166,18 @@ class AirRehearsal:
             invitation=Sir(wsp_contacts=(contact,)),
             clock=kernel,
             wake_at=lambda due: kernel.at(due, lambda: self._wake(carrier)),
+            reachable=self._reachable,
         )
         self._live = carrier
         ether.listen(at, lambda data, peer: self._receive(carrier, data, peer))
         unit = UnitCarrier(by_ipv4=out, by_ipv6=None, clock=kernel)
         return {Variant.WSP: unit, Variant.WSP_SESSION: carrier}
+
+    def _reachable(self, host: str) -> None:
+        gateway = self._gateway.gateway
+        if gateway is not None:
+            gateway.reachable(host, self._kernel.now())
+            self._kernel.after(0, self._gateway.turn)
 
     def _wake(self, carrier: SessionCarrier) -> None:
         if self._gateway.up and self._live is carrier:
