@@ -19,7 +19,8 @@ from lasthop.wire.hop.mapping import Mapping as HopMapping
 from lasthop.wire.orl.generator import generate
 from lasthop.wire.orl.parser import parse as parse_orl
 from lasthop.wire.ota.http import AnswerReader, registration, verdict
-from lasthop.wire.ota.wsp_server import Closed, Opened, SessionServer
+from lasthop.wire.ota.wsp_server import SessionServer
+from lasthop.wire.ota.wsp_session import Closed, Opened
 from lasthop.wire.pap.submission import read_submission, write_submission
 from lasthop.wire.relaxng.schema import read_schema
 from lasthop.wire.relaxng.validate import Validator

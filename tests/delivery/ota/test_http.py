@@ -21,7 +21,7 @@ from lasthop.delivery.carrier import (
     Unfit,
     Unreached,
 )
-from lasthop.delivery.ota import http as ota_http
+from lasthop.delivery.ota import http_client as ota_http
 from lasthop.delivery.ota.http import HttpCarrier
 from tests.delivery.ota.http_phone import Phone, Request, accepted, registered
 from tests.delivery.ota.test_unit import StoppedClock

@@ -20,7 +20,8 @@ from lasthop.delivery.carrier import (
     Unreached,
 )
 from lasthop.delivery.ota.sessions import ASK_EVERY, ASK_TIMES, SessionCarrier
-from lasthop.wire.ota.wsp_server import USERRFS, SessionServer
+from lasthop.wire.ota.wsp_server import SessionServer
+from lasthop.wire.ota.wsp_session import USERRFS
 from lasthop.wire.wsp.addresses import Address
 from lasthop.wire.wsp.capabilities import Capabilities, Options
 from lasthop.wire.wsp.headers import Header

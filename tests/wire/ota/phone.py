@@ -16,7 +16,7 @@ from lasthop.wire.ota.wsp_client import (
     SessionClient,
     contact_of,
 )
-from lasthop.wire.ota.wsp_server import Address
+from lasthop.wire.ota.wsp_session import Address
 from tests.wire.wtp.air import Air
 
 SERVER: Address = ("10.0.0.1", 9201)

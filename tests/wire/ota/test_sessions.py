@@ -9,7 +9,8 @@ import pytest
 from lasthop.clock import SECOND, Micros
 from lasthop.wire.ota.terminal import Terminal
 from lasthop.wire.ota.wsp_client import Connected, Failed, Resumed
-from lasthop.wire.ota.wsp_server import (
+from lasthop.wire.ota.wsp_server import SessionServer
+from lasthop.wire.ota.wsp_session import (
     CONGESTION,
     USERDCR,
     Closed,
@@ -19,7 +20,6 @@ from lasthop.wire.ota.wsp_server import (
     Pushed,
     Refused,
     Session,
-    SessionServer,
     Unanswered,
 )
 from lasthop.wire.wsp.capabilities import Capabilities, Options

@@ -12,7 +12,7 @@ from lasthop.clock import SECOND
 from lasthop.delivery.ota.sessions import invitation_unit
 from lasthop.wire.ota.terminal import UNKNOWN
 from lasthop.wire.ota.transform import Content, for_wsp, wsp_headers
-from lasthop.wire.ota.wsp_server import USERDCR
+from lasthop.wire.ota.wsp_session import USERDCR
 from lasthop.wire.wsp.addresses import Address
 from lasthop.wire.wsp.capabilities import Capabilities, Options
 from lasthop.wire.wsp.headers import Header

@@ -1,56 +1,15 @@
-"""OTA-HTTP: pushes are posted to clients, over connections that either side has opened.
-
-A connection that the client opened is preferred; without one we dial; and if nobody answers there,
-the client is asked to connect, like a client of WSP is asked for a session.
-"""
+"""OTA-HTTP: pushes are posted to clients, over connections that either side has opened."""
 
 from __future__ import annotations
 
-import asyncio
-from collections import deque
 from collections.abc import Callable
-from typing import TypeAlias, cast
 
 from lasthop.clock import Clock
-from lasthop.delivery.carrier import (
-    Aborted,
-    Confirmed,
-    Content as Returned,
-    Outcome,
-    Parcel,
-    Sent,
-    Unanswered,
-    Unfit,
-    Unreached,
-)
-from lasthop.delivery.ota.datagrams import Endpoint
-from lasthop.delivery.ota.unit import unfit
-from lasthop.errors import Malformed, Rejected, TooLarge, Unsupported
-from lasthop.wire.ota import http
-from lasthop.wire.ota.http import Answer, AnswerReader, Registration
-from lasthop.wire.ota.terminal import described
-from lasthop.wire.ota.transform import Content, application_of, for_http
+from lasthop.delivery.carrier import Parcel
+from lasthop.delivery.ota.http_client import Client, Connection, Report
 
-Report: TypeAlias = Callable[[Outcome], None]
-
-DIAL = 10.0
-"""Seconds for a connection: a radio that has to wake takes a few."""
-
-ANSWER = 30.0
-"""Seconds for an answer."""
-
-INVITED = 30.0
-"""Seconds for a client to connect after it was asked to."""
-
-IDLE = 300.0
-"""Seconds that an unused connection is kept: below what most networks forget it after."""
-
-MAX_CONNECTIONS = 10_000
 MAX_CLIENTS = 100_000
 """Whose registrations are remembered; who is forgotten is asked again."""
-
-STALE_TIMES = 2
-"""Registrations in a row that a client may call stale, before it is taken at its word."""
 
 
 class HttpCarrier:
@@ -68,7 +27,7 @@ class HttpCarrier:
         self.clock = clock
         self.invite = invite
         self.reachable = reachable
-        self._clients: dict[str, _Client] = {}
+        self._clients: dict[str, Client] = {}
         self.connections = 0
 
     def carry(self, parcel: Parcel, report: Report) -> None:
@@ -76,9 +35,9 @@ class HttpCarrier:
         endpoint = parcel.route.endpoint()
         self.client(endpoint[0]).take(parcel, report, endpoint)
 
-    def client(self, host: str) -> _Client:
+    def client(self, host: str) -> Client:
         """The client at a host."""
-        client = self._clients.pop(host, None) or _Client(self, host)
+        client = self._clients.pop(host, None) or Client(self, host)
         self._clients[host] = client  # Newest last.
         if len(self._clients) > MAX_CLIENTS:
             oldest = next(iter(self._clients))
@@ -86,341 +45,11 @@ class HttpCarrier:
                 del self._clients[oldest]
         return client
 
-    def accept(self) -> _Connection:
+    def accept(self) -> Connection:
         """A client connects to us: the protocol of its connection."""
-        return _Connection(self, None)
+        return Connection(self, None)
 
     def close(self) -> None:
         """Let everybody go; nothing more is reported."""
         for client in self._clients.values():
             client.close()
-
-
-class _Client:
-    """One client: its registration, its connection, and what waits for it."""
-
-    def __init__(self, carrier: HttpCarrier, host: str) -> None:
-        self._carrier = carrier
-        self.host = host
-        self._loop = asyncio.get_running_loop()
-        self._queue: deque[_Posting] = deque()
-        self._connection: _Connection | None = None
-        self._dialling: asyncio.Task[None] | None = None
-        self._invited: asyncio.TimerHandle | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._registration: Registration | None = None
-        self._registered = False
-        """The client has been asked since it was last away."""
-        self._will_return = False
-        """The last connection ended with an answer that said so."""
-        self._asking: _Asking | None = None
-
-    @property
-    def busy(self) -> bool:
-        """Whether anything is under way."""
-        return bool(self._queue or self._connection or self._dialling or self._invited)
-
-    def take(self, parcel: Parcel, report: Report, endpoint: Endpoint) -> None:
-        self._queue.append(_Posting(parcel, report))
-        if self._connection is not None:
-            self._next()
-        elif self._dialling is None and self._invited is None:
-            self._dialling = self._loop.create_task(self._dial(endpoint))
-
-    # Connections.
-
-    async def _dial(self, endpoint: Endpoint) -> None:
-        try:
-            async with asyncio.timeout(DIAL):
-                await self._loop.create_connection(
-                    lambda: _Connection(self._carrier, self), endpoint[0], endpoint[1]
-                )
-        except (OSError, TimeoutError) as error:
-            self._dialling = None
-            self._not_there(str(error) or "no connection in time")
-        else:
-            self._dialling = None
-
-    def _not_there(self, reason: str) -> None:
-        if self._connection is not None:
-            return  # It called while we were dialling.
-        if self._carrier.invite is None:
-            self._give_up(f"the client cannot be connected to: {reason}")
-            return
-        self._carrier.invite(self.host)
-        self._invited = self._loop.call_later(
-            INVITED, self._give_up, "the client did not connect when it was asked to"
-        )
-
-    def _give_up(self, reason: str) -> None:
-        """Nothing of what waits can leave now."""
-        self._invited = None
-        waiting, self._queue = self._queue, deque()
-        for posting in waiting:
-            posting.end(Unreached(reason))
-
-    def connected(self, connection: _Connection, *, dialled: bool) -> None:
-        if self._connection is not None and dialled:
-            connection.abandon()  # The client was faster.
-            return
-        if self._connection is not None:
-            # The newer one counts: the older may be half dead.
-            old, self._connection = self._connection, None
-            old.abandon()
-            self._interrupted("the client opened another connection")
-        if self._invited is not None:
-            self._invited.cancel()
-            self._invited = None
-        self._connection = connection
-        if not self._will_return:
-            self._registered = False
-        self._will_return = False
-        self._next()
-
-    def lost(self, connection: _Connection) -> None:
-        if connection is not self._connection:
-            return
-        self._connection = None
-        registering = isinstance(self._asking, _Registering)
-        self._interrupted("the connection was lost")
-        if self._queue and registering:
-            self._give_up("the client did not register")
-        elif self._queue:
-            endpoint = self._queue[0].parcel.route.endpoint()
-            self._dialling = self._loop.create_task(self._dial(endpoint))
-
-    def _interrupted(self, reason: str) -> None:
-        asking, self._asking = self._asking, None
-        self._stop_timer()
-        if isinstance(asking, _Posting):
-            asking.end(Unanswered(reason))
-
-    # Requests: one at a time.
-
-    def _register(self) -> None:
-        assert self._connection is not None
-        tag = self._registration.tag if self._registration else None
-        self._asking = _Registering()
-        self._connection.write(http.options_request(_host(self.host), tag))
-        self._await()
-
-    def _next(self) -> None:
-        """Post the next push, if the connection is free."""
-        while self._connection is not None and self._asking is None and self._queue:
-            if not self._registered:
-                self._register()
-                return
-            posting = self._queue.popleft()
-            late = posting.parcel.deliver_before
-            if late is not None and self._carrier.clock.now() >= late:
-                posting.end(Unreached("deliver_before has passed"))
-                continue
-            self._post(posting)
-        if self._connection is not None and self._asking is None:
-            self._rest()
-
-    def _post(self, posting: _Posting) -> None:
-        assert self._connection is not None
-        parcel = posting.parcel
-        registration = self._registration or Registration()
-        try:
-            push = _adapted(parcel, registration)
-            request = http.post_request(
-                _host(self.host), push, tag=registration.tag, response=parcel.response
-            )
-        except Rejected as error:
-            posting.end(unfit(error))
-            return
-        self._asking = posting
-        self._connection.write(request)
-        self._await()
-        if not parcel.confirmed:
-            posting.end(Sent())  # As if it had been sent without a connection (5.1.2.2.5.1).
-
-    def answered(self, connection: _Connection, answer: Answer) -> None:
-        if connection is not self._connection or self._asking is None:
-            connection.abandon()  # Nobody asked.
-            self.lost(connection)
-            return
-        asking, self._asking = self._asking, None
-        self._stop_timer()
-        if not answer.keeps:
-            self._will_return = True
-            self._connection = None
-            connection.abandon()
-        if isinstance(asking, _Registering):
-            self._registration_answered(answer)
-        else:
-            self._push_answered(asking, answer)
-        if self._connection is None and self._queue and self._dialling is None:
-            endpoint = self._queue[0].parcel.route.endpoint()
-            self._dialling = self._loop.create_task(self._dial(endpoint))
-        self._next()
-
-    def _registration_answered(self, answer: Answer) -> None:
-        found = http.registration(answer, self._registration)
-        if found is None:
-            self._registration = None
-            self._give_up(f"the client did not register: it answered {answer.status}")
-            return
-        self._registration = found
-        self._registered = True
-
-    def _push_answered(self, posting: _Posting, answer: Answer) -> None:
-        result = http.verdict(answer)
-        if isinstance(result, http.Stale) and posting.stale < STALE_TIMES:
-            posting.stale += 1
-            self._registered = False
-            self._queue.appendleft(posting)
-            return
-        posting.end(_outcome(result))
-
-    # Time.
-
-    def _await(self) -> None:
-        self._stop_timer()
-        self._timer = self._loop.call_later(ANSWER, self._silent)
-
-    def _silent(self) -> None:
-        """No answer: whatever comes on this connection now could be the answer to anything."""
-        connection = self._connection
-        if connection is not None:
-            connection.abandon()
-            self.lost(connection)
-
-    def _rest(self) -> None:
-        self._stop_timer()
-        self._timer = self._loop.call_later(IDLE, self._silent)
-
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def close(self) -> None:
-        self._queue.clear()
-        self._asking = None
-        self._stop_timer()
-        if self._invited is not None:
-            self._invited.cancel()
-        if self._dialling is not None:
-            self._dialling.cancel()
-        if self._connection is not None:
-            connection, self._connection = self._connection, None
-            connection.abandon()
-
-
-class _Registering:
-    """An OPTIONS is under way."""
-
-
-class _Posting:
-    """A push, from when it comes until its outcome is known."""
-
-    __slots__ = ("_report", "parcel", "stale")
-
-    def __init__(self, parcel: Parcel, report: Report) -> None:
-        self.parcel = parcel
-        self._report: Report | None = report
-        self.stale = 0
-
-    def end(self, outcome: Outcome) -> None:
-        """Report; the first outcome counts."""
-        report, self._report = self._report, None
-        if report is not None:
-            report(outcome)
-
-
-_Asking: TypeAlias = _Registering | _Posting
-
-
-class _Connection(asyncio.Protocol):
-    """One TCP connection, whoever opened it."""
-
-    def __init__(self, carrier: HttpCarrier, client: _Client | None) -> None:
-        self._carrier = carrier
-        self._client = client
-        self._reader = AnswerReader()
-        self._transport: asyncio.Transport | None = None
-
-    def write(self, data: bytes) -> None:
-        if self._transport is not None:
-            self._transport.write(data)
-
-    def abandon(self) -> None:
-        """Close it; nothing more is said of it."""
-        self._client = None
-        if self._transport is not None:
-            self._transport.abort()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
-        carrier = self._carrier
-        carrier.connections += 1
-        if carrier.connections > MAX_CONNECTIONS:
-            self._transport.abort()
-            return
-        dialled = self._client is not None
-        if self._client is None:
-            peer = transport.get_extra_info("peername")
-            if not isinstance(peer, tuple):
-                self._transport.abort()  # It has gone again.
-                return
-            self._client = carrier.client(peer[0])
-        self._client.connected(self, dialled=dialled)
-        if not dialled:
-            carrier.reachable(self._client.host)
-
-    def data_received(self, data: bytes) -> None:
-        client = self._client
-        if client is None:
-            return
-        try:
-            answers = self._reader.receive(data)
-        except (Malformed, TooLarge):
-            self.abandon()
-            client.lost(self)
-            return
-        for answer in answers:
-            client.answered(self, answer)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._carrier.connections -= 1
-        client, self._client = self._client, None
-        if client is not None:
-            client.lost(self)
-
-
-def _host(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
-
-
-def _adapted(parcel: Parcel, registration: Registration) -> Content:
-    """The push as this client takes it; raises Rejected for what it does not."""
-    terminal = registration.terminal.known_as(described(parcel.capabilities))
-    push = for_http(Content(parcel.content_type, parcel.headers, parcel.body), terminal)
-    application = application_of(push)
-    known = registration.applications
-    if known is not None and application is not None and application not in known:
-        raise Unsupported("the client has no such application", application=application)
-    return push
-
-
-def _outcome(result: http.Verdict) -> Outcome:
-    match result:
-        case http.Accepted(content=None):
-            return Confirmed()
-        case http.Accepted():
-            content = result.content
-            assert content is not None
-            return Confirmed(Returned(content.content_type, content.body, content.headers))
-        case http.Rejected():
-            return Aborted(result.reason)
-        case http.Stale():
-            return Aborted(0)
-        case http.TooMuch():
-            return Unfit(3006, result.reason)
-        case http.NotTaken():
-            return Unreached(result.reason)
-        case http.Unclear():
-            return Unanswered(result.reason)

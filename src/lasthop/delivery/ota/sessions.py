@@ -26,10 +26,11 @@ from lasthop.delivery.carrier import (
 from lasthop.delivery.ota.datagrams import MAX_DATAGRAM, Endpoint
 from lasthop.delivery.ota.unit import Network, unfit
 from lasthop.errors import Rejected, TooLarge, Unsupported
-from lasthop.wire.ota import wsp_server as wsp
+from lasthop.wire.ota import wsp_session as wsp
 from lasthop.wire.ota.terminal import described
 from lasthop.wire.ota.transform import Content, application_of, for_wsp, wsp_headers
-from lasthop.wire.ota.wsp_server import Session, SessionServer, Ticket
+from lasthop.wire.ota.wsp_server import SessionServer
+from lasthop.wire.ota.wsp_session import Session, Ticket
 from lasthop.wire.wsp.applications import PUSH_SIA
 from lasthop.wire.wsp.headers import Header
 from lasthop.wire.wsp.pdus import Push, encode_pdu, encode_unit

@@ -34,7 +34,8 @@ from lasthop.simulation.publisher import APP, Publisher
 from lasthop.simulation.schedule import Wish
 from lasthop.simulation.verdict import NEVER_SHOWN, Verdict
 from lasthop.store.commit import DeliveryRow
-from lasthop.wire.ota.wsp_server import USERRFS, SessionServer
+from lasthop.wire.ota.wsp_server import SessionServer
+from lasthop.wire.ota.wsp_session import USERRFS
 from lasthop.wire.wsp.addresses import Address as ContactPoint
 from lasthop.wire.wsp.sir import Sir
 

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from lasthop.clock import Micros
 from lasthop.errors import Malformed, TooLarge
-from lasthop.wire.ota.wsp_server import PROTOERR, Address
+from lasthop.wire.ota.wsp_session import PROTOERR, Address
 from lasthop.wire.wsp.capabilities import Capabilities, Options
 from lasthop.wire.wsp.headers import Field
 from lasthop.wire.wsp.pdus import (

@@ -7,22 +7,36 @@ is all that WAP knows of who it is.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Collection
-from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from lasthop.clock import Micros
 from lasthop.errors import Malformed, TooLarge
-from lasthop.wire.ota.terminal import Terminal, media_types, version_of
-from lasthop.wire.wsp.applications import Application, parse_application
+from lasthop.wire.ota.wsp_session import (
+    CONGESTION,
+    CONNECTERR,
+    DISCONNECT,
+    MOREXCEEDED,
+    PROTOERR,
+    SUSPEND,
+    USERREQ,
+    Address,
+    Closed,
+    Event,
+    NotSent,
+    Opened,
+    Pushed,
+    Refused,
+    Session,
+    Ticket,
+    Unanswered,
+    described,
+)
 from lasthop.wire.wsp.capabilities import (
     DEFAULT_OUTSTANDING,
     DEFAULT_SDU_SIZE,
     Capabilities,
     Options,
 )
-from lasthop.wire.wsp.headers import Field, Header
 from lasthop.wire.wsp.pdus import (
     Connect,
     ConnectReply,
@@ -38,13 +52,6 @@ from lasthop.wire.wtp.endpoint import Endpoint
 from lasthop.wire.wtp.pdus import Provider
 from lasthop.wire.wtp.transaction import Patience, Side
 
-Address: TypeAlias = tuple[str, int]
-
-PROTOERR, DISCONNECT, SUSPEND, RESUME, CONGESTION = 0xE0, 0xE1, 0xE2, 0xE3, 0xE4
-CONNECTERR, MRUEXCEEDED, MOREXCEEDED, PEERREQ, NETERR = 0xE5, 0xE6, 0xE7, 0xE8, 0xE9
-USERREQ, USERRFS, USERPND, USERDCR, USERDCU = 0xEA, 0xEB, 0xEC, 0xED, 0xEE
-"""Why a user gives a transaction up (WSP table 35). Only the last five refuse a push."""
-
 OFFERED = Options.CONFIRMED_PUSH | Options.PUSH | Options.SESSION_RESUME
 
 MOST_OUTSTANDING = 16
@@ -55,100 +62,6 @@ MAX_SESSIONS = 100_000
 
 _OK, _NOT_FOUND = 0x20, 0x44
 """HTTP's 200 and 404 in one octet."""
-
-
-@dataclass(eq=False, slots=True)
-class Session:
-    """One client's session."""
-
-    number: int
-    peer: Address
-    terminal: Terminal
-    applications: frozenset[Application] | None
-    """Those that it takes pushes for; none named: not known."""
-    options: Options
-    most: int
-    sdu: int
-    """Octets of a PDU that the client takes; 0: any."""
-    suspended: bool = False
-    under_way: dict[Side, None] = field(default_factory=dict)
-    waiting: deque[Ticket] = field(default_factory=deque)
-
-    @property
-    def pushes(self) -> bool:
-        """Whether it takes unconfirmed pushes now."""
-        return not self.suspended and bool(self.options & Options.PUSH)
-
-    @property
-    def confirms(self) -> bool:
-        """Whether it takes confirmed pushes now."""
-        return not self.suspended and bool(self.options & Options.CONFIRMED_PUSH)
-
-    def serves(self, application: Application | None) -> bool:
-        """Whether the client takes pushes for this application; its default one is none."""
-        return (
-            self.applications is None
-            or application is None
-            or 0 in self.applications  # any
-            or application in self.applications
-        )
-
-
-@dataclass(eq=False, slots=True)
-class Ticket:
-    """A confirmed push, from `push` to its end."""
-
-    session: Session
-    pdu: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """A session is there, or there again."""
-
-    session: Session
-
-
-@dataclass(frozen=True, slots=True)
-class Closed:
-    """A session takes nothing any more, or for the time being."""
-
-    session: Session
-
-
-@dataclass(frozen=True, slots=True)
-class Pushed:
-    """The client's application has the push."""
-
-    ticket: Ticket
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """The client's user has refused it."""
-
-    ticket: Ticket
-    reason: int
-
-
-@dataclass(frozen=True, slots=True)
-class Unanswered:
-    """It has left, and nobody has said anything of it."""
-
-    ticket: Ticket
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class NotSent:
-    """The client has not got it: it said so, or nothing has left."""
-
-    ticket: Ticket
-    reason: str
-    too_large: bool = False
-
-
-Event: TypeAlias = Opened | Closed | Pushed | Refused | Unanswered | NotSent
 
 
 class SessionServer:
@@ -285,7 +198,7 @@ class SessionServer:
 
     def _agreed(self, side: Side, connect: Connect) -> Session:
         wanted = connect.capabilities
-        terminal, applications = _described(connect.headers)
+        terminal, applications = described(connect.headers)
         self._next += 1
         return Session(
             self._next,
@@ -379,27 +292,6 @@ def _granted(wanted: Capabilities, session: Session) -> Capabilities:
         method_outstanding=None if wanted.method_outstanding is None else 1,
         push_outstanding=None if wanted.push_outstanding is None else session.most,
     )
-
-
-def _described(headers: tuple[Field, ...]) -> tuple[Terminal, frozenset[Application] | None]:
-    """What a client says of itself when it connects."""
-    named = [header for header in headers if isinstance(header, Header)]
-
-    def values(name: str) -> list[str]:
-        return [each.value for each in named if each.name.lower() == name]
-
-    versions = values("encoding-version")
-    applications = [_application(text) for text in values("accept-application")]
-    terminal = Terminal(
-        accept=media_types(",".join(values("accept"))),
-        codings=frozenset(text.strip().lower() for text in values("accept-encoding")),
-        encoding_version=version_of(versions[0] if versions else ""),
-    )
-    return terminal, frozenset(applications) or None
-
-
-def _application(text: str) -> Application:
-    return 0 if text.strip() == "*" else parse_application(text)
 
 
 def _ended(ticket: Ticket, event: wtp.Ended) -> Event:
