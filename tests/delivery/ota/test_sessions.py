@@ -173,6 +173,21 @@ def test_limits_of_the_client_hold() -> None:
     assert "larger than what the client takes" in outcome.reason
 
 
+def test_what_no_transaction_carries_is_refused_at_once_and_not_when_its_turn_comes() -> None:
+    air = Air(1)
+    wanted = Capabilities(client_sdu_size=0, options=Options.CONFIRMED_PUSH, push_outstanding=1)
+    gateway, phone = Gateway(air), Phone(air, capabilities=wanted)
+    phone.client.connect(SERVER, 0)
+    air.run(limit=SECOND)
+    gateway.carry(b"first")
+    gateway.carry(bytes(400_000))
+    outcome = gateway.outcome(bytes(400_000))
+    assert isinstance(outcome, Unfit)
+    assert "too large for a transaction" in outcome.reason
+    air.run(limit=5 * SECOND)
+    assert gateway.outcome(b"first") == Confirmed()
+
+
 def test_a_refusal_is_reported_as_such() -> None:
     air = Air(1)
     gateway, phone = Gateway(air), Phone(air)

@@ -49,6 +49,7 @@ from lasthop.wire.wsp.pdus import (
 )
 from lasthop.wire.wtp import transaction as wtp
 from lasthop.wire.wtp.endpoint import Endpoint
+from lasthop.wire.wtp.message import MAX_MESSAGE
 from lasthop.wire.wtp.pdus import Provider
 from lasthop.wire.wtp.transaction import Patience, Side
 
@@ -110,7 +111,10 @@ class SessionServer:
         self._wtp.invoke(session.peer, pdu, tcl=0, now=now)
 
     def push_confirmed(self, session: Session, pdu: bytes, now: Micros) -> Ticket:
-        """Po-ConfirmedPush: when its turn comes, within what the client takes at a time."""
+        """Po-ConfirmedPush: when its turn comes, within what the client takes at a time. `TooLarge`
+        for what no transaction carries."""
+        if len(pdu) > MAX_MESSAGE:
+            raise TooLarge("too large for a transaction", size=len(pdu), limit=MAX_MESSAGE)
         ticket = Ticket(session, pdu)
         session.waiting.append(ticket)
         self._proceed(session, now)
