@@ -281,6 +281,16 @@ class TestStatus:
             ("unknown", 2003, (user("else"),)),
         ]
 
+    async def test_another_spelling_is_the_same_address(self, initiator: Initiator) -> None:
+        await initiator.push("1", ALICE, BOB)
+        spelled = "/wappush=bob/type=user/@PPG.example.com"
+        (result,) = (await status(initiator, "1", spelled)).results
+        assert (result.state, result.addresses) == ("pending", (spelled,))
+        answer = await initiator.ask(CancelMessage("1", (spelled,)), CancelResponse)
+        assert [(r.code, r.addresses) for r in answer.results] == [(1000, (spelled,))]
+        (result,) = (await status(initiator, "1", BOB)).results
+        assert (result.state, result.addresses) == ("cancelled", (BOB,))
+
     async def test_what_is_over_is_still_known(
         self, initiator: Initiator, desk: MemoryDesk
     ) -> None:

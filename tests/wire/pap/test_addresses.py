@@ -11,6 +11,7 @@ from lasthop.wire.pap.addresses import (
     escape,
     make_address,
     parse_address,
+    recognise,
     unescape,
 )
 
@@ -300,3 +301,17 @@ def test_any_octets_can_be_escaped(octets: bytes) -> None:
         address = make_address("user", octets, gateway="h")
         assert address == Address("USER", octets, "h")
         assert address.value == octets
+
+
+def test_addresses_are_recognised_by_what_they_mean() -> None:
+    known = ["WAPPUSH=a%40b/TYPE=USER@x", "nonsense", "WAPPUSH=+1-5/TYPE=PLMN@x"]
+    asked = {
+        known[0]: known[0],
+        "wappush=a%40b/type=user@X": known[0],
+        "WAPPUSH=+15/TYPE=PLMN@x": known[2],
+        "WAPPUSH=A%40b/TYPE=USER@x": "WAPPUSH=A%40b/TYPE=USER@x",
+        "nonsense": "nonsense",
+        "other nonsense": "other nonsense",
+    }
+    assert recognise(asked, known) == asked
+    assert recognise([], known) == {}

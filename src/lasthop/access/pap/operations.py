@@ -15,6 +15,7 @@ from lasthop.core.pushes import Order
 from lasthop.core.report import reports_of
 from lasthop.errors import NotFound, Rejected
 from lasthop.store.commit import KnownPush
+from lasthop.wire.pap.addresses import recognise
 from lasthop.wire.pap.codes import CODES, MessageState
 from lasthop.wire.pap.documents import (
     CancelMessage,
@@ -139,14 +140,14 @@ class Operations:
     async def _cancelled(
         self, known: KnownPush, addresses: tuple[str, ...]
     ) -> list[tuple[str, int]]:
+        wanted = _wanted(known, addresses)
         codes = await self._desk.call(
-            lambda gateway, now: gateway.pushes.cancel(known, addresses, now)
+            lambda gateway, now: gateway.pushes.cancel(known, tuple(wanted.values()), now)
         )
-        if codes is not None:
-            return codes
-        reports = dict(await self._over(known))
-        wanted = dict.fromkeys(addresses or reports)
-        return [(t, cancel_code(reports[t]) if t in reports else 2003) for t in wanted]
+        if codes is None:
+            codes = [(text, cancel_code(report)) for text, report in await self._over(known)]
+        by_address = dict(codes)
+        return [(asked, by_address.get(text, 2003)) for asked, text in wanted.items()]
 
     async def status(self, caller: Caller, message: StatusQueryMessage) -> StatusQueryResponse:
         """Say what became of a push."""
@@ -162,8 +163,8 @@ class Operations:
         found = await self._desk.call(lambda gateway, _: gateway.pushes.reports(known))
         reports = dict(found if found is not None else await self._over(known))
         not_addressed = Report(MessageState.UNKNOWN, 2003)
-        wanted = dict.fromkeys(message.addresses or reports)
-        pairs = [(text, reports.get(text, not_addressed)) for text in wanted]
+        wanted = _wanted(known, message.addresses)
+        pairs = [(asked, reports.get(text, not_addressed)) for asked, text in wanted.items()]
         return StatusQueryResponse(message.push_id, status_results(pairs))
 
     async def _known(self, caller: Caller, push_id: str) -> KnownPush | None:
@@ -196,3 +197,11 @@ class Operations:
         entity = Entity((("Content-Type", CONTENT_TYPE),), write_profile(shared))
         response = CcqResponse(message.address, 1000, CODES[1000].name, message.query_id)
         return response, entity
+
+
+def _wanted(known: KnownPush, asked: tuple[str, ...]) -> dict[str, str]:
+    """The addresses of a push that are asked for, or all: as they are written now, and as they were
+    written in the push. Answers have them as they are written now (section 6)."""
+    assert known.row is not None
+    pushed = [addressee.text for addressee in known.row.addresses]
+    return recognise(asked or pushed, pushed)

@@ -11,7 +11,7 @@ at its slashes and its last "@" before anything else is looked at.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import NamedTuple, NoReturn
 
@@ -105,6 +105,36 @@ def _parse_address(text: str) -> Address:
     qualifiers = _read_qualifiers(text, start + len(first) + 1, rest[:-1])
     _check_gateway(text, at + 1)
     return Address(kind, value, text[at + 1 :].lower(), qualifiers, text)
+
+
+def recognise(asked: Iterable[str], known: Iterable[str]) -> dict[str, str]:
+    """How each of the asked addresses is spelled among the known ones; itself, if it is not there.
+
+    >>> recognise(["wappush=bob/type=user@X"], ["WAPPUSH=bob/TYPE=USER@x"])
+    {'wappush=bob/type=user@X': 'WAPPUSH=bob/TYPE=USER@x'}
+    """
+    exact = dict.fromkeys(known)
+    meant: dict[Address, str] = {}
+    found: dict[str, str] = {}
+    for text in asked:
+        found[text] = text
+        if text in exact:
+            continue
+        if not meant:
+            for address in map(_read, exact):
+                if address is not None:
+                    meant.setdefault(address, str(address))
+        address = _read(text)
+        if address is not None:
+            found[text] = meant.get(address, text)
+    return found
+
+
+def _read(text: str) -> Address | None:
+    try:
+        return parse_address(text)
+    except PapAddressError:
+        return None
 
 
 def parse_short(text: str) -> Address:
