@@ -351,6 +351,26 @@ class TestCancelling:
         assert initiator.states("1") == {user("everyone"): "cancelled"}
         assert rig.bodies(rig.connect("device-3")) == []
 
+    @pytest.mark.parametrize("alone", [True, False])
+    def test_who_cancels_the_message_cancels_the_push(self, alone: bool) -> None:
+        rig = Rig(Limits(fanout_batch=1))
+        initiator = Initiator(rig)
+        for number in range(4):
+            initiator.register(f"device-{number}", "alice", subscriptions=["news"])
+        rig.gateway.pushes.point(APP, "USER:everyone", NEWS)
+        to = [user("everyone")] if alone else [user("everyone"), user("alice"), user("nobody")]
+        key = initiator.push("1", *to, run=False)
+        rig.run_commits(1)
+        rig.gateway.cancel(APP, key, rig.now)
+        rig.run()
+        states = dict.fromkeys(to, "cancelled")
+        if not alone:
+            states[user("nobody")] = "undeliverable"
+        assert {text: state for _, text, state, _ in initiator.hear()} == states
+        assert initiator.states("1") == states
+        rig.crash()
+        assert initiator.states("1") == states
+
     def test_several_addresses_are_taken_back_while_they_fan_out(self) -> None:
         rig = Rig(Limits(fanout_batch=1))
         initiator = Initiator(rig)

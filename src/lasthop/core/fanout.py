@@ -121,6 +121,11 @@ class Fanouts:
         if count <= self._room.limits.fanout_batch:
             self._deliver_batch(fanout, count, now)
             return 0
+        push = fanout.item.push
+        if push is not None:
+            # Those that never begin leave no trace but this.
+            push.withdraw(now)
+            self._room.journal.commit.pushes[push.row.id] = push.row
         self._stop_spreading(fanout)
         return count
 

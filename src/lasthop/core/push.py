@@ -187,4 +187,6 @@ class Push:
         """Those whose delivery had not begun shall not have it."""
         self.row = replace(self.row, withdrawn_at=at)
         self._last_at = at
-        self._take(0, withdrawn(at))
+        for place, addressee in enumerate(self.row.addresses):
+            if not addressee.code:
+                self._take(place, withdrawn(at))

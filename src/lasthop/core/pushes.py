@@ -243,10 +243,6 @@ class Pushes:
         if push.listed:
             self._hasten(item, now)
         possible = push.cancellable(asked)
-        if possible and not push.listed and self._fanouts.still_to_come(known.message):
-            # Those that never begin leave no trace but this.
-            push.withdraw(now)
-            self._room.journal.commit.pushes[push.row.id] = push.row
         if possible:
             self._take_back(item, push, possible, now)
         codes = {a.text: cancel_code(push.report(n)) for n, a in enumerate(push.row.addresses)}
@@ -289,8 +285,8 @@ class Pushes:
         for place, addressee in enumerate(found.row.addresses):
             if addressee.code:
                 push.resume(place, refused(addressee, at))
-        if found.row.withdrawn_at:
-            push.resume(0, withdrawn(found.row.withdrawn_at))
+            elif found.row.withdrawn_at:
+                push.resume(place, withdrawn(found.row.withdrawn_at))
         for row in found.ended:
             push.ended_before(row.device, State(row.state), row.code, row.changed_at, row.reply)
 
