@@ -14,6 +14,10 @@ from lasthop.core.lifecycle import State
 from lasthop.core.mailroom import Limits
 from lasthop.core.pushes import Order
 from lasthop.core.registry import DeviceRecord
+from lasthop.decision.budgets import Limit, Measure
+from lasthop.decision.links import Link, Tariff
+from lasthop.decision.localtime import Period
+from lasthop.decision.preferences import Preferences
 from lasthop.decision.volume.subscription import Mode
 from lasthop.eventlog.check import StoredDelivery
 from lasthop.message import Reliability, Target, TargetKind, parse_id
@@ -162,7 +166,23 @@ def busy_day() -> Rehearsal:
     day.register("watch")
     day.publish(device("watch"))
     _rank(day)
+    _choose_a_link(day)
     return day
+
+
+def _choose_a_link(day: Rehearsal) -> None:
+    """A device with preferences: its messages wait, cost money, and show what its link is like."""
+    day.register("car")
+    day.connect("car", 60)
+    wishes = Preferences(
+        links=(Link("wifi", Tariff(per_unit=1000)),),
+        limits=(Limit(1, Measure.MESSAGES, Period.DAY),),
+    )
+    day.gateway.prefer(APP, "car", wishes, day.now)
+    day.publish(device("car"))
+    day.publish(device("car"))
+    day.pass_time(SECOND)
+    day.hear(60, Ack(1, 1))
 
 
 def _deliver_to_the_phone(day: Rehearsal) -> None:
