@@ -675,6 +675,20 @@ BAD: dict[str, Bad] = {
     "a malformed expression": Bad(
         _IN % 'xsd:string { pattern = "(" }', "an expression is malformed", 1, 13
     ),
+    "an expression that is too large": Bad(
+        _IN % 'xsd:string { pattern = "((a{50}){50}){50}" }',
+        "an expression is too large",
+        1,
+        13,
+        peer_accepts=True,
+    ),
+    "an expression that is too deep": Bad(
+        _IN % f'xsd:string {{ pattern = "{"(" * 60}a{")" * 60}" }}',
+        "an expression is too deeply nested",
+        1,
+        13,
+        peer_accepts=True,
+    ),
     "parameters of token": Bad(
         _IN % 'token { length = "1" }', "this type has no parameters", 1, 13
     ),

@@ -16,12 +16,12 @@ from lasthop.wire.xas.xmlparse import parse_xml
 from lasthop.wire.xas.xmlserialize import serialize_xml
 from lasthop.wire.xebu.decoder import Decoder
 from lasthop.wire.xebu.errors import XebuStateError
-from lasthop.wire.xebu.omission.automaton import LOST
 from lasthop.wire.xebu.omission.decoder import SchemaDecoder
 from lasthop.wire.xebu.omission.encoder import SchemaEncoder
 from lasthop.wire.xebu.omission.knowledge import Knowledge
 from lasthop.wire.xebu.omission.positions import MOST_POSITIONS
 from lasthop.wire.xebu.omission.pretokens import MOST_KNOWN, known_strings
+from lasthop.wire.xebu.omission.states import LOST
 from lasthop.wire.xebu.omission.typing import typed_by_schema
 from lasthop.wire.xebu.snapshot import restore_decoder, restore_encoder, save_decoder, save_encoder
 from tests.wire.xebu.omission.schemas import SCHEMAS

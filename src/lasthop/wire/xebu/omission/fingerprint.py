@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
-from lasthop.wire.xebu.omission.automaton import Automaton, State
+from lasthop.wire.xebu.omission.automaton import Automaton
+from lasthop.wire.xebu.omission.states import State
 
 SIZE = 2
 

@@ -28,7 +28,8 @@ from lasthop.wire.xas.events import (
     end,
 )
 from lasthop.wire.xas.names import XSI_TYPE, Name
-from lasthop.wire.xebu.omission.automaton import END, LOST, Automaton, ForeseenEnd, State
+from lasthop.wire.xebu.omission.automaton import Automaton
+from lasthop.wire.xebu.omission.states import END, LOST, ForeseenEnd, State
 
 
 class Foreseen(NamedTuple):

@@ -20,7 +20,8 @@ from lasthop.wire.xas.events import (
     Event,
     end,
 )
-from lasthop.wire.xebu.omission.automaton import LOST, Automaton, ForeseenEnd, State
+from lasthop.wire.xebu.omission.automaton import Automaton
+from lasthop.wire.xebu.omission.states import LOST, ForeseenEnd, State
 
 MOST_DRAWN = 2000
 """States of a table; nobody would look at more."""
