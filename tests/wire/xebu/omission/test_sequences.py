@@ -254,6 +254,9 @@ def test_what_is_no_document_is_refused(events: list[Event], message: str) -> No
         # Of alternatives, and of an interleave, none is foreseen.
         ("element c { text } | b", "<b>x</b>", "ES(b) C"),
         ("element c { text } & b", "<b>x</b><c>y</c>", "ES(b) C ES(c) C"),
+        ("element c { text }* & b", "<b>x</b><c>y</c>", "ES(b) C ES(c) C"),
+        ("(text | element c { empty })*", "x<c/>y", "C ES(c) C"),
+        ("mixed { element c { empty }* }", "x<c/>y", "C ES(c) C"),
         # A fixed text is not sent; another one is, where it stands.
         ('element c { "x" }, b', "<c>x</c><b>y</b>", "C"),
         ('element c { "x" }, b', "<c>z</c><b>y</b>", "+2 C C"),
