@@ -6,6 +6,7 @@ import pytest
 
 from lasthop.clock import DAY, SECOND
 from lasthop.core.carriage import FIRST_PAUSE
+from lasthop.core.gateway import Identity
 from lasthop.core.lifecycle import State
 from lasthop.core.mailroom import Limits
 from lasthop.decision.routes import Route, Variant
@@ -278,6 +279,32 @@ class TestOutcomes:
         rig.report(Unreached("no session"))
         expected = [State.DELIVERED, State.TIMED_OUT, State.EXPIRED]
         assert [rig.state(key) for key in keys] == expected
+
+
+class TestVariants:
+    """A gateway may not speak everything."""
+
+    def rig(self, *routes: Route) -> Rig:
+        rig = Rig()
+        rig.identity = Identity(open_house=True, variants=frozenset({Variant.WSP}))
+        rig.crash()
+        rig.add("phone", *routes)
+        return rig
+
+    def test_a_route_that_is_not_served_is_not_taken(self) -> None:
+        rig = self.rig(SESSION, UDP)
+        rig.publish(to("phone"))
+        rig.run()
+        assert rig.carries[0].parcel.route == UDP
+        rig.report(Unreached("no network"))
+        rig.pass_time(FIRST_PAUSE)
+        assert rig.report(Sent()).parcel.route == UDP
+
+    def test_without_any_the_push_fails_at_once(self) -> None:
+        rig = self.rig(SESSION)
+        (key,) = rig.publish(to("phone"))
+        rig.run()
+        assert (rig.state(key), rig.row(key).code) == (State.UNDELIVERABLE, 3003)
 
 
 class TestComingBack:

@@ -20,7 +20,7 @@ from lasthop.core.mailroom import Mailroom
 from lasthop.core.replies import note_reply
 from lasthop.core.session import Session
 from lasthop.decision.decide import Action, decide
-from lasthop.decision.routes import Refusal, Route, Selection, select
+from lasthop.decision.routes import Refusal, Route, Selection, Variant, select
 from lasthop.delivery.carrier import (
     Aborted,
     Confirmed,
@@ -55,8 +55,12 @@ SWEEP = 1024
 class Carriage:
     """Moves deliveries from the mailbox to carriers."""
 
-    def __init__(self, room: Mailroom, acceptance: Acceptance) -> None:
+    def __init__(
+        self, room: Mailroom, acceptance: Acceptance, variants: frozenset[Variant]
+    ) -> None:
+        """`variants` are those that this gateway has carriers for."""
         self._room = room
+        self._variants = variants
         self._acceptance = acceptance
         self._under_way: dict[tuple[int, int], tuple[Delivery, Route]] = {}
         """With a carrier, by message and device."""
@@ -106,8 +110,9 @@ class Carriage:
         room = self._room
         session = delivery.session
         message = delivery.item.message
+        served = [r for r in session.device.record.routes if r.variant in self._variants]
         selected = select(
-            session.device.record.routes,
+            served,
             method=message.method,
             size=delivery.item.size,
             now=now,
@@ -231,8 +236,9 @@ class Carriage:
         failures = self._failures.setdefault(delivery, Counter())
         failures[route] += 1
         self._room.step(delivery, Step.REQUEUE, now, reason)
-        routes = delivery.session.device.record.routes or (route,)
-        rounds = min(failures[each] for each in routes)
+        routes = delivery.session.device.record.routes
+        served = [each for each in routes if each.variant in self._variants] or [route]
+        rounds = min(failures[each] for each in served)
         pause = min(FIRST_PAUSE << min(rounds - 1, 16), LONGEST_PAUSE) if rounds else 0
         self._room.timers.add(now + pause, delivery)
         if len(self._failures) > self._sweep_at:

@@ -74,7 +74,7 @@ class Gateway:
         self.feeds = Feeds(self.room, identity.policies)
         self._fanouts = Fanouts(self.room, self.feeds)
         self._acceptance = Acceptance(self.room, self._fanouts)
-        self._carriage = Carriage(self.room, self._acceptance)
+        self._carriage = Carriage(self.room, self._acceptance, identity.variants)
         self._pilot = Pilot(self.room, self._carriage, self.feeds)
         self._dispatcher = Dispatcher(self.room, self._carriage, self.feeds, self._pilot)
         terms = Terms(restored.incarnation.to_bytes(8), identity.open_house, identity.accept)

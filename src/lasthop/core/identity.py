@@ -8,6 +8,7 @@ from lasthop.core.feeds.policies import OnePolicy, PolicyBook
 from lasthop.core.mailroom import Limits
 from lasthop.core.notification import Patience
 from lasthop.decision.budgets import Limit
+from lasthop.decision.routes import Variant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +19,8 @@ class Identity:
     node: int = 0
     open_house: bool = False
     accept: tuple[str, ...] = ()
+    variants: frozenset[Variant] = frozenset(Variant)
+    """What it speaks over the air."""
     limits: Limits = field(default_factory=Limits)
     ppg_names: frozenset[str] = frozenset()
     """PPG specifiers of client addresses that are ours, in lower case; none: all are."""

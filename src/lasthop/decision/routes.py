@@ -155,7 +155,7 @@ def select(
         elif refusal is None or against.code > refusal.code:
             refusal = against  # The bearer is looked at last: its lack came closest.
     if not fitting:
-        return refusal or Refusal(3003, "no route to the device")
+        return refusal or Refusal(3003, "no route to the device that this gateway serves")
     able = [route for route in fitting if _able(route.variant, method)]
     if not able:
         return Refusal(3007, f"no route to the device can do {method}")

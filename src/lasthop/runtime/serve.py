@@ -211,6 +211,7 @@ def _gateway(
     identity = Identity(
         name=settings.name,
         open_house=settings.open_house,
+        variants=settings.ota.variants,
         limits=settings.limits.core(settings.ota),
         ppg_names=frozenset(listed(settings.pap.gateways)),
         patience=settings.pap.patience(),

@@ -24,6 +24,7 @@ from lasthop.access.rest.settings import RestSettings
 from lasthop.clock import DAY, SECOND
 from lasthop.core.mailroom import Limits as CoreLimits
 from lasthop.core.notification import Patience
+from lasthop.decision.routes import Variant
 from lasthop.errors import InvalidRequest
 from lasthop.runtime.units import Address, Duration, LimitList, Size
 from lasthop.store.base import Durability
@@ -179,6 +180,11 @@ class Ota(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         Duration,
         Meta(description="How long a device is looked for that cannot be reached at all."),
     ] = Duration(_limits.carried_patience)
+
+    @property
+    def variants(self) -> frozenset[Variant]:
+        """What is spoken over the air: sessions only where there is a place for them."""
+        return frozenset(Variant) - (frozenset() if self.sessions else {Variant.WSP_SESSION})
 
 
 class Limits(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
