@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
+from lasthop.clock import SECOND
 from lasthop.core.feeds.policies import Choice
 from lasthop.core.gateway import Identity
 from lasthop.decision.policies import POLICIES, Tuning
@@ -43,6 +44,20 @@ def test_a_new_version_is_taken_once(tmp_path: Path) -> None:
     assert Shelf(tmp_path).roll_back() == first
     assert learned.poll()
     assert learned.index.version == first
+
+
+def test_devices_hear_what_others_found_on_their_network_also_from_a_later_version(
+    tmp_path: Path,
+) -> None:
+    learned = LearnedPolicies(tmp_path)
+    rig = Rig()
+    rig.gateway.tell_of_networks(learned.heartbeat)
+    assert rig.welcome(rig.connect(network="op:one")).found is None
+    found = msgspec.structs.replace(version("nets"), heartbeats={"op:one": 290 * SECOND})
+    Shelf(tmp_path).publish(found)
+    assert learned.poll()
+    assert rig.welcome(rig.connect(network="op:one")).found == 290
+    assert rig.welcome(rig.connect(network="op:two")).found is None
 
 
 @pytest.mark.parametrize("policy", POLICIES)

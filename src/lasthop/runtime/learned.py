@@ -14,7 +14,7 @@ from pathlib import Path
 
 import structlog
 
-from lasthop.clock import HOUR
+from lasthop.clock import HOUR, Micros
 from lasthop.core.feeds.policies import Choice
 from lasthop.decision.policies import POLICIES, Tuning
 from lasthop.decision.policies.memory import recall
@@ -53,6 +53,10 @@ class LearnedPolicies:
             price=forwarding.price,
             memory=forwarding.memory,
         )
+
+    def heartbeat(self, network: str) -> Micros | None:
+        """How much silence devices have found to work on a network."""
+        return self.index.heartbeat(network)
 
     async def follow(self, changed: Callable[[], Awaitable[object]]) -> None:
         """Look now and then, until cancelled; `changed` is awaited whenever there is news."""

@@ -140,6 +140,7 @@ async def running(
         learned = LearnedPolicies(Path(settings.data) / POLICY_DIRECTORY)
         learned.poll()
         gateway = _gateway(settings, restored, clock, learned)
+        gateway.tell_of_networks(learned.heartbeat)
         initiators = settings.initiators()
         destinations = Destinations(
             hosts=initiators.notify_hosts, private=initiators.notify_private
