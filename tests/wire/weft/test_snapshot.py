@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from lasthop.wire.weft.engines import Engine
 from lasthop.wire.weft.errors import WeftFormatError, WeftStateError
-from lasthop.wire.weft.learned import MAX_SNAPSHOT
+from lasthop.wire.weft.frozen import MAX_SNAPSHOT
 from lasthop.wire.weft.profile import MAGIC, Profile
 from lasthop.wire.weft.session import Decoder, Encoder, Level
 from lasthop.wire.weft.snapshot import (

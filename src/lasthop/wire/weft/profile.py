@@ -13,13 +13,8 @@ import msgspec
 
 from lasthop.wire.weft.engines import Engine
 from lasthop.wire.weft.errors import WeftStateError
-from lasthop.wire.weft.learned import (
-    MAX_SNAPSHOT,
-    Learned,
-    Snapshot,
-    nothing_learned,
-    thawed,
-)
+from lasthop.wire.weft.frozen import MAX_SNAPSHOT, Snapshot, thawed
+from lasthop.wire.weft.learned import Learned, nothing_learned
 from lasthop.wire.xas.limits import Limits
 
 MAGIC: Final = b"weft profile 1\n"

@@ -219,7 +219,7 @@ class Encoder(End):
     def _dense(self, document: RunSequence) -> bytes:
         learned = self.learned
         coder = RangeEncoder()
-        walker = Walker(learned.memory, learned.models, coder, learned.writer, self._limits)
+        walker = Walker(learned, coder, self._limits)
         least = walker.write(document)
         return coder.finish().ljust(least, b"\0")
 
@@ -313,7 +313,7 @@ class Decoder(End):
         learned.memory.message += 1
         if level == Level.MAX:
             coder = RangeDecoder(body, 0)
-            walker = Walker(learned.memory, learned.models, coder, learned.reader, self._limits)
+            walker = Walker(learned, coder, self._limits)
             return walker.read(len(body), self._limits.events)
         if level == Level.DEFLATE:
             body = self._inflated(body)

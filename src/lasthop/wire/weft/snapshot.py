@@ -12,7 +12,7 @@ import msgspec
 
 from lasthop.wire.weft.engines import BEST, Engine
 from lasthop.wire.weft.errors import WeftStateError
-from lasthop.wire.weft.learned import Snapshot, frozen, thawed
+from lasthop.wire.weft.frozen import Snapshot, frozen, thawed
 from lasthop.wire.weft.profile import MAGIC, NO_PROFILE, Profile, read_snapshot
 from lasthop.wire.weft.session import WINDOW, Decoder, Encoder, End, Level
 from lasthop.wire.xas.limits import DEFAULT_LIMITS, Limits
@@ -120,4 +120,9 @@ def train(
     encoder = Encoder(level, limits=limits, max_message=2**31)
     for document in documents:
         encoder.encode(document)
+    return profile_of(encoder)
+
+
+def profile_of(encoder: Encoder) -> Profile:
+    """What this end knows now, as what others can start from."""
     return Profile(MAGIC + msgspec.msgpack.encode(frozen(encoder.learned)))

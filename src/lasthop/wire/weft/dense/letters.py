@@ -1,6 +1,6 @@
 """New strings, bit by bit.
 
-Each bit is predicted from none, one, two and three bytes before it. The predictions are added up
+Each bit is predicted from none, one and two bytes before it. The predictions are added up
 in the logistic domain, weighted by how good each kind was before (logistic mixing); all integers.
 """
 
@@ -19,7 +19,9 @@ _SEEN: Final = 31
 _RATES: Final = tuple(131072 // (2 * seen + 3) for seen in range(25))
 _START: Final = 2048 << 9
 """A probability of one half in 65536ths, shifted by the five bits of how often it was seen."""
-_WEIGHTS: Final = (20000, 24000, 30000, 36000)
+_WEIGHTS: Final = (22000, 30000, 40000)
+_SOME: Final = (0, 1, 2, *(3,) * 22)
+_NEXT: Final = (*range(1, 25), 24)
 MAX_CONTEXTS: Final = 2**15
 """Predictions that are kept, about 3 MB of them; then all of them are forgotten."""
 
@@ -54,7 +56,7 @@ class Letters:
     def __init__(self) -> None:
         self.contexts: dict[int, int] = {}
         """By the bytes before and the bits so far: a probability, and how often it was seen."""
-        self.weights: dict[int, list[int]] = {}
+        self.weights: dict[int, tuple[int, int, int]] = {}
         """By how often the longer contexts were seen."""
 
     def text(self, coder: Coder, data: bytes, most: int) -> bytes:
@@ -67,7 +69,7 @@ class Letters:
             if letter == 0:
                 break
             out.append(letter)
-            history = (history << 8 | letter) & 0xFFFFFF
+            history = (history << 8 | letter) & 0xFFFF
         return bytes(out)
 
     def octets(self, coder: Coder, data: bytes, size: int) -> bytes:
@@ -78,7 +80,7 @@ class Letters:
         for at in range(size):
             letter = self._letter(coder, history, data[at] if coder.encoding else 0)
             out.append(letter)
-            history = (history << 8 | letter) & 0xFFFFFF
+            history = (history << 8 | letter) & 0xFFFF
         return bytes(out)
 
     def _tidy(self) -> None:
@@ -87,52 +89,36 @@ class Letters:
             self.weights.clear()
 
     def _letter(self, coder: Coder, history: int, letter: int) -> int:
-        contexts = self.contexts
+        contexts, mixers, code = self.contexts, self.weights, coder.bit
         find = contexts.get
         one = (history & 0xFF | 0x100) << 8
-        two = (history & 0xFFFF | 0x10000) << 8
-        three = (history | 0x1000000) << 8
+        two = (history | 0x10000) << 8
         node = 1
         for place in range(7, -1, -1):
-            m0 = find(node, _START)
-            m1 = find(one | node, _START)
-            m2 = find(two | node, _START)
-            m3 = find(three | node, _START)
-            n1, n2, n3 = m1 & _SEEN, m2 & _SEEN, m3 & _SEEN
+            key1, key2 = one | node, two | node
+            m0, m1, m2 = find(node, _START), find(key1, _START), find(key2, _START)
+            n0, n1, n2 = m0 & _SEEN, m1 & _SEEN, m2 & _SEEN
+            p0, p1, p2 = m0 >> 5, m1 >> 5, m2 >> 5
             # What was never asked for has no opinion: the strength of one half is none.
-            s0, s1, s2, s3 = (
-                _STRETCH[m0 >> 9],
-                _STRETCH[m1 >> 9],
-                _STRETCH[m2 >> 9],
-                _STRETCH[m3 >> 9],
-            )
-            key = min(n1, 3) | min(n2, 3) << 2 | min(n3, 3) << 4
-            weights = self.weights.get(key)
-            if weights is None:
-                weights = self.weights[key] = list(_WEIGHTS)
-            w0, w1, w2, w3 = weights
-            mixed = (s0 * w0 + s1 * w1 + s2 * w2 + s3 * w3) >> 16
+            s0, s1, s2 = _STRETCH[p0 >> 4], _STRETCH[p1 >> 4], _STRETCH[p2 >> 4]
+            key = _SOME[n1] | _SOME[n2] << 2
+            w0, w1, w2 = mixers.get(key, _WEIGHTS)
+            mixed = (s0 * w0 + s1 * w1 + s2 * w2) >> 16
             if mixed > _LONGEST:
                 mixed = _LONGEST
             elif mixed < -_LONGEST:
                 mixed = -_LONGEST
             probability = _SQUASH[mixed + _LONGEST]
-            bit = coder.bit(probability << 4, letter >> place & 1)
+            bit = code(probability << 4, letter >> place & 1)
+            target = 65535 if bit else 0
             error = ((bit << 12) - probability) * 6
-            weights[0] = w0 + (s0 * error >> 10)
-            weights[1] = w1 + (s1 * error >> 10)
-            weights[2] = w2 + (s2 * error >> 10)
-            weights[3] = w3 + (s3 * error >> 10)
-            contexts[node] = _learned(m0, bit)
-            contexts[one | node] = _learned(m1, bit)
-            contexts[two | node] = _learned(m2, bit)
-            contexts[three | node] = _learned(m3, bit)
+            mixers[key] = (
+                w0 + (s0 * error >> 10),
+                w1 + (s1 * error >> 10),
+                w2 + (s2 * error >> 10),
+            )
+            contexts[node] = p0 + ((target - p0) * _RATES[n0] >> 16) << 5 | _NEXT[n0]
+            contexts[key1] = p1 + ((target - p1) * _RATES[n1] >> 16) << 5 | _NEXT[n1]
+            contexts[key2] = p2 + ((target - p2) * _RATES[n2] >> 16) << 5 | _NEXT[n2]
             node = node << 1 | bit
         return node & 0xFF
-
-
-def _learned(model: int, bit: int) -> int:
-    seen = model & _SEEN
-    probability = model >> 5
-    probability += ((65535 if bit else 0) - probability) * _RATES[seen] >> 16
-    return probability << 5 | (seen + 1 if seen < 24 else seen)

@@ -15,7 +15,6 @@ from typing import Any, Final
 
 from lasthop.wire.weft.dense.letters import Letters
 from lasthop.wire.weft.dense.models import (
-    Bits,
     Coder,
     ColumnModel,
     Counts,
@@ -34,10 +33,9 @@ from lasthop.wire.weft.engine.forms import (
     is_digits,
 )
 from lasthop.wire.weft.engine.memory import Memory
-from lasthop.wire.weft.engine.reading import Reader
-from lasthop.wire.weft.engine.writing import Writer
 from lasthop.wire.weft.errors import WeftFormatError, WeftLimitError
 from lasthop.wire.weft.exact import LARGEST, Lexical, exact
+from lasthop.wire.weft.learned import Learned, Models
 from lasthop.wire.weft.runs import (
     BOOLEAN,
     BYTES,
@@ -70,35 +68,16 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND: Final = timedelta(seconds=1)
 
 
-class Models:
-    """What level max has learned, besides what columns have of their own."""
-
-    __slots__ = ("common", "counts", "letters", "runs", "sizes")
-
-    def __init__(self) -> None:
-        self.common: Bits = {}
-        """How all columns chose: where a column starts from."""
-        self.counts: Bits = {}
-        """Of values in a document."""
-        self.sizes: Bits = {}
-        self.letters = Letters()
-        """Of new words."""
-        self.runs = Letters()
-        """Of new runs."""
-
-
 class Walker:
     """Codes one document."""
 
-    __slots__ = ("_coder", "_letters_left", "_memory", "_models", "_room", "_runs")
+    __slots__ = ("_coder", "_learned", "_letters_left", "_memory", "_models", "_room")
 
-    def __init__(
-        self, memory: Memory, models: Models, coder: Coder, runs: Writer | Reader, limits: Limits
-    ) -> None:
-        self._memory = memory
-        self._models = models
+    def __init__(self, learned: Learned, coder: Coder, limits: Limits) -> None:
+        self._learned = learned
+        self._memory: Memory = learned.memory
+        self._models: Models = learned.models
         self._coder = coder
-        self._runs = runs
         self._letters_left = MOST_LETTERS
         self._room = limits.size
 
@@ -180,15 +159,14 @@ class Walker:
         return memory.follow(before.column, entry, memory.run_list[index])
 
     def _new_run(self, column: Column, run: Run | None) -> Run:
-        runs = self._runs
-        if isinstance(runs, Reader):
-            run = runs.run_in(self._octets(self._models.runs, b""), column)
-            if run in self._memory.runs:
-                raise WeftFormatError("a run is written twice")
+        letters = self._models.runs
+        if run is not None:
+            self._octets(letters, self._learned.writer.run_octets(run))
             return run
-        assert run is not None
-        self._octets(self._models.runs, runs.run_octets(run))
-        return run
+        found: Run = self._learned.reader.run_in(self._octets(letters, b""), column)
+        if found in self._memory.runs:
+            raise WeftFormatError("a run is written twice")
+        return found
 
     def _octets(self, letters: Letters, data: bytes) -> bytes:
         """Any bytes: letter by letter, or compressed when that would take too long."""

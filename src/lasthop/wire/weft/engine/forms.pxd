@@ -8,7 +8,7 @@ from lasthop.wire.weft.engine.octets cimport Source, put_number
 cpdef Py_ssize_t write_value(Column column, bytearray out, object value) except -1
 
 @cython.locals(words=list, count=Py_ssize_t, known=dict, word=str, data=bytes)
-cdef object _write_text(Column column, bytearray out, str text)
+cdef object _write_text(Column column, bytearray out, object text)
 
 @cython.locals(data=bytes, groups=list, group=str, size=Py_ssize_t)
 cdef object _write_word(dict known, bytearray out, str word)

@@ -17,7 +17,7 @@ from lasthop.wire.weft.engine.columns import DEAD_END, NOWHERE, Base, Column, En
 from lasthop.wire.weft.errors import WeftLimitError
 from lasthop.wire.weft.runs import TEXT, TIME, Run
 from lasthop.wire.xas.errors import MalformedEvents
-from lasthop.wire.xas.names import Name
+from lasthop.wire.xas.names import XML_NS, XSD_NS, XSI_NS, Name
 
 MAX_SIZE: Final = 4 * 2**20
 """Bytes that a memory may take, by our own rough count; then both ends start again."""
@@ -29,6 +29,8 @@ LONGEST_KEPT: Final = 256
 """Characters of a value that is kept. Longer ones seldom repeat."""
 LONGEST_SELECTOR: Final = 32
 """Characters of a name that has a column of its own for what follows it."""
+KNOWN_SPACES: Final = ("", XML_NS, XSD_NS, XSI_NS)
+"""Namespaces that have a number from the start."""
 
 
 class Memory:
@@ -65,8 +67,8 @@ class Memory:
         self.run_list: list[Run] = []
         self.names: dict[Name, int] = {}
         self.name_list: list[Name] = []
-        self.spaces: dict[str, int] = {}
-        self.space_list: list[str] = []
+        self.space_list: list[str] = list(KNOWN_SPACES)
+        self.spaces: dict[str, int] = {ns: at for at, ns in enumerate(KNOWN_SPACES)}
         self.types: dict[str, int] = {}
         self.type_list: list[str] = []
         self.clock = Base()
