@@ -108,7 +108,7 @@ def test_a_poisoned_state_is_not_kept() -> None:
 @each_level
 @each_engine
 def test_a_profile_is_known_from_the_first_message(engine: Engine, level: Level) -> None:
-    profile = Profile(train(sample(20), level).data)
+    profile = Profile(train(sample(20)).data)
     plain, trained = Encoder(level, engine=engine), Encoder(level, engine=engine, profile=profile)
     decoder = Decoder(engine=engine, profile=profile)
     other = sample(25)[20:]

@@ -69,6 +69,29 @@ SchemaFile: TypeAlias = Annotated[
         dir_okay=False,
     ),
 ]
+ProfileFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--profile",
+        metavar="FILE",
+        help="What `lasthop codec train` has written; both ends need the same. For "
+        + ", ".join(name for name, each in FORMATS.items() if each.train)
+        + ".",
+        exists=True,
+        dir_okay=False,
+    ),
+]
+Level: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--level",
+        help="How hard to try: "
+        + "; ".join(
+            f"{name}: {', '.join(each.levels)}" for name, each in FORMATS.items() if each.levels
+        )
+        + ".",
+    ),
+]
 Hex: TypeAlias = Annotated[bool, typer.Option("--hex", help="Octets are hexadecimal digits.")]
 
 
@@ -78,6 +101,7 @@ Hex: TypeAlias = Annotated[bool, typer.Option("--hex", help="Octets are hexadeci
         "lasthop codec encode --format wbxml news.xml -o news.sic",
         "echo 'X-Wap-Application-Id: 2' | lasthop codec encode --format wsp - --hex",
         "lasthop codec encode --format xebu --schema event.rnc --state sender event.xml -o out",
+        "lasthop codec encode --format weft --level max --state sender event.xml -o out",
     )
 )
 def encode(
@@ -99,10 +123,20 @@ def encode(
     ] = False,
     state: State = None,
     schema: SchemaFile = None,
+    profile: ProfileFile = None,
+    level: Level = None,
     as_hex: Hex = False,
     as_json: Json = False,
 ) -> None:
-    wanted = Wanted(kind, version, lenient, _remembered(name, state), _schema(name, schema))
+    wanted = Wanted(
+        kind,
+        version,
+        lenient,
+        _remembered(name, state),
+        _schema(name, schema),
+        _profile(name, profile),
+        level,
+    )
     encoded = _chosen(name, wanted).encode(_read(file), wanted)
     _remember(state, encoded.state)
     octets = encoded.octets
@@ -130,10 +164,16 @@ def decode(
     kind: Type = None,
     state: State = None,
     schema: SchemaFile = None,
+    profile: ProfileFile = None,
     as_hex: Hex = False,
     as_json: Json = False,
 ) -> None:
-    wanted = Wanted(kind, state=_remembered(name, state), schema=_schema(name, schema))
+    wanted = Wanted(
+        kind,
+        state=_remembered(name, state),
+        schema=_schema(name, schema),
+        profile=_profile(name, profile),
+    )
     form = _chosen(name, wanted)
     octets = _from_hex(_read(file)) if as_hex else _read(file)
     decoded = form.decode(octets, wanted)
@@ -146,10 +186,40 @@ def decode(
         say(f"{output}: {len(decoded.text)} octets ({decoded.type})")
 
 
+@commands.command(
+    help=described(
+        "Learn from samples what both ends of a session shall know beforehand.",
+        "lasthop codec train --format weft samples/*.xml -o notifications.profile",
+    )
+)
+def train(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Texts to learn from.", exists=True, dir_okay=False),
+    ],
+    name: Name,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE")],
+    as_json: Json = False,
+) -> None:
+    form = _chosen(name, Wanted())
+    if form.train is None:
+        raise Failure(f"{name} cannot be trained", exit_code=2)
+    data = form.train([_read(str(file)) for file in files])
+    _write(output, data, binary=True)
+    if as_json:
+        say_json({"format": name, "samples": len(files), "size": len(data)})
+    elif output != STANDARD:
+        say(f"{output}: {len(data)} octets from {len(files)} samples")
+
+
 def _chosen(name: str, wanted: Wanted) -> Format:
     form = FORMATS.get(name)
     if form is None:
         raise _no_such("format", name, tuple(FORMATS))
+    if wanted.level is not None and wanted.level not in form.levels:
+        if not form.levels:
+            raise Failure(f"{name} has no levels; leave out --level", exit_code=2)
+        raise _no_such(f"level of {name}", wanted.level, form.levels)
     if wanted.type is not None and wanted.type not in form.types:
         raise _no_such(f"type of {name}", wanted.type, form.types)
     if wanted.version is not None and wanted.version not in form.versions:
@@ -172,6 +242,13 @@ def _schema(name: str, file: Path | None) -> Schema | None:
     if file is not None and form is not None and not form.uses_schema:
         raise Failure(f"{name} has no use for a schema; leave out --schema", exit_code=2)
     return None if file is None else load_schema(file)
+
+
+def _profile(name: str, file: Path | None) -> bytes | None:
+    form = FORMATS.get(name)
+    if file is not None and form is not None and form.train is None:
+        raise Failure(f"{name} cannot be trained; leave out --profile", exit_code=2)
+    return None if file is None else _read(str(file))
 
 
 def _remember(state: Path | None, data: bytes | None) -> None:

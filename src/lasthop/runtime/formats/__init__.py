@@ -5,11 +5,12 @@ To add a format, write a module with a `Format` named `FORMAT` and enter it in `
 
 from __future__ import annotations
 
-from lasthop.runtime.formats import wbxml, wsp, xebu, xml
+from lasthop.runtime.formats import wbxml, weft, wsp, xebu, xml
 from lasthop.runtime.formats.format import Format
 
 FORMATS: dict[str, Format] = {
     "wbxml": wbxml.FORMAT,
+    "weft": weft.FORMAT,
     "wsp": wsp.FORMAT,
     "xebu": xebu.FORMAT,
     "xml": xml.FORMAT,

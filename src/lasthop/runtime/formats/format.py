@@ -19,6 +19,10 @@ class Wanted(NamedTuple):
     """What a session has left behind, for formats that remember earlier messages."""
     schema: Schema | None = None
     """What both ends know about the documents, for formats that make use of it."""
+    profile: bytes | None = None
+    """What both ends learned from samples, for formats that can be trained."""
+    level: str | None = None
+    """How hard to try, for formats that can try harder."""
 
 
 class Encoded(NamedTuple):
@@ -56,3 +60,7 @@ class Format:
     """Whether it has a state to keep between messages."""
     uses_schema: bool = False
     """Whether it can do with less if it knows what documents look like."""
+    levels: tuple[str, ...] = ()
+    """How hard it can try, if one can choose."""
+    train: Callable[[list[bytes]], bytes] | None = None
+    """From sample texts to a profile, if it can learn from them beforehand."""

@@ -1,7 +1,7 @@
 """Profiles: what both ends know before the first message.
 
 A profile is trained on sample documents, by the sender or by whoever designed the messages, and
-shipped like a dictionary. It is a snapshot, so it fits the levels that it was trained at.
+shipped like a dictionary; or it is made from a schema. It is a snapshot, without a session.
 """
 
 from __future__ import annotations

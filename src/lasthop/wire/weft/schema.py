@@ -71,9 +71,9 @@ _VALUES: Final[dict[str, Any]] = {
 }
 
 
-def schema_profile(schema: Schema, level: Level = Level.FAST) -> Profile:
-    """What both ends know from a schema alone; to be used at this level."""
-    encoder = Encoder(level)
+def schema_profile(schema: Schema) -> Profile:
+    """What both ends know from a schema alone, at any level."""
+    encoder = Encoder(Level.MAX)
     for document in Samples(schema).documents():
         encoder.encode(document)
     for column in encoder.learned.memory.column_list:

@@ -110,14 +110,10 @@ def _resume(end: End, state: _State, engine: Engine, limits: Limits) -> None:
     end.resume(state.epoch, state.messages, state.chain, learned, state.window)
 
 
-def train(
-    documents: Iterable[EventSequence],
-    level: Level = Level.FAST,
-    *,
-    limits: Limits = DEFAULT_LIMITS,
-) -> Profile:
-    """A profile of what a session would know after these documents."""
-    encoder = Encoder(level, limits=limits, max_message=2**31)
+def train(documents: Iterable[EventSequence], *, limits: Limits = DEFAULT_LIMITS) -> Profile:
+    """A profile of what a session would know after these documents, at any level."""
+    # What level max learns is all that the others learn, and more.
+    encoder = Encoder(Level.MAX, limits=limits, max_message=2**31)
     for document in documents:
         encoder.encode(document)
     return profile_of(encoder)

@@ -1,0 +1,80 @@
+"""Weft: XML messages of a session as what both ends could not have guessed."""
+
+from __future__ import annotations
+
+from lasthop.errors import InvalidRequest
+from lasthop.runtime.formats.format import Decoded, Encoded, Format, Wanted
+from lasthop.wire.weft.profile import Profile
+from lasthop.wire.weft.schema import schema_profile
+from lasthop.wire.weft.session import Decoder, Encoder, Level
+from lasthop.wire.weft.snapshot import (
+    restore_decoder,
+    restore_encoder,
+    save_decoder,
+    save_encoder,
+    train,
+)
+from lasthop.wire.xas.typed import typed_sequence
+from lasthop.wire.xas.xmlparse import parse_xml
+from lasthop.wire.xas.xmlserialize import serialize_xml
+
+LEVELS = {level.name.lower(): level for level in Level}
+MESSAGE = "message"
+VERSION = "1"
+
+
+def _profile(wanted: Wanted) -> Profile | None:
+    if wanted.schema is not None and wanted.profile is not None:
+        raise InvalidRequest("a session starts from a schema or from a profile, not from both")
+    if wanted.schema is not None:
+        return schema_profile(wanted.schema)
+    return None if wanted.profile is None else Profile(wanted.profile)
+
+
+def _encode(text: bytes, wanted: Wanted) -> Encoded:
+    profile = _profile(wanted)
+    if wanted.state is None:
+        encoder = Encoder(profile=profile)
+    else:
+        encoder = restore_encoder(wanted.state, profile=profile)
+    if wanted.level is not None:
+        encoder.level = LEVELS[wanted.level]
+    octets = encoder.encode(typed_sequence(parse_xml(text)))
+    return Encoded(octets, MESSAGE, save_encoder(encoder))
+
+
+def _decode(octets: bytes, wanted: Wanted) -> Decoded:
+    profile = _profile(wanted)
+    if wanted.state is None:
+        decoder = Decoder(profile=profile)
+    else:
+        decoder = restore_decoder(wanted.state, profile=profile)
+    events = decoder.decode(octets)
+    text = serialize_xml(events)
+    # The first octet has said it, or there would be no events.
+    level = Level(octets[0] & 3).name.lower()
+    facts = {
+        "level": level,
+        "epoch": decoder.epoch,
+        "events": len(events),
+        "message": decoder.messages,
+        "text": text.decode(),
+    }
+    return Decoded(text + b"\n", MESSAGE, facts, save_decoder(decoder))
+
+
+def _train(texts: list[bytes]) -> bytes:
+    return train(typed_sequence(parse_xml(text)) for text in texts).data
+
+
+FORMAT = Format(
+    about="XML messages of a session, as what the other end cannot guess",
+    types=(MESSAGE,),
+    versions=(VERSION,),
+    levels=tuple(LEVELS),
+    encode=_encode,
+    decode=_decode,
+    train=_train,
+    stateful=True,
+    uses_schema=True,
+)
