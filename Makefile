@@ -10,6 +10,7 @@ help:
 	@echo 'make nightly the long checks: 20,000 fault schedules (SCHEDULES=n), 5,000 of pushes'
 	@echo '             (KILLS=n, SEED=n to repeat a series of kills), 8,000 documents for libwbxml,'
 	@echo '             3,000 rounds of XPath subscriptions against lxml (XPATH_ROUNDS=n),'
+	@echo '             10,000 documents through each level of Weft (WEFT_DOCUMENTS=n),'
 	@echo '             6,000 random schemas for jing (RELAXNG_SEEDS=n)'
 	@echo 'make fuzz    a coverage-guided fuzzer on each codec (TARGET=name, SECONDS=600; needs atheris)'
 	@echo 'make lint    format, lint, type and layer checks only'
@@ -32,6 +33,7 @@ nightly: .venv/.dev
 	@KILLS=$${KILLS:-50} .venv/bin/pytest -s tests/runtime/test_kills.py $(ARGS)
 	@scripts/accelerate --into build/accelerated
 	@PYTHONPATH=build/accelerated .venv/bin/pytest -n 2 tests/simulation/last_hop tests/decision
+	@PYTHONPATH=build/accelerated WEFT_DOCUMENTS=$${WEFT_DOCUMENTS:-10000} .venv/bin/pytest --timeout 3600 tests/wire/weft
 	@XPATH_ROUNDS=$${XPATH_ROUNDS:-3000} .venv/bin/pytest --timeout 1200 tests/wire/xpath/test_oracle.py
 	@RELAXNG_SEEDS=$${RELAXNG_SEEDS:-40} .venv/bin/pytest tests/wire/relaxng/test_jing.py
 	@PIPELINE_NIGHTLY=1 PIPELINE_KILLS=3 .venv/bin/pytest tests/pipeline

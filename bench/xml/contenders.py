@@ -5,15 +5,29 @@ To add a codec, add a line: a function from all documents to all messages, or th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
-from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 from lxml import etree
 
-from lasthop.wire.relaxng.schema import read_schema
+from bench.xml.ours import (
+    Sender,
+    in_runs,
+    knowledge,
+    nothing,
+    profile,
+    schema,
+    typed,
+    weft,
+    weft_reader,
+    weft_writer,
+    xebu,
+    xebu_with_schema,
+)
+from bench.xml.rivals import with_dictionary
+from lasthop.wire.weft.engines import COMPILED, PURE, Engine
+from lasthop.wire.weft.session import Decoder as WeftDecoder, Encoder as WeftEncoder, Level
 from lasthop.wire.xas.sequence import EventList
 from lasthop.wire.xas.typed import typed_sequence
 from lasthop.wire.xas.xmlparse import parse_xml
@@ -22,78 +36,42 @@ from lasthop.wire.xebu.decoder import Decoder
 from lasthop.wire.xebu.encoder import Encoder
 from lasthop.wire.xebu.omission.decoder import SchemaDecoder
 from lasthop.wire.xebu.omission.encoder import SchemaEncoder
-from lasthop.wire.xebu.omission.knowledge import Knowledge
 from lasthop.wire.xebu.policies import Split
 from lasthop.wire.xebu.tokens import Mode
 
-Messages: TypeAlias = list[bytes]
-
-SCHEMA = Path(__file__).parents[1] / "data" / "xml_events" / "event.rnc"
-
-
-def typed(document: bytes) -> EventList:
-    """What a codec that knows types starts from."""
-    return EventList(typed_sequence(parse_xml(document)))
-
-
-def _xebu(
-    encoder: Encoder, sequences: Iterable[EventList], decoder: Decoder | None = None
-) -> Messages:
-    """All messages of one connection, once they were seen to come back."""
-    decoder = decoder or Decoder()
-    messages = []
-    for events in sequences:
-        messages.append(encoder.encode(events))
-        if decoder.decode(messages[-1]) != events:
-            raise AssertionError("a message did not come back")
-    return messages
-
-
-def _with(**options: Any) -> Callable[[Sequence[bytes]], Messages]:
-    return lambda documents: _xebu(Encoder(**options), map(typed, documents))
-
-
-def _plain(documents: Sequence[bytes]) -> Messages:
-    return _xebu(Encoder(), map(parse_xml, documents))
-
-
-@cache
-def knowledge() -> Knowledge:
-    """What the schema of the sample tells both ends. Other documents pass, but save nothing."""
-    return Knowledge(read_schema(SCHEMA.read_bytes()))
-
-
-def _with_schema(
-    events: Callable[[bytes], EventList] = typed, **options: Any
-) -> Callable[[Sequence[bytes]], Messages]:
-    return lambda documents: _xebu(
-        SchemaEncoder(knowledge(), **options),
-        map(events, documents),
-        SchemaDecoder(knowledge()),
-    )
-
-
-SIZES: Mapping[str, Callable[[Sequence[bytes]], Messages]] = {
+SIZES: Mapping[str, Sender] = {
     "XML": list,
     "XML written by us": lambda documents: [serialize_xml(typed(each)) for each in documents],
-    "xebu none": _with(mode=Mode.NONE),
-    "xebu item": _with(mode=Mode.ITEM),
-    "xebu data": _with(),
-    "xebu data, split policy": _with(policy=Split),
-    "xebu data, forgetful": _with(forgetful=True),
-    "xebu data, values as text": _plain,
-    "xebu with automata": _with_schema(),
-    "xebu with automata, forgetful": _with_schema(forgetful=True),
-    "xebu with automata, values as text": _with_schema(parse_xml),
+    "XML, zstd-19 dictionary (trained)": with_dictionary,
+    "xebu none": xebu(mode=Mode.NONE),
+    "xebu item": xebu(mode=Mode.ITEM),
+    "xebu data": xebu(),
+    "xebu data, split policy": xebu(policy=Split),
+    "xebu data, forgetful": xebu(forgetful=True),
+    "xebu data, values as text": xebu(parse_xml),
+    "xebu with automata": xebu_with_schema(),
+    "xebu with automata, forgetful": xebu_with_schema(forgetful=True),
+    "xebu with automata, values as text": xebu_with_schema(parse_xml),
+    "weft fast": weft(Level.FAST),
+    "weft deflate": weft(Level.DEFLATE),
+    "weft max": weft(Level.MAX),
+    "weft fast, schema": weft(Level.FAST, schema),
+    "weft deflate, schema": weft(Level.DEFLATE, schema),
+    "weft max, schema": weft(Level.MAX, schema),
+    "weft max, schema, forgetful": weft(Level.MAX, schema, forgetful=True),
+    "weft fast, profile (trained)": weft(Level.FAST, profile),
+    "weft deflate, profile (trained)": weft(Level.DEFLATE, profile),
+    "weft max, profile (trained)": weft(Level.MAX, profile),
 }
+"""Rows of the same data in JSON and CBOR are added where there is such data."""
 
 
 class Jobs(NamedTuple):
     """Two jobs and what they work on. A job is begun once a round, then done for each message."""
 
     written: Callable[[Sequence[bytes]], list[Any]]
-    begin_write: Callable[[], Callable[[Any], object]] | None
-    begin_read: Callable[[], Callable[[Any], object]] | None
+    begin_write: Callable[[], Callable[[Any], object]]
+    begin_read: Callable[[], Callable[[Any], object]]
     read: Callable[[Sequence[bytes]], list[Any]] = list
 
 
@@ -101,7 +79,24 @@ def _types(events: EventList) -> EventList:
     return EventList(typed_sequence(events))
 
 
-TIMES: Mapping[str, Jobs] = {
+def _all_typed(documents: Sequence[bytes]) -> list[EventList]:
+    return [typed(each) for each in documents]
+
+
+def _all_parsed(documents: Sequence[bytes]) -> list[EventList]:
+    return [parse_xml(each) for each in documents]
+
+
+def _runs(level: Level, known: Any, engine: Engine) -> Jobs:
+    return Jobs(
+        in_runs, weft_writer(level, known, engine), weft_reader(known, engine), weft(level, known)
+    )
+
+
+COLD = "weft fast, runs in and out"
+IN_STRIDE = "weft fast, runs in and out, profile"
+
+TIMES: dict[str, Jobs] = {
     "lxml: tree to XML, XML to tree": Jobs(
         lambda documents: [etree.fromstring(each) for each in documents],
         lambda: etree.tostring,
@@ -113,26 +108,34 @@ TIMES: Mapping[str, Jobs] = {
         lambda: ElementTree.fromstring,
     ),
     "XAS: events to XML, XML to events": Jobs(
-        lambda documents: [parse_xml(each) for each in documents],
-        lambda: serialize_xml,
-        lambda: parse_xml,
+        _all_parsed, lambda: serialize_xml, lambda: parse_xml
     ),
     "XAS: typed events to XML, events to typed events": Jobs(
-        lambda documents: [typed(each) for each in documents],
-        lambda: serialize_xml,
-        lambda: _types,
-        lambda documents: [parse_xml(each) for each in documents],
+        _all_typed, lambda: serialize_xml, lambda: _types, _all_parsed
     ),
-    "Xebu: events to message, message to events": Jobs(
-        lambda documents: [typed(each) for each in documents],
-        lambda: Encoder().encode,
-        lambda: Decoder().decode,
-        _with(),
+    "xebu: events to message, message to events": Jobs(
+        _all_typed, lambda: Encoder().encode, lambda: Decoder().decode, xebu()
     ),
-    "Xebu with automata": Jobs(
-        lambda documents: [typed(each) for each in documents],
+    "xebu with automata": Jobs(
+        _all_typed,
         lambda: SchemaEncoder(knowledge()).encode,
         lambda: SchemaDecoder(knowledge()).decode,
-        _with_schema(),
+        xebu_with_schema(),
+    ),
+    f"{COLD} (pure)": _runs(Level.FAST, nothing, PURE),
+    f"{IN_STRIDE} (pure)": _runs(Level.FAST, profile, PURE),
+    "weft deflate, runs in and out (pure)": _runs(Level.DEFLATE, nothing, PURE),
+    "weft max, runs in and out (pure)": _runs(Level.MAX, nothing, PURE),
+    "weft fast, events in and out (pure)": Jobs(
+        _all_typed,
+        lambda: WeftEncoder(engine=PURE).encode,
+        lambda: WeftDecoder(engine=PURE).decode,
+        weft(Level.FAST),
     ),
 }
+if COMPILED is not None:
+    TIMES |= {
+        f"{COLD} (compiled)": _runs(Level.FAST, nothing, COMPILED),
+        f"{IN_STRIDE} (compiled)": _runs(Level.FAST, profile, COMPILED),
+        "weft deflate, runs in and out (compiled)": _runs(Level.DEFLATE, nothing, COMPILED),
+    }

@@ -1,36 +1,63 @@
-"""What a comparison of XML codecs found."""
+"""What a comparison of XML codecs found, and what it should have found on the sample."""
 
 from __future__ import annotations
 
-import msgspec
+from typing import NamedTuple
 
-GOAL = 27.8
-"""Per cent of XML: the published Xebu on data of this shape has 27.65, table 7.7 has 26.6."""
-TOLERANCE = 0.5
-WITH_SCHEMA = 17.3
-WITH_SCHEMA_AND_GZIP = 13.4
-"""Per cent of XML: what the published code with automata has, if it keeps a message whole."""
+import msgspec
 
 
 class Size(msgspec.Struct, frozen=True):
-    """One way to send the messages, in per cent of XML."""
+    """One way to send the messages, in per cent of XML: as it is, and through compressors."""
 
     label: str
-    raw: float
-    gzip: float
-    """Each message compressed by itself."""
-    deflate: float
-    """One compressor for the connection, flushed after each message."""
+    shares: dict[str, float]
+
+    @property
+    def raw(self) -> float:
+        return self.shares["raw"]
 
 
 class Time(msgspec.Struct, frozen=True):
     """One job, in microseconds a message: the best of the rounds for each message, averaged."""
 
     label: str
-    write: float | None
-    read: float | None
-    ratio: float | None
+    write: float
+    read: float
+    ratio: float
     """lxml's time for both over ours: above 1 is faster than lxml."""
+
+
+class Goal(NamedTuple):
+    """At most so many per cent of XML."""
+
+    label: str
+    compressor: str
+    most: float
+
+
+GOALS = (
+    # The published Xebu on data of this shape has 27.65, table 7.7 has 26.6; and it is no goal to
+    # be smaller than the format that it is.
+    Goal("xebu data", "raw", 28.3),
+    Goal("xebu data", "gzip", 16.9),
+    # What the published code with automata has, if it keeps a message whole.
+    Goal("xebu with automata", "raw", 17.3),
+    Goal("xebu with automata", "gzip", 13.4),
+    # Below every rival that keeps a context: 2.8 to 4.9.
+    Goal("weft fast", "raw", 4.2),
+    Goal("weft fast, schema", "raw", 3.3),
+    Goal("weft deflate, schema", "raw", 2.4),
+    Goal("weft max", "raw", 1.75),
+    Goal("weft max, schema, forgetful", "raw", 11.0),
+    Goal("weft fast, profile (trained)", "raw", 2.2),
+    Goal("weft max, profile (trained)", "raw", 1.0),
+)
+LEAST_XEBU = 27.3
+"""Per cent of XML: a Xebu that is smaller is not the published one."""
+SPEEDS = {"pure": 1.1, "compiled": 3.0}
+"""How many times as fast as lxml a session in its stride should be. Only said, never failed: a
+benchmark is no timed test."""
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -44,12 +71,12 @@ class Report(msgspec.Struct, frozen=True):
     times: list[Time]
 
     @property
-    def met(self) -> bool:
-        """Whether Xebu is as small as it should be on the sample that comes with us."""
-        by_label = {size.label: size for size in self.sizes}
-        plain, automata = by_label["xebu data"], by_label["xebu with automata"]
-        return (
-            abs(plain.raw - GOAL) <= TOLERANCE
-            and automata.raw <= WITH_SCHEMA
-            and automata.gzip <= WITH_SCHEMA_AND_GZIP
-        )
+    def missed(self) -> list[Goal]:
+        """The goals for sizes that were missed on the sample that comes with us."""
+        by_label = {size.label: size.shares for size in self.sizes}
+        return [
+            goal
+            for goal in GOALS
+            if by_label[goal.label][goal.compressor] > goal.most
+            or (goal == GOALS[0] and by_label[goal.label]["raw"] < LEAST_XEBU)
+        ]

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from bench.data.xml_events.generate import messages
-from bench.xml.command import SAMPLE, best, measure, run, size
-from bench.xml.results import Report
+from bench.xml import ours, rivals
+from bench.xml.command import SAMPLE, best_of, measure, run, size
+from bench.xml.results import GOALS, Report
+from bench.xml.rivals import same_in_json
+
+
+@pytest.fixture(autouse=True)
+def little_training(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Learning from all the messages takes a while, and shows no more."""
+    monkeypatch.setattr(ours, "TRAINING_MESSAGES", 30)
+    monkeypatch.setattr(rivals, "TRAINING_MESSAGES", 30)
+    ours.profile.cache_clear()
+    yield
+    ours.profile.cache_clear()
 
 
 def test_the_sample_is_what_its_generator_makes() -> None:
@@ -19,24 +32,33 @@ def test_the_sample_is_what_its_generator_makes() -> None:
 
 
 def test_everyone_is_measured_and_everything_comes_back() -> None:
-    report = measure(messages(1, 12), rounds=1)
+    said = same_in_json(SAMPLE)
+    assert said is not None
+    report = measure(messages(1, 12), rounds=1, said=said[:12])
     raw = {each.label: each.raw for each in report.sizes}
     assert raw["XML"] == raw["XML written by us"] == 100
     assert raw["xebu data, values as text"] < raw["xebu data"] < raw["xebu data, forgetful"] < 50
     assert raw["xebu with automata"] < 0.7 * raw["xebu data"]
-    assert all(0 < each.deflate < each.gzip + 1 for each in report.sizes)
+    assert raw["weft max"] < raw["weft deflate"] < raw["weft fast"] < raw["xebu with automata"]
+    assert raw["weft fast, schema"] < raw["weft fast"]
+    assert raw["weft fast, profile (trained)"] < 0.6 * raw["weft fast, schema"]
+    assert raw["CBOR, the same data"] < raw["JSON, the same data"] < 30
+    for each in report.sizes:
+        assert 0 < each.shares["deflate ctx"] < each.shares["gzip"] + 1
+        assert 0 < each.shares["zstd-19 ctx"] < each.shares["zstd-3"] + 1
     assert report.times[0].ratio == 1
     assert all(each.write and each.read and each.ratio for each in report.times)
 
 
 def test_a_size_is_a_share() -> None:
-    half = size("half", [b"x" * 50], 100)
-    assert half.raw == 50
-    assert half.deflate < half.gzip < half.raw
+    half = size("half", [b"x" * 50], 100).shares
+    assert half["raw"] == 50
+    assert half["deflate ctx"] < half["gzip"] < half["raw"]
 
 
 def test_the_best_round_counts() -> None:
-    assert best(lambda: len, ["a", "bc"], 3) >= 0
+    fast, slow = best_of(3, [(lambda: len, ["a", "bc"]), (lambda: sorted, [range(10**5)])])
+    assert 0 <= fast < slow
 
 
 @pytest.mark.parametrize("as_json", [True, False])
@@ -57,3 +79,14 @@ def test_a_folder_of_messages_is_taken_in_order(
 def test_an_empty_folder_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(folder=tmp_path) == 1
     assert "no XML files" in capsys.readouterr().err
+
+
+def test_a_goal_that_is_missed_is_said() -> None:
+    sizes = [size(label, [b"x"], 1) for label in dict.fromkeys(goal.label for goal in GOALS)]
+    assert Report(1, 1, 1, "", sizes, []).missed == list(GOALS)
+
+
+def test_json_is_compared_only_where_it_says_the_same(tmp_path: Path) -> None:
+    assert same_in_json(tmp_path) is None
+    (tmp_path / "messages.jsonl").write_text('{"a":1}\n')
+    assert same_in_json(tmp_path) == [{"a": 1}]

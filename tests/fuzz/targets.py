@@ -180,7 +180,7 @@ def weft(data: bytes) -> None:
         head = bytes((data[0] % 3 | FRESH, 0)) if first else bytes((data[0] % 3,))
         size = int.from_bytes(data[1:3], "big")
         body, data, first = data[3 : 3 + size], data[3 + size :], False
-        check = zlib.crc32(body, zlib.crc32(head, decoder.chain)) & 0xFFFF
+        check = zlib.crc32(body, decoder.chain ^ int.from_bytes(head, "little")) & 0xFFFF
         events = EventList(decoder.decode(head + check.to_bytes(2, "big") + body))
         assert exact(peer.decode(encoder.encode(events))) == exact(events)
 

@@ -282,7 +282,7 @@ def test_an_end_that_learns_otherwise_is_found_out() -> None:
     # As a decoder with a mistake would: one value of its memory is not what it should be.
     encoder, decoder = ends(ENGINES[0])
     events = document(attribute(A, "right"))
-    for _ in range(CHECKED - 1):
+    for _ in range(CHECKED):
         decoder.decode(encoder.encode(events))
     (column,) = (each for each in decoder.learned.memory.column_list if len(each.entries) > 1)
     column.entries[1].value = "wrong"

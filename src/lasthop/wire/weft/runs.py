@@ -90,10 +90,11 @@ class Run:
         """The name in that event: of an attribute, or of a type."""
         self.shape = _shape(slot, name)
         self.closes, self.opens, self.rises = _nesting(events)
-        # Where a value stands is said by what was opened for it, not by what was closed before.
-        ends = [at for at, event in enumerate(events) if event.kind is ELEMENT_END]
-        self.tail: Run | None = run_of(events[ends[-1] + 1 :], slot, name) if ends else None
-        """The same without what was closed, if anything was."""
+        # Where a value stands is said by its place and by what was opened last, whatever was
+        # closed before: so the members of a list stand alike.
+        cut = _cut(events)
+        self.tail: Run | None = run_of(events[cut:], slot, name) if cut else None
+        """The same from its last element start, or behind its last element end, if it is longer."""
 
     def __repr__(self) -> str:
         return f"Run({', '.join(map(repr, self.events))} -> {self.slot!r} {self.name or ''})"
@@ -123,6 +124,15 @@ def _shape(slot: Kind | None, name: Name | None) -> int:
     if name is None or name not in PRIMITIVES:
         raise UnknownType("no primitive type has this name", type=str(name))
     return _SHAPES.get(name.local, LEXICAL) if name.ns == XSD_NS else LEXICAL
+
+
+def _cut(events: tuple[Event, ...]) -> int:
+    for at in range(len(events) - 1, -1, -1):
+        if events[at].kind is ELEMENT_START:
+            return at
+        if events[at].kind is ELEMENT_END:
+            return at + 1
+    return 0
 
 
 def _nesting(events: tuple[Event, ...]) -> tuple[tuple[Name, ...], tuple[Name, ...], int]:

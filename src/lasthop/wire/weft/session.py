@@ -6,8 +6,8 @@
     the rest    the body, in the form of its level
 
 What an end has learned depends on what it started from and on the messages since, and on nothing
-else. So the check is a chain: the CRC-32 of a message, continued from the one before it, and at
-first from the profile's. A lost, repeated, reordered or damaged message, or a state from somewhere
+else. So the check is a chain: the CRC-32 of a body, continued from the one before it, and at first
+from the profile's. A lost, repeated, reordered or damaged message, or a state from somewhere
 else, breaks the chain before anything is decoded. Every 64th check also covers the values of the
 document, to find an end that does not learn as it should.
 """
@@ -23,12 +23,12 @@ from typing import Any, Final, NoReturn
 from lasthop.errors import LasthopError
 from lasthop.wire.weft.dense.coder import RangeDecoder, RangeEncoder
 from lasthop.wire.weft.dense.walk import Walker
-from lasthop.wire.weft.engine.memory import LONGEST_KEPT
+from lasthop.wire.weft.engine.memory import LONGEST_KEPT, MAX_SIZE
 from lasthop.wire.weft.engines import BEST, Engine
 from lasthop.wire.weft.errors import WeftFormatError, WeftLimitError, WeftStateError
 from lasthop.wire.weft.learned import Learned
 from lasthop.wire.weft.profile import NO_PROFILE, Profile
-from lasthop.wire.weft.runs import RunSequence
+from lasthop.wire.weft.runs import MAX_RUN, RunSequence
 from lasthop.wire.weft.split import Splitter
 from lasthop.wire.xas.errors import InvalidValue, MalformedEvents, UnknownType
 from lasthop.wire.xas.events import TYPED_CONTENT
@@ -39,8 +39,9 @@ from lasthop.wire.xas.types.table import lexical
 MAX_MESSAGE: Final = 2**20
 """Bytes of a message, unless both ends agree on more."""
 FRESH: Final = 4
-CHECKED: Final = 64
-"""Messages from one check of values to the next. It costs as much as encoding a few of them."""
+CHECKED: Final = 63
+"""The bits of a message's number that are all set when its values are checked: in every 64th. It
+costs as much as encoding a few messages."""
 WINDOW: Final = 2**15
 """Bytes that deflate looks back."""
 _TAIL: Final = b"\0\0\xff\xff"
@@ -56,6 +57,10 @@ class Level(IntEnum):
     """The same, through one deflate stream for the connection."""
     MAX = 2
     """Every choice by its probability: the least bytes, for a millisecond or two."""
+
+
+_FAST: Final = Level.FAST
+_HEADS: Final = tuple(bytes((level,)) for level in Level)
 
 
 class End:
@@ -120,19 +125,9 @@ class End:
         self._history = deque([window] if window else [])
         self._history_size = len(window)
 
-    def _next(self, data: bytes | bytearray, start: int) -> int:
-        """The chain, one message further."""
-        return zlib.crc32(memoryview(data)[start:], self.chain)
-
-    def _counted(self, chain: int) -> None:
-        """One message has been dealt with."""
-        self.chain = chain
-        self.messages += 1
-        if self.learned.memory.full():
-            self.learned = self.profile.learned(self.engine, self._limits)
-
-    def _checks_values(self) -> bool:
-        return self.messages % CHECKED == CHECKED - 1
+    def _forget(self) -> None:
+        """A memory is full: start again within the epoch, as the other end does."""
+        self.learned = self.profile.learned(self.engine, self._limits)
 
 
 class Encoder(End):
@@ -188,22 +183,28 @@ class Encoder(End):
         learned = self.learned
         learned.memory.message += 1
         level = self.level
-        if level is Level.MAX:
-            body = self._dense(document)
+        if level is _FAST:
+            body: bytes = learned.writer.body(document.runs, document.values)
+        elif level is Level.DEFLATE:
+            body = self._deflated(learned.writer.body(document.runs, document.values))
         else:
-            body = learned.writer.body(document.runs, document.values)
-            if level is Level.DEFLATE:
-                body = self._deflated(body)
-        head = bytes((level | FRESH, self.epoch)) if self._fresh else bytes((level,))
-        chain = zlib.crc32(body, zlib.crc32(head, self.chain))
+            body = self._dense(document)
+        if self._fresh:
+            head = bytes((level | FRESH, self.epoch))
+            chain = zlib.crc32(body, self.chain ^ level ^ FRESH ^ self.epoch << 8)
+        else:
+            head = _HEADS[level]
+            chain = zlib.crc32(body, self.chain ^ level)
         check = chain
-        if self._checks_values():
+        if self.messages & CHECKED == CHECKED:
             check ^= values_check(document)
-        size = len(head) + 2 + len(body)
-        if size > self._max_message:
-            raise WeftLimitError("a message is too large", size=size, most=self._max_message)
+        if len(body) > self._max_message - 4:
+            raise WeftLimitError("a message is too large", most=self._max_message)
         self._fresh = False
-        self._counted(chain)
+        self.chain = chain
+        self.messages += 1
+        if learned.memory.size > MAX_SIZE:
+            self._forget()
         return head + (check & 0xFFFF).to_bytes(2, "big") + body
 
     def _deflated(self, body: bytes) -> bytes:
@@ -212,6 +213,8 @@ class Encoder(End):
             stream = self._stream = zlib.compressobj(
                 9, zlib.DEFLATED, -15, 9, zlib.Z_DEFAULT_STRATEGY, self.window()
             )
+        if len(body) > self._max_message:
+            raise WeftLimitError("a message is too large", most=self._max_message)
         self._remember(body)
         data: bytes = stream.compress(body) + stream.flush(zlib.Z_SYNC_FLUSH)
         return data[: -len(_TAIL)]
@@ -219,15 +222,14 @@ class Encoder(End):
     def _dense(self, document: RunSequence) -> bytes:
         learned = self.learned
         coder = RangeEncoder()
-        walker = Walker(learned, coder, self._limits)
-        least = walker.write(document)
+        least = Walker(learned, coder, self._limits).write(document)
         return coder.finish().ljust(least, b"\0")
 
 
 class Decoder(End):
     """Decodes the messages of one direction, in order."""
 
-    __slots__ = ("_started", "poisoned")
+    __slots__ = ("_few", "_started", "poisoned")
 
     def __init__(
         self,
@@ -238,6 +240,8 @@ class Decoder(End):
         engine: Engine = BEST,
     ) -> None:
         super().__init__(profile, limits, max_message, engine)
+        # Runs that stand for so few events and values that no limit can be exceeded.
+        self._few = min(limits.events // (MAX_RUN + 1) - 1, limits.size // (2 * LONGEST_KEPT))
         self.poisoned = False
         """Whether an earlier message was not understood; only a new epoch helps."""
         self._started = False
@@ -278,25 +282,37 @@ class Decoder(End):
 
     def _decode(self, data: bytes) -> RunSequence:
         flags = data[0]
-        if flags & ~(FRESH | 3) or flags & 3 > Level.MAX:
-            raise WeftFormatError("a message has an unknown form", offset=0)
-        start = 1
         if flags & FRESH:
             self._begin(data[1])
-            start = 2
-        elif self.poisoned:
-            raise WeftStateError("an earlier message was not understood; reset", epoch=self.epoch)
-        body = data[start + 2 :]
-        chain = zlib.crc32(body, zlib.crc32(data[:start], self.chain))
-        check = int.from_bytes(data[start : start + 2], "big")
-        checks_values = self._checks_values()
-        if check != chain & 0xFFFF and not checks_values:
+            start = 4
+            chain = self.chain ^ flags ^ data[1] << 8
+        else:
+            if self.poisoned:
+                raise WeftStateError("an earlier message failed; reset", epoch=self.epoch)
+            start = 3
+            chain = self.chain ^ flags
+        if flags & ~FRESH > Level.MAX:
+            raise WeftFormatError("a message has an unknown form", offset=0)
+        body = data[start:]
+        chain = zlib.crc32(body, chain)
+        check = data[start - 2] << 8 | data[start - 1]
+        checks_values = self.messages & CHECKED == CHECKED
+        if (check != chain & 0xFFFF and not checks_values) or not self._started:
             raise WeftStateError("this message does not continue what we know", epoch=self.epoch)
-        document = self._body(flags & 3, body)
-        _check_limits(document, self.learned, self._limits)
+        learned = self.learned
+        learned.memory.message += 1
+        if flags & 3 == 0:
+            document: RunSequence = learned.reader.document(body, 0)
+        else:
+            document = self._packed(flags & 3, body)
+        if len(document.runs) > self._few:
+            _check_limits(document, learned, self._limits)
         if checks_values and check != (chain ^ values_check(document)) & 0xFFFF:
             raise WeftStateError("this message does not continue what we know", epoch=self.epoch)
-        self._counted(chain)
+        self.chain = chain
+        self.messages += 1
+        if learned.memory.size > MAX_SIZE:
+            self._forget()
         return document
 
     def _begin(self, epoch: int) -> None:
@@ -308,16 +324,12 @@ class Decoder(End):
         self.poisoned = False
         self._started = True
 
-    def _body(self, level: int, body: bytes) -> RunSequence:
+    def _packed(self, level: int, body: bytes) -> RunSequence:
         learned = self.learned
-        learned.memory.message += 1
         if level == Level.MAX:
-            coder = RangeDecoder(body, 0)
-            walker = Walker(learned, coder, self._limits)
+            walker = Walker(learned, RangeDecoder(body, 0), self._limits)
             return walker.read(len(body), self._limits.events)
-        if level == Level.DEFLATE:
-            body = self._inflated(body)
-        document: RunSequence = learned.reader.document(body, 0)
+        document: RunSequence = learned.reader.document(self._inflated(body), 0)
         return document
 
     def _inflated(self, data: bytes) -> bytes:
@@ -348,7 +360,7 @@ def values_check(document: RunSequence) -> int:
 
 
 def _check_limits(document: RunSequence, learned: Learned, limits: Limits) -> None:
-    """Exactly only if a message could be too large at all: that takes many steps."""
+    """What is cheaper to look at afterwards."""
     steps = len(document.runs)
     if steps * learned.memory.longest > limits.events:
         events = 1 + steps + sum(len(run.events) for run in document.runs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, Protocol
 
+from lasthop.wire.weft.session import Decoder as WeftDecoder, Encoder as WeftEncoder, Level
 from lasthop.wire.xas.errors import UnknownType
 from lasthop.wire.xas.sequence import EventList, EventSequence
 from lasthop.wire.xas.xmlparse import parse_xml
@@ -57,6 +58,13 @@ FORMATS: Final[Mapping[str, Format]] = {
     "application/x-ebu+none": Format("xebu", lambda: Encoder(Mode.NONE), Decoder, stateful=False),
     "application/x-ebu+item": Format("xebu", lambda: Encoder(Mode.ITEM), Decoder, stateful=True),
     "application/x-ebu+data": Format("xebu", Encoder, Decoder, stateful=True),
+    "application/x-weft": Format("weft", WeftEncoder, WeftDecoder, stateful=True),
+    "application/x-weft+deflate": Format(
+        "weft", lambda: WeftEncoder(Level.DEFLATE), WeftDecoder, stateful=True
+    ),
+    "application/x-weft+max": Format(
+        "weft", lambda: WeftEncoder(Level.MAX), WeftDecoder, stateful=True
+    ),
 }
 
 

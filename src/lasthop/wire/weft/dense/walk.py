@@ -31,6 +31,7 @@ from lasthop.wire.weft.engine.forms import (
     MOST_WORDS,
     fraction_digits,
     is_digits,
+    seconds_of,
 )
 from lasthop.wire.weft.engine.memory import Memory
 from lasthop.wire.weft.errors import WeftFormatError, WeftLimitError
@@ -65,7 +66,6 @@ _HEAVY, _LIGHT = 6, 2
 _MOST_BY_KEY, _MOST = 400, 8192
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_SECOND: Final = timedelta(seconds=1)
 
 
 class Walker:
@@ -278,7 +278,7 @@ class Walker:
         shape = column.shape
         number = 0
         if self._coder.encoding:
-            number = (value - _EPOCH) // _SECOND if shape == TIME else int(value)
+            number = seconds_of(value) if shape == TIME else int(value)
         number = self._step(column, model, number)
         if shape == TIME:
             return _EPOCH + timedelta(0, number)

@@ -15,7 +15,7 @@ cdef class Link:
 cdef class Entry:
     cdef public Column column
     cdef public object value
-    cdef public long index
+    cdef public object index
     cdef public long code
     cdef public Link link
     cdef public bint linked

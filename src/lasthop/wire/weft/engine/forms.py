@@ -40,7 +40,7 @@ LONGEST_SPLIT: Final = 256
 _FRACTION_TEXT: Final = 61
 _FRACTION_BYTES: Final = 63
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_SECOND: Final = timedelta(seconds=1)
+_EPOCH_DAY: Final = _EPOCH.toordinal()
 FRACTION_POWERS: Final[tuple[int, ...]] = tuple(10**scale for scale in range(16))
 _DIGITS: Final = re.compile(r"(?=[a-f-]*[0-9])[0-9a-f-]{4,}").fullmatch
 
@@ -48,6 +48,12 @@ _DIGITS: Final = re.compile(r"(?=[a-f-]*[0-9])[0-9a-f-]{4,}").fullmatch
 def is_digits(word: str) -> bool:
     """Whether a word is hexadecimal digits, perhaps in groups: an id, hardly ever seen again."""
     return not word.isalpha() and _DIGITS(word) is not None
+
+
+def seconds_of(value: datetime) -> int:
+    """Whole seconds since 1970 of an instant in UTC; less work than a difference of two."""
+    minutes = (value.toordinal() - _EPOCH_DAY) * 1440 + value.hour * 60 + value.minute
+    return minutes * 60 + value.second
 
 
 def write_value(column: Column, out: bytearray, value: Any) -> int:
@@ -70,7 +76,7 @@ def write_value(column: Column, out: bytearray, value: Any) -> int:
         text = value
     elif shape == TIME:
         if type(value) is not Lexical and not value.microsecond:
-            _write_step(column, out, (value - _EPOCH) // _SECOND)
+            _write_step(column, out, seconds_of(value))
             return 8
         out.append(3)
         text = value if type(value) is Lexical else lexical(column.type, value)

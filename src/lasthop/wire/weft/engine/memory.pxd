@@ -23,6 +23,7 @@ cdef class Memory:
     cdef public list type_list
     cdef public dict types
 
+    cpdef grow(self, long size, long count)
     @cython.locals(column=Column, link=Link)
     cpdef Link follow(self, Column before, Entry entry, object run)
     @cython.locals(column=Column)
@@ -34,5 +35,5 @@ cdef class Memory:
     cpdef Place moved(self, Place place, object run)
     @cython.locals(place=Place)
     cpdef Place inside(self, Place outer, object name)
-    @cython.locals(guess=dict, entries=list, index=cython.long, usual=Link, entry=Entry)
+    @cython.locals(guess=dict, entries=list, usual=Link, entry=Entry)
     cpdef Entry keep(self, Column before, Column column, object value, Py_ssize_t size)

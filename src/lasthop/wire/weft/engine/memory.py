@@ -60,6 +60,7 @@ class Memory:
     def __init__(self, depth: int) -> None:
         self.depth = depth
         self.size = 0
+        """In bytes, roughly. Above MAX_SIZE both ends start again before the next message."""
         self.message = 0
         self.longest = 1
         """Events that one step can stand for at most."""
@@ -78,41 +79,36 @@ class Memory:
         self.column_list: list[Column] = [self.start]
         self.columns: dict[tuple[int, Any, int, int], Column] = {}
 
-    def full(self) -> bool:
-        """Whether both ends have to start again before the next message."""
-        return (
-            self.size > MAX_SIZE
-            or len(self.run_list) > MAX_TABLE
-            or len(self.column_list) > MAX_TABLE
-            or len(self.name_list) > MAX_TABLE
-            or len(self.space_list) > MAX_TABLE
-            or len(self.type_list) > MAX_TABLE
-        )
+    def grow(self, size: int, count: int) -> None:
+        """Something was added to a table, which now has so many."""
+        self.size += size
+        if count > MAX_TABLE:
+            self.size += MAX_SIZE
 
     def add_run(self, run: Run) -> None:
         """Give a run the next number."""
         self.runs[run] = len(self.run_list)
         self.run_list.append(run)
         self.longest = max(self.longest, len(run.events) + 1)
-        self.size += 200 + 100 * len(run.events)
+        self.grow(200 + 100 * len(run.events), len(self.run_list))
 
     def add_name(self, name: Name) -> None:
         """Give a name the next number."""
         self.names[name] = len(self.name_list)
         self.name_list.append(name)
-        self.size += 200 + len(name.local)
+        self.grow(200 + len(name.local), len(self.name_list))
 
     def add_space(self, ns: str) -> None:
         """Give a namespace the next number."""
         self.spaces[ns] = len(self.space_list)
         self.space_list.append(ns)
-        self.size += 150 + len(ns)
+        self.grow(150 + len(ns), len(self.space_list))
 
     def add_type(self, text: str) -> None:
         """Give the value of an xsi:type the next number."""
         self.types[text] = len(self.type_list)
         self.type_list.append(text)
-        self.size += 150 + len(text)
+        self.grow(150 + len(text), len(self.type_list))
 
     def follow(self, before: Column, entry: Entry, run: Run) -> Link:
         """Learn that `run` came after `entry`, where something else was guessed."""
@@ -172,7 +168,7 @@ class Memory:
         column = Column(len(self.column_list), place, run, base, NOWHERE)
         self.columns[place.number, run.tail or run, selector, selected] = column
         self.column_list.append(column)
-        self.size += 1500
+        self.grow(1500, len(self.column_list))
         return column
 
     def moved(self, place: Place, run: Run) -> Place:

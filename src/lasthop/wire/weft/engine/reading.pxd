@@ -24,7 +24,6 @@ cdef class Reader:
         entry=Entry,
         link=Link,
         column=Column,
-        index=cython.long,
         code=cython.longlong,
     )
     cpdef object document(self, bytes data, Py_ssize_t start)

@@ -1,0 +1,116 @@
+"""Our codecs, as functions from all documents of a connection to all its messages.
+
+Every message is decoded again at once: a codec that loses something is not in the comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from bench.data.xml_events.generate import messages
+from lasthop.wire.relaxng.schema import read_schema
+from lasthop.wire.weft.engines import BEST, Engine
+from lasthop.wire.weft.profile import Profile
+from lasthop.wire.weft.runs import RunSequence
+from lasthop.wire.weft.schema import schema_profile
+from lasthop.wire.weft.session import Decoder as WeftDecoder, Encoder as WeftEncoder, Level
+from lasthop.wire.weft.snapshot import train
+from lasthop.wire.weft.split import Splitter
+from lasthop.wire.xas.limits import DEFAULT_LIMITS
+from lasthop.wire.xas.sequence import EventList
+from lasthop.wire.xas.typed import typed_sequence
+from lasthop.wire.xas.xmlparse import parse_xml
+from lasthop.wire.xebu.decoder import Decoder
+from lasthop.wire.xebu.encoder import Encoder
+from lasthop.wire.xebu.omission.decoder import SchemaDecoder
+from lasthop.wire.xebu.omission.encoder import SchemaEncoder
+from lasthop.wire.xebu.omission.knowledge import Knowledge
+
+Messages: TypeAlias = list[bytes]
+Sender: TypeAlias = Callable[[Sequence[bytes]], Messages]
+
+SCHEMA = Path(__file__).parents[1] / "data" / "xml_events" / "event.rnc"
+TRAINING_SEED = 2
+TRAINING_MESSAGES = 698
+"""What profiles and dictionaries are trained on: other messages than the sample, from the same
+town. As many as the event messages that Xebu was measured with in its time."""
+
+
+def typed(document: bytes) -> EventList:
+    """What a codec that knows types starts from."""
+    return EventList(typed_sequence(parse_xml(document)))
+
+
+def _sent(encoder: Any, decoder: Any, sequences: Iterable[EventList]) -> Messages:
+    """All messages of one connection, once they were seen to come back."""
+    sent: Messages = []
+    for events in sequences:
+        sent.append(encoder.encode(events))
+        if decoder.decode(sent[-1]) != events:
+            raise AssertionError("a message did not come back")
+    return sent
+
+
+def xebu(events: Callable[[bytes], EventList] = typed, **options: Any) -> Sender:
+    return lambda documents: _sent(Encoder(**options), Decoder(), map(events, documents))
+
+
+@cache
+def knowledge() -> Knowledge:
+    """What the schema of the sample tells both ends. Other documents pass, but save nothing."""
+    return Knowledge(read_schema(SCHEMA.read_bytes()))
+
+
+def xebu_with_schema(events: Callable[[bytes], EventList] = typed, **options: Any) -> Sender:
+    return lambda documents: _sent(
+        SchemaEncoder(knowledge(), **options), SchemaDecoder(knowledge()), map(events, documents)
+    )
+
+
+def nothing() -> None:
+    """What a session knows beforehand that has neither a schema nor a profile."""
+
+
+@cache
+def schema() -> Profile:
+    """The schema of the sample, as Weft knows it."""
+    return schema_profile(read_schema(SCHEMA.read_bytes()))
+
+
+@cache
+def profile() -> Profile:
+    """What a session has learned from messages that are not measured."""
+    return train(map(typed, messages(TRAINING_SEED, TRAINING_MESSAGES)))
+
+
+def weft(
+    level: Level, known: Callable[[], Profile | None] = nothing, *, forgetful: bool = False
+) -> Sender:
+    return lambda documents: _sent(
+        WeftEncoder(level, profile=known(), forgetful=forgetful),
+        WeftDecoder(profile=known()),
+        map(typed, documents),
+    )
+
+
+def weft_writer(
+    level: Level, known: Callable[[], Profile | None] = nothing, engine: Engine = BEST
+) -> Callable[[], Callable[[RunSequence], bytes]]:
+    """Begins a session that takes runs."""
+    return lambda: WeftEncoder(level, profile=known(), engine=engine).encode_runs
+
+
+def weft_reader(
+    known: Callable[[], Profile | None] = nothing, engine: Engine = BEST
+) -> Callable[[], Callable[[bytes], RunSequence]]:
+    """Begins a session that gives runs."""
+    return lambda: WeftDecoder(profile=known(), engine=engine).decode_runs
+
+
+def in_runs(documents: Sequence[bytes]) -> list[RunSequence]:
+    """Documents as a producer that works on runs has them."""
+    splitter = Splitter(DEFAULT_LIMITS)
+    return [splitter.split(typed(each)) for each in documents]
