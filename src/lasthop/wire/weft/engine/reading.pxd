@@ -22,6 +22,7 @@ cdef class Reader:
         values=list,
         before=Entry,
         entry=Entry,
+        found=Entry,
         link=Link,
         column=Column,
         code=cython.longlong,

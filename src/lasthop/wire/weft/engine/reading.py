@@ -80,7 +80,8 @@ class Reader:
                 link = entry.link
                 column = link.column
                 before = entry
-                entry = column.guess.get(column.parent.current) or column.last
+                found = column.guess.get(column.parent.current)
+                entry = column.last if found is None else found
                 index = entry.index
                 if index == 0:
                     raise WeftFormatError("a value was to be guessed from nothing", offset=pos)
@@ -107,7 +108,8 @@ class Reader:
                 code = data[pos]
                 pos += 1
                 if code == 0:
-                    entry = column.guess.get(column.parent.current) or column.last
+                    found = column.guess.get(column.parent.current)
+                    entry = column.last if found is None else found
                     index = entry.index
                     if index == 0:
                         raise WeftFormatError("a value was to be guessed from nothing", offset=pos)

@@ -21,6 +21,8 @@ cdef class Writer:
         link=Link,
         column=Column,
         guess=Entry,
+        found=Entry,
+        items=list,
         code=cython.long,
         size=Py_ssize_t,
         head=bytearray,

@@ -42,15 +42,17 @@ class Writer:
     def body(self, runs: Sequence[Run], values: Sequence[Any]) -> bytes:
         """One document."""
         memory = self.memory
-        count = len(values)
+        items = values if type(values) is list else list(values)
+        count = len(items)
         out = self.out = bytearray()
         missed = bytearray(b"0") * (count + 1)
         before = entry = memory.start.other
-        for at, value in enumerate(values):
+        for at, value in enumerate(items):
             link = entry.link
             if link.run is runs[at]:
                 column = link.column
-                guess = column.guess.get(column.parent.current) or column.last
+                found = column.guess.get(column.parent.current)
+                guess = column.last if found is None else found
                 if guess.value == value:
                     column.current = guess.index
                     before = entry
@@ -61,16 +63,17 @@ class Writer:
                 missed[at] = 0x31
                 out.append(0)
                 column = self._follow(before.column, entry, runs[at]).column
-                guess = column.guess.get(column.parent.current) or column.last
+                found = column.guess.get(column.parent.current)
+                guess = column.last if found is None else found
                 if guess.value == value:
                     out.append(0)
                     column.current = guess.index
                     before = entry
                     entry = guess
                     continue
-            known = column.tokens.get(value)
-            if known is not None:
-                guess = known
+            found = column.tokens.get(value)
+            if found is not None:
+                guess = found
                 code = guess.code
                 if code < 0x80:
                     out.append(code)
