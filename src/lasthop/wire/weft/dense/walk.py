@@ -54,8 +54,9 @@ from lasthop.wire.xas.types.table import PRIMITIVES, lexical
 
 STEPS_PER_BYTE: Final = 512
 """Of a message: it has at least one byte for so many values, so that a short one is little work."""
-MOST_LETTERS: Final = 4096
-"""Bytes of a message that are coded bit by bit, at some 30 µs each; more are only compressed."""
+MOST_LETTERS: Final = 2048
+"""Bytes of a message that are coded bit by bit, at some 30 µs each; more are only compressed. The
+first message of a connection has some hundreds."""
 
 # Keys of choices that columns make; those that depend on a confidence have 16 of them.
 _GUESSED, _GUESSED_BEFORE, _FOLLOWED, _KNOWN_RUN = 1, 2, 3, 4
