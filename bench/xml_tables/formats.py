@@ -126,6 +126,9 @@ def measure(documents: Sequence[bytes], rounds: int) -> list[Row]:
         messages = [write(each) for each in sources]
         size = sum(map(len, messages))
         traced = not name.startswith("lxml")
+        read = reading()
+        if traced and any(list(read(m)) != list(s) for m, s in zip(messages, sources, strict=True)):
+            raise AssertionError(f"{name}: a message did not come back")
         rows.append(
             Row(
                 name,
