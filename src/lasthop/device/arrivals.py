@@ -8,13 +8,32 @@ from __future__ import annotations
 
 from lasthop.clock import MILLISECOND, Micros
 from lasthop.device.change import Change, Held, InboxRow
+from lasthop.device.kept import Kept, Showing
 from lasthop.device.keys import KeyMemory
 from lasthop.device.message import NO_POSITION, Message, Refusal, refusal
 from lasthop.device.terms import Terms
 from lasthop.device.turnstile import Turnstile
 from lasthop.message import DEFAULT_CONTENT_TYPE, Reliability, key_time
 from lasthop.wire.hop.accept import preferred
-from lasthop.wire.hop.frames import MAX_RANGES, Ack, Credit, MessageFrame, Ranges, Skip
+from lasthop.wire.hop.feeds import (
+    FeedEnded,
+    FeedTerms,
+    Forget,
+    NewRank,
+    ShowKept,
+    TopicWithdrawn,
+    Why,
+    decode_instructions,
+)
+from lasthop.wire.hop.frames import (
+    MAX_RANGES,
+    Ack,
+    Credit,
+    MessageFrame,
+    Operation,
+    Ranges,
+    Skip,
+)
 from lasthop.wire.hop.ranges import RangeSet
 from lasthop.wire.hop.sequence import Inbound
 
@@ -58,7 +77,17 @@ class Arrivals:
         self._removed: list[int] = []
         self._news = RangeSet()
         self._detached = False
-        self.dirty = False
+        self._touched = False
+        self._controls: list[Message] = []
+        self.kept = Kept(held)
+        self.looks: set[int] = set()
+        """Keys of the looks whose answer somebody waits for."""
+        self.shown: list[tuple[int, list[Message]]] = []
+        """What answered looks, by their keys, since the owner last looked."""
+        self.retracted: list[tuple[int, bool]] = []
+        """What was retracted since then, and whether the application had had it."""
+        self.withdrawn: list[str] = []
+        """Topics that were withdrawn since then."""
         self._restore(held)
 
     def _restore(self, held: Held) -> None:
@@ -84,7 +113,10 @@ class Arrivals:
                 continue
             self._recognise(message)
             message.offered = row.position < state.offered
-            self.turnstile.add(message)
+            if _instructs(message):
+                self._controls.append(message)
+            else:
+                self.turnstile.add(message)
         for number in numbers:
             if at < number < state.received:
                 finished.add(at, number)
@@ -96,6 +128,21 @@ class Arrivals:
             self._inbound.deliver(start, stop - start)
         for start, stop in state.skipped:
             self._inbound.skip(start, stop - start)
+        for unread in held.kept:
+            kept = self._message(unread.frame, NO_POSITION, None)
+            kept.default_type = unread.default_type
+            self.kept.restore(kept, unread.rank)
+        for control in self._controls:
+            self._show_again(control)
+
+    @property
+    def dirty(self) -> bool:
+        """Whether something must be made durable before long."""
+        return self._touched or self.kept.dirty
+
+    @dirty.setter
+    def dirty(self, value: bool) -> None:
+        self._touched = value
 
     @property
     def held(self) -> int:
@@ -217,8 +264,13 @@ class Arrivals:
         self.base = max(self.base + self._inbound.received, self._top)
         for number in sorted(self._gapped):
             message = self._gapped[number]
-            if related and message.reliability is not Reliability.AT_LEAST_ONCE_DELIVERY:
+            if _instructs(message) or (
+                related and message.reliability is not Reliability.AT_LEAST_ONCE_DELIVERY
+            ):
                 self._end(message)
+            elif message.headers.keep:
+                self._end(message)
+                self.kept.keep(self._message(message.frame, NO_POSITION, None))
             else:
                 self._recognise(message)
                 self.turnstile.add(message)
@@ -242,6 +294,7 @@ class Arrivals:
         if message.frame.key is not None and message.position != NO_POSITION:
             self._keys.add(message.frame.key)
         self._end(message)
+        self._shown_to_the_end(message, had=True)
 
     def drop(self, message: Message) -> None:
         """Too late: the application will not have it, and the gateway is told so."""
@@ -252,19 +305,21 @@ class Arrivals:
             self._dropped.add(message.number, message.number + 1)
             self._news.add(message.number, message.number + 1)
         self._end(message)
+        self._shown_to_the_end(message, had=False)
 
     def collect(self, change: Change) -> None:
         """Put into `change` what has to survive, and offer what may be offered with it."""
         self.turnstile.offer()
         change.detached, self._detached = self._detached, False
         for message in self._unstored:
-            if not message.finished:
+            if not message.finished and not message.stored:
                 message.stored = True
                 change.stored.append(_row(message))
         self._unstored = []
         change.adopted, self._adopted = self._adopted, []
         change.removed, self._removed = self._removed, []
         change.keys = self._keys.take_added()
+        self.kept.collect(change)
         self._skipped.drop_below(self._inbound.received)
         if len(self._dropped.ranges()) > MAX_RANGES:
             self._dropped = RangeSet(self.dropped)
@@ -298,8 +353,17 @@ class Arrivals:
     def _arrive(self, message: Message, now: Micros) -> None:
         """Its number is due: it is known, too late, or new."""
         key = message.frame.key
+        if _instructs(message):
+            self._follow(message, now)
+            return
         if key is not None:
+            keep = message.frame.headers is not None and message.frame.headers.keep
             if key in self._keys:
+                if keep:
+                    self.kept.had(key)
+                self._end(message)
+                return
+            if key in self.kept:
                 self._end(message)
                 return
             known = self._known.get(key)
@@ -313,9 +377,134 @@ class Arrivals:
                 return
             if message.frame.headers.in_reply_to is not None and self._answered(message):
                 return
+            if message.frame.headers.keep:
+                self._end(message)
+                self.kept.keep(self._message(message.frame, NO_POSITION, None))
+                return
         if not message.stored:
             self._unstored.append(message)
         self.turnstile.add(message)
+
+    # Ranked topics.
+
+    def _follow(self, control: Message, now: Micros) -> None:
+        """Do as the gateway says; the number is finished when the application has had what it
+        shows."""
+        kept, topic = self.kept, control.topic or ""
+        keys: list[int] = []
+        for instruction in decode_instructions(control.body):
+            match instruction:
+                case ShowKept(shown):
+                    keys += shown
+                case Forget(why, forgotten):
+                    self._forget(why, forgotten)
+                case NewRank(key, rank):
+                    kept.rerank(key, rank)
+                case FeedTerms(most):
+                    kept.set_max(topic, most)
+                case TopicWithdrawn():
+                    self.withdrawn.append(topic)
+                case FeedEnded():
+                    kept.end(topic)
+        self._show(control, keys, now)
+
+    def _forget(self, why: int, keys: tuple[int, ...]) -> None:
+        for key in keys:
+            there = self.kept.take(key) is not None
+            had = not there and (key in self._keys or key in self._known)
+            if why == Why.RANK and (there or had):
+                self.retracted.append((key, had))
+
+    def _show(self, control: Message, keys: list[int], now: Micros) -> None:
+        look = control.in_reply_to
+        lapsed = self.kept.expire(now)
+        self.lapsed += lapsed
+        showing = Showing(control, ())
+        if look is not None and look not in self.looks:
+            # Nobody waits for it any more.
+            there = [key for key in keys if key in self.kept]
+            showing.partly = bool(keys)
+            self.kept.still_unread(there)
+            keys = [key for key in keys if key not in there]
+        messages: list[Message] = []
+        for key in keys:
+            self._show_one(key, showing, messages)
+        asked = look is not None and look in self.looks
+        for message in messages:
+            if asked:
+                self.turnstile.hand(message)
+            else:
+                self.turnstile.add(message)
+        if look is not None and asked:
+            self.looks.discard(look)
+            self.shown.append((look, messages))
+        self.kept.show(showing)
+        if showing.left:
+            if not control.stored:
+                self._unstored.append(control)
+        else:
+            self._showed(showing)
+
+    def _show_one(self, key: int, showing: Showing, messages: list[Message]) -> None:
+        kept = self.kept.take(key)
+        if kept is not None:
+            messages.append(self.move_in(kept))
+            showing.left.add(key)
+        elif key in self._known:
+            showing.left.add(key)  # It is being shown already.
+        elif key in self._keys:
+            showing.had.append(key)
+        else:
+            showing.partly = True
+
+    def _show_again(self, control: Message) -> None:
+        """After a restart: what of it is not done yet?"""
+        showing = Showing(control, ())
+        for instruction in decode_instructions(control.body):
+            if isinstance(instruction, ShowKept):
+                for key in instruction.keys:
+                    if key in self._known:
+                        showing.left.add(key)
+                    elif key in self._keys:
+                        showing.had.append(key)
+                    else:
+                        showing.partly = True
+        self.kept.show(showing)
+        if not showing.left:
+            self._showed(showing)
+
+    def _shown_to_the_end(self, message: Message, *, had: bool) -> None:
+        key = message.frame.key
+        if key is None:
+            return
+        if not had and message.number is None and message.position != NO_POSITION:
+            self.kept.lapsed(key)
+        for showing in self.kept.ended(key, had=had):
+            self._showed(showing)
+
+    def _showed(self, showing: Showing) -> None:
+        control = showing.control
+        if control.finished:
+            return
+        if showing.partly:
+            self.kept.report_of(showing)
+            if control.number is not None:
+                self._dropped.add(control.number, control.number + 1)
+                self._news.add(control.number, control.number + 1)
+        self._end(control)
+
+    def move_in(self, kept: Message) -> Message:
+        """A kept message is shown: it takes its place in the inbox."""
+        place = max(self._top, self.base + self._inbound.received)
+        self._top = place + 1
+        self.base = place + 1 - self._inbound.received
+        message = self._message(kept.frame, place, None)
+        message.default_type = kept.default_type
+        self._hold(message)
+        self._recognise(message)
+        self._unstored.append(message)
+        self.dirty = True
+        return message
 
     def _answered(self, message: Message) -> bool:
         """Whether it is an answer to something of ours that does not wait for its turn."""
@@ -366,6 +555,12 @@ class Arrivals:
         if number is not None and number < self._inbound.received:
             self._inbound.deliver(number)
         self.dirty = True
+
+
+def _instructs(message: Message) -> bool:
+    """Whether it is the gateway's word about a ranked topic."""
+    headers = message.frame.headers
+    return headers is not None and headers.operation == Operation.FEED
 
 
 def _without(start: int, stop: int, known: RangeSet) -> list[tuple[int, int]]:

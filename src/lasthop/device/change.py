@@ -51,6 +51,23 @@ class OutboxRow(msgspec.Struct, frozen=True, gc=False):
     frame: MessageFrame
 
 
+class KeptRow(msgspec.Struct, frozen=True, gc=False):
+    """An unread message of a ranked topic."""
+
+    key: int
+    rank: float
+    frame: MessageFrame
+    default_type: str
+
+
+class FeedRow(msgspec.Struct, frozen=True):
+    """What the device knows of a ranked topic."""
+
+    topic: str
+    max: int | None = None
+    gone: bool = False
+
+
 class Change(msgspec.Struct, kw_only=True):
     """One commit, to be carried out in the order of its fields."""
 
@@ -66,6 +83,12 @@ class Change(msgspec.Struct, kw_only=True):
     keys: list[int] = []
     """Keys of what it has had, to be remembered with the state's generation; those of
     generations before the last one may be forgotten."""
+    kept: list[KeptRow] = []
+    """Unread messages of ranked topics, in the order in which they came."""
+    unkept: list[int] = []
+    """Keys of those that are kept no longer. What is in `kept` came after that."""
+    reranked: list[tuple[int, float]] = []
+    feeds: list[FeedRow] = []
     queued: list[OutboxRow] = []
     renumbered: list[tuple[int, int]] = []
     """(key, number) of stored outgoing messages."""
@@ -81,3 +104,6 @@ class Held(msgspec.Struct, kw_only=True):
     outbox: list[OutboxRow] = []
     old_keys: list[int] = []
     young_keys: list[int] = []
+    kept: list[KeptRow] = []
+    """In the order in which they came."""
+    feeds: list[FeedRow] = []

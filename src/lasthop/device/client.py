@@ -29,7 +29,7 @@ from lasthop.decision.heartbeat import Networks
 from lasthop.decision.preferences import Preferences
 from lasthop.device import compose
 from lasthop.device.clock import DeviceClock
-from lasthop.device.compose import Draft, Options
+from lasthop.device.compose import Draft, Options, Wishes
 from lasthop.device.contact import Contact
 from lasthop.device.correspondence import Correspondence
 from lasthop.device.desk import Desk, HandlerFailed, Outcome, Transactional
@@ -48,6 +48,9 @@ from lasthop.errors import Conflict, StoreError
 from lasthop.transport.dial import parse
 
 T = TypeVar("T")
+
+LONGEST_SLEEP = 60.0
+"""Seconds: deadlines are by a clock that can be set or sleep with the machine."""
 
 Callback: TypeAlias = Callable[[Message], Awaitable[None] | None]
 
@@ -99,6 +102,8 @@ class Device:
         self._error: BaseException | None = None
         self._ended = asyncio.Event()
         self._closing: asyncio.Future[None] | None = None
+        self._expiry: asyncio.TimerHandle | None = None
+        self._expiry_due: Micros | None = None
         self._contact: Contact
         self._turns: Turns
 
@@ -168,6 +173,8 @@ class Device:
     async def _close(self, desk: Desk) -> None:
         self._ended.set()
         self._stirred.set()
+        if self._expiry is not None:
+            self._expiry.cancel()
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -357,13 +364,92 @@ class Device:
         """Answer a message. Raises Expired when nobody waits any more."""
         return await self._send(compose.reply(message, body, self._clock.now(), **options))
 
-    async def subscribe(self, topic: str) -> MessageHandle:
-        """Ask for what is published to a topic from now on."""
-        return await self._send(compose.subscription(topic, on=True))
+    async def subscribe(self, topic: str, **wishes: Unpack[Wishes]) -> MessageHandle:
+        """Ask for what is published to a topic from now on. With wishes (`max`, `threshold`,
+        `mode` ...) it is a ranked topic: see `read`."""
+        return await self._send(compose.subscription(topic, on=True, **wishes))
+
+    # Ranked topics.
+
+    async def read(
+        self,
+        topic: str,
+        n: int | None = None,
+        *,
+        timeout: float = 5.0,  # noqa: ASYNC109
+        automatic: bool = True,
+    ) -> list[Message]:
+        """The best `n` unread messages of a ranked topic, best first; without `n` as many as the
+        subscription's Max allows.
+
+        In contact these are the best that there are, here or at the gateway. Without contact, or
+        when the gateway does not answer in time, the best of what is here. Each message is done
+        when it is returned; with `automatic` off only `done` finishes it, and what was not done
+        comes again after a crash, as one of the `messages`.
+        """
+        self._opened()
+        messages: list[Message] | None = None
+        if self.connected:
+            messages = await self._look(topic, n, timeout)
+        if messages is None:
+            messages = await self._turns.ask(lambda session, now: session.read(topic, n, now))
+        assert messages is not None
+        if automatic:
+            self._turns.post(lambda session, _now: session.finished(*messages))
+        return messages
+
+    async def _look(self, topic: str, n: int | None, seconds: float) -> list[Message] | None:
+        """Ask the gateway; None if there was no answer, and nothing here has been read yet."""
+        answer: asyncio.Future[list[Message]] = asyncio.get_running_loop().create_future()
+        asked: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        def then(key: object) -> None:
+            if isinstance(key, int):
+                self._letters.looking(key, answer)
+                asked.set_result(key)
+            elif not asked.done():
+                assert isinstance(key, BaseException)
+                asked.set_exception(key)
+
+        self._turns.post(lambda session, now: session.look(topic, n, now), then)
+        key = await asked
+        try:
+            async with asyncio.timeout(seconds):
+                return await asyncio.shield(answer)
+        except TimeoutError:
+            instead: list[Message] | None = await self._turns.ask(
+                lambda session, now: session.read_instead(key, topic, n, now)
+            )
+            return instead if instead is not None else await answer
+        finally:
+            self._letters.stop_looking(key)
+            if not answer.done():
+                self._turns.post(lambda session, _now: session.stop_looking(key))
+
+    async def unread(self, topic: str) -> int:
+        """How many messages of a ranked topic wait here to be read."""
+        count = await self._turns.ask(lambda session, _now: session.unread(topic))
+        assert isinstance(count, int)
+        return count
+
+    def on_retracted(self, callback: Callable[[str, bool], None]) -> None:
+        """Call this with the id of a message of a ranked topic that is not worth reading any more,
+        and with whether the application has had it: then what is shown of it is better removed.
+        What it has not had is gone by itself."""
+        self._letters.on_retracted = callback
+
+    def on_withdrawn(self, callback: Callable[[str], None]) -> None:
+        """Call this with a topic whose publisher will send no more to it."""
+        self._letters.on_withdrawn = callback
 
     async def unsubscribe(self, topic: str) -> MessageHandle:
         """Ask for no more of it."""
         return await self._send(compose.subscription(topic, on=False))
+
+    async def report(self, **context: object) -> MessageHandle:
+        """Say where the user is and what they do (`city="oslo"`, `activity="meeting"`):
+        subscriptions that depend on it follow. It replaces the last report."""
+        return await self.report_context(context)
 
     async def report_context(self, report: Mapping[str, object]) -> MessageHandle:
         """Say how the device is: battery, place, links. It replaces the last report."""
@@ -406,6 +492,12 @@ class Device:
     def _carry_out(self, outcome: Outcome) -> None:
         for happening in outcome.happenings:
             self._letters.tell(happening)
+        if self._letters.unclaimed:
+            # Shown, and nobody is there to see it any more: the application gets it as a message.
+            self._ready += self._letters.unclaimed
+            self._letters.unclaimed = []
+            self._stirred.set()
+        self._watch_expiry(outcome.next_expiry)
         if outcome.ready:
             self._ready += outcome.ready
             self._stirred.set()
@@ -416,6 +508,22 @@ class Device:
             self._contact.fail(outcome.fault)
         if outcome.failure is not None:
             self._fail(outcome.failure)
+
+    def _watch_expiry(self, due: Micros | None) -> None:
+        """What is kept unread past its deadline is let go, and the gateway hears of it."""
+        if due == self._expiry_due:
+            return
+        self._expiry_due = due
+        if self._expiry is not None:
+            self._expiry.cancel()
+            self._expiry = None
+        if due is not None and not self._ended.is_set():
+            delay = min(LONGEST_SLEEP, max(0.0, (due - self._clock.now()) / SECOND))
+            self._expiry = asyncio.get_running_loop().call_later(delay, self._expire)
+
+    def _expire(self) -> None:
+        self._expiry = self._expiry_due = None
+        self._turns.post(lambda session, now: session.expire(now))
 
     def _claim(self, consumer: str) -> None:
         self._opened()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypedDict, Unpack
+from typing import Literal, TypedDict, Unpack
 
 import msgspec
 
@@ -108,10 +108,48 @@ def reply(to: Message, body: bytes | str, now: Micros, **options: Unpack[Options
     return Draft(headers, _bytes(body))
 
 
-def subscription(topic: str, *, on: bool) -> Draft:
+class Wishes(TypedDict, total=False):
+    """What can be asked of a topic. With any of these it is a ranked one."""
+
+    mode: Literal["on-line", "on-demand"]
+    """Shown as soon as it can be, or (if it is not said) when the user looks."""
+    max: int
+    """At most so many, the best, in one read or catch-up."""
+    threshold: float
+    """What ranks lower does not count."""
+    interrupt: float
+    """What ranks so high is shown at once, whatever the mode and the hour."""
+    quiet: tuple[str, str]
+    """From and to ("22:00", "07:00"), when an on-line topic waits to be asked."""
+    quiet_when: Mapping[str, list[str]]
+    """The context in which it does."""
+    times: list[str]
+    """Show an on-line topic at these times of the day only ("08:00")."""
+    max_per_day: int
+    zone: str
+    retention: int
+    """So many are kept at the gateway."""
+    storage: int
+    """So many unread ones are kept here."""
+    policy: str
+    """What is sent ahead: unified, on-line, on-demand, buffer, rate, expiration, predictive."""
+    prefetch_limit: int
+    expiration_threshold: float
+    """Seconds."""
+
+
+def subscription(topic: str, *, on: bool, **wishes: Unpack[Wishes]) -> Draft:
     """A wish to get what is published to a topic, or not to any more."""
-    operation = Operation.SUBSCRIBE if on else Operation.UNSUBSCRIBE
-    return Draft(Headers(operation=operation), topic=topic)
+    if not on:
+        return Draft(Headers(operation=Operation.UNSUBSCRIBE), topic=topic)
+    if not wishes:
+        return Draft(Headers(operation=Operation.SUBSCRIBE), topic=topic)
+    terms: dict[str, object] = dict(wishes)
+    if "quiet" in wishes:
+        start, end = wishes["quiet"]
+        terms["quiet"] = {"start": start, "end": end}
+    headers = Headers(operation=Operation.SUBSCRIBE, content_type=JSON)
+    return Draft(headers, msgspec.json.encode(terms), topic)
 
 
 def preferences(wishes: Preferences) -> Draft:

@@ -15,8 +15,11 @@ from lasthop.device.session import (
     Happening,
     Lapsed,
     LinksWanted,
+    Looked,
     Refused,
+    Retracted,
     Sent,
+    Withdrawn,
 )
 
 log = logging.getLogger("lasthop.device")
@@ -28,8 +31,13 @@ class Correspondence:
     def __init__(self) -> None:
         self._handles: WeakValueDictionary[int, MessageHandle] = WeakValueDictionary()
         self._answers: dict[int, asyncio.Future[Message]] = {}
+        self._looks: dict[int, asyncio.Future[list[Message]]] = {}
+        self.unclaimed: list[Message] = []
+        """Shown to somebody who has just stopped to wait for it."""
         self.on_refused: Callable[[str, Refusal], None] | None = None
         self.on_links_wanted: Callable[[tuple[str, ...]], None] | None = None
+        self.on_retracted: Callable[[str, bool], None] | None = None
+        self.on_withdrawn: Callable[[str], None] | None = None
 
     def queued(self, key: int, answer: asyncio.Future[Message] | None) -> MessageHandle:
         """A message is on its way; `answer` waits for what is said to it."""
@@ -37,6 +45,21 @@ class Correspondence:
         if answer is not None:
             self._answers[key] = answer
         return handle
+
+    def looking(self, key: int, answer: asyncio.Future[list[Message]]) -> None:
+        """Somebody waits for the answer to a look."""
+        self._looks[key] = answer
+
+    def stop_looking(self, key: int) -> None:
+        """And does no longer."""
+        self._looks.pop(key, None)
+
+    def _looked(self, key: int, messages: list[Message]) -> None:
+        answer = self._looks.pop(key, None)
+        if answer is not None and not answer.done():
+            answer.set_result(messages)
+        else:
+            self.unclaimed += messages
 
     def forget_answer(self, key: int) -> None:
         """Nobody waits for it any more."""
@@ -60,6 +83,15 @@ class Correspondence:
                     self.on_links_wanted(links)
             case Lapsed(message):
                 log.info("message %s came too late to be of use", message.id)
+            case Looked(key, messages):
+                self._looked(key, messages)
+            case Retracted(key, had):
+                if self.on_retracted is not None:
+                    self.on_retracted(f"{key:016x}", had)
+            case Withdrawn(topic):
+                log.info("topic %s was withdrawn", topic)
+                if self.on_withdrawn is not None:
+                    self.on_withdrawn(topic)
 
     def give_up(self, error: BaseException) -> None:
         """The device has ended: whoever waits is told why."""
@@ -68,6 +100,9 @@ class Correspondence:
         for answer in self._answers.values():
             if not answer.done():
                 answer.set_exception(error)
+        for look in self._looks.values():
+            if not look.done():
+                look.set_exception(error)
 
     def _move(self, key: int, status: Status) -> None:
         handle = self._handles.get(key)
@@ -80,7 +115,10 @@ class Correspondence:
             handle.move(Status.REFUSED, refusal)
         if answer is not None and not answer.done():
             answer.set_exception(MessageRefused(refusal, f"{key:016x}"))
-        if handle is None and answer is None:
+        look = self._looks.pop(key, None)
+        if look is not None and not look.done():
+            look.set_exception(MessageRefused(refusal, f"{key:016x}"))
+        if handle is None and answer is None and look is None:
             log.warning("the gateway refused message %016x: %s", key, refusal.detail)
             if self.on_refused is not None:
                 self.on_refused(f"{key:016x}", refusal)

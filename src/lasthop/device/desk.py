@@ -32,6 +32,8 @@ class Outcome(msgspec.Struct, kw_only=True):
     results: list[object] = []
     """Of the acts, in order; an exception stands for itself."""
     frames: list[Frame] = []
+    next_expiry: Micros | None = None
+    """When something that is kept unread has to go."""
     more: bool = False
     """More could leave when these have been taken."""
     ready: list[Message] = []
@@ -128,6 +130,7 @@ class Desk:
         self.commit()
         outcome.frames = self.session.frames(room=room, budget=FLUSH_SIZE)
         outcome.more = self.session.more
+        outcome.next_expiry = self.session.next_expiry()
         outcome.happenings = self.session.happenings()
         return outcome
 

@@ -8,19 +8,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lasthop.device.change import Change, Held, InboxRow, OutboxRow, State
+from msgspec.structs import replace
+
+from lasthop.device.change import Change, FeedRow, Held, InboxRow, KeptRow, OutboxRow, State
 from lasthop.errors import StoreBroken, StoreError
 
 
 class _Kept:
     """What survives."""
 
-    __slots__ = ("inbox", "notes", "old_keys", "outbox", "state", "young_keys")
+    __slots__ = ("feeds", "inbox", "kept", "notes", "old_keys", "outbox", "state", "young_keys")
 
     def __init__(self) -> None:
         self.state = State()
         self.inbox: dict[int, InboxRow] = {}
         self.outbox: dict[int, OutboxRow] = {}
+        self.kept: dict[int, KeptRow] = {}
+        self.feeds: dict[str, FeedRow] = {}
         self.old_keys: list[int] = []
         self.young_keys: list[int] = []
         self.notes: dict[str, bytes] = {}
@@ -80,6 +84,8 @@ class MemoryInbox:
             outbox=[kept.outbox[key] for key in sorted(kept.outbox)],
             old_keys=list(kept.old_keys),
             young_keys=list(kept.young_keys),
+            kept=list(kept.kept.values()),
+            feeds=list(kept.feeds.values()),
         )
 
     @contextmanager
@@ -130,6 +136,16 @@ def _apply(kept: _Kept, change: Change) -> None:
     for position in change.removed:
         kept.inbox.pop(position, None)
     _remember(kept, change)
+    for key in change.unkept:
+        kept.kept.pop(key, None)
+    for unread in change.kept:
+        kept.kept[unread.key] = unread
+    for key, rank in change.reranked:
+        kept.kept[key] = replace(kept.kept[key], rank=rank)
+    for feed in change.feeds:
+        kept.feeds[feed.topic] = feed
+        if feed.gone:
+            del kept.feeds[feed.topic]
     for waiting in change.queued:
         kept.outbox[waiting.frame.key or 0] = waiting
     for key, number in change.renumbered:

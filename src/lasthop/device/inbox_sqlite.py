@@ -17,11 +17,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from lasthop.device.change import Change, Held, InboxRow, OutboxRow, State
+from lasthop.device.change import Change, FeedRow, Held, InboxRow, KeptRow, OutboxRow, State
 from lasthop.device.packing import pack, pack_state, unpack, unpack_state
 from lasthop.errors import StoreBroken, StoreError, StoreFull
 
-VERSION = 1
+VERSION = 2
 
 _SCHEMA = """
 CREATE TABLE lasthop_session (
@@ -38,6 +38,15 @@ CREATE TABLE lasthop_keys (
 );
 CREATE TABLE lasthop_notes (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 """
+
+_SECOND = """
+CREATE TABLE lasthop_kept (
+    place INTEGER PRIMARY KEY, key INTEGER NOT NULL UNIQUE, rank REAL NOT NULL,
+    default_type TEXT NOT NULL, frame BLOB NOT NULL
+);
+CREATE TABLE lasthop_feed (topic TEXT PRIMARY KEY, most INTEGER) WITHOUT ROWID;
+"""
+"""What version 2 added: ranked topics."""
 
 BUSY_TIMEOUT_MS = 5000
 """The application may have the file open elsewhere; its own writes there ought to be short."""
@@ -164,6 +173,13 @@ class SqliteInbox:
             ],
             old_keys=self._keys(state.generation - 1),
             young_keys=self._keys(state.generation),
+            kept=[
+                KeptRow(key, rank, unpack(frame), default_type)
+                for key, rank, default_type, frame in execute(
+                    "SELECT key, rank, default_type, frame FROM lasthop_kept ORDER BY place"
+                )
+            ],
+            feeds=[FeedRow(*row) for row in execute("SELECT topic, most FROM lasthop_feed")],
         )
 
     def _keys(self, generation: int) -> list[int]:
@@ -212,8 +228,31 @@ class SqliteInbox:
                 "DELETE FROM lasthop_inbox WHERE position BETWEEN ? AND ?", _runs(change.removed)
             )
         self._remember(change)
+        if change.kept or change.unkept or change.reranked or change.feeds:
+            self._write_kept(change)
         self._write_outbox(change)
         database.execute("UPDATE lasthop_session SET state = ?", (pack_state(change.state),))
+
+    def _write_kept(self, change: Change) -> None:
+        database = self._use()
+        database.executemany(
+            "DELETE FROM lasthop_kept WHERE key = ?", [(key,) for key in change.unkept]
+        )
+        database.executemany(
+            "INSERT INTO lasthop_kept (key, rank, default_type, frame) VALUES (?, ?, ?, ?)",
+            [(r.key, r.rank, r.default_type, pack(r.frame)) for r in change.kept],
+        )
+        database.executemany(
+            "UPDATE lasthop_kept SET rank = ? WHERE key = ?",
+            [(rank, key) for key, rank in change.reranked],
+        )
+        for feed in change.feeds:
+            if feed.gone:
+                database.execute("DELETE FROM lasthop_feed WHERE topic = ?", (feed.topic,))
+            else:
+                database.execute(
+                    "INSERT OR REPLACE INTO lasthop_feed VALUES (?, ?)", (feed.topic, feed.max)
+                )
 
     def _write_outbox(self, change: Change) -> None:
         database = self._use()
@@ -262,7 +301,7 @@ def _prepare(database: sqlite3.Connection) -> None:
         "SELECT 1 FROM sqlite_schema WHERE name = 'lasthop_session'"
     ).fetchone()
     if exists is None:
-        database.executescript(f"BEGIN IMMEDIATE;{_SCHEMA}")
+        database.executescript(f"BEGIN IMMEDIATE;{_SCHEMA}{_SECOND}")
         database.execute(
             "INSERT INTO lasthop_session VALUES (1, ?, ?)", (VERSION, pack_state(State()))
         )
@@ -270,6 +309,10 @@ def _prepare(database: sqlite3.Connection) -> None:
     ((version,),) = database.execute("SELECT version FROM lasthop_session").fetchall()
     if version > VERSION:
         raise StoreBroken("the inbox was written by a newer version", version=version)
+    if version < 2:
+        database.executescript(f"BEGIN IMMEDIATE;{_SECOND}")
+        database.execute("UPDATE lasthop_session SET version = 2")
+        database.execute("COMMIT")
 
 
 def _lock(path: Path) -> int:

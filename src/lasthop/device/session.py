@@ -20,16 +20,19 @@ from lasthop.device.change import Change, Held, State
 from lasthop.device.message import Message, Refusal
 from lasthop.device.outgoing import Outbox
 from lasthop.device.terms import Terms
-from lasthop.message import KeyMaker, Reliability
+from lasthop.message import KeyMaker, Reliability, key_time
+from lasthop.wire.hop.feeds import Report, encode_look, encode_report
 from lasthop.wire.hop.frames import (
     MAX_RANGES,
     Ack,
     Credit,
     Dropped,
+    Feature,
     Frame,
     Headers,
     Hello,
     MessageFrame,
+    Operation,
     Ranges,
     Skip,
     Wanted,
@@ -74,6 +77,27 @@ class Answered(msgspec.Struct, frozen=True):
     message: Message
 
 
+class Looked(msgspec.Struct, frozen=True):
+    """The gateway answered a look: the best of what there is."""
+
+    key: int
+    messages: list[Message]
+
+
+class Retracted(msgspec.Struct, frozen=True):
+    """A message of a ranked topic is not worth showing any more; if the application has `had` it,
+    that is for the application to deal with."""
+
+    key: int
+    had: bool
+
+
+class Withdrawn(msgspec.Struct, frozen=True):
+    """A topic's publisher will send no more to it."""
+
+    topic: str
+
+
 class Lapsed(msgspec.Struct, frozen=True):
     """A message came, or came to its turn, after its deadline: the application does not get it."""
 
@@ -86,7 +110,9 @@ class LinksWanted(msgspec.Struct, frozen=True):
     links: tuple[str, ...]
 
 
-Happening: TypeAlias = LinksWanted | Sent | Accepted | Refused | Answered | Lapsed
+Happening: TypeAlias = (
+    LinksWanted | Sent | Accepted | Refused | Answered | Lapsed | Looked | Retracted | Withdrawn
+)
 
 
 class _Snapshot(msgspec.Struct, frozen=True):
@@ -167,6 +193,7 @@ class DeviceSession:
             link=link,
             network=network,
             join=join,
+            storage=terms.storage,
         )
         state, ack = self._durable.state, self._durable.ack
         if state.epoch is None:
@@ -179,7 +206,10 @@ class DeviceSession:
             delivered=ack.delivered,
             individual=ack.individual,
         )
-        return msgspec.structs.replace(claims.claim(hello), dropped=state.dropped)
+        assigned = state.assigned if self._outbox.waiting else None
+        return msgspec.structs.replace(
+            claims.claim(hello), dropped=state.dropped, assigned=assigned
+        )
 
     def welcomed(
         self, hello: Hello, welcome: Welcome, now: Micros, *, reliable: bool = True
@@ -209,6 +239,8 @@ class DeviceSession:
                 related = welcome.superseded is not None or incarnation == hello.incarnation
                 self._begin(incarnation, epoch, related=related)
                 self._outbox.start_over(drop_below)
+                if hello.epoch is not None and welcome.features & Feature.FEEDS:
+                    self._report(None, Report(held=self._arrivals.kept.inventory()), now)
                 self._told = Ack(0, 0)
                 self._gate = self._changes + 1
                 self._outbox.resume(Ack(0, 0), welcome.window, welcome.max_frame)
@@ -297,6 +329,58 @@ class DeviceSession:
             self._arrivals.expected.add(key)
         return key
 
+    # Ranked topics.
+
+    def look(self, topic: str, wanted: int | None, now: Micros) -> int:
+        """Ask the gateway for the best of a topic; `Looked` has the answer to the key."""
+        look = self._arrivals.kept.look(topic, wanted, now)
+        headers = Headers(operation=Operation.LOOK)
+        key = self.queue(now, topic=topic, headers=headers, body=encode_look(look))
+        self._arrivals.looks.add(key)
+        return key
+
+    def read(self, topic: str, wanted: int | None, now: Micros) -> list[Message]:
+        """Take the best of what is here. They are the application's, which says `finished` of
+        each."""
+        arrivals = self._arrivals
+        messages = [arrivals.move_in(kept) for kept in arrivals.kept.read(topic, wanted, now)]
+        for message in messages:
+            arrivals.turnstile.hand(message)
+        return messages
+
+    def read_instead(
+        self, look: int, topic: str, wanted: int | None, now: Micros
+    ) -> list[Message] | None:
+        """The answer to a look takes too long: take what is here. None: it has come after all."""
+        if look not in self._arrivals.looks:
+            return None
+        self._arrivals.looks.discard(look)
+        return self.read(topic, wanted, now)
+
+    def stop_looking(self, look: int) -> None:
+        """Nobody waits for the answer to a look any more."""
+        self._arrivals.looks.discard(look)
+
+    def unread(self, topic: str) -> int:
+        """How many messages of a ranked topic wait here."""
+        return self._arrivals.kept.count(topic)
+
+    def expire(self, now: Micros) -> None:
+        """Let go what is past its deadline and was not read."""
+        self._arrivals.lapsed += self._arrivals.kept.expire(now)
+
+    def next_expiry(self) -> Micros | None:
+        """When `expire` has something to do."""
+        return self._arrivals.kept.next_expiry()
+
+    def _report(self, topic: str | None, report: Report, now: Micros) -> None:
+        """Say what became of kept messages. However full the outbox is: this makes room."""
+        key = self._keys.key(now)
+        self._last_key = key
+        headers = Headers(operation=Operation.REPORT)
+        frame = MessageFrame(None, key, topic, headers, encode_report(report))
+        self._outbox.queue(frame, casual=False)
+
     def check(self, frames: Iterable[MessageFrame]) -> None:
         """Raise what `queue` would raise for one of these."""
         self._outbox.check(frames)
@@ -334,6 +418,8 @@ class DeviceSession:
         arrivals, outbox = self._arrivals, self._outbox
         if not (self._dirty or arrivals.dirty or outbox.dirty or flush):
             return None
+        for topic, report in arrivals.kept.reports():
+            self._report(topic, report, key_time(self._last_key))
         self._dirty = False
         self._changes += 1
         change = Change(n=self._changes, state=State())
@@ -411,6 +497,10 @@ class DeviceSession:
             happenings.append(Refused(key, answer))
         happenings += [Answered(key, message) for key, message in arrivals.answers]
         happenings += [Lapsed(message) for message in arrivals.lapsed]
+        happenings += [Looked(key, messages) for key, messages in arrivals.shown]
+        happenings += [Retracted(key, had) for key, had in arrivals.retracted]
+        happenings += [Withdrawn(topic) for topic in arrivals.withdrawn]
+        arrivals.shown, arrivals.retracted, arrivals.withdrawn = [], [], []
         outbox.sent, outbox.accepted, outbox.refusals = [], [], []
         arrivals.refusals, arrivals.answers, arrivals.lapsed = [], [], []
         return happenings

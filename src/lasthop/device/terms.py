@@ -38,6 +38,10 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     message is recognised when a new epoch gives it another number. A gateway that was restored from
     a copy older than that many messages may repeat some; in memory a key takes 60 bytes."""
 
+    storage: int | None = None
+    """Unread messages of one ranked topic that the device keeps; None: as many as the gateway sees
+    fit to send ahead. The gateway takes the worst back when there are more."""
+
     preserve: int | None = None
     """Seconds that the gateway shall keep the session of an absent device; None: its own rule."""
 

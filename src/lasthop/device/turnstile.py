@@ -43,6 +43,12 @@ class Turnstile:
         else:
             self._waiting.append(message)
 
+    def hand(self, message: Message) -> None:
+        """Somebody who asked for it gets it: it counts as offered, out of turn."""
+        message.offered = True
+        self._outstanding += 1
+        self.offered = max(self.offered, message.position + 1)
+
     @property
     def casual(self) -> int:
         """How many best-effort messages wait."""

@@ -54,6 +54,14 @@ class DeviceQueue:
                 self._expiries = sorted(live)
             heappush(self._expiries, (expires_at, effect.key))
 
+    def limit(self, max_per_read: int | None) -> None:
+        """Show at most so many in one read from now on."""
+        self._max = max_per_read
+
+    def all(self) -> list[Held]:
+        """Everything that is unread, in no particular order."""
+        return [Held(row[3], -row[0], row[4]) for row in self._unread.values()]
+
     def show(self, effect: Show) -> tuple[int, ...]:
         """The user sees these now."""
         for key in effect.keys:
