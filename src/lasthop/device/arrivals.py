@@ -6,6 +6,8 @@ Everything that has to survive is collected for the next change.
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from lasthop.clock import MILLISECOND, Micros
 from lasthop.device.change import Change, Held, InboxRow
 from lasthop.device.kept import Kept, Showing
@@ -493,12 +495,17 @@ class Arrivals:
                 self._news.add(control.number, control.number + 1)
         self._end(control)
 
-    def move_in(self, kept: Message) -> Message:
-        """A kept message is shown: it takes its place in the inbox."""
+    def move_in(self, kept: Message, *, in_time: bool = False) -> Message:
+        """A kept message is shown: it takes its place in the inbox. When it was read `in_time`, and
+        the gateway hears so, the application gets it, however long a crash takes."""
+        frame = kept.frame
+        if in_time and frame.headers is not None and frame.headers.deliver_within is not None:
+            headers = replace(frame.headers, deliver_within=None)
+            frame = replace(frame, headers=headers)
         place = max(self._top, self.base + self._inbound.received)
         self._top = place + 1
         self.base = place + 1 - self._inbound.received
-        message = self._message(kept.frame, place, None)
+        message = self._message(frame, place, None)
         message.default_type = kept.default_type
         self._hold(message)
         self._recognise(message)

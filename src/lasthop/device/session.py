@@ -343,7 +343,8 @@ class DeviceSession:
         """Take the best of what is here. They are the application's, which says `finished` of
         each."""
         arrivals = self._arrivals
-        messages = [arrivals.move_in(kept) for kept in arrivals.kept.read(topic, wanted, now)]
+        read = arrivals.kept.read(topic, wanted, now)
+        messages = [arrivals.move_in(kept, in_time=True) for kept in read]
         for message in messages:
             arrivals.turnstile.hand(message)
         return messages

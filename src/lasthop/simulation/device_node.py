@@ -6,8 +6,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from random import Random
+
+import msgspec
 
 from lasthop.clock import DAY, MILLISECOND, SECOND, Micros
 from lasthop.core.wishes import encode_preferences
@@ -15,7 +18,7 @@ from lasthop.decision.preferences import Preferences
 from lasthop.device.change import Change
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.message import Message, Refusal
-from lasthop.device.session import DeviceSession, Refused
+from lasthop.device.session import DeviceSession, Looked as Answer, Refused
 from lasthop.device.terms import Terms
 from lasthop.errors import HopError
 from lasthop.simulation.gateway_node import GatewayNode
@@ -38,6 +41,9 @@ from lasthop.wire.hop.mapping import Mapping
 
 MOST_WIRES = 3
 """Channels that a device has at once."""
+
+LOCAL = 0
+"""In place of a look's key: what was there had to do."""
 
 LOG = "log"
 """Under this name a transactional application keeps what it has had."""
@@ -86,6 +92,18 @@ class DeviceNode:
         self._unsent: list[tuple[bytes, str | None, Headers]] = []
         self.carried: Counter[tuple[str, int]] = Counter()
         """How many messages have come over reliable channels, by link and day."""
+        self._glances: list[tuple[str, int | None]] = []
+        """Looks at a ranked topic that the user is about to take."""
+        self._asked: dict[int, tuple[str, int | None]] = {}
+        """Looks that the gateway has not answered."""
+        self._answers: list[Answer] = []
+        self._answered: list[Answer] = []
+        """The same once they are durable."""
+        self.looked: list[Looked] = []
+        """What every look has shown, for those who want to know."""
+        self.empty_looks = 0
+        """Answers of the gateway in a row that had nothing to show."""
+        self._expires: Micros | None = None
         self.refused: list[Refusal] = []
         self.commits = 0
         self.crashes = 0
@@ -97,6 +115,7 @@ class DeviceNode:
         self._batch = []
         self._todo = []
         self._attending = False
+        self._asked, self._answers, self._answered = {}, [], []
         self._dial()
 
     def had(self) -> list[Arrival]:
@@ -118,9 +137,29 @@ class DeviceNode:
             and not session.held
         )
 
-    def subscribe(self, topic: str) -> None:
+    def subscribe(self, topic: str, terms: dict[str, object] | None = None) -> None:
         """Ask for a topic."""
-        self._say(b"", topic, Headers(operation=Operation.SUBSCRIBE))
+        body = b"" if terms is None else msgspec.json.encode(terms)
+        self._say(body, topic, Headers(operation=Operation.SUBSCRIBE))
+
+    def unsubscribe(self, topic: str) -> None:
+        """Ask for no more of it."""
+        self._say(b"", topic, Headers(operation=Operation.UNSUBSCRIBE))
+
+    def look(self, topic: str, wanted: int | None) -> None:
+        """The user looks at a ranked topic: asks the gateway if it is there, reads what is here if
+        it is not, or does not answer soon."""
+        self._glances.append((topic, wanted))
+        self._turn()
+
+    def unread(self, topic: str) -> int:
+        """How many messages of a ranked topic the device keeps."""
+        return self._session.unread(topic) if self._session is not None else 0
+
+    @property
+    def looking(self) -> bool:
+        """Whether the user waits for something."""
+        return bool(self._glances or self._asked or self._answers or self._answered)
 
     def prefer(self, wishes: Preferences) -> None:
         """Say which links to use."""
@@ -269,6 +308,7 @@ class DeviceNode:
             queued = len(self._unsent)
             for body, topic, headers in self._unsent:
                 session.queue(now, topic=topic, headers=headers, body=body)
+            self._use_ranked_topics(session)
             if self._transactional:
                 for message in session.fresh(now):
                     self._show(message)
@@ -282,12 +322,63 @@ class DeviceNode:
             else:
                 # Best effort is not stored: it leaves now or never.
                 self._unsent = []
-        self.refused += [
-            happening.refusal
-            for happening in session.happenings()
-            if isinstance(happening, Refused)
-        ]
+        for happening in session.happenings():
+            if isinstance(happening, Refused):
+                self.refused.append(happening.refusal)
+                self._asked.pop(happening.key, None)
+            elif isinstance(happening, Answer):
+                # It is shown when it is durable that it may have been.
+                self._answers.append(happening)
+        self._watch_expiry(session)
         self._flush()
+
+    def _use_ranked_topics(self, session: DeviceSession) -> None:
+        answered, self._answered = self._answered, []
+        for answer in answered:
+            self._see(session, answer)
+        glances, self._glances = self._glances, []
+        for topic, wanted in glances:
+            self._glance(session, topic, wanted)
+        session.expire(self._kernel.now())
+
+    def _glance(self, session: DeviceSession, topic: str, wanted: int | None) -> None:
+        now = self._kernel.now()
+        if not any(isinstance(wire.phase, Open) for wire in self._wires):
+            self._answers.append(Answer(LOCAL, session.read(topic, wanted, now)))
+            return
+        key = session.look(topic, wanted, now)
+        self._asked[key] = (topic, wanted)
+        patience = self._random.choice((SECOND, 10 * SECOND, 60 * SECOND))
+        self._kernel.after(patience, lambda: self._lose_patience(session, key))
+
+    def _lose_patience(self, session: DeviceSession, key: int) -> None:
+        if session is not self._session or key not in self._asked:
+            return
+        if self._writing:
+            self._kernel.after(self._write_time, lambda: self._lose_patience(session, key))
+            return
+        topic, wanted = self._asked[key]
+        messages = session.read_instead(key, topic, wanted, self._kernel.now())
+        if messages is not None:
+            del self._asked[key]
+            self._answers.append(Answer(LOCAL, messages))
+            self._turn()
+
+    def _see(self, session: DeviceSession, answer: Answer) -> None:
+        """What a look shows; the application is done with it at once."""
+        if answer.key != LOCAL:
+            self._asked.pop(answer.key, None)
+            self.empty_looks = 0 if answer.messages else self.empty_looks + 1
+        self.looked.append(Looked(answer.key, [message.key for message in answer.messages]))
+        for message in answer.messages:
+            self._show(message)
+            session.finished(message)
+
+    def _watch_expiry(self, session: DeviceSession) -> None:
+        due = session.next_expiry()
+        if due is not None and due != self._expires:
+            self._expires = due
+            self._kernel.at(max(due, self._kernel.now() + 1), self._turn)
 
     def _attend(self, session: DeviceSession) -> None:
         """A plain application takes its time over one message after the other."""
@@ -339,6 +430,8 @@ class DeviceNode:
             return
         self._writing = False
         session.committed(change.n)
+        self._answered += self._answers
+        self._answers = []
         self._turn()
 
     def _flush(self) -> None:
@@ -372,6 +465,15 @@ class DeviceNode:
             if due is not None and due <= now:
                 wire.phase.timeout(now)
             self._flush()
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What one look has shown."""
+
+    asked: int
+    """The key of the look, or `LOCAL`."""
+    keys: list[int]
 
 
 class _Wire:

@@ -15,7 +15,7 @@ from random import Random
 
 import msgspec
 
-from lasthop.clock import DAY, HOUR, MILLISECOND, SECOND
+from lasthop.clock import DAY, HOUR, MILLISECOND, SECOND, Micros
 from lasthop.core.gateway import Identity
 from lasthop.core.lifecycle import State
 from lasthop.core.mailroom import Limits
@@ -29,6 +29,7 @@ from lasthop.simulation.kernel import Kernel
 from lasthop.simulation.ledger import Ledger
 from lasthop.simulation.link import Weather
 from lasthop.simulation.publisher import APP, Publisher
+from lasthop.simulation.ranked import RANKED, add_ranked
 from lasthop.simulation.schedule import Batch, Schedule, Wish, draw, weather
 from lasthop.simulation.verdict import Fate, Verdict, judge
 from lasthop.store.base import Store
@@ -38,6 +39,9 @@ from lasthop.wire.hop.frames import Credit, Headers
 PATIENCE = HOUR // 2
 """Virtual time after which a schedule that is not through is called stuck. The longest wait that
 is right is for a link that died without a word: the gateway gives it up after 11 minutes."""
+
+ENOUGH = 2
+"""Answers without anything in them, after which a user believes that there is nothing left."""
 
 STORM = 120 * SECOND
 """Bad weather lasts this long; then it clears, so that every schedule comes to an end."""
@@ -57,6 +61,7 @@ class Outcome:
 def run(seed: int, *, messages: int = 50, sqlite: bool = False) -> Outcome:
     """Run the schedule with this number."""
     schedule = draw(seed, messages=messages)
+    add_ranked(schedule)
     if not sqlite:
         return Rehearsal(schedule, MemoryDisk()).run()
     with tempfile.TemporaryDirectory(prefix="lasthop-faults-") as directory:
@@ -95,6 +100,9 @@ class Rehearsal:
             for source in ("publisher:p", "publisher:q")
         }
         self._sent_by_devices: set[int] = set()
+        self._start = self._begin
+        self._given_up: set[str] = set()
+        self._next_look: dict[str, Micros] = {}
         self._playing = False
         self._forgiven: set[int] = set()
         """Messages that a backup does not know: what became of them is nobody's fault."""
@@ -106,14 +114,19 @@ class Rehearsal:
             device.start()
         for name in schedule.topic_members:
             self._devices[name].subscribe("news")
-        for name, wishes in schedule.wishes.items():
-            self._devices[name].prefer(wishes)
+        for name, preferences in schedule.wishes.items():
+            self._devices[name].prefer(preferences)
+        for name, terms in schedule.ranked.items():
+            self._devices[name].subscribe(RANKED, terms)
         # Everybody is known before anything is sent to them.
         introduced = self._kernel.run(until=self._introduced, limit=PATIENCE)
-        start = self._kernel.now()
+        start = self._start = self._kernel.now()
         self._playing = True
         for batch in schedule.batches:
             self._kernel.at(start + batch.at, partial(self._publish, batch))
+        for look in schedule.looks:
+            device = self._devices[look.device]
+            self._kernel.at(start + look.at, partial(device.look, RANKED, look.wanted))
         through = introduced and self._kernel.run(until=self._through, limit=PATIENCE)
         verdict = self._judge()
         if not through:
@@ -129,7 +142,12 @@ class Rehearsal:
 
     def _device(self, name: str) -> DeviceNode:
         schedule = self._schedule
-        terms = Terms(app=APP, name=name, window=Credit(schedule.window, 1 << 20))
+        terms = Terms(
+            app=APP,
+            name=name,
+            window=Credit(schedule.window, 1 << 20),
+            storage=schedule.storage.get(name),
+        )
         return DeviceNode(
             self._kernel,
             self._random,
@@ -180,6 +198,8 @@ class Rehearsal:
         for wish in (wish for batch in self._schedule.batches for wish in batch.wishes):
             # What was taken back or expired in the life that is undone is open again.
             unsteady = (wish.ttl, wish.cancel_after, wish.replace_key) != (None, None, None)
+            # What was seen in that life, or has the rank of that life, may be open again.
+            unsteady = unsteady or wish.target == f"topic:{RANKED}"
             if wish.number not in known or unsteady:
                 self._forgiven.add(wish.number)
         for publisher in self._publishers.values():
@@ -211,9 +231,33 @@ class Rehearsal:
             return False
         if not all(device.quiet for device in self._devices.values()):
             return False
+        if not self._read_to_the_end():
+            return False
         store = self._gateway.store
         gateway = self._gateway.gateway
         return gateway is not None and store is not None and not gateway.room.items and gateway.idle
+
+    def _read_to_the_end(self) -> bool:
+        """When everything has been said, users of the ranked topic read on until there is nothing
+        left, and then give it up."""
+        looks = self._schedule.looks
+        if looks and self._kernel.now() <= self._start + max(look.at for look in looks):
+            return False
+        for name in self._schedule.ranked:
+            device = self._devices[name]
+            if device.looking or name in self._given_up:
+                continue
+            if self._kernel.now() < self._next_look.get(name, 0):
+                return False
+            self._next_look[name] = self._kernel.now() + 2 * SECOND
+            # An answer that came too late for an earlier look may have left something here.
+            if device.empty_looks < ENOUGH or device.unread(RANKED):
+                device.look(RANKED, None)
+            else:
+                self._given_up.add(name)
+                device.unsubscribe(RANKED)
+            return False
+        return len(self._given_up) == len(self._schedule.ranked)
 
     def _judge(self) -> Verdict:
         wishes = {w.number: w for batch in self._schedule.batches for w in batch.wishes}
@@ -227,6 +271,7 @@ class Rehearsal:
                 for name, device in self._devices.items()
             },
             plain=self._schedule.plain,
+            ranks=self._ranks(wishes),
         )
         if self._gateway.store is not None:
             self._ledger.close(self._gateway.store)
@@ -265,6 +310,13 @@ class Rehearsal:
                     if (who, link) == (name, limit.link) and count > limit.amount:
                         told = f"{name} was sent {count} messages over {link}"
                         verdict.add("untrue", f"{told}, which may carry {limit.amount} a day")
+
+    def _ranks(self, wishes: dict[int, Wish]) -> dict[int, float]:
+        """What every message of the ranked topic was worth in the end."""
+        ranks = {n: wish.rank for n, wish in wishes.items() if wish.target == f"topic:{RANKED}"}
+        for publisher in self._publishers.values():
+            ranks |= publisher.ranks
+        return ranks
 
     def _fates(self) -> list[Fate]:
         store: Store | None = self._gateway.store

@@ -9,6 +9,7 @@ from lasthop.clock import SECOND, Micros
 from lasthop.core.acceptance import Submission, Withdrawal
 from lasthop.core.gateway import Gateway, Idempotency
 from lasthop.core.inbound import parse_target
+from lasthop.core.lifecycle import State
 from lasthop.simulation.gateway_node import GatewayNode
 from lasthop.simulation.kernel import Kernel
 from lasthop.simulation.schedule import Wish
@@ -26,12 +27,15 @@ class Publisher:
         self._queue: list[list[Wish]] = []
         self._request = 0
         self.accepted: set[int] = set()
+        self.ranks: dict[int, float] = {}
+        """The newest rank of a message that was confirmed."""
+        self._reranking = 0
         self.cancelled: set[int] = set()
         """Messages for one device for which "cancelled" was the answer."""
 
     @property
     def busy(self) -> bool:
-        return bool(self._queue)
+        return bool(self._queue) or self._reranking > 0
 
     def publish(self, wishes: list[Wish]) -> None:
         """Send this when everything before it has been accepted."""
@@ -77,8 +81,46 @@ class Publisher:
         for wish, key in zip(wishes, keys, strict=True):
             if wish.cancel_after is not None:
                 self._kernel.after(wish.cancel_after, partial(self._cancel, wish, key))
+            if wish.reranks:
+                self._reranking += 1
+                self._plan_rerank(wish, key, 0)
         if self._queue:
             self._next()
+
+    def _plan_rerank(self, wish: Wish, key: int, place: int) -> None:
+        """One new rank after the other."""
+        if place == len(wish.reranks):
+            self._reranking -= 1
+            return
+        delay, rank = wish.reranks[place]
+        self._kernel.after(delay, partial(self._rerank, wish, key, place, rank))
+
+    def _rerank(self, wish: Wish, key: int, place: int, rank: float) -> None:
+        """Say so until it is confirmed."""
+        over: list[bool] = []
+
+        def act(gateway: Gateway, now: Micros) -> None:
+            store = self._gateway.store
+            assert store is not None
+            message = store.messages([key]).get(key)
+            if message is not None:
+                rows = store.deliveries(key)
+                had = [row.device for row in rows if row.state == State.DELIVERED]
+                gateway.change_rank(APP, message, rank, had, now)
+
+        def durable() -> None:
+            if not over:
+                over.append(True)
+                self.ranks[wish.number] = rank
+                self._plan_rerank(wish, key, place + 1)
+
+        def again() -> None:
+            if not over:
+                over.append(True)
+                self._rerank(wish, key, place, rank)
+
+        self._gateway.act(act, durable)
+        self._kernel.after(self._random.randint(SECOND, 3 * SECOND), again)
 
     def _cancel(self, wish: Wish, key: int) -> None:
         """Cancel, and hold the gateway to what it answers."""
@@ -108,4 +150,5 @@ def _submission(wish: Wish, start: Micros, now: Micros) -> Submission:
         deliver_after=after,
         deliver_before=before,
         replace_key=wish.replace_key,
+        rank=wish.rank,
     )

@@ -36,12 +36,24 @@ class Wish:
     ttl: Micros | None = None
     replace_key: str | None = None
     cancel_after: Micros | None = None
+    rank: float = 0.0
+    reranks: tuple[tuple[Micros, float], ...] = ()
+    """New ranks, each so long after the one before was confirmed."""
     size: int = 20
     method: DeliveryMethod = DeliveryMethod.NOT_SPECIFIED
 
     @property
     def body(self) -> bytes:
         return f"{self.number}".encode().ljust(self.size, b".")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """A user of a ranked topic looks."""
+
+    at: Micros
+    device: str
+    wanted: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +89,11 @@ class Schedule:
     stream_share: float = 1.0
     window: int = 64
     resident: int = 1 << 20
+    ranked: dict[str, dict[str, object]] = field(default_factory=dict)
+    """By device, the terms of its subscription to the ranked topic."""
+    storage: dict[str, int] = field(default_factory=dict)
+    """By device, how much of it the device keeps."""
+    looks: list[Look] = field(default_factory=list)
 
     @property
     def messages(self) -> int:

@@ -7,12 +7,15 @@ devices have had, and what the store says became of every delivery.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from lasthop.core.lifecycle import State
 from lasthop.message import Reliability
+from lasthop.simulation.ranked import RANKED, THRESHOLD
 from lasthop.simulation.schedule import Wish
+
+RANKED_TARGET = f"topic:{RANKED}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +75,12 @@ def judge(
     arrivals: dict[str, list[Arrival]],
     *,
     plain: Collection[str] = (),
+    ranks: Mapping[int, float] | None = None,
 ) -> Verdict:
     """Judge one rehearsal. `accepted` holds the numbers whose senders were told so; on `plain`
     devices a crash in mid-call may show a message again, marked as such."""
     verdict = Verdict()
+    ranks = ranks or {}
     fate_of = {(fate.device, fate.number): fate for fate in fates}
     for (device, number), times in Counter((f.device, f.number) for f in fates).items():
         if times > 1 and wishes[number].reliability is not Reliability.BEST_EFFORT:
@@ -87,12 +92,27 @@ def judge(
     for fate in fates:
         had = [a for a in arrivals[fate.device] if a.number == fate.number]
         _judge_delivery(verdict, wishes[fate.number], fate, had, plain=fate.device in plain)
+        if fate.number in ranks:
+            _judge_rank(verdict, wishes[fate.number], fate, had, ranks[fate.number])
     for device, had in arrivals.items():
         for arrival in had:
             if (device, arrival.number) not in fate_of:
                 verdict.add("untrue", f"{device} had {arrival.number}, which nobody sent to it")
         _judge_order(verdict, wishes, device, had)
     return verdict
+
+
+def _judge_rank(verdict: Verdict, wish: Wish, fate: Fate, had: list[Arrival], rank: float) -> None:
+    """A user who reads until nothing is left has seen everything that counts in the end.
+
+    What a fall of its rank retracted may have been seen before, on a device that had not heard of
+    it: then it is delivered, and that is true. Unseen, it ends with the subscription.
+    """
+    if rank < THRESHOLD or wish.ttl is not None:
+        return
+    if not had:
+        about = f"message {fate.number} for {fate.device} ({fate.state.name}, rank {rank:g})"
+        verdict.add("lost", f"{about} counts, and was never shown")
 
 
 def _judge_delivery(
@@ -138,6 +158,8 @@ def _judge_order(
     seen: Counter[int] = Counter()
     for arrival in had:
         wish = wishes[arrival.number]
+        if wish.target == RANKED_TARGET:
+            continue  # Rank decides.
         seen[arrival.number] += 1
         if wish.delay is not None or seen[arrival.number] > 1:
             continue

@@ -36,6 +36,8 @@ class KeptRow(msgspec.Struct, array_like=True, gc=False):
     """Its turn among what waits to be sent; 0 if it does not."""
     keep: bool = False
     """Whether it leaves to be kept on the device."""
+    forget: bool = False
+    """Whether the device is to forget it as soon as it has it."""
 
 
 class TopicRow(msgspec.Struct, array_like=True):

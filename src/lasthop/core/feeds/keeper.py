@@ -341,6 +341,7 @@ class Keeper:
             entry.due,
             delivery.stamp if delivery is not None else 0,
             delivery is not None and delivery.keep,
+            delivery is not None and delivery.forget,
         )
 
     def restore(self, hot: Hot, memory: dict[str, Any], entries: list[EntryState]) -> None:

@@ -64,7 +64,7 @@ class FeedsRestored:
         session.mailbox[message.key] = delivery
         if row is not None:
             delivery.arrived = row.place != EARLY
-            delivery.stamp, delivery.keep = row.stamp, row.keep
+            delivery.stamp, delivery.keep, delivery.forget = row.stamp, row.keep, row.forget
         else:
             delivery.stamp = message.key
             delivery.shown = shown_by(decode_instructions(message.body))

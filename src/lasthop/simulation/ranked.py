@@ -1,0 +1,77 @@
+"""The ranked part of a fault schedule: who subscribes with which terms, what is published, how its
+ranks change, and when users look.
+
+It is drawn by itself, so that the rest of a schedule is what it was without it.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from lasthop.clock import SECOND, Micros
+from lasthop.message import Reliability
+from lasthop.simulation.schedule import LANES, Batch, Look, Schedule, Wish
+
+RANKED = "ranked"
+"""The topic."""
+
+THRESHOLD = 3.0
+
+POLICIES = ("on-demand", "on-line", "buffer", "unified", "rate")
+
+
+def add_ranked(schedule: Schedule) -> None:
+    """Let some devices subscribe to a ranked topic."""
+    random = Random(schedule.seed ^ 0x4A4E)
+    for name in schedule.devices:
+        if random.random() < 0.5:
+            schedule.ranked[name] = _terms(random)
+            if random.random() < 0.3:
+                schedule.storage[name] = random.choice((1, 2, 4))
+    if not schedule.ranked:
+        return
+    number = schedule.messages
+    end = schedule.batches[-1].at
+    for _ in range(random.choice((2, 4, 8))):
+        wishes: list[Wish] = []
+        source = random.choice(("publisher:p", "publisher:q"))
+        for _ in range(random.choice((1, 1, 2, 4))):
+            wishes.append(_wish(random, number, source))
+            number += 1
+        schedule.batches.append(Batch(at=random.randint(0, end), wishes=wishes))
+    schedule.batches.sort(key=lambda batch: batch.at)
+    for name in schedule.ranked:
+        for _ in range(random.choice((0, 2, 5))):
+            wanted = random.choice((None, 1, 2, 5))
+            at = random.randint(0, end + 20 * SECOND)
+            schedule.looks.append(Look(at=at, device=name, wanted=wanted))
+
+
+def _terms(random: Random) -> dict[str, object]:
+    terms: dict[str, object] = {"threshold": THRESHOLD, "policy": random.choice(POLICIES)}
+    if random.random() < 0.5:
+        terms["max"] = random.choice((1, 2, 5))
+    if random.random() < 0.3:
+        terms["prefetch_limit"] = random.choice((1, 3))
+    if random.random() < 0.2:
+        terms["mode"] = "on-line"
+    if random.random() < 0.3:
+        terms["interrupt"] = 9.0
+    return terms
+
+
+def _wish(random: Random, number: int, source: str) -> Wish:
+    reranks: list[tuple[Micros, float]] = []
+    while random.random() < 0.35 and len(reranks) < 3:
+        reranks.append((random.randint(0, 5 * SECOND), float(random.randrange(11))))
+    return Wish(
+        number=number,
+        source=source,
+        target=f"topic:{RANKED}",
+        priority=random.choice(LANES),
+        reliability=random.choice((Reliability.EXACTLY_ONCE,) * 5 + tuple(Reliability)),
+        ttl=random.randint(SECOND, 40 * SECOND) if random.random() < 0.2 else None,
+        rank=float(random.randrange(11)),
+        reranks=tuple(reranks),
+        size=random.choice((20, 20, 300)),
+    )
