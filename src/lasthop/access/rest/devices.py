@@ -119,15 +119,6 @@ async def remove(exchange: Exchange) -> Response:
     return json_response(Removed(name, device.number, query.erase))
 
 
-async def subscribe(exchange: Exchange) -> Response:
-    """Subscribe a device to a topic."""
-    app, name, topic = exchange.caller.app, exchange.path("name"), exchange.path("topic")
-    changed = await exchange.clerk.desk.call(
-        lambda gateway, now: gateway.subscribe(app, name, topic, now)
-    )
-    return json_response(Subscribed(name, topic, subscribed=True, changed=changed))
-
-
 async def unsubscribe(exchange: Exchange) -> Response:
     """End a device's subscription."""
     app, name, topic = exchange.caller.app, exchange.path("name"), exchange.path("topic")

@@ -37,8 +37,19 @@ class Exchange:
 
     async def body(self, kind: type[T]) -> T:
         """The JSON body."""
+        return self._decoded(await self._data(), kind)
+
+    async def optional_body(self, kind: type[T]) -> T | None:
+        """The JSON body, if there is one."""
+        data = await self._data()
+        return self._decoded(data, kind) if data.strip() else None
+
+    async def _data(self) -> bytes:
         data = await self.clerk.intake.read(self.headers, self.request.receive)
         self.clerk.intake.release(len(data))  # It is small once it is decoded, and soon gone.
+        return data
+
+    def _decoded(self, data: bytes, kind: type[T]) -> T:
         try:
             return msgspec.json.decode(data, type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -101,7 +101,10 @@ def _operation(operation: Operation, schemas: _Schemas) -> Json:
         },
     }
     if operation.body is not None:
-        said["requestBody"] = {"required": True, "content": _content(operation, schemas)}
+        said["requestBody"] = {
+            "required": not operation.optional,
+            "content": _content(operation, schemas),
+        }
     return said
 
 

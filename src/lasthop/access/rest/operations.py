@@ -9,7 +9,15 @@ from typing import Any, TypeAlias
 
 from starlette.responses import Response
 
-from lasthop.access.rest import addresses, answers, credentials, devices, messages, wishes
+from lasthop.access.rest import (
+    addresses,
+    answers,
+    credentials,
+    devices,
+    messages,
+    topics,
+    wishes,
+)
 from lasthop.access.rest.administration import (
     AddressTarget,
     DeviceChange,
@@ -19,6 +27,7 @@ from lasthop.access.rest.administration import (
 from lasthop.access.rest.exchange import Exchange
 from lasthop.access.rest.requests import Publication
 from lasthop.core.credentials import Scope
+from lasthop.core.feeds.terms import TopicTerms
 from lasthop.decision.preferences import Preferences
 
 Handler: TypeAlias = Callable[[Exchange], Awaitable[Response]]
@@ -36,6 +45,8 @@ class Operation:
     """None for the hot route, which the door serves itself."""
     body: Any = None
     """The type of the body, if there is one."""
+    optional: bool = False
+    """The body may be left out."""
     lines: bool = False
     """The body may also be many of them, in an array or one to a line."""
     query: type | None = None
@@ -93,6 +104,16 @@ OPERATIONS: tuple[Operation, ...] = (
         body=Publication,
         answers={200: answers.Replaced},
         refusals=(404, 409, 415, 422),
+    ),
+    Operation(
+        method="PATCH",
+        path=_MESSAGE,
+        summary="Change what a message is worth; devices that keep it move it, or forget it",
+        scope=Scope.PUBLISH,
+        handler=topics.change_rank,
+        body=topics.RankChange,
+        answers={200: topics.Reranked},
+        refusals=(404, 415),
     ),
     Operation(
         method="DELETE",
@@ -214,9 +235,67 @@ OPERATIONS: tuple[Operation, ...] = (
         path=_SUBSCRIPTION,
         summary="Subscribe a device to a topic",
         scope=Scope.DEVICES,
-        handler=devices.subscribe,
+        handler=topics.subscribe,
+        body=TopicTerms,
+        optional=True,
         answers={200: answers.Subscribed},
         refusals=(404,),
+    ),
+    Operation(
+        method="GET",
+        path=f"{_DEVICE}/subscriptions",
+        summary="A device's subscriptions, and how much of each waits where",
+        scope=Scope.DEVICES,
+        handler=topics.list_subscriptions,
+        answers={200: topics.SubscriptionList},
+        refusals=(404,),
+    ),
+    Operation(
+        method="PUT",
+        path=f"{_DEVICE}/rules",
+        summary="Let a device's subscriptions follow its context",
+        scope=Scope.DEVICES,
+        handler=topics.set_rules,
+        body=topics.Rules,
+        answers={200: topics.Rules},
+        refusals=(404, 415),
+    ),
+    Operation(
+        method="GET",
+        path=f"{_DEVICE}/rules",
+        summary="The rules that a device's subscriptions follow",
+        scope=Scope.DEVICES,
+        handler=topics.get_rules,
+        answers={200: topics.Rules},
+        refusals=(404,),
+    ),
+    Operation(
+        method="PUT",
+        path="/v1/topics/{topic}",
+        summary="Advertise a topic",
+        scope=Scope.PUBLISH,
+        handler=topics.advertise,
+        body=topics.Advertisement,
+        optional=True,
+        answers={200: topics.TopicInfo},
+        refusals=(409,),
+    ),
+    Operation(
+        method="DELETE",
+        path="/v1/topics/{topic}",
+        summary="Withdraw a topic; its subscribers are told",
+        scope=Scope.PUBLISH,
+        handler=topics.withdraw,
+        answers={200: topics.TopicWithdrawal},
+        refusals=(404, 409),
+    ),
+    Operation(
+        method="GET",
+        path="/v1/topics",
+        summary="The topics that are advertised",
+        scope=Scope.PUBLISH,
+        handler=topics.list_topics,
+        answers={200: topics.TopicList},
     ),
     Operation(
         method="DELETE",

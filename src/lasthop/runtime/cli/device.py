@@ -11,6 +11,7 @@ import typer
 import uvloop
 
 from lasthop.decision.routes import Variant
+from lasthop.device.compose import Wishes
 from lasthop.runtime import logs
 from lasthop.runtime.cli import reference_device
 from lasthop.runtime.cli.desks import desk
@@ -51,6 +52,7 @@ commands = new_commands("Run a device, and administer devices.")
         "lasthop device run --name phone --topic news",
         "lasthop device run --name phone --token TOKEN --output phone.jsonl",
         "lasthop device run --url wss://push.example.org/hop --name phone --token TOKEN",
+        "lasthop device run --name phone --topic news --max 8 --threshold 3 --read-every 60",
     ),
 )
 def run(
@@ -63,6 +65,31 @@ def run(
         str | None, typer.Option(help="The device's own; none if it has none.")
     ] = None,
     topic: Annotated[list[str] | None, typer.Option(help="Subscribe to it; repeatable.")] = None,
+    most: Annotated[
+        int | None, typer.Option("--max", help="Of each topic the best N at a time.")
+    ] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="Only messages that rank at least so high.")
+    ] = None,
+    mode: Annotated[
+        str | None, typer.Option(help="on-demand: kept until they are read; on-line: shown.")
+    ] = None,
+    interrupt: Annotated[
+        float | None, typer.Option(help="What ranks so high is shown at once.")
+    ] = None,
+    policy: Annotated[
+        str | None, typer.Option(help="What is sent ahead of a read: unified, on-line ...")
+    ] = None,
+    storage: Annotated[
+        int | None, typer.Option(help="Unread messages of a topic that fit here.")
+    ] = None,
+    read: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Read the best N of each topic, print them, and end."),
+    ] = None,
+    read_every: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Read each topic so often.")
+    ] = None,
     inbox: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Durable memory; with --output it is FILE.inbox."),
@@ -87,6 +114,12 @@ def run(
         name=name,
         token=token,
         topics=topic or [],
+        wishes=_wishes(
+            max=most, threshold=threshold, mode=mode, interrupt=interrupt, policy=policy
+        ),
+        storage=storage,
+        read=read,
+        read_every=read_every,
         link=link,
         inbox=inbox,
         output=output,
@@ -94,6 +127,13 @@ def run(
     )
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(reference_device.run(plan))
+
+
+def _wishes(**given: object) -> Wishes:
+    """What was asked of the topics."""
+    wishes: Wishes = {}
+    wishes.update({name: value for name, value in given.items() if value is not None})  # type: ignore[typeddict-item]
+    return wishes
 
 
 @commands.command(

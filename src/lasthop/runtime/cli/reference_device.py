@@ -17,11 +17,16 @@ import structlog
 
 from lasthop.clock import SECOND
 from lasthop.device.client import Device
+from lasthop.device.compose import Wishes
 from lasthop.device.desk import HandlerTransaction, Transactional
 from lasthop.device.inbox_sqlite import SqliteInbox
 from lasthop.device.message import Message
 from lasthop.device.retry import Backoff
+from lasthop.device.terms import Terms
 from lasthop.runtime.cli.outputfile import OutputFile
+
+READ_PATIENCE = 30.0
+"""Seconds to find the gateway when all that is wanted is one read."""
 
 LONGEST_RETRY = 10.0
 """Seconds between two attempts to reach a gateway: it is a device on somebody's desk, and mostly
@@ -57,6 +62,13 @@ class Plan(msgspec.Struct, kw_only=True):
     name: str
     token: str | None
     topics: Sequence[str]
+    wishes: Wishes = {}
+    """With some, the topics are ranked ones."""
+    storage: int | None = None
+    read: int | None = None
+    """So many of each topic, and then it is done."""
+    read_every: float | None = None
+    """Seconds between two looks at each topic."""
     link: str | None
     inbox: Path | None
     output: Path | None
@@ -111,29 +123,50 @@ async def run(plan: Plan) -> None:
                 inbox=inbox,
                 link=plan.link,
                 backoff=Backoff(longest=LONGEST_RETRY, random=random.random),
+                terms=Terms(app=plan.app, name=plan.name, storage=plan.storage),
             )
         )
+        device.on_retracted(_print_retracted)
+        device.on_withdrawn(_print_withdrawn)
         if output is not None:
             device.transactional(_into(output))
         else:
             device.on_message(_print)
         for topic in plan.topics:
-            await device.subscribe(topic)
-        await _until_over(device, stop)
+            await device.subscribe(topic, **plan.wishes)
+        if plan.read is not None:
+            await device.contact(timeout=READ_PATIENCE)
+            await _read(device, plan, plan.read)
+            return
+        await _until_over(device, stop, plan)
 
 
-async def _until_over(device: Device, stop: asyncio.Event) -> None:
+async def _read(device: Device, plan: Plan, n: int | None) -> None:
+    """The best of every topic, printed."""
+    for topic in plan.topics:
+        for message in await device.read(topic, n):
+            _print(message)
+
+
+async def _read_again_and_again(device: Device, plan: Plan) -> None:
+    while plan.read_every is not None:
+        await asyncio.sleep(plan.read_every)
+        await _read(device, plan, None)
+
+
+async def _until_over(device: Device, stop: asyncio.Event, plan: Plan) -> None:
     stopping = asyncio.ensure_future(stop.wait())
     running = asyncio.ensure_future(device.run())
     greeting = asyncio.ensure_future(_say_contact(device))
+    reading = asyncio.ensure_future(_read_again_and_again(device, plan))
     try:
         await asyncio.wait([stopping, running], return_when=asyncio.FIRST_COMPLETED)
         if running.done():
             running.result()
     finally:
-        for task in (stopping, running, greeting):
+        for task in (stopping, running, greeting, reading):
             task.cancel()
-        await asyncio.gather(stopping, running, greeting, return_exceptions=True)
+        await asyncio.gather(stopping, running, greeting, reading, return_exceptions=True)
 
 
 async def _say_contact(device: Device) -> None:
@@ -146,6 +179,19 @@ def _into(output: OutputFile) -> Transactional:
         output.append(line_of(message), transaction)
 
     return write
+
+
+def _print_retracted(message: str, had: bool) -> None:
+    _write({"retracted": message, "shown": had})
+
+
+def _print_withdrawn(topic: str) -> None:
+    _write({"withdrawn": topic})
+
+
+def _write(said: dict[str, object]) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(said) + b"\n")
+    sys.stdout.buffer.flush()
 
 
 def _print(message: Message) -> None:

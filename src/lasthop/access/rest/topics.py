@@ -1,0 +1,215 @@
+"""Topics, the terms of subscriptions to them, and the ranks of what is published to them."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+from starlette.responses import Response
+
+from lasthop.access.rest.answers import Subscribed, json_response
+from lasthop.access.rest.exchange import Exchange
+from lasthop.access.rest.times import datetime_of
+from lasthop.clock import Micros
+from lasthop.core.credentials import Scope
+from lasthop.core.feeds.rules import MAX_RULES, ContextRule
+from lasthop.core.feeds.terms import TopicTerms
+from lasthop.core.gateway import Gateway
+from lasthop.core.lifecycle import State
+from lasthop.errors import InvalidRequest, NotFound
+from lasthop.message import Target, TargetKind
+from lasthop.store.ranked import TopicRow
+
+
+class Advertisement(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """What there is to know of a topic."""
+
+    title: Annotated[str, Meta(max_length=250, description="For people")] = ""
+
+
+class TopicInfo(msgspec.Struct, omit_defaults=True):
+    """A topic that its publisher advertises."""
+
+    topic: str
+    title: str
+    source: str
+    advertised_at: datetime
+    subscribers: int
+    changed: bool = False
+    """Whether this request made it so."""
+
+
+class TopicList(msgspec.Struct):
+    """What there is to subscribe to, by name."""
+
+    topics: list[TopicInfo]
+
+
+class TopicWithdrawal(msgspec.Struct):
+    """A topic to which nothing more will be published."""
+
+    topic: str
+    told: int
+    """How many subscribers are told."""
+
+
+class SubscriptionInfo(msgspec.Struct, omit_defaults=True):
+    """A subscription of a device."""
+
+    topic: str
+    terms: TopicTerms | None = None
+    """None: everything is sent as it comes."""
+    policy: str | None = None
+    """What is sent ahead is decided by this."""
+    unread: int = 0
+    """Messages that the device keeps unread."""
+    waiting: int = 0
+    """Messages that wait at the gateway."""
+    by_rule: bool = False
+    """It follows from the device's context."""
+
+
+class SubscriptionList(msgspec.Struct):
+    """The subscriptions of a device."""
+
+    device: str
+    subscriptions: list[SubscriptionInfo]
+
+
+class Rules(msgspec.Struct, forbid_unknown_fields=True):
+    """What a device is subscribed to by where it is and what it does. The first rule that means a
+    topic decides about it."""
+
+    rules: Annotated[list[ContextRule], Meta(max_length=MAX_RULES)]
+
+
+class RankChange(msgspec.Struct, forbid_unknown_fields=True):
+    """What a message is worth by now."""
+
+    rank: Annotated[float, Meta(ge=-1e300, le=1e300, description="Among the messages of its topic")]
+
+
+class Reranked(msgspec.Struct):
+    """A message with another rank."""
+
+    id: str
+    rank: float
+    open: int
+    """Deliveries that are not at their end; on devices that keep it, it moves or disappears."""
+
+
+def _info(gateway: Gateway, row: TopicRow, *, changed: bool = False) -> TopicInfo:
+    target = Target(TargetKind.TOPIC, row.topic)
+    return TopicInfo(
+        row.topic,
+        row.title,
+        row.source,
+        datetime_of(row.advertised_at),
+        len(gateway.registry.reach(row.app, target)),
+        changed,
+    )
+
+
+async def advertise(exchange: Exchange) -> Response:
+    """Let it be known that a topic will have messages."""
+    app, topic, source = exchange.caller.app, exchange.path("topic"), exchange.caller.source
+    said = await exchange.optional_body(Advertisement) or Advertisement()
+
+    def act(gateway: Gateway, now: Micros) -> TopicInfo:
+        changed = gateway.topics.advertise(app, topic, source, said.title, now)
+        row = gateway.topics.find(app, topic)
+        assert row is not None
+        return _info(gateway, row, changed=changed)
+
+    return json_response(await exchange.clerk.desk.call(act))
+
+
+async def withdraw(exchange: Exchange) -> Response:
+    """Let it be known that there will be no more."""
+    caller, topic = exchange.caller, exchange.path("topic")
+    force = Scope.ADMIN in caller.scopes
+
+    def act(gateway: Gateway, now: Micros) -> TopicWithdrawal:
+        told = gateway.topics.withdraw(caller.app, topic, caller.source, now, force=force)
+        return TopicWithdrawal(topic, told)
+
+    return json_response(await exchange.clerk.desk.call(act))
+
+
+async def list_topics(exchange: Exchange) -> Response:
+    """What is advertised."""
+    app = exchange.caller.app
+
+    def ask(gateway: Gateway) -> TopicList:
+        return TopicList([_info(gateway, row) for row in gateway.topics.advertised(app)])
+
+    return json_response(exchange.clerk.desk.look(ask))
+
+
+async def subscribe(exchange: Exchange) -> Response:
+    """Subscribe a device to a topic, with terms if the request has some."""
+    app, name, topic = exchange.caller.app, exchange.path("name"), exchange.path("topic")
+    terms = await exchange.optional_body(TopicTerms)
+    changed = await exchange.clerk.desk.call(
+        lambda gateway, now: gateway.subscribe(app, name, topic, now, terms)
+    )
+    return json_response(Subscribed(name, topic, subscribed=True, changed=changed))
+
+
+async def list_subscriptions(exchange: Exchange) -> Response:
+    """A device's subscriptions, and how much of each waits where."""
+    app, name = exchange.caller.app, exchange.path("name")
+
+    def ask(gateway: Gateway) -> SubscriptionList:
+        device = gateway.device(app, name)
+        record = device.record
+        session = gateway.room.session(device)
+        found: list[SubscriptionInfo] = []
+        for topic in sorted(record.subscriptions):
+            info = SubscriptionInfo(topic, by_rule=topic in record.ruled)
+            keeper = gateway.feeds.keeper(session, topic)
+            if keeper is not None:
+                info.terms = keeper.terms
+                info.policy = keeper.choice.label
+                info.unread = keeper.feed.unread_there
+                info.waiting = len(keeper.feed.entries()) - info.unread
+            found.append(info)
+        return SubscriptionList(name, found)
+
+    return json_response(exchange.clerk.desk.look(ask))
+
+
+async def set_rules(exchange: Exchange) -> Response:
+    """Let a device's subscriptions follow its context."""
+    app, name = exchange.caller.app, exchange.path("name")
+    rules = (await exchange.body(Rules)).rules
+    await exchange.clerk.desk.call(lambda gateway, now: gateway.set_rules(app, name, rules, now))
+    return json_response(Rules(rules))
+
+
+async def get_rules(exchange: Exchange) -> Response:
+    """The rules that a device's subscriptions follow."""
+    app, name = exchange.caller.app, exchange.path("name")
+    rules = exchange.clerk.desk.look(lambda gateway: gateway.device(app, name).record.rules)
+    return json_response(Rules(rules))
+
+
+async def change_rank(exchange: Exchange) -> Response:
+    """Say that a message is worth more, or less, than it was."""
+    change = await exchange.body(RankChange)
+    if not math.isfinite(change.rank):
+        raise InvalidRequest("rank: a rank is a finite number", field="rank")
+    clerk = exchange.clerk
+    message = await clerk.find(exchange.caller, exchange.path("id"))
+    if message.source == "gateway:":
+        raise NotFound("no such message", id=exchange.path("id"))
+    rows = await clerk.deliveries(message.key)
+    had = [row.device for row in rows if row.state == State.DELIVERED]
+    app = exchange.caller.app
+    open_for = await clerk.desk.call(
+        lambda gateway, now: gateway.change_rank(app, message, change.rank, had, now)
+    )
+    return json_response(Reranked(message.id, change.rank, open_for))

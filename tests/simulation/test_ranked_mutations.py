@@ -1,0 +1,167 @@
+"""Would the rehearsals of ranked topics notice? Each of these bugs, planted alone, must be caught,
+by the fault schedules or by the oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from lasthop.core.feeds.delivery import FeedDelivery
+from lasthop.core.feeds.feeds import Feeds
+from lasthop.core.feeds.keeper import Keeper
+from lasthop.core.feeds.lane import Lanes
+from lasthop.decision.volume.feed import Feed
+from lasthop.decision.volume.holdings import Holdings
+from lasthop.device.arrivals import Arrivals
+from lasthop.device.kept import Kept
+from lasthop.simulation.campaign import run_some
+from lasthop.store.commit import Commit
+from lasthop.store.memory import MemoryStore
+from tests.simulation.ranked_bench import RankedBench, watched
+
+SCHEDULES = 300
+
+START = {"forget_what_is_in_the_lane": 185}
+"""Where to begin, for a bug that takes a crash at a rare moment."""
+
+Patch = pytest.MonkeyPatch
+Mutation = Callable[[Patch], None]
+
+
+def forget_where_messages_are(patch: Patch) -> None:
+    """The store does not keep what feeds know of their messages."""
+    apply = MemoryStore.apply
+
+    def without(self: MemoryStore, *commits: Commit) -> None:
+        for commit in commits:
+            if commit.ranked is not None:
+                commit.ranked.kept.clear()
+        apply(self, *commits)
+
+    patch.setattr(MemoryStore, "apply", without)
+
+
+def forget_what_is_in_the_lane(patch: Patch) -> None:
+    """What could not be said yet does not outlive a crash."""
+    write = Keeper.write
+
+    def hasty(self: Keeper, commit: Commit) -> None:
+        lane, self.lane = self.lane, type(self.lane)()
+        write(self, commit)
+        self.lane = lane
+
+    patch.setattr(Keeper, "write", hasty)
+
+
+def do_not_keep_on_the_device(patch: Patch) -> None:
+    """The device acknowledges what it has not stored."""
+    collect = Kept.collect
+
+    def careless(self: Kept, change: Any) -> None:
+        collect(self, change)
+        change.kept = []
+
+    patch.setattr(Kept, "collect", careless)
+
+
+def ignore_what_devices_report(patch: Patch) -> None:
+    patch.setattr(Feeds, "report", lambda *args: None)
+
+
+def leave_unread_what_nobody_saw(patch: Patch) -> None:
+    """An answer that came too late counts as seen."""
+    patch.setattr(Feeds, "_unread", lambda *args: None)
+
+
+def show_to_nobody(patch: Patch) -> None:
+    """The device takes an answer for seen that came too late for its reader."""
+    patch.setattr(Kept, "still_unread", lambda self, keys: None)
+
+
+def do_not_retract(patch: Patch) -> None:
+    """The gateway takes a message back and does not tell the device."""
+    patch.setattr(Arrivals, "_forget", lambda *args: None)
+
+
+def read_the_oldest(patch: Patch) -> None:
+    """Rank does not decide."""
+    best = Holdings.best
+
+    def first(self: Holdings, limit: int | None, floor: float) -> Any:
+        for entry in list(self.entries.values())[:limit]:
+            if entry.rank >= 3.0:
+                yield entry
+        yield from best(self, 0, floor)
+
+    patch.setattr(Holdings, "best", first)
+
+
+def read_what_does_not_count(patch: Patch) -> None:
+    init = Feed.__init__
+
+    def lax(self: Feed, subscription: Any, policy: Any, *, now: int = 0) -> None:
+        init(self, subscription, policy, now=now)
+        self._threshold = 0.0
+
+    patch.setattr(Feed, "__init__", lax)
+
+
+def instruct_before_the_messages(patch: Patch) -> None:
+    """What is said overtakes what it speaks of."""
+    queue = Lanes.queue
+
+    def early(self: Lanes, delivery: FeedDelivery, stamp: int) -> None:
+        queue(self, delivery, 1 if delivery.instructs else stamp)
+
+    patch.setattr(Lanes, "queue", early)
+
+
+def forget_new_ranks(patch: Patch) -> None:
+    """A rank that was confirmed is not kept."""
+    apply = MemoryStore.apply
+
+    def without(self: MemoryStore, *commits: Commit) -> None:
+        for commit in commits:
+            if commit.ranked is not None:
+                commit.ranked.ranks.clear()
+                for row in commit.ranked.kept.values():
+                    row.rank = 5.0
+        apply(self, *commits)
+
+    patch.setattr(MemoryStore, "apply", without)
+
+
+MUTATIONS: list[Mutation] = [
+    forget_where_messages_are,
+    forget_what_is_in_the_lane,
+    do_not_keep_on_the_device,
+    ignore_what_devices_report,
+    leave_unread_what_nobody_saw,
+    show_to_nobody,
+    do_not_retract,
+    read_the_oldest,
+    read_what_does_not_count,
+    instruct_before_the_messages,
+    forget_new_ranks,
+]
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
+def test_a_planted_bug_is_caught(mutation: Mutation, monkeypatch: Patch) -> None:
+    mutation(monkeypatch)
+    for seed in range(START.get(mutation.__name__, 0), SCHEDULES, 5):
+        if _oracle_objects(seed, monkeypatch) or not run_some(seed, 5, 50, 0).good:
+            return
+    pytest.fail(f"{SCHEDULES} schedules found nothing wrong with {mutation.__name__}")
+
+
+def _oracle_objects(seed: int, monkeypatch: Patch) -> bool:
+    for trace in range(seed, seed + 5):
+        with monkeypatch.context() as patch:
+            try:
+                watched(RankedBench(trace), patch).play()
+            except Exception:
+                return True
+    return False
