@@ -32,7 +32,9 @@ LOOK = 5.0
 class LearnedPolicies:
     """The version in force, and how it is replaced. It is the gateway's book of policies."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, default: Choice | None = None) -> None:
+        """`default` holds as long as nothing was learned."""
+        self._default = default
         self._shelf = Shelf(directory)
         self._pointer = directory / POINTER
         self._seen: tuple[int, int, int] | None = None
@@ -43,6 +45,8 @@ class LearnedPolicies:
 
     def choose(self, app: str, device: str, topic: str) -> Choice:
         """What was learned for this device and topic, with the version for the log."""
+        if self._default is not None and self.index.policies is BUILT_IN:
+            return self._default
         found = self.index.forwarding(app, device, topic)
         forwarding = found.forwarding
         return Choice(

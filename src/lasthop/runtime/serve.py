@@ -137,7 +137,7 @@ async def running(
         tcp_socket = stack.enter_context(listen(settings.tcp.listen))
 
         restored = store.open()
-        learned = LearnedPolicies(Path(settings.data) / POLICY_DIRECTORY)
+        learned = LearnedPolicies(Path(settings.data) / POLICY_DIRECTORY, settings.topics.choice())
         learned.poll()
         gateway = _gateway(settings, restored, clock, learned)
         gateway.tell_of_networks(learned.heartbeat)

@@ -22,6 +22,7 @@ from lasthop.access.pap import PapSettings
 from lasthop.access.quota import Rate
 from lasthop.access.rest.settings import RestSettings
 from lasthop.clock import DAY, SECOND
+from lasthop.core.feeds.policies import Choice
 from lasthop.core.mailroom import Limits as CoreLimits
 from lasthop.core.notification import Patience
 from lasthop.decision.routes import Variant
@@ -219,6 +220,13 @@ class Limits(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     zone: Annotated[
         str, Meta(description="Where the days of the shared limits begin, such as Europe/Oslo.")
     ] = "UTC"
+    retained: Annotated[
+        int,
+        Meta(
+            description="Messages of one ranked topic that wait for one device; then the worst go.",
+            ge=1,
+        ),
+    ] = _limits.retained
     preserve: Annotated[
         Duration, Meta(description="How long a device's session outlives its last connection.")
     ] = Duration(_limits.preserve)
@@ -236,10 +244,24 @@ class Limits(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             resident=self.resident,
             context=self.context,
             subscriptions_per_device=self.subscriptions_per_device,
+            retained=self.retained,
             max_frame=self.body + 1024,
             preserve=self.preserve,
             heartbeat=self.heartbeat,
         )
+
+
+class Topics(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What is sent ahead to devices that keep the best of a topic until it is read."""
+
+    policy: Annotated[
+        Literal["unified", "predictive", "buffer", "rate", "expiration", "on-line", "on-demand"],
+        Meta(description="The forwarding policy of subscriptions that name none."),
+    ] = "unified"
+
+    def choice(self) -> Choice:
+        """As the gateway takes it."""
+        return Choice(self.policy)
 
 
 class Quotas(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -283,6 +305,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     access: Access = msgspec.field(default_factory=Access)
     ota: Ota = msgspec.field(default_factory=Ota)
     retention: Retention = msgspec.field(default_factory=Retention)
+    topics: Topics = msgspec.field(default_factory=Topics)
     limits: Limits = msgspec.field(default_factory=Limits)
     quotas: Quotas = msgspec.field(default_factory=Quotas)
 

@@ -1,0 +1,126 @@
+"""Ranked topics across a crash of the gateway: the same decisions, and nothing said twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from lasthop.clock import HOUR, SECOND
+from lasthop.core.feeds.keeper import Keeper
+from lasthop.core.feeds.policies import SNAPSHOT_AFTER, Choice
+from lasthop.core.lifecycle import State
+from lasthop.decision.policies import POLICIES
+from lasthop.decision.policies.memory import memory_of
+from lasthop.wire.hop.feeds import Look, encode_look
+from lasthop.wire.hop.frames import Headers, MessageFrame, Operation
+from tests.core.feeds.phone import Phone
+from tests.core.rig import APP
+
+
+def restart(phone: Phone) -> None:
+    phone.rig.crash()
+    phone.rig.run()
+    phone.resume()
+
+
+def keeper(phone: Phone) -> Keeper:
+    gateway = phone.rig.gateway
+    session = gateway.room.session(gateway.device(APP, "phone"))
+    found = gateway.feeds.keeper(session, "news")
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def phone() -> Phone:
+    phone = Phone()
+    phone.connect()
+    return phone
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_policy_knows_after_a_crash_what_it_knew(phone: Phone, policy: str) -> None:
+    phone.subscribe(policy=policy, max=3, threshold=1)
+    for n in range(2 * SNAPSHOT_AFTER + 5):
+        phone.publish(n % 7, deliver_before=phone.rig.now + HOUR)
+        if n % 9 == 0:
+            phone.look(2)
+            phone.rig.now += 7 * SECOND
+    before = memory_of(keeper(phone).policy._policy)
+    held = sorted(keeper(phone).feed.entries())
+    there = sorted(keeper(phone).feed.on_device())
+    restart(phone)
+    assert memory_of(keeper(phone).policy._policy) == before
+    assert sorted(keeper(phone).feed.entries()) == held
+    assert sorted(keeper(phone).feed.on_device()) == there == sorted(phone.kept)
+
+
+def test_what_waits_is_there_after_a_crash(phone: Phone) -> None:
+    phone.subscribe(policy="buffer", prefetch_limit=1, threshold=2)
+    kept, held, low = phone.publish(3, 5, 1)
+    restart(phone)
+    assert list(phone.kept) == [kept]
+    assert phone.look() == [held, kept]
+    assert phone.rig.state(low) is State.PENDING
+
+
+def test_a_rank_that_was_confirmed_is_not_forgotten(phone: Phone) -> None:
+    phone.subscribe(policy="on-demand", threshold=2)
+    a, b = phone.publish(3, 4)
+    message = phone.rig.store.messages([a])[a]
+    phone.rig.gateway.change_rank(APP, message, 9, [], phone.rig.now)
+    phone.rig.run()
+    restart(phone)
+    assert phone.look() == [a, b]
+
+
+def test_an_answer_that_was_decided_is_given_after_a_crash(phone: Phone) -> None:
+    phone.subscribe(policy="on-demand")
+    a, b = phone.publish(3, 4)
+    headers = Headers(operation=Operation.LOOK)
+    frame = MessageFrame(phone.sent, 77, "news", headers, encode_look(Look(5)))
+    phone.sent += 1
+    phone.rig.hear(phone.channel, frame, run=False)
+    phone.rig.run_commits(1)
+    restart(phone)
+    phone.hear()
+    assert phone.shown == [b, a]
+    assert phone.rig.state(a) is State.DELIVERED
+
+
+def test_quiet_hours_go_on_where_they_were(phone: Phone) -> None:
+    phone.subscribe(mode="on-line", times=["23:00"], policy="on-demand")
+    (a,) = phone.publish(1)
+    assert not phone.came
+    phone.rig.crash()
+    phone.rig.pass_time(25 * HOUR)
+    phone.resume()
+    assert phone.came == [a]
+
+
+def test_another_policy_takes_over_and_the_log_says_so(phone: Phone) -> None:
+    phone.subscribe()
+    phone.publish(1)
+    book = phone.rig.identity.policies
+    book.choice = Choice("buffer", version="7", prefetch_limit=3)  # type: ignore[attr-defined]
+    assert phone.rig.gateway.policies_changed(phone.rig.now) == 1
+    assert phone.rig.gateway.policies_changed(phone.rig.now) == 0
+    phone.rig.run()
+    (event,) = [e for e in phone.rig.events() if e["kind"] == "policy_changed"]
+    assert (event["policy"], event["topic"]) == ("buffer@7", "news")
+    restart(phone)
+    assert keeper(phone).choice.label == "buffer@7"
+
+
+def test_a_policy_begins_with_what_is_known_elsewhere(phone: Phone) -> None:
+    phone.subscribe()
+    for _ in range(4):
+        phone.look(6)
+    memory = memory_of(keeper(phone).policy._policy)
+    book = phone.rig.identity.policies
+    book.choice = Choice("unified", version="2", memory=memory)  # type: ignore[attr-defined]
+    other = Phone()
+    other.rig.identity.policies.choice = book.choice  # type: ignore[attr-defined]
+    other.connect()
+    other.subscribe()
+    assert memory_of(keeper(other).policy._policy) == memory
+    assert keeper(other).choice.memory == {}
