@@ -49,6 +49,8 @@ class Administration:
         reason = f"an administrator changed {', '.join(sorted(changes))}"
         room.journal.tell(Kind.CONTEXT_CHANGED, now, session, reason=reason)
         room.touch(session)  # It may be reached over the air now.
+        if "zone" in changes:
+            self._feeds.zone_changed(session, now)
         if "token_hash" in changes:
             self._contacts.disconnect(session, CloseCode.UNAUTHORIZED, "the token was changed", now)
         return device

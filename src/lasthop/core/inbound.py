@@ -230,7 +230,7 @@ class Inbound:
             raise TooLarge("context too large", size=len(body), limit=limit)
         try:
             report = _decode_context(body)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InvalidRequest(f"a context is a JSON object: {error}") from None
         device = session.device
         device.record.context = {name: bytes(value) for name, value in report.items()}
@@ -241,7 +241,7 @@ class Inbound:
     def _read(self, session: Session, frame: MessageFrame, now: Micros) -> None:
         try:
             report = _decode_read(frame.body)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InvalidRequest(f"a read is a JSON object of numbers: {error}") from None
         self._room.journal.tell(
             Kind.READ,

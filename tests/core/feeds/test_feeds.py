@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lasthop.clock import SECOND
+from lasthop.core.feeds.rules import ContextRule
 from lasthop.core.lifecycle import State
 from lasthop.core.mailroom import Limits
 from lasthop.message import Reliability
@@ -378,3 +379,37 @@ def test_an_unknown_kind_of_frame_in_a_report_does_no_harm(phone: Phone) -> None
     phone.sent += 1
     phone.rig.hear(phone.channel, frame)
     assert not phone.rig.disconnected
+
+
+def test_quiet_hours_follow_the_devices_clock(phone: Phone) -> None:
+    # The rig's clock shows 09:46 in UTC, and 01:46 in Los Angeles.
+    phone.subscribe(mode="on-line", quiet={"start": "22:00", "end": "07:00"}, policy="on-demand")
+    (a,) = phone.publish(1)
+    assert phone.came == [a]
+    phone.rig.gateway.amend(APP, "phone", phone.rig.now, zone="America/Los_Angeles")
+    (b,) = phone.publish(2)
+    assert phone.came == [a]
+    phone.rig.gateway.amend(APP, "phone", phone.rig.now, zone="UTC")
+    phone.hear()
+    assert phone.came == [a, b]
+
+
+def test_a_context_of_any_shape_does_no_harm(phone: Phone) -> None:
+    rules = [ContextRule(topic="traffic.{city}")]
+    phone.rig.gateway.set_rules(APP, "phone", rules, phone.rig.now)
+    deep = b"[" * 5000 + b"]" * 5000
+    for value in (b'"oslo"', deep, b"null", b"17", b"true", b"{}", b'"a b"'):
+        phone.say(Operation.CONTEXT, b'{"city": %s}' % value, None)
+    assert phone.rig.gateway.device(APP, "phone").record.subscriptions == []
+    phone.say(Operation.CONTEXT, b'{"city": 17}', None)
+    assert phone.rig.gateway.device(APP, "phone").record.subscriptions == ["traffic.17"]
+    assert not phone.rig.disconnected
+
+
+def test_a_topic_goes_quiet_in_a_context(phone: Phone) -> None:
+    phone.subscribe(mode="on-line", quiet_when={"activity": ["meeting"]}, policy="on-demand")
+    phone.say(Operation.CONTEXT, b'{"activity": "meeting"}', None)
+    (a,) = phone.publish(1)
+    assert not phone.came
+    phone.say(Operation.CONTEXT, b'{"activity": "lunch"}', None)
+    assert phone.came == [a]

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
+import msgspec
+
 from lasthop.clock import MILLISECOND, Micros
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.feeds.delivery import FeedDelivery
@@ -80,6 +82,20 @@ class Feeds:
         old = self.keeper(session, topic)
         if old is not None and old.terms == terms:
             return False
+        self._renew(session, topic, terms, old, now)
+        return True
+
+    def zone_changed(self, session: Session, now: Micros) -> None:
+        """The user's clock is another one."""
+        zone = session.device.record.zone
+        for topic, keeper in list((session.feeds or {}).items()):
+            wanted = keeper.terms.subscription(zone, retention=self._room.limits.retained)
+            if wanted != keeper.subscription:
+                self._renew(session, topic, keeper.terms, keeper, now)
+
+    def _renew(
+        self, session: Session, topic: str, terms: TopicTerms, old: Keeper | None, now: Micros
+    ) -> None:
         device = session.device
         choice = terms.choice(self._book.choose(device.app, device.name, topic))
         keeper = Keeper(self._room, session, topic, terms, choice, now)
@@ -103,14 +119,19 @@ class Feeds:
             self._inherit(keeper, old, now)
         if self.ready(session):
             self._up(keeper, now)
-        return True
 
     def _inherit(self, keeper: Keeper, old: Keeper, now: Micros) -> None:
         """New terms for what is there already."""
         keeper.lane.extendleft(reversed(old.lane))
         keeper.policy.succeed(old.policy)
         entries = [entry for key in old.feed.entries() if (entry := old.feed.entry(key))]
-        keeper.feed.resume(old.feed.state(), entries)
+        before, fresh = old.feed.state(), keeper.feed.state().agenda
+        # The hours are those of the new terms; what was shown today was shown.
+        agenda = msgspec.structs.replace(
+            before.agenda, quiet=fresh.quiet, next_change=fresh.next_change
+        )
+        keeper.muted = old.muted
+        keeper.feed.resume(msgspec.structs.replace(before, agenda=agenda), entries)
         for delivery in self._of(old):
             delivery.feed = keeper
             keeper.note(delivery.item.message.key)
@@ -310,8 +331,10 @@ class Feeds:
 
     def unread(self, session: Session) -> list[FeedDelivery]:
         """What a device keeps, as far as is known here."""
-        keepers = (session.feeds or {}).values()
-        return [d for keeper in keepers for d in self._of(keeper) if _received(d)]
+        if session.feeds is None:
+            return []
+        mailbox = session.mailbox.values()
+        return [d for d in mailbox if isinstance(d, FeedDelivery) and _received(d)]
 
     # What devices say.
 

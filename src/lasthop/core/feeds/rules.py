@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
@@ -56,16 +56,15 @@ def conditions(words: Mapping[str, list[str]] | None) -> Conditions | None:
     return {name: frozenset(values) for name, values in words.items()}
 
 
-_decode: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
+_decode = msgspec.json.Decoder(str).decode
 
 
 def plain(context: Mapping[str, bytes]) -> dict[str, str]:
     """A context as rules see it: texts as they are, numbers and truths as JSON writes them."""
     values: dict[str, str] = {}
     for name, raw in context.items():
-        value = _decode.decode(raw)
-        if isinstance(value, str):
-            values[name] = value
-        elif isinstance(value, bool | int | float):
+        if raw[:1] == b'"':
+            values[name] = _decode(raw)
+        elif raw[:1] not in (b"[", b"{", b"n"):
             values[name] = raw.decode()
     return values

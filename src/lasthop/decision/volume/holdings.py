@@ -181,7 +181,9 @@ class Holdings:
         entry.version += 1
         entry.place = ENDED
         if self.moved is not None:
+            # Whoever keeps it in a store knows what is over, and asks about nothing that is.
             self.moved[key] = entry
+            return
         self.over[key] = unasked
         if len(self.over) >= 2 * HISTORY:  # Taking them out one by one would search each time.
             self.over = dict(islice(self.over.items(), HISTORY, None))
