@@ -27,8 +27,11 @@ from lasthop.decision.reasons import Reason
 from lasthop.decision.routes import obstacle
 from lasthop.decision.schedule import Unsatisfiable
 from lasthop.events import Kind
+from lasthop.message import DEFAULT_PRIORITY, TargetKind
 from lasthop.store.commit import MemoryRow
 from lasthop.wire.hop.frames import Wanted
+
+TOPIC = TargetKind.TOPIC
 
 
 class Pilot:
@@ -50,7 +53,7 @@ class Pilot:
             for lane in lanes:
                 self._go_on(session, steering, lane, released, now)
         while (delivery := session.best()) is not None:
-            lane = lane_of(delivery.item.message)
+            lane = _lane(delivery)
             held = steering.held.get(lane)
             if held is None and not session.has_credit(delivery.item.size):
                 break
@@ -77,8 +80,9 @@ class Pilot:
                 # Its first one is held again, and is where the others wait now.
                 steering.held[lane].take_over(held)
                 return
-            delivery = held.queue[0][2]
-            if delivery.state is not PENDING:
+            _, place, delivery = held.queue[0]
+            if delivery.state is not PENDING or (delivery.ranked and delivery.stamp != place):
+                # Its feed may have thought better of it, and may have let it go again since.
                 heapq.heappop(held.queue)
                 continue
             if not session.has_credit(delivery.item.size):
@@ -122,7 +126,7 @@ class Pilot:
         by_rank = bool(steering.caps.covering(delivery.item.message.queue))
         held = HeldLane(in_words(choice.reasons), choice.until, by_rank=by_rank)
         held.add(delivery)
-        steering.held[lane_of(delivery.item.message)] = held
+        steering.held[_lane(delivery)] = held
         self._arm(steering, choice.until)
         if held.reason != before:
             event = self._room.journal.story(delivery, Kind.HELD, now, held.reason)
@@ -181,6 +185,16 @@ class Pilot:
         shared = self._room.shared
         if shared is not None:
             memories[0, BUDGETS] = MemoryRow(0, BUDGETS, encode_budgets(shared))
+
+
+def _lane(delivery: Delivery) -> Lane:
+    """What it is in order with: all that the feed of a ranked topic sends is, whoever sent it
+    first."""
+    message = delivery.item.message
+    if delivery.stamp:
+        topic = message.target.name if message.target.kind is TOPIC else message.queue
+        return message.app, "feed:", topic, DEFAULT_PRIORITY
+    return lane_of(message)
 
 
 def in_words(reasons: Iterable[Reason]) -> str:

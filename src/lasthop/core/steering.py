@@ -46,6 +46,11 @@ class Reserved(NamedTuple):
     receipt_by: Micros
 
 
+def place_of(delivery: Delivery) -> int:
+    """Its place in its lane: when it was accepted, or when its feed let it go."""
+    return delivery.stamp or delivery.item.message.key
+
+
 class HeldLane:
     """Deliveries of one lane that wait behind the first of them: in order of acceptance, or where
     a cap chooses among them the best first."""
@@ -62,9 +67,9 @@ class HeldLane:
 
     def add(self, delivery: Delivery) -> None:
         """One more waits; one that comes back after its release has its old place."""
-        message = delivery.item.message
-        rank = message.rank if self.by_rank else 0.0
-        heapq.heappush(self.queue, (-rank, message.key, delivery))
+        # What a feed sends has its order from the feed.
+        rank = delivery.item.message.rank if self.by_rank and not delivery.stamp else 0.0
+        heapq.heappush(self.queue, (-rank, place_of(delivery), delivery))
 
     def take_over(self, other: HeldLane) -> None:
         """Those who waited elsewhere wait here."""

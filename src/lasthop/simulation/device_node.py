@@ -301,6 +301,7 @@ class DeviceNode:
         if session is None:
             return
         now = self._kernel.now()
+        change: Change | None = None
         if not self._transactional:
             self._todo += session.ready(now)
             self._attend(session)
@@ -322,6 +323,12 @@ class DeviceNode:
             else:
                 # Best effort is not stored: it leaves now or never.
                 self._unsent = []
+        if not self._writing or change is not None:
+            self._hear_what_happened(session)
+        self._watch_expiry(session)
+        self._flush()
+
+    def _hear_what_happened(self, session: DeviceSession) -> None:
         for happening in session.happenings():
             if isinstance(happening, Refused):
                 self.refused.append(happening.refusal)
@@ -329,8 +336,6 @@ class DeviceNode:
             elif isinstance(happening, Answer):
                 # It is shown when it is durable that it may have been.
                 self._answers.append(happening)
-        self._watch_expiry(session)
-        self._flush()
 
     def _use_ranked_topics(self, session: DeviceSession) -> None:
         answered, self._answered = self._answered, []

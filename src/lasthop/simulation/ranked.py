@@ -21,7 +21,10 @@ POLICIES = ("on-demand", "on-line", "buffer", "unified", "rate")
 
 
 def add_ranked(schedule: Schedule) -> None:
-    """Let some devices subscribe to a ranked topic."""
+    """Let some devices subscribe to a ranked topic: in every other schedule, since reading to the
+    end takes about as long as all the rest."""
+    if schedule.seed % 2 == 0:
+        return
     random = Random(schedule.seed ^ 0x4A4E)
     for name in schedule.devices:
         if random.random() < 0.5:
