@@ -123,4 +123,3 @@ def test_a_policy_begins_with_what_is_known_elsewhere(phone: Phone) -> None:
     other.connect()
     other.subscribe()
     assert memory_of(keeper(other).policy._policy) == memory
-    assert keeper(other).choice.memory == {}

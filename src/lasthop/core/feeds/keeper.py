@@ -85,7 +85,7 @@ class Keeper:
         self.session = session
         self.topic = topic
         self.terms = terms
-        self.choice = choice.plain
+        self.choice = choice
         self.subscription = self._subscription()
         self.policy: Remembered = policy_of(choice, self.subscription.max)
         self.feed = Feed(self.subscription, self.policy, now=now)
@@ -195,7 +195,7 @@ class Keeper:
         """Another policy is in force."""
         policy = policy_of(choice, self.subscription.max)
         policy.succeed(self.policy)
-        self.choice, self.policy = choice.plain, policy
+        self.choice, self.policy = choice, policy
         self.feed.follow(policy)
         self._new = True
         self.note()
