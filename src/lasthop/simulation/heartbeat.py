@@ -17,7 +17,7 @@ from lasthop.decision.heartbeat import Patience, step_of
 from lasthop.wire.hop.heartbeat import Beat, Pinging
 
 TIMEOUTS = (30, 60, 120, 300, 900, 1800)
-"""Seconds; what address translators are known to have."""
+"""Seconds; from an impatient translator to a patient one."""
 
 ROUND_TRIP: Micros = SECOND // 5
 RECONNECT: Micros = SECOND

@@ -5,7 +5,8 @@ of them knows a rank. They differ in what they keep meanwhile, which is all that
 What a publisher lets expire is kept from the device wherever the system has a notion of it. On the
 device the user reads the best of what is there, so that no system suffers for a poor reader.
 
-Every rule says which settings it stands for: the defaults of the system's own documentation.
+Every rule says which settings it stands for. They are the usual defaults; of Mosquitto the tests
+ask the real one, of the others a version that is set otherwise behaves otherwise.
 """
 
 from __future__ import annotations

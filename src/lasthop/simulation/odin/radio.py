@@ -2,9 +2,10 @@
 
 A 3G radio is promoted to a dedicated channel (DCH) when there is something to carry, stays there
 for some seconds after the last packet, then shares a channel (FACH) for some more before it sleeps.
-A WiFi radio in power-save mode listens on for a moment. The numbers are those of measurements that
-others published (Qian et al., MobiSys 2011, for 3G; Balasubramanian et al., IMC 2009, for WiFi),
-rounded; a promotion is charged at DCH power. Transfers of a few hundred bytes take no time.
+A WiFi radio in power-save mode listens on for a moment. The numbers are assumptions of this model:
+round ones, of the size that one finds for networks and phones of the paper's time (a shared channel
+draws about half of a dedicated one; operators set the timers as they like). A promotion is charged
+at DCH power. Transfers of a few hundred bytes take no time.
 """
 
 from __future__ import annotations

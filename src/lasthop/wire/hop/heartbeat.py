@@ -20,7 +20,7 @@ what a network really allows is learned."""
 
 PATIENCE = 60 * SECOND
 """An answer that takes longer will not come: intervals may be an hour, and a device that waited for
-as long would be out of reach meanwhile. Slow bearers have answered after half a minute."""
+as long would be out of reach meanwhile. A minute is generous for the slowest bearers."""
 
 
 ANSWERED = "the heartbeat was answered"
