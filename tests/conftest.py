@@ -3,6 +3,11 @@
 from importlib.util import find_spec
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How long a draw or an example takes says how busy the machine is, not whether the code is right.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 USE_UVLOOP = find_spec("uvloop") is not None
 

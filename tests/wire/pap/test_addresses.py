@@ -2,7 +2,7 @@
 else is refused with its position and what should have been there."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from lasthop.errors import PapAddressError
 from lasthop.wire.pap.addresses import (
@@ -253,7 +253,6 @@ def addresses(draw: st.DrawFn) -> str:
     )
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])  # On a busy machine it may be.
 @given(addresses())
 def test_whatever_the_grammar_derives_is_read_and_written_back(text: str) -> None:
     address = parse_address(text)
