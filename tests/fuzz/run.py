@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from importlib import import_module
 from pathlib import Path
 
-SLOWEST = 10
-"""Seconds for one input; with coverage a thousand times what a message takes."""
+SLOWEST = 5
+"""Seconds of the processor for one input; with coverage, hundreds of times what a message takes."""
+STUCK = 120
+"""Seconds of a clock after which an input never ends, however busy the machine is."""
 MEMORY = 768
 """MiB of the process, of which it has about 150 before the first input."""
 LONGEST = 2**16
@@ -37,13 +40,20 @@ def main() -> None:
         (folder / f"seed-{number:04}").write_bytes(seed)
     options = [
         f"-max_total_time={arguments.seconds}",
-        f"-timeout={SLOWEST}",
+        f"-timeout={STUCK}",
         f"-rss_limit_mb={MEMORY}",
         f"-max_len={LONGEST}",
         f"-artifact_prefix=build/fuzz/{arguments.target}-",
         "-print_final_stats=1",
     ]
-    atheris.Setup([sys.argv[0], *options, str(folder)], lambda data: targets.check(target, data))
+
+    def one_input(data: bytes) -> None:
+        started = time.process_time()
+        targets.check(target, data)
+        if time.process_time() - started > SLOWEST:
+            raise TimeoutError(f"an input takes more than {SLOWEST} seconds")
+
+    atheris.Setup([sys.argv[0], *options, str(folder)], one_input)
     atheris.Fuzz()
 
 
