@@ -13,7 +13,7 @@ from lasthop.decision.policies.memory import memory_of
 from lasthop.wire.hop.feeds import Look, encode_look
 from lasthop.wire.hop.frames import Headers, MessageFrame, Operation
 from tests.core.feeds.phone import Phone
-from tests.core.rig import APP
+from tests.core.rig import APP, to
 
 
 def restart(phone: Phone) -> None:
@@ -123,3 +123,20 @@ def test_a_policy_begins_with_what_is_known_elsewhere(phone: Phone) -> None:
     other.connect()
     other.subscribe()
     assert memory_of(keeper(other).policy._policy) == memory
+
+
+def test_what_could_not_be_said_yet_is_said_after_a_crash(phone: Phone) -> None:
+    """It is on its way when its rank falls and rises again: it is sent anew when it has come."""
+    phone.subscribe(threshold=2)
+    rig = phone.rig
+    (a,) = rig.publish(to("topic:news", rank=5.0))
+    rig.run()
+    for rank in (1.0, 6.0):
+        rig.gateway.change_rank(APP, rig.store.messages([a])[a], rank, [], rig.now)
+        rig.run()
+    assert keeper(phone).lane, "the second time waits for the first to arrive"
+    restart(phone)
+    assert not keeper(phone).lane
+    assert phone.kept == {a: 6.0}
+    assert phone.look() == [a]
+    assert rig.state(a) is State.DELIVERED
