@@ -114,11 +114,15 @@ def run_loop(
         sys.stdout.write(msgspec.json.encode(loop.as_dict()).decode() + "\n")
         return 0
     print(f"{devices} devices, days {switch + 1} to {days}")
-    print(f"{'':10}{'waste':>9}{'loss':>9}{'sum':>9}{'pings a day':>13}{'deaths a day':>14}")
+    print(f"{'':24}{'waste':>9}{'loss':>9}{'sum':>9}{'pings a day':>13}{'deaths a day':>14}")
     device_days = devices * (days - switch)
-    for name, r in (("unified", loop.live), ("learned", loop.learned)):
+    for name, r in (
+        ("unified", loop.live),
+        ("learned, own heartbeat", loop.own),
+        ("learned", loop.learned),
+    ):
         print(
-            f"{name:10}{r.waste:9.2%}{r.loss:9.2%}{r.waste + r.loss:9.2%}"
+            f"{name:24}{r.waste:9.2%}{r.loss:9.2%}{r.waste + r.loss:9.2%}"
             f"{r.pings / device_days:13.2f}{r.deaths / device_days:14.3f}"
         )
     return 0

@@ -1,8 +1,11 @@
 """The loop closed: policies learned on the first days of the fleet, in force on the last.
 
-Every device lives through the same world three times: under the policy that the log has, with what
-was learned from a day on, and under the on-line policy, by which loss is measured. Only messages
-that arrive after the switch count. Nothing is replayed here: the learned policies decide live.
+Every device lives through the same world four times: under the policy that the log has; from a day
+on with the forwarding that was learned, and its own heartbeat; then with what the fleet knows of
+networks as well; and under the on-line policy, by which loss is measured. Only messages that arrive
+after the switch count. Nothing is replayed here: the learned policies decide live.
+
+Messages save heartbeats, so that heartbeats are compared under the same forwarding.
 """
 
 from __future__ import annotations
@@ -62,13 +65,15 @@ class Loop:
     days: int
     switch: int
     live: Result = field(default_factory=Result)
+    own: Result = field(default_factory=Result)
+    """Learned forwarding, and the device's own heartbeat."""
     learned: Result = field(default_factory=Result)
 
     def as_dict(self) -> dict[str, object]:
         """For machines."""
         rates = {
             name: {"waste": r.waste, "loss": r.loss, "sum": r.waste + r.loss}
-            for name, r in (("live", self.live), ("learned", self.learned))
+            for name, r in (("live", self.live), ("own", self.own), ("learned", self.learned))
         }
         return {**asdict(self), "rates": rates}
 
@@ -85,19 +90,20 @@ def chosen(policies: PolicyIndex, device: str, topic: Topic) -> tuple[Policy, st
 _policies: dict[Path, PolicyIndex] = {}
 
 
-def _live_through(work: tuple[int, int, int, int, Path]) -> tuple[Result, Result]:
+def _live_through(work: tuple[int, int, int, int, Path]) -> tuple[Result, Result, Result]:
     seed, number, days, switch, path = work
     if path not in _policies:
         _policies[path] = PolicyIndex(decode(path.read_bytes()))
     who = person(seed, number)
     best = Device(seed, who, days, policy="on-line", told=None)
-    live = Device(seed, who, days, policy="unified", told=None)
-    learned = Device(seed, who, days, policy="unified", told=None)
+    live, own, learned = (Device(seed, who, days, policy="unified", told=None) for _ in range(3))
+    own.switch(switch, _policies[path], chosen, networks=False)
     learned.switch(switch, _policies[path], chosen)
-    for device in (best, live, learned):
+    for device in (best, live, own, learned):
         device.count_from(switch)
         device.live(write=False)
-    return _result(live, best, switch), _result(learned, best, switch)
+    first, second, third = (_result(device, best, switch) for device in (live, own, learned))
+    return first, second, third
 
 
 def _result(device: Device, best: Device, switch: int) -> Result:
@@ -138,10 +144,11 @@ def close(
 
 
 def _gather(
-    loop: Loop, results: Iterable[tuple[Result, Result]], progress: Callable[[int], None]
+    loop: Loop, results: Iterable[tuple[Result, Result, Result]], progress: Callable[[int], None]
 ) -> None:
-    for done, (live, learned) in enumerate(results, 1):
+    for done, (live, own, learned) in enumerate(results, 1):
         loop.live.add(live)
+        loop.own.add(own)
         loop.learned.add(learned)
         progress(done)
 
@@ -161,6 +168,7 @@ def draw(loop: Loop, out: Path) -> None:
             counts = [result.by_day[day] for day in days]
             values = [100 * c[above] / max(1, c[below]) for c in counts]
             axes.plot([d + 1 for d in days], values, style, color=colour, label=f"{name}: {label}")
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_xlabel("day")
     axes.set_ylabel("%")
     axes.set_ylim(bottom=0)

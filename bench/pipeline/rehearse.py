@@ -119,7 +119,7 @@ class Device:
         self._channel = 0
         self._quiet_since: Micros = 0
         self._next_key = (person.number + 1) << 32
-        self._switch: tuple[Micros, PolicyIndex, Choose] | None = None
+        self._switch: tuple[Micros, PolicyIndex, Choose, bool] | None = None
         self.lines: list[Line] = []
         self.version = ""
         self.read: dict[int, Micros] = {}
@@ -168,16 +168,19 @@ class Device:
         """Count pings and deaths from that day on only."""
         self._counting = BEGINS + day * DAY
 
-    def switch(self, day: int, policies: PolicyIndex, choose: Choose) -> None:
-        """From that day on, go by what was learned."""
-        self._switch = (BEGINS + day * DAY, policies, choose)
+    def switch(
+        self, day: int, policies: PolicyIndex, choose: Choose, *, networks: bool = True
+    ) -> None:
+        """From that day on, go by what was learned; of `networks` too, or only of readers."""
+        self._switch = (BEGINS + day * DAY, policies, choose, networks)
 
     def _adopt(self, at: Micros, given: Any) -> None:
         assert self._switch is not None
-        _, self._told, choose = self._switch
-        self.version = self._told.version
+        _, policies, choose, networks = self._switch
+        self._told = policies if networks else None
+        self.version = policies.version
         for topic in self._topics.values():
-            policy, terms = choose(self._told, self._person.name, topic)
+            policy, terms = choose(policies, self._person.name, topic)
             topic.feed.follow(policy)
             self._write(at, Kind.POLICY_CHANGED, topic=topic.name, policy=self.version, terms=terms)
 

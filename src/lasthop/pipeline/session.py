@@ -6,9 +6,12 @@ import os
 import sys
 from pathlib import Path
 
+from pyspark.errors import PySparkException as SparkError
 from pyspark.sql import SparkSession
 
 from lasthop.pipeline.java import ensure_java
+
+__all__ = ["SparkError", "open_session"]
 
 LONGEST_LINE = 1 << 20
 """Bytes. An event has a few hundred, with a thousand keys some twenty thousand; a file that is not

@@ -82,7 +82,7 @@ def opened(
         raise Failure("the pipeline needs Spark: pip install 'lasthop[pipeline]'")
     from lasthop.pipeline.jobs import Pipeline  # noqa: PLC0415
     from lasthop.pipeline.lake import Lake  # noqa: PLC0415
-    from lasthop.pipeline.session import open_session  # noqa: PLC0415
+    from lasthop.pipeline.session import SparkError, open_session  # noqa: PLC0415
 
     settings = {}
     for pair in conf or ():
@@ -97,6 +97,9 @@ def opened(
     spark = open_session(master=master, remote=remote, settings=settings)
     try:
         yield Pipeline(spark, where, Lake(lake or data / LAKE_DIRECTORY), say=say_line)
+    except SparkError as error:
+        said = str(error).strip().splitlines()
+        raise Failure(f"Spark gave up: {said[0] if said else type(error).__name__}") from error
     finally:
         spark.stop()
 
