@@ -156,6 +156,7 @@ def _gather(
 def draw(loop: Loop, out: Path) -> None:
     """Waste and loss of each day after the switch, both ways."""
     from matplotlib.figure import Figure  # noqa: PLC0415
+    from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
 
     figure = Figure(figsize=(8, 3.4), dpi=110, layout="constrained")
     axes = figure.subplots()
@@ -168,7 +169,7 @@ def draw(loop: Loop, out: Path) -> None:
             counts = [result.by_day[day] for day in days]
             values = [100 * c[above] / max(1, c[below]) for c in counts]
             axes.plot([d + 1 for d in days], values, style, color=colour, label=f"{name}: {label}")
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("day")
     axes.set_ylabel("%")
     axes.set_ylim(bottom=0)
