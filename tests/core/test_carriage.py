@@ -6,6 +6,7 @@ import pytest
 
 from lasthop.clock import DAY, SECOND
 from lasthop.core.carriage import FIRST_PAUSE
+from lasthop.core.feeds.terms import TopicTerms
 from lasthop.core.gateway import Identity
 from lasthop.core.lifecycle import State
 from lasthop.core.mailroom import Limits
@@ -56,6 +57,16 @@ class TestLeaving:
         assert [carry.parcel.body for carry in rig.carries] == [b"early"]
         assert rig.state(late) is State.EXPIRED
         assert rig.state(early) is State.SENDING
+
+    def test_ranked_topics_wait_for_the_device_itself(self, rig: Rig) -> None:
+        rig.add("phone", UDP)
+        rig.gateway.subscribe(APP, "phone", "news", rig.now, TopicTerms(max=1))
+        (plain,) = rig.publish(to("phone", b"plain"))
+        rig.run()
+        assert [carry.parcel.body for carry in rig.carries] == [b"plain"]
+        rig.report(Sent())
+        assert rig.state(plain) is State.SENT
+        assert [row.open for row in rig.store.all_deliveries()].count(True) == 1, "its terms"
 
     def test_so_many_are_with_carriers_at_a_time(self) -> None:
         rig = Rig(Limits(carried_per_device=2))

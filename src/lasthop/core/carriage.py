@@ -74,7 +74,13 @@ class Carriage:
         """Release what may leave now, best first."""
         released: list[tuple[Delivery, Selection]] = []
         most = self._room.limits.carried_per_device
+        kept: list[Delivery] = []
         while (delivery := session.best()) is not None:
+            if delivery.ranked:
+                # A ranked topic is a conversation: it waits for the device itself.
+                session.take_best()
+                kept.append(delivery)
+                continue
             message = delivery.item.message
             decision = decide(
                 deliver_after=message.deliver_after,
@@ -92,6 +98,8 @@ class Carriage:
             selected = self._release(delivery, now)
             if selected is not None:
                 released.append((delivery, selected))
+        for delivery in kept:
+            session.enqueue(delivery)
         if released:
             self._room.journal.when_durable(partial(self._leave, released))
 
