@@ -292,6 +292,14 @@ def test_an_identifier_of_the_other_kind_is_one_as_well() -> None:
         verify(parse_xml(twice), [SECRET], at=(ORDER, PAYMENT))
 
 
+@pytest.mark.parametrize("namespace", ["#relative", "urn:ä", "a b"])
+def test_namespaces_without_an_exclusive_form_are_refused(namespace: str) -> None:
+    document = parse_xml(f"<p:a xmlns:p='{namespace}'/>".encode())
+    assert verify(sign(document, SECRET), [SECRET]).events == document
+    with pytest.raises(MalformedSecurity, match="this has no exclusive form"):
+        sign(document, SECRET, form="exclusive")
+
+
 def test_there_is_one_signature() -> None:
     with pytest.raises(NotSigned) as caught:
         verify(events(), [SECRET])

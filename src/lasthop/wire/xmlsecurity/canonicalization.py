@@ -55,16 +55,15 @@ class Canonicalization(NamedTuple):
         if self.algorithm == CANONICAL_2:
             return canonical(fragment)
         try:
-            root = etree.fromstring(written, _PARSER)
-        except etree.XMLSyntaxError as error:  # such as a namespace that is no URI
-            raise MalformedSecurity("this has no exclusive form", reason=str(error.msg)) from None
-        return etree.tostring(
-            root.getroottree(),
-            method="c14n",
-            exclusive=True,
-            with_comments=False,
-            inclusive_ns_prefixes=list(self.prefixes) or None,
-        )
+            return etree.tostring(
+                etree.fromstring(written, _PARSER).getroottree(),
+                method="c14n",
+                exclusive=True,
+                with_comments=False,
+                inclusive_ns_prefixes=list(self.prefixes) or None,
+            )
+        except etree.LxmlError as error:  # such as a namespace that is no absolute URI
+            raise MalformedSecurity("this has no exclusive form", reason=str(error)) from None
 
     def write(self, name: Name, writer: Writer) -> None:
         """As a CanonicalizationMethod or a Transform."""
