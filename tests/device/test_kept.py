@@ -292,3 +292,13 @@ def test_an_inbox_of_the_first_version_is_brought_up_to_date(tmp_path: Path) -> 
     phone = Phone(SqliteInbox(tmp_path / "inbox.db"))
     phone.keep(1, 5.0)
     assert phone.session.unread("news") == 1
+
+
+def test_what_waits_behind_a_gap_stays_behind_what_fills_it(phone: Phone, tmp_path: Path) -> None:
+    a = phone.keep(1, 5.0)
+    late = MessageFrame(2, KEY + 12, None, None, b"late")
+    phone.receive(late)
+    assert phone.read() == [a]  # It takes a place in the inbox, after the one that is missing.
+    phone.receive(MessageFrame(1, KEY + 11, None, None, b"early"))
+    again(phone, tmp_path)
+    assert [message.body for message in phone.session.ready(phone.now)] == [b"early", b"late"]

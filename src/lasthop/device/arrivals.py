@@ -102,13 +102,13 @@ class Arrivals:
             for row in held.inbox
             if row.number is not None and row.number < state.received
         )
-        for row in held.inbox:
+        for row in _in_order(held.inbox):
             message = self._message(row.frame, row.position, row.number)
             message.default_type = row.default_type or DEFAULT_CONTENT_TYPE
             message.stored = True
             message.redelivered = message.redelivered or row.position < state.offered
             self._hold(message)
-            self._top = row.position + 1
+            self._top = max(self._top, row.position + 1)
             if row.number is not None and row.number >= state.received:
                 waiting.append((row.number, message))
                 self._gapped[row.number] = message
@@ -562,6 +562,13 @@ class Arrivals:
         if number is not None and number < self._inbound.received:
             self._inbound.deliver(number)
         self.dirty = True
+
+
+def _in_order(rows: list[InboxRow]) -> list[InboxRow]:
+    """Rows by place, but those with a number by number: what waited behind a gap may have its place
+    from before something that was shown took one."""
+    numbered = iter(sorted((r for r in rows if r.number is not None), key=lambda r: r.number or 0))
+    return [row if row.number is None else next(numbered) for row in rows]
 
 
 def _instructs(message: Message) -> bool:
