@@ -58,6 +58,9 @@ MOST_LETTERS: Final = 2048
 """Bytes of a message that are coded bit by bit, at some 30 µs each; more are only compressed. The
 first message of a connection has some hundreds."""
 
+OMITTED: Final = 64
+"""Zeros at the end of a message are not sent; a compressed text ends in few."""
+
 # Keys of choices that columns make; those that depend on a confidence have 16 of them.
 _GUESSED, _GUESSED_BEFORE, _FOLLOWED, _KNOWN_RUN = 1, 2, 3, 4
 _KNOWN, _SCALED, _AS_TEXT, _SAME_SCALE, _DECIMAL, _NEGATIVE = 5, 8, 9, 10, 11, 12
@@ -72,7 +75,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 class Walker:
     """Codes one document."""
 
-    __slots__ = ("_coder", "_learned", "_letters_left", "_memory", "_models", "_room")
+    __slots__ = ("_bytes", "_coder", "_learned", "_letters_left", "_memory", "_models", "_room")
 
     def __init__(self, learned: Learned, coder: Coder, limits: Limits) -> None:
         self._learned = learned
@@ -81,6 +84,8 @@ class Walker:
         self._coder = coder
         self._letters_left = MOST_LETTERS
         self._room = limits.size
+        self._bytes = 0
+        """Of the message that is read."""
 
     def write(self, document: RunSequence) -> int:
         """Encode a document; returns how many bytes its message needs at least."""
@@ -94,6 +99,7 @@ class Walker:
         count = code_number(self._coder, self._models.counts, 0)
         if count > most:
             raise WeftLimitError("a message has too many events", most=most)
+        self._bytes = size
         if count // STEPS_PER_BYTE > size:
             raise WeftFormatError("a message is too short for its values")
         runs: list[Run] = []
@@ -180,6 +186,9 @@ class Walker:
         size = code_number(coder, self._models.sizes, len(packed))
         if size > self._room:
             raise WeftLimitError("a message expands to too much text", most=self._room)
+        if not coder.encoding and size > self._bytes + OMITTED:
+            # They are as long in the message. Without this a few bytes could ask for a million.
+            raise WeftFormatError("a message is too short for its texts")
         packed = bytes(coder.bits(8, packed[at] if coder.encoding else 0) for at in range(size))
         if coder.encoding:
             return data
