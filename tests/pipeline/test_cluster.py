@@ -53,6 +53,11 @@ def said(log: Path, pattern: str) -> str:
     raise AssertionError(f"{log.name} never said {pattern}: {log.read_text()[-2000:]}")
 
 
+def _clean() -> dict[str, str]:
+    """Our environment, but for what tells Python where to look."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+
+
 @pytest.fixture(scope="module")
 def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Our wheel, under the name by which Spark takes it: others it would silently leave out."""
@@ -72,7 +77,9 @@ def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
         f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{packages}" exec "{sys.executable}" -S "$@"\n'
     )
     script.chmod(0o755)
-    found = subprocess.run([script, "-c", "import lasthop"], check=False, capture_output=True)
+    found = subprocess.run(
+        [script, "-c", "import lasthop"], check=False, capture_output=True, env=_clean()
+    )
     assert b"No module named 'lasthop'" in found.stderr
     return script
 
@@ -81,9 +88,7 @@ def test_two_workers_make_the_tables_that_one_process_makes(
     fleet: Pipeline, fleet_log: Path, shipped: Path, bare_python: Path, tmp_path: Path
 ) -> None:
     environment = {
-        name: value for name, value in os.environ.items() if not name.startswith("PYTHON")
-    }
-    environment |= {
+        **_clean(),
         "JAVA_HOME": str(ensure_java()),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_WORKER_DIR": str(tmp_path / "work"),
