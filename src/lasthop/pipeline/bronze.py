@@ -224,16 +224,22 @@ def foreign_files(log: Path) -> list[Path]:
 
 
 def missing_offsets(events: DataFrame) -> DataFrame:
-    """Stretches of offsets that never came: `n` is dense over the life of a store.
+    """How many offsets of each gateway never came: `n` is dense over the life of a store.
 
-    One shuffle by gateway, with a sort: a gateway is one writer, and a day of it fits a partition.
+    Of what is before the oldest and after the newest that did come, nothing can be said. One
+    shuffle of ids, day by day, and one of a row for each day.
     """
-    ends = events.groupBy("gw", "date").agg(
+    days = events.groupBy("gw", "date").agg(
         fn.min("n").alias("first"),
         fn.max("n").alias("last"),
         fn.count_distinct("n").alias("events"),
     )
-    return ends.withColumn("missing", fn.col("last") - fn.col("first") + 1 - fn.col("events"))
+    whole = days.groupBy("gw").agg(
+        fn.min("first").alias("first"),
+        fn.max("last").alias("last"),
+        fn.sum("events").alias("events"),
+    )
+    return whole.withColumn("missing", fn.col("last") - fn.col("first") + 1 - fn.col("events"))
 
 
 def committed_batches(lake: Lake) -> set[int]:
