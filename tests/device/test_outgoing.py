@@ -317,3 +317,20 @@ def test_the_size_of_a_frame_is_not_underestimated(headers: Headers | None) -> N
     out = bytearray()
     Encoder(Mapping.UNORDERED).encode(frame, out)
     assert len(out) <= frame_size(frame) <= len(out) + 400
+
+
+def test_a_skip_that_went_with_one_of_several_channels_is_sent_again() -> None:
+    """The gateway is an older copy of itself, and waits for what this device no longer has."""
+    peer = welcomed()
+    queue(peer, "a", "b")
+    peer.said()
+    peer.session.received([Ack(2, 2)], NOW)
+    peer.said()
+    queue(peer, "c")
+    peer.session.lost()
+    assert peer.welcome(received=0)
+    assert Skip(0, 2) in peer.said()
+    peer.session.rerouted()
+    again = peer.said()
+    assert Skip(0, 2) in again
+    assert sent(again) == [(2, "c")]

@@ -136,7 +136,7 @@ class Outbox:
         self.lost()
         self._window = window or DEFAULT_WINDOW
         self._max_frame = max_frame
-        self._peer_received = ack.received
+        self._peer_received = self._confirmed = ack.received
         self.acknowledge(ack)
         self._cursor = ack.received
         # What it lacks and we no longer have (it is an older copy of itself) it must not wait for.
@@ -164,7 +164,7 @@ class Outbox:
         for _, item in self._outbound.unacknowledged():
             item.sent = False
         self._cursor = self._outbound.received
-        self._peer_received = self._outbound.received
+        self._peer_received = self._confirmed = self._outbound.received
         self._in_flight = 0
         self._skips = RangeSet()
 
@@ -172,7 +172,8 @@ class Outbox:
         """What is under way may have been lost with one of several channels."""
         for _, item in self._outbound.unacknowledged():
             item.sent = False
-        self._cursor = self._outbound.received
+        # A skip that was sent counts as received for the window, but it may be what was lost.
+        self._cursor = self._peer_received = self._confirmed
         self._in_flight = 0
 
     def acknowledge(self, ack: Ack) -> None:
@@ -182,6 +183,7 @@ class Outbox:
                 self._in_flight -= len(item.frame.body)
             self._accept(item)
         self._peer_received = max(self._peer_received, ack.received)
+        self._confirmed = max(self._confirmed, ack.received)
 
     def credit(self, window: Credit) -> None:
         """The gateway takes more, or less, at a time."""
