@@ -8,6 +8,7 @@ import socket
 import tomllib
 from pathlib import Path
 
+import httpx
 import msgspec
 
 from lasthop.decision.routes import Route
@@ -36,6 +37,9 @@ def test_its_commands_reach_a_handset(lasthop: Lasthop, up: GatewayProcess) -> N
         _, pdu = decode_unit(handset.recv(9999))
     assert isinstance(pdu, Push)
     assert pdu.data == b"The parcel is here"
+    # What it says of itself may be written a moment later.
+    status = httpx.get(f"{up.http}/v1/messages/{key}?wait=final&timeout=20", timeout=30)
+    assert status.json()["deliveries"][0]["state"] == "sent"
     told = lasthop("explain", key, "handset", "--url", up.http).out
     assert "sent" in told.lower()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from lasthop.clock import MILLISECOND, SECOND, Micros
 from lasthop.errors import TooLarge
@@ -87,6 +87,20 @@ def pair(seed: int = 1, weather: Weather | None = None) -> tuple[Air, User, User
     return air, User(air, "a"), User(air, "b", first_tid=99)
 
 
+@example(
+    3799,
+    Weather(loss=0.1, doubling=0.2, delay=400 * MILLISECOND, spread=6 * SECOND),
+    [
+        (0, False, 1),
+        (0, False, 1),
+        (2, False, 1400),
+        (1, False, 1),
+        (0, False, 1),
+        (1, False, 5600),
+        (1, False, 5600),
+        (2, False, 1),
+    ],
+)
 @settings(max_examples=150, deadline=None)
 @given(
     st.integers(0, 2**32),

@@ -85,10 +85,12 @@ class Responder(Side):
                     self.progress(now)
                     self.out += self._answer.some(pdu.missing)
             case Abort():
-                told = self._phase in (Phase.WITH_USER, Phase.ANSWERING)
+                if self._phase in (Phase.WITH_USER, Phase.ANSWERING):
+                    # Its user has heard it: a copy of the request that is late must not be new.
+                    self._phase, self.due = Phase.OVER, now + self.patience.memory
+                    return [Ended(self, pdu.reason, pdu.by_user)]
                 if self._phase is not Phase.OVER:
                     self._phase, self.due = Phase.GONE, None
-                return [Ended(self, pdu.reason, pdu.by_user)] if told else []
             case _:
                 pass
         return []
