@@ -6,6 +6,7 @@ import http.client
 import json
 import re
 import shlex
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -79,6 +80,7 @@ def test_the_page_shows_what_happens(lasthop: Lasthop, tmp_path: Path) -> None:
     with (
         GatewayProcess(tmp_path / "data") as up,
         Process(listening, tmp_path / "listen.log") as listener,
+        ExitStack() as stack,
     ):
         first = listener.line().decode().strip()
         reader = Reader(lasthop, up, first.removeprefix("listening at "), tmp_path)
@@ -89,8 +91,9 @@ def test_the_page_shows_what_happens(lasthop: Lasthop, tmp_path: Path) -> None:
             elif head == "console device":
                 shown = content.splitlines()[1]
                 run = ["device", "run", "--name", "phone", "--token", reader.token]
-                with Process([*run, "--url", up.tcp], tmp_path / "device.log") as phone:
-                    said = phone.line().decode()
+                # It stays: what it prints it acknowledges a moment later.
+                device = Process([*run, "--url", up.tcp], tmp_path / "device.log")
+                said = stack.enter_context(device).line().decode()
                 assert json.loads(plain(said)) == json.loads(plain(shown))
             elif head == "console listener":
                 shown_lines = content.splitlines()[2:]
