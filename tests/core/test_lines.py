@@ -205,3 +205,14 @@ def test_credit_holds_over_all_channels_together(rig: Rig) -> None:
     assert rig.bodies(second) == [b"b"]
     rig.ack(first, 1)
     assert rig.bodies(second) == bodies("b", "c")
+
+
+def test_the_log_names_the_link_that_carried_it(rig: Rig) -> None:
+    first = rig.connect(link="mno")
+    (key,) = rig.publish(to("phone"))
+    rig.run()
+    second = rig.join(link="wifi")
+    rig.ack(second, 1)
+    told = {event["kind"]: event.get("link") for event in rig.events() if event.get("msg") == key}
+    assert told["transmitted"] == told["delivered"] == "mno"
+    assert rig.bodies(first)

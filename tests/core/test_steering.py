@@ -69,6 +69,7 @@ def test_the_cheaper_of_two_links_carries_it(rig: Rig) -> None:
     rig.run()
     assert (rig.bodies(wifi), rig.bodies(mno)) == ([b"a"], [])
     assert "wifi has the lowest cost" in reasons(rig, "released")[0]
+    assert [e["link"] for e in rig.events() if e["kind"] == "released"] == ["wifi"]
     assert "mno costs" in reasons(rig, "released")[0]
 
 
@@ -78,6 +79,7 @@ def test_the_newer_link_is_not_taken_because_it_is_newer(rig: Rig) -> None:
     rig.publish(to("phone", b"a"))
     rig.run()
     assert (rig.bodies(wifi), rig.bodies(mno)) == ([b"a"], [])
+    assert [e["link"] for e in rig.events() if e["kind"] == "released"] == ["wifi"]
 
 
 def test_weights_belong_to_a_queue(rig: Rig) -> None:

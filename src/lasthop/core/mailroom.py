@@ -177,7 +177,7 @@ class Mailroom:
         if delivery.seq >= 0:
             event.epoch = delivery.epoch
             event.seq = delivery.seq
-            event.link = session.link
+            event.link = (session.line_of(delivery.sent_over) or session.line).link
         if state >= DELIVERED:
             delivery.code = code
             if session.steering is not None:

@@ -117,14 +117,17 @@ class Pilot:
             self._hold(steering, delivery, choice, now, before)
         else:
             steering.reserve(delivery, choice, now)
-            release(room, self._feeds, session, delivery, now, in_words(choice.reasons))
+            words = in_words(choice.reasons)
+            event = release(room, self._feeds, session, delivery, now, words)
+            if event is not None and choice.link is not None:
+                event.link = choice.link
             released.append(delivery)
 
     def _hold(
         self, steering: Steering, delivery: Delivery, choice: Choice, now: Micros, before: str
     ) -> None:
         by_rank = bool(steering.caps.covering(delivery.item.message.queue))
-        held = HeldLane(in_words(choice.reasons), choice.until, by_rank=by_rank)
+        held = HeldLane(in_words(choice.reasons), by_rank=by_rank)
         held.add(delivery)
         steering.held[_lane(delivery)] = held
         self._arm(steering, choice.until)

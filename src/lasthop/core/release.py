@@ -8,6 +8,7 @@ from lasthop.core.feeds.feeds import Feeds
 from lasthop.core.lifecycle import Step
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.session import Session
+from lasthop.events import Event
 from lasthop.message import Reliability
 
 RELEASE, BEST_EFFORT = Step.RELEASE, Reliability.BEST_EFFORT
@@ -15,14 +16,17 @@ RELEASE, BEST_EFFORT = Step.RELEASE, Reliability.BEST_EFFORT
 
 def release(
     room: Mailroom, feeds: Feeds, session: Session, delivery: Delivery, now: Micros, reason: str
-) -> None:
-    """Count a delivery as under way; from here on it cannot be taken back."""
+) -> Event | None:
+    """Count a delivery as under way; from here on it cannot be taken back. Returns the event that
+    says so; those of a ranked topic are its feed's."""
     message = delivery.item.message
+    event = None
     if delivery.ranked:
         session.depart(delivery, numbered=True)
         feeds.released(delivery, now)
     else:
         session.depart(delivery, numbered=message.reliability is not BEST_EFFORT)
-        room.step(delivery, RELEASE, now, reason)
+        event = room.step(delivery, RELEASE, now, reason)
     if message.replace_key is not None:
         session.not_replaceable(delivery)
+    return event

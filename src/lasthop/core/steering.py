@@ -55,14 +55,12 @@ class HeldLane:
     """Deliveries of one lane that wait behind the first of them: in order of acceptance, or where
     a cap chooses among them the best first."""
 
-    __slots__ = ("by_rank", "queue", "reason", "until")
+    __slots__ = ("by_rank", "queue", "reason")
 
-    def __init__(self, reason: str, until: Micros | None, *, by_rank: bool = False) -> None:
+    def __init__(self, reason: str, *, by_rank: bool = False) -> None:
         self.by_rank = by_rank
         """More wait than may come, and the best shall come first."""
         self.queue: list[tuple[float, int, Delivery]] = []
-        self.until = until
-        """When to look again; `None`: when something changes."""
         self.reason = reason
 
     def add(self, delivery: Delivery) -> None:
