@@ -108,13 +108,13 @@ class Idler(StreamLink):
         """Seconds in which nothing was heard."""
         return max(self._gap, now - self._heard)
 
-    def arrived(self, data: bytes) -> None:
+    def arrived(self, data: bytes, number: int | None = None) -> None:
         now = time.monotonic()
         if type(self.machine) is not Dialing:
             self.pongs += 1
             self._gap = max(self._gap, now - self._heard)
         self._heard = now
-        super().arrived(data)
+        super().arrived(data, number)
 
     def leave(self) -> None:
         """Say goodbye."""

@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager
 
 from lasthop.delivery.channel import Channel
 from lasthop.device.clock import DeviceClock
-from lasthop.transport.dial import dial, parse
+from lasthop.transport.address import parse
+from lasthop.transport.dial import dial
 from lasthop.transport.link import Ends, Link
 from lasthop.wire.hop.frames import Frame, Hello, Welcome
 from tests.transport.hand import Diary

@@ -25,6 +25,7 @@ def front(*, ready: bool = True, devices: App = rest) -> Front:
     return Front(
         rest,
         websocket=("/hop", devices),
+        requests=("/hop", rest),
         pap=("/pap", initiators),
         metrics=Metrics(),
         ready=lambda: ready,

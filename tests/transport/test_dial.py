@@ -8,9 +8,15 @@ import socket
 import pytest
 
 from lasthop.errors import InvalidRequest
-from lasthop.transport.dial import dial, parse
+from lasthop.transport.address import parse
+from lasthop.transport.dial import dial
 from lasthop.wire.hop.frames import Hello
 from tests.transport.hand import Diary, HandClock, ends
+
+BEGINS = (
+    "an address begins with one of tcp, tcps, ws, wss, http, https, poll+http, poll+https, beep,"
+    " beeps, unix, seqpacket, l2cap"
+)
 
 
 @pytest.mark.parametrize(
@@ -23,6 +29,14 @@ from tests.transport.hand import Diary, HandClock, ends
         ("unix:///run/hop.sock", ("unix", "", 0, "/run/hop.sock", False)),
         ("ws://gateway:80/hop", ("ws", "gateway", 80, "/hop", False)),
         ("wss://gateway:443/hop", ("wss", "gateway", 443, "/hop", True)),
+        ("ws://gateway/hop", ("ws", "gateway", 80, "/hop", False)),
+        ("http://gateway", ("http", "gateway", 80, "/hop", False)),
+        ("https://gateway:8443/a/b/", ("https", "gateway", 8443, "/a/b", True)),
+        ("poll+https://gateway?every=5", ("poll+https", "gateway", 443, "/hop", True)),
+        ("seqpacket:///run/hop", ("seqpacket", "", 0, "/run/hop", False)),
+        ("l2cap://00:aa:22:33:44:55:4099", ("l2cap", "00:AA:22:33:44:55", 4099, "", False)),
+        ("beep://gateway", ("beep", "gateway", 7301, "", False)),
+        ("beeps://gateway:99", ("beeps", "gateway", 99, "", True)),
     ],
 )
 def test_an_address_is_understood(url: str, expected: tuple[object, ...]) -> None:
@@ -37,15 +51,36 @@ def test_an_address_is_understood(url: str, expected: tuple[object, ...]) -> Non
 
 
 @pytest.mark.parametrize(
+    "url, every",
+    [
+        ("http://gateway", None),
+        ("poll+http://gateway", 30_000_000),
+        ("poll+http://gateway/hop?every=0.5", 500_000),
+    ],
+)
+def test_how_often_a_gateway_is_polled(url: str, every: int | None) -> None:
+    assert parse(url).every == every
+
+
+@pytest.mark.parametrize(
     "url, message",
     [
-        ("gateway:7300", "an address begins with tcp, tcps, unix, ws or wss"),
-        ("http://gateway", "an address begins with tcp, tcps, unix, ws or wss"),
-        ("unix:", "an address begins with tcp, tcps, unix, ws or wss"),
+        ("gateway:7300", BEGINS),
+        ("ftp://gateway", BEGINS),
+        ("unix:", BEGINS),
+        ("seqpacket://", BEGINS),
         ("tcp://", "an address names a host"),
         ("tcp://gateway:port", "not an address: Port could not be cast to integer value as 'port'"),
         ("tcp://gateway:70000", "not an address: Port out of range 0-65535"),
-        ("tcp://gateway/path", "a TCP address has no path"),
+        ("beep://gateway/path", "an address of beep has no path"),
+        ("http://gateway/a b", "a path has only printable characters of ASCII"),
+        ("http://gateway/\u00e9", "a path has only printable characters of ASCII"),
+        ("poll+http://gateway?every=often", "every is a number of seconds, at most a day"),
+        ("poll+http://gateway?every=0", "every is a number of seconds, at most a day"),
+        ("poll+http://gateway?every=nan", "every is a number of seconds, at most a day"),
+        ("l2cap://headset:1", "an address of l2cap is like l2cap://00:11:22:33:44:55:4099"),
+        ("l2cap://00:11:22:33:44:55", "an address of l2cap is like l2cap://00:11:22:33:44:55:4099"),
+        ("tcp://gateway/path", "an address of tcp has no path"),
     ],
 )
 def test_what_is_no_address_is_refused(url: str, message: str) -> None:
@@ -55,7 +90,7 @@ def test_what_is_no_address_is_refused(url: str, message: str) -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("scheme", ["tcp", "ws"])
+@pytest.mark.parametrize("scheme", ["tcp", "ws", "http", "poll+http", "beep"])
 async def test_nobody_there_is_an_os_error(scheme: str) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -8,12 +8,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, TypeAlias
-from urllib.parse import urlsplit
 
 from lasthop.clock import Clock
 from lasthop.delivery.channel import Switchboard
 from lasthop.delivery.listener import MAX_CONNECTIONS, Listener
-from lasthop.transport.stream import is_local
+from lasthop.delivery.origin import from_this_machine
 from lasthop.transport.websocket import SUBPROTOCOL, WebSocketLink
 from lasthop.wire.hop.mapping import Mapping
 
@@ -57,7 +56,7 @@ class WebSocketListener(Listener):
             send=carry,
             hang_up=hang_up,
             cut=task.cancel,
-            local=_is_local(scope),
+            local=from_this_machine(scope),
         )
         link.begin()
         reason = "the connection was cut off"
@@ -75,18 +74,3 @@ class WebSocketListener(Listener):
     async def stop(self) -> None:
         """Let everybody go; the HTTP server takes no more by itself."""
         self.close_all()
-
-
-def _is_local(scope: Scope) -> bool:
-    """Whether the peer is a program on this machine.
-
-    A page that a browser loaded from elsewhere is not, though the browser is.
-    """
-    client = scope.get("client")
-    if client is None or not is_local(tuple(client)):
-        return False
-    for name, value in scope.get("headers", ()):
-        if name.lower() == b"origin":
-            host = urlsplit(value.decode("latin-1")).hostname
-            return host == "localhost" or (host is not None and is_local((host,)))
-    return True

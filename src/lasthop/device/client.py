@@ -45,7 +45,7 @@ from lasthop.device.session import DeviceSession
 from lasthop.device.terms import Terms
 from lasthop.device.turns import Turns
 from lasthop.errors import Conflict, StoreError
-from lasthop.transport.dial import parse
+from lasthop.transport.address import parse
 
 T = TypeVar("T")
 

@@ -19,7 +19,8 @@ from lasthop.device.probing import Probe
 from lasthop.device.retry import Backoff, LinkClosed, verdict
 from lasthop.device.turns import Turns
 from lasthop.errors import Conflict, HopError
-from lasthop.transport.dial import Address, dial
+from lasthop.transport.address import Address
+from lasthop.transport.dial import dial
 from lasthop.transport.link import Ends, Link
 from lasthop.wire.hop.frames import Close, CloseCode, Frame, Hello
 from lasthop.wire.hop.handshake import Opened
@@ -172,7 +173,9 @@ class Contact:
             probe=True,
         )
         probe = Probe(hello, self._ends)
-        return probe, await probe.open(self.address, self._tls)
+        # What several requests show is not how long one connection lives.
+        lasting = self.address.lasting
+        return probe, await probe.open(self.address, self._tls) if lasting else None
 
     async def renew(self) -> None:
         """Go over to a new channel on the same network; if that fails, the old one will do."""
@@ -278,7 +281,8 @@ class Contact:
                 self._welcomed_at = self._ends.clock.now()
                 self._welcome.set()
 
-        self._turns.post(desk.welcomed(self._hello, opened.welcome, opened.frames), then)
+        act = desk.welcomed(self._hello, opened.welcome, opened.frames, ordered=link.ordered)
+        self._turns.post(act, then)
 
     def granted(self, link: Link) -> None:
         """We are welcome over this link, and speak over it from now on."""

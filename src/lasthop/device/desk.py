@@ -198,11 +198,11 @@ class Desk:
             session.committed(change.n)
 
 
-def welcomed(said: Hello, welcome: Welcome, frames: list[Frame]) -> Act:
+def welcomed(said: Hello, welcome: Welcome, frames: list[Frame], *, ordered: bool = True) -> Act:
     """The gateway answered; the result says whether the channel is of use."""
 
     def act(session: DeviceSession, now: Micros) -> bool:
-        if not session.welcomed(said, welcome, now):
+        if not session.welcomed(said, welcome, now, reliable=ordered):
             return False
         session.received(frames, now)
         return True
@@ -210,11 +210,11 @@ def welcomed(said: Hello, welcome: Welcome, frames: list[Frame]) -> Act:
     return act
 
 
-def joined(said: Hello, welcome: Welcome, frames: list[Frame]) -> Act:
+def joined(said: Hello, welcome: Welcome, frames: list[Frame], *, ordered: bool = True) -> Act:
     """The gateway answered one more channel; the result says whether it is granted."""
 
     def act(session: DeviceSession, now: Micros) -> bool:
-        if not session.joined(said, welcome):
+        if not session.joined(said, welcome, reliable=ordered):
             return False
         session.received(frames, now)
         return True

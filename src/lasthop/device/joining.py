@@ -11,7 +11,8 @@ from typing import Protocol
 from lasthop.device import desk
 from lasthop.device.turns import Turns
 from lasthop.errors import HopError
-from lasthop.transport.dial import Address, dial
+from lasthop.transport.address import Address
+from lasthop.transport.dial import dial
 from lasthop.transport.link import Ends, Link
 from lasthop.wire.hop.frames import CloseCode, Frame, Hello
 from lasthop.wire.hop.handshake import Opened
@@ -73,7 +74,8 @@ class Joining:
                 self._lines.granted(link)
                 self._settle(None)
 
-        self._turns.post(desk.joined(self._hello, opened.welcome, opened.frames), then)
+        act = desk.joined(self._hello, opened.welcome, opened.frames, ordered=link.ordered)
+        self._turns.post(act, then)
 
     def paused(self, link: Link, paused: bool) -> None:
         self._lines.paused(link, paused)

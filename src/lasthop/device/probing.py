@@ -7,7 +7,8 @@ import ssl
 from collections.abc import Awaitable, Callable, Sequence
 
 from lasthop.clock import SECOND, Micros
-from lasthop.transport.dial import Address, dial
+from lasthop.transport.address import Address
+from lasthop.transport.dial import dial
 from lasthop.transport.link import Ends, Link
 from lasthop.wire.hop.frames import CloseCode, Frame, Hello, Ping
 from lasthop.wire.hop.handshake import Opened

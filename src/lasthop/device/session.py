@@ -216,7 +216,8 @@ class DeviceSession:
     ) -> bool:
         """The gateway answered. False: close this channel and dial again, with a new `hello`.
 
-        `reliable` says whether the channel loses nothing while it lasts. Raises a HopError when the
+        `reliable` says whether the channel loses nothing while it lasts, and nothing overtakes
+        anything on it. Raises a HopError when the
         answer is impossible.
         """
         self._reliable = reliable

@@ -28,14 +28,18 @@ class Front:
         rest: App,
         *,
         websocket: tuple[str, App],
+        requests: tuple[str, App],
         pap: tuple[str, App],
         metrics: Metrics,
         ready: Callable[[], bool],
     ) -> None:
-        """`websocket` is the path of devices, empty for none, and who serves them; `pap` is the
-        same for push initiators."""
+        """`websocket` is the path of devices, empty for none, and who serves them; `requests` is
+        the same for devices that use nothing but HTTP requests, with everything below the path;
+        `pap` for push initiators."""
         self._rest = rest
         self._websocket = websocket
+        self._requests, self._by_requests = requests
+        self._below = f"{self._requests}/" if self._requests else None
         self._pap = pap
         self._metrics = metrics
         self._ready = ready
@@ -53,6 +57,10 @@ class Front:
             await _answer(send, 200, metrics.CONTENT_TYPE, self._metrics.render())
         elif scope["path"] == self._pap[0]:
             await self._pap[1](scope, receive, send)
+        elif self._below is not None and (
+            scope["path"] == self._requests or scope["path"].startswith(self._below)
+        ):
+            await self._by_requests(scope, receive, send)
         else:
             await self._rest(scope, receive, send)
 

@@ -31,6 +31,7 @@ from lasthop.access.rest import Door, make_app
 from lasthop.clock import MINUTE
 from lasthop.core.feeds.policies import PolicyBook
 from lasthop.core.gateway import Gateway, Identity
+from lasthop.delivery.http import HttpListener
 from lasthop.delivery.tcp import TcpListener
 from lasthop.delivery.websocket import WebSocketListener
 from lasthop.errors import StoreError
@@ -186,17 +187,32 @@ async def running(
         door = _door(settings, engine, writer, log_directory)
         pap_door = _pap_door(engine, initiators, door, destinations)
         by_websocket = WebSocketListener(engine, clock=clock)
+        by_requests = HttpListener(
+            engine,
+            clock=clock,
+            path=settings.http.requests,
+            hold=settings.http.hold,
+            max_frame=settings.limits.core(settings.ota).max_frame,
+        )
         front = Front(
             door,
             websocket=(settings.http.websocket, by_websocket),
+            requests=(settings.http.requests, by_requests),
             pap=(settings.pap.path, pap_door),
             metrics=metrics,
             ready=lambda: engine.ready,
         )
-        show(metrics, engine, door, pap_door, {"tcp": by_tcp, "websocket": by_websocket})
+        show(
+            metrics,
+            engine,
+            door,
+            pap_door,
+            {"tcp": by_tcp, "websocket": by_websocket, "http": by_requests},
+        )
         web = WebServer(front, http_socket, settings)
         stack.push_async_callback(web.stop)
         stack.push_async_callback(by_websocket.stop)
+        stack.push_async_callback(by_requests.stop)
         await web.start()
         stack.callback(engine.drain)
 

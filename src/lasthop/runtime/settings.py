@@ -26,6 +26,7 @@ from lasthop.core.feeds.policies import Choice
 from lasthop.core.mailroom import Limits as CoreLimits
 from lasthop.core.notification import Patience
 from lasthop.decision.routes import Variant
+from lasthop.delivery.http import LONGEST_HOLD
 from lasthop.errors import InvalidRequest
 from lasthop.runtime.units import Address, Duration, LimitList, Size
 from lasthop.store.base import Durability
@@ -54,6 +55,21 @@ class Http(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             pattern="^(/.*)?$",
         ),
     ] = "/hop"
+    requests: Annotated[
+        str,
+        Meta(
+            description="Path at which devices connect that can use nothing but HTTP requests,"
+            " held or polling; empty turns it off.",
+            pattern="^(/.*[^/])?$",
+        ),
+    ] = "/hop"
+    hold: Annotated[
+        Duration,
+        Meta(
+            description="How long a request of theirs waits for something to say: less than the"
+            " patience of the proxies on the way."
+        ),
+    ] = Duration(LONGEST_HOLD)
     drain: Annotated[
         Duration, Meta(description="How long a shutdown waits for requests to be answered.")
     ] = Duration(5 * SECOND)

@@ -1,66 +1,28 @@
-"""From an address to a link, on the device's side.
-
-tcp://HOST:PORT    tcps://HOST:PORT    unix:PATH    ws://HOST:PORT/PATH    wss://HOST:PORT/PATH
-"""
+"""From an address to a link, on the device's side."""
 
 from __future__ import annotations
 
 import asyncio
 import ssl
 from collections.abc import Awaitable, Callable
-from urllib.parse import urlsplit
 
-import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
 from websockets.typing import Subprotocol
 
-from lasthop.errors import InvalidRequest
+from lasthop.transport.address import Address
+from lasthop.transport.keepalive import HttpServer
 from lasthop.transport.link import Ends, Link
+from lasthop.transport.requests import RequestsLink
 from lasthop.transport.stream import StreamLink
 from lasthop.transport.websocket import SUBPROTOCOL, WebSocketLink
 from lasthop.wire.hop.frames import Hello
 from lasthop.wire.hop.handshake import Dialing
 from lasthop.wire.hop.mapping import Mapping
+from lasthop.wire.requests.bodies import BODY, HEAD
 
 TIMEOUT = 30.0
 """Seconds until a connection, with TLS if it has any, must be there; then HELLO has its own."""
-
-DEFAULT_PORT = 7300
-
-
-class Address(msgspec.Struct, frozen=True):
-    """Where a gateway is."""
-
-    scheme: str
-    host: str = ""
-    port: int = 0
-    path: str = ""
-    url: str = ""
-
-    @property
-    def secure(self) -> bool:
-        """Whether what is said there is encrypted."""
-        return self.scheme in ("tcps", "wss")
-
-
-def parse(url: str) -> Address:
-    """Read an address, or raise InvalidRequest."""
-    scheme, colon, rest = url.partition(":")
-    if scheme == "unix" and rest:
-        return Address(scheme, path=rest.removeprefix("//"), url=url)
-    if not colon or scheme not in ("tcp", "tcps", "ws", "wss"):
-        raise InvalidRequest("an address begins with tcp, tcps, unix, ws or wss", address=url)
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError as error:
-        raise InvalidRequest(f"not an address: {error}", address=url) from None
-    if not host:
-        raise InvalidRequest("an address names a host", address=url)
-    if scheme in ("tcp", "tcps") and parts.path not in ("", "/"):
-        raise InvalidRequest("a TCP address has no path", address=url)
-    return Address(scheme, host, port or DEFAULT_PORT, parts.path, url)
 
 
 async def dial(
@@ -74,6 +36,8 @@ async def dial(
     async with asyncio.timeout(TIMEOUT):
         if address.scheme in ("ws", "wss"):
             return await _dial_websocket(address, hello, ends, context)
+        if address.scheme.endswith(("http", "https")):
+            return await _dial_http(address, hello, ends, context)
         return await _dial_stream(address, _stream(hello, ends), context)
 
 
@@ -93,6 +57,22 @@ async def _dial_stream(
         _, link = await loop.create_unix_connection(make, address.path)
     else:
         _, link = await loop.create_connection(make, address.host, address.port, ssl=tls)
+    return link
+
+
+async def _dial_http(
+    address: Address, hello: Hello, ends: Ends, tls: ssl.SSLContext | None
+) -> Link:
+    server = HttpServer(
+        address.host, address.port, tls=tls, limit=max(BODY, hello.max_frame) + HEAD
+    )
+    machine = Dialing(hello, mapping=Mapping.UNORDERED, now=ends.clock.now())
+    link = RequestsLink(ends, machine, server, every=address.every)
+    try:
+        await link.open(address.path)
+    except BaseException:
+        server.close()
+        raise
     return link
 
 

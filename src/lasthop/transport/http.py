@@ -74,8 +74,63 @@ async def post(
         raise HttpFailure(f"not an HTTP answer: {error}", sent=True) from None
 
 
+class AnswerParser:
+    """Reads one answer, of which the body has `limit` bytes at most."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._parser = httptools.HttpResponseParser(self)
+        self._headers: list[tuple[str, str]] = []
+        self._body = bytearray()
+        self._started = False
+        self._complete = False
+
+    @property
+    def reusable(self) -> bool:
+        """Whether another request may follow on the same connection."""
+        return self._complete and self._parser.should_keep_alive()
+
+    async def read(self, reader: asyncio.StreamReader) -> HttpAnswer:
+        """The answer, when all of it is here."""
+        size = 0
+        while not self._complete:
+            data = await reader.read(CHUNK)
+            if not data:
+                if self._ended_by_closing():
+                    break
+                raise HttpFailure("the connection ended before the answer", sent=True)
+            size += len(data)
+            self._parser.feed_data(data)
+            if len(self._body) > self._limit or size > MAX_HEADERS + 2 * self._limit:
+                raise HttpFailure("the answer is too large", sent=True)
+        return HttpAnswer(self._parser.get_status_code(), tuple(self._headers), bytes(self._body))
+
+    def _ended_by_closing(self) -> bool:
+        """An answer without a length lasts until the connection ends."""
+        names = {name for name, _ in self._headers}
+        return self._started and not names & {"content-length", "transfer-encoding"}
+
+    # What the parser finds.
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._headers.append((name.decode("latin-1").lower(), value.decode("latin-1")))
+
+    def on_headers_complete(self) -> None:
+        self._started = True
+
+    def on_body(self, body: bytes) -> None:
+        self._body += body
+
+    def on_message_complete(self) -> None:
+        if self._parser.get_status_code() < 200:
+            self._headers = []
+            self._started = False
+        else:
+            self._complete = True
+
+
 class _Exchange:
-    """A request, and the parser's callbacks for its answer."""
+    """A request to somebody, and its answer."""
 
     def __init__(self, url: str, limit: int) -> None:
         self.sent = False
@@ -93,15 +148,7 @@ class _Exchange:
         self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         if not (self._path + self._netloc).isascii() or not self._path.isprintable():
             raise HttpFailure("a URL has only printable characters of ASCII", sent=False)
-        self._limit = limit
-        self._begin()
-
-    def _begin(self) -> None:
-        self._parser = httptools.HttpResponseParser(self)
-        self._headers: list[tuple[str, str]] = []
-        self._body = bytearray()
-        self._started = False
-        self._complete = False
+        self._parser = AnswerParser(limit)
 
     async def run(
         self,
@@ -124,10 +171,9 @@ class _Exchange:
             self.sent = True
             writer.write(request)
             await writer.drain()
-            await self._read(reader)
+            return await self._parser.read(reader)
         finally:
             writer.close()
-        return HttpAnswer(self._parser.get_status_code(), tuple(self._headers), bytes(self._body))
 
     async def _look_up(self, allowed: Callable[[IpAddress], bool]) -> IpAddress:
         loop = asyncio.get_running_loop()
@@ -152,39 +198,3 @@ class _Exchange:
         if any("\r" in line or "\n" in line for line in lines):
             raise HttpFailure("a header has more than one line", sent=False)
         return "\r\n".join(lines).encode("latin-1", "replace") + b"\r\n\r\n" + body
-
-    async def _read(self, reader: asyncio.StreamReader) -> None:
-        size = 0
-        while not self._complete:
-            data = await reader.read(CHUNK)
-            if not data:
-                if self._ended_by_closing():
-                    return
-                raise HttpFailure("the connection ended before the answer", sent=True)
-            size += len(data)
-            self._parser.feed_data(data)
-            if len(self._body) > self._limit or size > MAX_HEADERS + 2 * self._limit:
-                raise HttpFailure("the answer is too large", sent=True)
-
-    def _ended_by_closing(self) -> bool:
-        """An answer without a length lasts until the connection ends."""
-        names = {name for name, _ in self._headers}
-        return self._started and not names & {"content-length", "transfer-encoding"}
-
-    # What the parser finds.
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self._headers.append((name.decode("latin-1").lower(), value.decode("latin-1")))
-
-    def on_headers_complete(self) -> None:
-        self._started = True
-
-    def on_body(self, body: bytes) -> None:
-        self._body += body
-
-    def on_message_complete(self) -> None:
-        if self._parser.get_status_code() < 200:
-            self._headers = []
-            self._started = False
-        else:
-            self._complete = True

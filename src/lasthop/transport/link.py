@@ -63,6 +63,9 @@ class Link:
 
     __slots__ = ("_cut_at", "_ends", "_lost", "local", "machine", "number", "slot")
 
+    ordered = True
+    """Whether what is sent cannot overtake what was sent before it."""
+
     def __init__(self, ends: Ends, machine: Machine, *, local: bool) -> None:
         self._ends = ends
         self.machine = machine
@@ -148,13 +151,17 @@ class Link:
         self._ends.alarms.set(self)
         self._flush()
 
-    def arrived(self, data: bytes) -> None:
-        """Bytes came in: a piece of a stream, or one unit."""
+    def arrived(self, data: bytes, number: int | None = None) -> None:
+        """Bytes came in: a piece of a stream, or one unit, with its number where units may overtake
+        one another."""
         ends = self._ends
         machine = self.machine
         now = ends.clock.now()
         if type(machine) is Open:
-            frames = machine.receive(data, now)
+            if number is None:
+                frames = machine.receive(data, now)
+            else:
+                frames = machine.receive_unit(data, number, now)
             # It may have answered a ping, for which we would have waited longer than for the next.
             ends.alarms.hasten(self)
             if frames:

@@ -41,6 +41,7 @@ class Open:
     """
 
     __slots__ = (
+        "_credit_from",
         "_decoder",
         "_meter",
         "_units",
@@ -69,6 +70,7 @@ class Open:
         self.heartbeat = heartbeat
         self.roundtrip = roundtrip
         self.features = features
+        self._credit_from = 0
         self.peer_window = peer_window
         """What the peer lets us have unacknowledged; `credit.admits` applies it."""
         self.closed: Close | None = None
@@ -93,6 +95,22 @@ class Open:
         except HopError as error:
             self.fail(error, now)
             return []
+        return self.proceed(frames, now)
+
+    def receive_unit(self, data: bytes, number: int, now: Micros) -> list[Frame]:
+        """Take in a unit of a mapping that numbers them, where they may overtake one another: a
+        window that was granted before the last one that we know is no news."""
+        if self.closed is not None:
+            return []
+        try:
+            frames = self._decoder.decode(data)
+        except HopError as error:
+            self.fail(error, now)
+            return []
+        if any(type(frame) is Credit for frame in frames):
+            if number < self._credit_from:
+                frames = [frame for frame in frames if type(frame) is not Credit]
+            self._credit_from = max(self._credit_from, number)
         return self.proceed(frames, now)
 
     def proceed(self, frames: list[Frame], now: Micros) -> list[Frame]:

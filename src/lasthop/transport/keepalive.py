@@ -1,0 +1,68 @@
+"""Requests to one HTTP server, over connections that are kept for the next request."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+
+import httptools
+
+from lasthop.transport.http import AnswerParser, HttpAnswer, HttpFailure
+
+MOST_IDLE = 4
+"""Connections that are kept: as many as a device has requests open."""
+
+
+class HttpServer:
+    """A server that is asked again and again."""
+
+    def __init__(self, host: str, port: int, *, tls: ssl.SSLContext | None, limit: int) -> None:
+        """`limit` bounds the body of an answer, in bytes."""
+        self._host = host
+        self._port = port
+        self._tls = tls
+        self._limit = limit
+        name = f"[{host}]" if ":" in host else host
+        usual = 443 if tls is not None else 80
+        self._name = name if port == usual else f"{name}:{port}"
+        self._idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+        self._closed = False
+
+    async def post(self, target: str, kind: str, body: bytes) -> HttpAnswer:
+        """POST a body of this content type; raises OSError or HttpFailure when there is no
+        answer."""
+        reader, writer = self._idle.pop() if self._idle else await self._connect()
+        parser = AnswerParser(self._limit)
+        reusable = False
+        try:
+            writer.write(self._request(target, kind, body))
+            await writer.drain()
+            answer = await parser.read(reader)
+            reusable = parser.reusable and not self._closed and len(self._idle) < MOST_IDLE
+        except httptools.HttpParserError as error:
+            raise HttpFailure(f"not an HTTP answer: {error}", sent=True) from None
+        finally:
+            if reusable:
+                self._idle.append((reader, writer))
+            else:
+                writer.close()
+        return answer
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._closed = True
+        for _, writer in self._idle:
+            writer.close()
+        self._idle = []
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_connection(self._host, self._port, ssl=self._tls)
+
+    def _request(self, target: str, kind: str, body: bytes) -> bytes:
+        head = (
+            f"POST {target} HTTP/1.1\r\n"
+            f"Host: {self._name}\r\n"
+            f"Content-Type: {kind}\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        )
+        return head.encode("ascii") + body

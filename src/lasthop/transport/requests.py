@@ -1,0 +1,161 @@
+"""Links over HTTP requests, on the device's side. What to ask and when is in `wire.requests`."""
+
+from __future__ import annotations
+
+import asyncio
+from urllib.parse import urljoin, urlsplit
+
+from lasthop.clock import SECOND, Micros
+from lasthop.errors import HopError
+from lasthop.transport.http import HttpAnswer, HttpFailure
+from lasthop.transport.keepalive import HttpServer
+from lasthop.transport.link import Ends, Link, Machine
+from lasthop.transport.stream import HIGH_WATER
+from lasthop.wire.requests.asking import Ask, Asking, Held, Polling
+from lasthop.wire.requests.bodies import CONTENT_TYPE, Outgoing, unpack
+
+SLACK = 15.0
+"""Seconds that an answer may take beyond the time for which the gateway may hold it."""
+
+
+class RequestsLink(Link):
+    """A link whose units travel in requests and their answers."""
+
+    __slots__ = ("_asking", "_every", "_full", "_server", "_tasks", "_timer", "_url")
+
+    ordered = False
+
+    def __init__(
+        self, ends: Ends, machine: Machine, server: HttpServer, *, every: Micros | None
+    ) -> None:
+        """With `every` it polls; without, requests wait at the gateway."""
+        super().__init__(ends, machine, local=False)
+        self._server = server
+        self._every = every
+        self._asking: Asking = Held() if every is None else Polling(ends.clock.now(), every=every)
+        self._full = False
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._url = ""
+
+    async def open(self, path: str) -> None:
+        """Say HELLO, and learn the URL of this connection; raises OSError when that fails."""
+        hello = Outgoing()
+        hello.add(self.machine.data_to_send())
+        every = "" if self._every is None else f"?poll={self._every / SECOND:g}"
+        try:
+            answer = await self._server.post(path + every, CONTENT_TYPE, hello.pack())
+        except HttpFailure as failure:
+            raise ConnectionError(failure.reason) from None
+        place = urlsplit(urljoin(path, answer.header("location")))
+        if answer.status != 201 or not place.path:
+            raise ConnectionError(f"no gateway there: {_complaint(answer)}")
+        # Only the path counts: whatever an answer says, it leads to no other server.
+        self._url = place.path
+        self.begin()
+        self._take(answer.body, 0)
+        self._pump()
+
+    # The carrier.
+
+    def write(self, units: list[bytes]) -> None:
+        self._asking.write(units)
+        self._pump()
+
+    def hang_up(self) -> None:
+        self._asking.finish()
+        self._pump()
+
+    def cut(self) -> None:
+        self._end("cut off")
+
+    def _pump(self) -> None:
+        """Ask what is to be asked now, and come back when there is more."""
+        if self.over or not self._url:
+            return
+        if self._asking.over:
+            self._end("the connection is over")
+            return
+        now = self._ends.clock.now()
+        for ask in self._asking.requests(now):
+            task = asyncio.get_running_loop().create_task(self._ask(ask))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        self._watch(now)
+        full = self._asking.unsent >= (HIGH_WATER // 4 if self._full else HIGH_WATER)
+        if full is not self._full:
+            self._full = full
+            self.full(full)
+
+    def _watch(self, now: Micros) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        due = self._asking.next_timeout()
+        if due is not None:
+            delay = max(0, due - now) / SECOND
+            self._timer = asyncio.get_running_loop().call_later(delay, self._pump)
+
+    async def _ask(self, ask: Ask) -> None:
+        wait = ask.wait / SECOND
+        target = f"{self._url}/{ask.number}?seen={ask.seen}" + (f"&wait={wait:g}" if wait else "")
+        problem, pause = "", 0
+        try:
+            async with asyncio.timeout(wait + SLACK):
+                answer = await self._server.post(target, CONTENT_TYPE, ask.body)
+            if answer.status == 200:
+                self._answered(ask.number, answer.body)
+                return
+            problem = _complaint(answer)
+            if answer.status not in (429, 502, 503, 504):
+                self._end(problem)
+                return
+            pause = _seconds(answer.header("retry-after"))
+        except TimeoutError:
+            problem = "no answer came in time"
+        except HttpFailure as failure:
+            problem = failure.reason
+        except OSError as error:
+            problem = str(error) or type(error).__name__
+        if not self._asking.failed(ask.number, self._ends.clock.now(), pause=pause):
+            self._end(problem)
+        else:
+            self._pump()
+
+    def _answered(self, number: int, body: bytes) -> None:
+        if self._asking.answered(number, self._ends.clock.now(), brought=bool(body)):
+            self._take(body, number)
+        self._pump()
+
+    def _take(self, body: bytes, number: int) -> None:
+        try:
+            units = unpack(body)
+        except HopError as error:
+            self.fail(error)
+            return
+        for unit in units:
+            self.arrived(unit, number)
+
+    def _end(self, reason: str) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        current = asyncio.current_task()
+        for task in self._tasks:
+            if task is not current:
+                task.cancel()
+        self._server.close()
+        self.ended(reason)
+
+
+def _complaint(answer: HttpAnswer) -> str:
+    """What an error answer says, in a line."""
+    said = answer.body[:200].decode("utf-8", "replace").strip()
+    line = said.splitlines()[0] if said else "nothing more"
+    return f"the server answered {answer.status}: {line}"
+
+
+def _seconds(text: str) -> Micros:
+    """What the server asks for, up to a minute."""
+    known = text.isascii() and text.isdigit() and len(text) < 6
+    return min(int(text), 60) * SECOND if known else 0

@@ -1,0 +1,183 @@
+"""The device's side of one connection over HTTP requests: what to ask next, and when to ask again.
+
+`Held` keeps a few requests waiting at the gateway, so that it can speak at any time, and sends what
+it has to say in others beside them. `Polling` has one short request at a time: often while there is
+something to talk about, then more and more seldom.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from lasthop.clock import MILLISECOND, SECOND, Micros
+from lasthop.wire.requests.answering import WINDOW
+from lasthop.wire.requests.bodies import Outgoing
+
+TOKENS = 2
+"""Requests that wait at the gateway: while the answer of one is under way, the other waits."""
+
+LANES = 2
+"""Requests at a time that carry what the device has to say."""
+
+WAIT: Micros = 50 * SECOND
+"""How long the gateway may hold a request: below the minute after which many proxies give up."""
+
+ATTEMPTS = 5
+"""Of one request; with the pauses below they take four seconds. Then the device dials anew."""
+
+FIRST_PAUSE: Micros = 250 * MILLISECOND
+
+QUICK: Micros = 200 * MILLISECOND
+"""Until the next poll after one that gave or brought something: an answer may follow."""
+
+
+class Ask(NamedTuple):
+    """A request to make."""
+
+    number: int
+    seen: int
+    """The answers to all requests below this number were seen."""
+    wait: Micros
+    body: bytes
+
+
+class _Open:
+    """A request that is not answered yet."""
+
+    __slots__ = ("again_at", "attempts", "body", "wait")
+
+    def __init__(self, wait: Micros, body: bytes) -> None:
+        self.wait = wait
+        self.body = body
+        self.attempts = 1
+        self.again_at: Micros | None = None
+        """When it is made again, if it has failed."""
+
+
+class Asking:
+    """What both ways to ask have in common: numbers, repetitions, the end."""
+
+    __slots__ = ("_ending", "_next", "_open", "_outgoing")
+
+    def __init__(self) -> None:
+        self._outgoing = Outgoing()
+        self._open: dict[int, _Open] = {}
+        self._next = 1  # The request that opened the connection was 0.
+        self._ending = False
+
+    @property
+    def unsent(self) -> int:
+        """Bytes that no request has taken yet."""
+        return self._outgoing.size
+
+    @property
+    def over(self) -> bool:
+        """Whether everything was said, after `finish`."""
+        return self._ending and not self._outgoing and not self._talking
+
+    @property
+    def _talking(self) -> int:
+        """How many open requests carry something."""
+        return sum(1 for request in self._open.values() if request.body)
+
+    def write(self, units: list[bytes]) -> None:
+        """Say this with the next request."""
+        self._outgoing.add(units)
+
+    def finish(self) -> None:
+        """Nothing more will be said, and nothing more is of interest."""
+        self._ending = True
+
+    def requests(self, now: Micros) -> list[Ask]:
+        """What to ask now; failed requests come first, under the number that they had."""
+        seen = min(self._open, default=self._next)
+        asks = []
+        for number, request in self._open.items():
+            if request.again_at is not None and request.again_at <= now:
+                request.again_at = None
+                request.attempts += 1
+                asks.append(Ask(number, seen, request.wait, request.body))
+        while new := self._new(now):
+            for wait in new:
+                body = b"" if wait else self._outgoing.pack()
+                number, self._next = self._next, self._next + 1
+                self._open[number] = _Open(wait, body)
+                asks.append(Ask(number, min(seen, number), wait, body))
+        return asks
+
+    def answered(self, number: int, now: Micros, *, brought: bool) -> bool:
+        """The answer to a request is here, and brought units or not. False: it is not the first."""
+        request = self._open.pop(number, None)
+        if request is None:
+            return False
+        self._settled(now, useful=brought or bool(request.body))
+        return True
+
+    def failed(self, number: int, now: Micros, *, pause: Micros = 0) -> bool:
+        """No answer came, or one that asks for a pause; the request is made again. False: it has
+        failed too often."""
+        request = self._open.get(number)
+        if request is None:
+            return True
+        if request.attempts >= ATTEMPTS:
+            return False
+        # The first time it may have been an old connection, which says nothing about the network.
+        backoff = FIRST_PAUSE << (request.attempts - 2) if request.attempts > 1 else 0
+        request.again_at = now + max(pause, backoff)
+        return True
+
+    def next_timeout(self) -> Micros | None:
+        """When `requests` may have more to ask."""
+        times = [r.again_at for r in self._open.values() if r.again_at is not None]
+        return min(times, default=None)
+
+    def _new(self, now: Micros) -> list[Micros]:
+        """New requests to make: how long each may be held."""
+        raise NotImplementedError
+
+    def _settled(self, now: Micros, *, useful: bool) -> None:
+        """A request was answered."""
+
+
+class Held(Asking):
+    """Some requests wait at the gateway, some talk."""
+
+    __slots__ = ()
+
+    def _new(self, now: Micros) -> list[Micros]:
+        oldest = min(self._open, default=self._next)
+        room = oldest + WINDOW - self._next
+        talking = self._talking
+        new: list[Micros] = []
+        # One at a time: only packing tells whether there is something left for another lane.
+        if self._outgoing and talking < LANES and room > 0:
+            new.append(0)
+            room -= 1
+        tokens = len(self._open) - talking
+        if not self._ending:
+            new += [WAIT] * min(TOKENS - tokens, max(0, room))
+        return new
+
+
+class Polling(Asking):
+    """One short request at a time, which gives and takes."""
+
+    __slots__ = ("_due", "_every", "_pause")
+
+    def __init__(self, now: Micros, *, every: Micros) -> None:
+        super().__init__()
+        self._every = every
+        self._pause = min(QUICK, every)
+        self._due = now + self._pause
+
+    def next_timeout(self) -> Micros | None:
+        due = super().next_timeout()
+        return due if self._open or self._ending else self._due
+
+    def _new(self, now: Micros) -> list[Micros]:
+        asks = not self._open and (self._outgoing or (now >= self._due and not self._ending))
+        return [0] if asks else []
+
+    def _settled(self, now: Micros, *, useful: bool) -> None:
+        self._pause = min(self._every, QUICK if useful else 2 * self._pause)
+        self._due = now + self._pause
