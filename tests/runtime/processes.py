@@ -101,6 +101,7 @@ class GatewayProcess(Process):
         self.places: dict[str, Any] = json.loads(self.line())
         self.http: str = self.places["http"]
         self.tcp: str = self.places["tcp"]
+        self.websocket: str = self.places["websocket"] or ""
 
     def again(self) -> GatewayProcess:
         """Start anew where the last one was, once that has ended."""

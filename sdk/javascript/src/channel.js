@@ -1,0 +1,252 @@
+/**
+ * One WebSocket from its handshake to its end: HELLO and WELCOME, the codec, credit, round trips and
+ * the heartbeat. What is said of messages goes to its owner.
+ */
+
+import { HopError, malformed } from "./errors.js";
+import { Heartbeat } from "./heartbeat.js";
+import { Meter } from "./meter.js";
+import { RoundTrip } from "./roundtrip.js";
+import { Decoder } from "./wire/decoder.js";
+import { Encoder } from "./wire/encoder.js";
+import { CloseCode, DEFAULT_CONTENT_TYPE, DEFAULT_MAX_FRAME, DEFAULT_WINDOW, Feature, close } from "./wire/frames.js";
+
+/**
+ * @typedef {import("./wire/frames.js").Frame} Frame
+ * @typedef {import("./wire/frames.js").Hello} Hello
+ * @typedef {import("./wire/frames.js").Welcome} Welcome
+ * @typedef {import("./wire/frames.js").Close} Close
+ *
+ * @typedef {object} Owner
+ * @property {(welcome: Welcome) => void} welcomed
+ * @property {(frames: Frame[]) => void} received
+ * @property {(reason: string, last: Close | null) => void} ended Exactly once.
+ *
+ * @typedef {object} Socket What we use of a WebSocket.
+ * @property {string} binaryType
+ * @property {number} bufferedAmount
+ * @property {(data: Uint8Array) => void} send
+ * @property {(code?: number, reason?: string) => void} close
+ * @property {((event: any) => void) | null} onopen
+ * @property {((event: any) => void) | null} onmessage
+ * @property {((event: any) => void) | null} onerror
+ * @property {((event: any) => void) | null} onclose
+ * @typedef {new (url: string, protocol: string) => Socket} SocketClass
+ */
+
+/** Until the WELCOME: the gateway may be on the far side of a satellite. */
+const WAIT_FOR_WELCOME = 30_000;
+
+/** Unsent bytes above which only acknowledgements are added. */
+const HIGH_WATER = 256 * 1024;
+
+/** How long the peer may take to answer our goodbye. */
+const GOODBYE = 2_000;
+
+/** The longest that a timer is set for: machines sleep, and timers with them. */
+const LONGEST_TIMER = 60_000;
+
+export class Channel {
+  /**
+   * @param {SocketClass} WebSocket
+   * @param {string} url
+   * @param {Hello} hello
+   * @param {Owner} owner
+   * @param {() => number} now milliseconds since 1970
+   */
+  constructor(WebSocket, url, hello, owner, now) {
+    const started = now();
+    this._owner = owner;
+    this._now = now;
+    this._roundTrip = new RoundTrip(started);
+    this._hello = { ...hello, time: started, features: Feature.BUNDLE | Feature.TIME };
+    this._decoder = new Decoder(hello.maxFrame ?? DEFAULT_MAX_FRAME);
+    // Messages may follow the WELCOME at once, numbered from here if it resumes.
+    this._decoder.begin(hello.received ?? 0, 0, 0);
+    this._encoder = new Encoder();
+    this._meter = new Meter(hello.window ?? DEFAULT_WINDOW, hello.received ?? 0);
+    /** @type {Heartbeat | null} There is one as soon as we are welcome. */
+    this._heartbeat = null;
+    this._features = 0;
+    this._over = false;
+    /** @type {Close | null} The last word, whoever said it. */
+    this._last = null;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this._timer = undefined;
+    this._socket = new WebSocket(url, "hop");
+    this._socket.binaryType = "arraybuffer";
+    this._socket.onopen = () => this._write([this._hello]);
+    this._socket.onmessage = ({ data }) => this._arrived(data);
+    this._socket.onerror = () => {};
+    this._socket.onclose = ({ reason }) => this._end(reason || "the gateway cannot be reached");
+    this._deadline = started + WAIT_FOR_WELCOME;
+    this._arm();
+  }
+
+  get roundTrip() {
+    return this._roundTrip.smoothed;
+  }
+
+  /** Seconds of silence after which this channel is tried. */
+  get heartbeat() {
+    return this._heartbeat ? this._heartbeat.interval / 1000 : null;
+  }
+
+  /** Whether it takes more than a few bytes. */
+  get room() {
+    return this._socket.bufferedAmount < HIGH_WATER;
+  }
+
+  /** @param {Frame[]} frames */
+  send(frames) {
+    if (this._over || this._last || !frames.length) return;
+    for (const frame of frames) {
+      if (frame.type === "ack") this._meter.acknowledge(frame.received);
+      else if (frame.type === "credit") this._meter.grant(frame);
+    }
+    const now = this._now();
+    const bytes = frames.reduce((sum, frame) => sum + (frame.type === "message" ? frame.body.length : 8), 0);
+    const time = this._features & Feature.TIME ? this._roundTrip.timeToSend(now, bytes) : null;
+    this._write(time ? [...frames, time] : frames);
+    this._heartbeat?.onSent(now);
+  }
+
+  /**
+   * Say the last word.
+   * @param {number} code @param {string} reason
+   */
+  close(code, reason) {
+    if (this._over || this._last) return;
+    this._last = close(code, reason);
+    try {
+      this._write([this._last]);
+    } catch {
+      // It is not open yet, or no more.
+    }
+    this._socket.close(1000);
+    clearTimeout(this._timer);
+    this._timer = setTimeout(() => this._end(reason), GOODBYE);
+  }
+
+  /**
+   * The gateway did something wrong.
+   * @param {HopError} error
+   */
+  fail(error) {
+    this.close(error.closeCode, error.message);
+  }
+
+  /** @param {Frame[]} frames */
+  _write(frames) {
+    for (const unit of this._encoder.units(frames)) this._socket.send(unit);
+  }
+
+  /** @param {unknown} data */
+  _arrived(data) {
+    if (this._over || this._last) return;
+    try {
+      if (!(data instanceof ArrayBuffer)) throw malformed("the hop protocol speaks in binary messages");
+      this._proceed(this._decoder.decode(new Uint8Array(data)));
+    } catch (error) {
+      if (!(error instanceof HopError)) throw error;
+      this.fail(error);
+    }
+  }
+
+  /** @param {Frame[]} frames */
+  _proceed(frames) {
+    const now = this._now();
+    const waited = this._heartbeat?.onReceived(now) ?? null;
+    /** @type {Frame[]} */
+    const forOwner = [];
+    for (const frame of frames) {
+      if (frame.type === "close") {
+        this._last = frame;
+        break;
+      }
+      if (!this._heartbeat) {
+        if (frame.type !== "welcome") throw malformed("the first frame is not a WELCOME");
+        this._welcomed(frame, now);
+      } else this._take(frame, forOwner, now, waited);
+    }
+    if (forOwner.length) this._owner.received(forOwner);
+    if (this._last) this._end(this._last.reason || "the gateway hung up");
+    else this._arm();
+  }
+
+  /** @param {Frame} frame @param {Frame[]} forOwner @param {number} now @param {number | null} waited */
+  _take(frame, forOwner, now, waited) {
+    switch (frame.type) {
+      case "message":
+        if (frame.seq !== null) this._meter.take(frame.seq, frame.body.length);
+        forOwner.push(frame);
+        break;
+      case "ack":
+      case "skip":
+      case "credit":
+        forOwner.push(frame);
+        break;
+      case "ping":
+        this.send([{ type: "pong" }]);
+        break;
+      case "pong":
+        if (waited !== null) this._roundTrip.sample(waited);
+        break;
+      case "time":
+        this._roundTrip.onTime(frame, now);
+        break;
+      case "hello":
+      case "welcome":
+        throw malformed("a handshake comes only once");
+      default:
+        break; // Links that are wanted, or word of what is dropped: nothing to us.
+    }
+  }
+
+  /** @param {Welcome} welcome @param {number} now */
+  _welcomed(welcome, now) {
+    const { received = 0, delivered = 0 } = welcome.resumed ? this._hello : {};
+    this._encoder.begin(welcome.received ?? 0, received, delivered);
+    this._encoder.maxFrame = welcome.maxFrame ?? DEFAULT_MAX_FRAME;
+    this._encoder.preferred = welcome.accept?.[0] ?? DEFAULT_CONTENT_TYPE;
+    this._features = welcome.features ?? 0;
+    this._encoder.bundled = Boolean(this._features & Feature.BUNDLE);
+    this._meter = new Meter(this._hello.window ?? DEFAULT_WINDOW, received);
+    if (welcome.time !== undefined) {
+      this._roundTrip.onOwnTime(welcome.time, now);
+      this._roundTrip.owe();
+    }
+    if (welcome.peerTime !== undefined) this._roundTrip.onPeerTime(welcome.peerTime, now);
+    this._heartbeat = new Heartbeat(now, welcome.heartbeat);
+    this._owner.welcomed(welcome);
+  }
+
+  _arm() {
+    if (this._over || this._last) return;
+    clearTimeout(this._timer);
+    const due = this._heartbeat ? this._heartbeat.nextDue() : this._deadline;
+    const wait = Math.min(Math.max(0, due - this._now()), LONGEST_TIMER);
+    this._timer = setTimeout(() => this._tick(), wait);
+  }
+
+  _tick() {
+    const now = this._now();
+    if (!this._heartbeat) {
+      if (now >= this._deadline) this.close(CloseCode.TIMEOUT, "the handshake took too long");
+    } else {
+      const beat = this._heartbeat.check(now);
+      if (beat === "ping") this._write([{ type: "ping" }]);
+      else if (beat === "dead") this.close(CloseCode.TIMEOUT, "nothing was heard for too long");
+    }
+    this._arm();
+  }
+
+  /** @param {string} reason */
+  _end(reason) {
+    if (this._over) return;
+    this._over = true;
+    clearTimeout(this._timer);
+    this._socket.close(1000);
+    this._owner.ended(this._last?.reason || reason, this._last);
+  }
+}

@@ -1,0 +1,49 @@
+/** When a channel has ended: whether to dial again, and when. */
+
+import { LasthopError } from "./errors.js";
+import { CloseCode } from "./wire/frames.js";
+
+/** @typedef {import("./wire/frames.js").Close} Close */
+
+/** @type {Map<number, string>} To dial again with the same words would be answered in the same way. */
+const FINAL = new Map([
+  [CloseCode.UNSUPPORTED, "unsupported_frame"],
+  [CloseCode.UNAUTHORIZED, "unauthorized"],
+  [CloseCode.UNKNOWN_DEVICE, "not_found"],
+  [CloseCode.REPLACED, "replaced"],
+]);
+
+/**
+ * The error that ends the device's attempts, or null: dial again.
+ * @param {Close | null} close
+ */
+export function verdict(close) {
+  const code = close && FINAL.get(close.code);
+  return code ? new LasthopError(code, close.reason || "no reason given") : null;
+}
+
+/** How long to wait before the next attempt: twice as long each time, at random within that, so that
+ * devices that lost the same gateway do not come back at the same moment. */
+export class Backoff {
+  /** @param {{first?: number, longest?: number, random?: () => number}} options milliseconds */
+  constructor({ first = 500, longest = 60_000, random = Math.random } = {}) {
+    this._first = first;
+    this._longest = longest;
+    this._random = random;
+    this._attempts = 0;
+  }
+
+  succeeded() {
+    this._attempts = 0;
+  }
+
+  /**
+   * Milliseconds to wait now; not less than the gateway asked for.
+   * @param {Close | null} close
+   */
+  delay(close) {
+    const span = Math.min(this._longest, this._first * 2 ** Math.min(this._attempts, 30));
+    this._attempts += 1;
+    return (close?.retryAfterMs ?? 0) + span * (0.5 + this._random() / 2);
+  }
+}

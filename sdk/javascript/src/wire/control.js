@@ -1,0 +1,178 @@
+/** Control frames: their payloads to values, and back. No memory of the channel is needed. */
+
+import { malformed, unsupported } from "../errors.js";
+import { Reader, Writer, decodeText, utf8 } from "./bytes.js";
+import * as fields from "./fields.js";
+import { MAX_RANGES, VERSION, ack } from "./frames.js";
+import * as layout from "./layout.js";
+
+/**
+ * @typedef {import("./frames.js").Frame} Frame
+ * @typedef {(payload: Uint8Array) => Frame} Read
+ */
+
+/** @param {number} count @param {string} name @param {Uint8Array} payload */
+function exactly(count, name, payload) {
+  const reader = new Reader(payload);
+  const numbers = Array.from({ length: count }, () => reader.varint());
+  if (!reader.done) throw malformed(`bytes follow the end of a ${name}`);
+  return numbers;
+}
+
+/**
+ * By how much an ADVANCE moves both counts.
+ * @param {Uint8Array} payload
+ */
+export function readAdvance(payload) {
+  if (!payload.length) return 1;
+  const [count] = exactly(1, "ADVANCE", payload);
+  if (count === 0) throw malformed("an ADVANCE does not advance");
+  return count;
+}
+
+/** @type {Read} */
+function hello(payload) {
+  if (payload.length < 2) throw malformed("a HELLO has no versions");
+  const [lowest, highest] = payload;
+  if (!(lowest <= VERSION && VERSION <= highest)) {
+    throw unsupported("no common version", { lowest, highest });
+  }
+  const found = fields.HELLO.read(payload.subarray(2));
+  if (found.app === undefined || found.device === undefined) {
+    throw malformed("a HELLO does not say which app and device it is from");
+  }
+  const named = found.incarnation !== undefined;
+  if (named !== (found.epoch !== undefined)) {
+    throw malformed("an incarnation and an epoch come together or not at all");
+  }
+  if (!named && ["received", "delivered", "individual", "dropped"].some((name) => name in found)) {
+    throw malformed("a HELLO has counts of no epoch");
+  }
+  return /** @type {import("./frames.js").Hello} */ ({ type: "hello", ...found, lowest, highest });
+}
+
+/** @type {Read} */
+function welcome(payload) {
+  if (!payload.length) throw malformed("a WELCOME has no version");
+  const [version] = payload;
+  if (version !== VERSION) throw unsupported("no common version", { version });
+  const found = fields.WELCOME.read(payload.subarray(1));
+  if (found.incarnation === undefined || found.epoch === undefined) {
+    throw malformed("a WELCOME does not say which incarnation and epoch hold");
+  }
+  return /** @type {import("./frames.js").Welcome} */ ({ type: "welcome", ...found, version });
+}
+
+/** @type {Read} */
+function readClose(payload) {
+  const reader = new Reader(payload);
+  const code = reader.varint();
+  const retryAfterMs = reader.varint();
+  return { type: "close", code, retryAfterMs, reason: decodeText(reader.rest()) };
+}
+
+/** @type {Read} */
+function readAck(payload) {
+  const numbers = fields.readNumbers(payload, 2 + 2 * MAX_RANGES);
+  if (numbers.length < 2) throw malformed("an ACK has a received and a delivered count");
+  const [received, delivered] = numbers;
+  return ack(received, delivered, fields.absoluteRanges(received, numbers.slice(2)));
+}
+
+/** @type {Read} */
+function skip(payload) {
+  const numbers = fields.readNumbers(payload, 2);
+  if (!numbers.length) throw malformed("a SKIP has no number");
+  const count = numbers.length > 1 ? numbers[1] + 1 : 1;
+  if (!Number.isSafeInteger(numbers[0] + count)) throw malformed("a SKIP counts beyond 53 bits");
+  return { type: "skip", first: numbers[0], count };
+}
+
+/** @type {Read} */
+function dropped(payload) {
+  const ranges = fields.absoluteRanges(-1, fields.readNumbers(payload, 2 * MAX_RANGES));
+  if (!ranges.length) throw malformed("a DROPPED has no number");
+  return { type: "dropped", ranges };
+}
+
+/** @type {Read} */
+function credit(payload) {
+  const [messages, bytes] = exactly(2, "CREDIT", payload);
+  return { type: "credit", messages, bytes };
+}
+
+/** @type {Read} */
+function time(payload) {
+  const [own, peer] = exactly(2, "TIME", payload);
+  return { type: "time", own, peer };
+}
+
+/** @type {Read} */
+function wanted(payload) {
+  const links = fields.readTexts(payload);
+  if (!links.length) throw malformed("a WANTED names no link");
+  return { type: "wanted", links };
+}
+
+/** @type {Map<number, Read>} */
+const READERS = new Map([
+  [layout.PING, (payload) => (exactly(0, "PING", payload), { type: "ping" })],
+  [layout.PONG, (payload) => (exactly(0, "PONG", payload), { type: "pong" })],
+  [layout.TIME, time],
+  [layout.WANTED, wanted],
+  [layout.HELLO, hello],
+  [layout.WELCOME, welcome],
+  [layout.CLOSE, readClose],
+  [layout.ACK, readAck],
+  [layout.SKIP, skip],
+  [layout.CREDIT, credit],
+  [layout.DROPPED, dropped],
+]);
+
+/** The frame of this type, or null when it is unknown and may be ignored.
+ * @param {number} kind @param {Uint8Array} payload */
+export function readControl(kind, payload) {
+  const reader = READERS.get(kind);
+  if (reader) return reader(payload);
+  if (kind === layout.BUNDLE) throw malformed("a bundle is inside of another bundle");
+  if (kind >= layout.CRITICAL) throw unsupported("an unknown frame must be understood", { type: kind });
+  return null;
+}
+
+/**
+ * The type byte and the payload.
+ * @param {Frame} frame @returns {Uint8Array}
+ */
+export function writeControl(frame) {
+  const out = new Writer();
+  switch (frame.type) {
+    case "ping":
+      return out.byte(layout.PING).take();
+    case "pong":
+      return out.byte(layout.PONG).take();
+    case "time":
+      return out.byte(layout.TIME).varint(frame.own).varint(frame.peer).take();
+    case "wanted":
+      return out.byte(layout.WANTED).put(fields.writeTexts(frame.links)).take();
+    case "skip":
+      if (frame.count < 1) throw new RangeError("a skip closes at least one number");
+      out.byte(layout.SKIP).varint(frame.first);
+      if (frame.count > 1) out.varint(frame.count - 1);
+      return out.take();
+    case "credit":
+      return out.byte(layout.CREDIT).varint(frame.messages).varint(frame.bytes).take();
+    case "dropped":
+      return out.byte(layout.DROPPED).put(fields.writeRanges(-1, frame.ranges)).take();
+    case "close":
+      out.byte(layout.CLOSE).varint(frame.code).varint(frame.retryAfterMs);
+      return out.put(utf8(frame.reason)).take();
+    case "hello":
+      out.byte(layout.HELLO).byte(frame.lowest ?? VERSION).byte(frame.highest ?? VERSION);
+      return out.put(fields.HELLO.write(frame)).take();
+    case "welcome":
+      out.byte(layout.WELCOME).byte(frame.version ?? VERSION);
+      return out.put(fields.WELCOME.write(frame)).take();
+    default:
+      throw new TypeError(`not a control frame: ${frame.type}`);
+  }
+}

@@ -1,0 +1,157 @@
+/**
+ * Frames to units (WebSocket messages), in the shortest words that the channel's context allows. One
+ * encoder serves one direction of one channel; it leaves out what the peer's decoder can work out.
+ */
+
+import { LasthopError } from "../errors.js";
+import { Reader, Writer, utf8 } from "./bytes.js";
+import { writeControl } from "./control.js";
+import * as fields from "./fields.js";
+import { DEFAULT_CONTENT_TYPE, DEFAULT_MAX_FRAME, MAX_TOPIC } from "./frames.js";
+import * as layout from "./layout.js";
+
+/** @typedef {import("./frames.js").Frame} Frame */
+
+export class Encoder {
+  /** @param {string} [preferred] the first type of the peer's accept list, which is left out */
+  constructor(preferred = DEFAULT_CONTENT_TYPE) {
+    this.preferred = preferred;
+    this.maxFrame = DEFAULT_MAX_FRAME;
+    this.bundled = true;
+    this._key = 0n;
+    /** @type {Map<string, number>} */
+    this._topics = new Map();
+    this._next = 0;
+    this._received = 0;
+    this._delivered = 0;
+  }
+
+  /** Take over what the handshake said: the peer's received count, and our own counts.
+   * @param {number} next @param {number} received @param {number} delivered */
+  begin(next, received, delivered) {
+    this._next = next;
+    this._received = received;
+    this._delivered = delivered;
+  }
+
+  /** The units to send for these frames: bundles of at most what the peer accepts.
+   * @param {Frame[]} frames @returns {Uint8Array[]} */
+  units(frames) {
+    /** @type {Uint8Array[]} */
+    const units = [];
+    let out = new Writer().byte(layout.BUNDLE);
+    let count = 0;
+    const finish = () => {
+      if (count === 0) return;
+      const unit = out.take();
+      units.push(count === 1 ? alone(unit) : unit);
+      out = new Writer().byte(layout.BUNDLE);
+      count = 0;
+    };
+    for (const frame of frames) {
+      const content = this.encode(frame);
+      const size = new Writer().varint(content.length).length + content.length;
+      if (count && (!this.bundled || out.length + size > this.maxFrame)) finish();
+      out.varint(content.length).put(content);
+      count += 1;
+    }
+    finish();
+    return units;
+  }
+
+  /**
+   * One frame without a length.
+   * @param {Frame} frame
+   */
+  encode(frame) {
+    let content;
+    if (frame.type === "message") content = this._message(frame);
+    else if (frame.type === "ack") content = this._ack(frame);
+    else content = writeControl(frame);
+    if (content.length > this.maxFrame) {
+      throw new LasthopError("too_large", "the frame is above what the peer accepts", { size: content.length });
+    }
+    return content;
+  }
+
+  /** @param {import("./frames.js").MessageFrame} frame */
+  _message(frame) {
+    const { seq, key, topic, headers, body } = frame;
+    let flags = layout.MESSAGE;
+    const head = new Writer();
+    if (seq === null) flags |= layout.UNSEQUENCED;
+    else if (seq !== this._next) {
+      flags |= layout.NUMBERED;
+      head.varint(seq);
+    }
+    if (key === null) flags |= layout.KEY_NONE;
+    else if (key !== this._key + 1n) flags |= this._keyStep(key, head);
+    if (topic !== null) {
+      flags |= layout.TOPIC;
+      this._topic(topic, head);
+    }
+    if (headers) {
+      const block = fields.HEADERS.write(headers, headers.contentType === this.preferred ? "contentType" : "");
+      if (block.length) {
+        flags |= layout.HEADERS;
+        head.varint(block.length).put(block);
+      }
+    }
+    if (seq !== null) this._next = seq + 1;
+    if (key !== null) this._key = key;
+    return new Writer().byte(flags).put(head.take()).put(body).take();
+  }
+
+  /** @param {bigint} key @param {Writer} head @returns {number} the flags of its form */
+  _keyStep(key, head) {
+    const last = this._key;
+    const ms = (key >> layout.TIME_SHIFT) - (last >> layout.TIME_SHIFT);
+    const counter = key & layout.COUNTER_MASK;
+    const sameNode = ((key ^ last) & layout.NODE_MASK) === 0n;
+    if (sameNode && ms >= 0n && counter < layout.FORWARD_LIMIT) {
+      head.bigVarint((ms << layout.FORWARD_BITS) | counter);
+      return layout.KEY_FORWARD;
+    }
+    head.bigVarint(key);
+    return layout.KEY_ABSOLUTE;
+  }
+
+  /** @param {string} topic @param {Writer} head */
+  _topic(topic, head) {
+    const token = this._topics.get(topic);
+    if (token !== undefined) {
+      head.varint(token);
+      return;
+    }
+    if (utf8(topic).length > MAX_TOPIC) {
+      throw new LasthopError("too_large", "a topic is longer than the hop protocol allows", { most: MAX_TOPIC });
+    }
+    head.byte(0).text(topic);
+    if (this._topics.size < layout.MAX_TOKEN) this._topics.set(topic, this._topics.size + 1);
+  }
+
+  /** @param {import("./frames.js").Ack} ack */
+  _ack(ack) {
+    const step = ack.received - this._received;
+    const together = step === ack.delivered - this._delivered;
+    this._received = ack.received;
+    this._delivered = ack.delivered;
+    const out = new Writer();
+    if (together && step > 0 && !ack.individual.length) {
+      out.byte(layout.ADVANCE);
+      return step === 1 ? out.take() : out.varint(step).take();
+    }
+    out.byte(layout.ACK).varint(ack.received).varint(ack.delivered);
+    return out.put(fields.writeRanges(ack.received, ack.individual)).take();
+  }
+}
+
+/**
+ * Without the mark of a bundle and the length.
+ * @param {Uint8Array} unit
+ */
+function alone(unit) {
+  const reader = new Reader(unit, 1);
+  reader.varint();
+  return reader.rest();
+}

@@ -1,0 +1,154 @@
+/**
+ * What a device and the gateway say to each other: one shape of object a frame of the hop protocol,
+ * with absolute numbers, whatever shorthand the wire uses. docs/hop-protocol.md describes the bytes.
+ */
+
+export const VERSION = 1;
+export const DEFAULT_CONTENT_TYPE = "text/plain; charset=utf-8";
+export const ERROR_TYPE = "application/vnd.lasthop.error+json";
+export const DEFAULT_PRIORITY = 4;
+export const DEFAULT_MAX_FRAME = 2 ** 20 + 2 ** 10;
+export const MAX_RANGES = 256;
+export const MAX_LIST = 64;
+export const MAX_TOPIC = 512;
+
+/** @type {Readonly<Credit>} For a peer that names no window. */
+export const DEFAULT_WINDOW = Object.freeze({ messages: 64, bytes: 2 ** 20 });
+
+export const Feature = Object.freeze({ BUNDLE: 1, TIME: 2 });
+
+export const Operation = Object.freeze({
+  DATA: 0,
+  SUBSCRIBE: 1,
+  UNSUBSCRIBE: 2,
+  CONTEXT: 3,
+  REPLY: 4,
+  READ: 5,
+});
+
+export const Reliability = Object.freeze({
+  BEST_EFFORT: 0,
+  AT_LEAST_ONCE_DELIVERY: 1,
+  AT_LEAST_ONCE_PROCESSING: 2,
+  EXACTLY_ONCE: 3,
+});
+
+export const Handling = Object.freeze({ FOREGROUND: 0, NOTIFY: 1, BACKGROUND: 2, SILENT: 3 });
+
+export const CloseCode = Object.freeze({
+  BYE: 0,
+  MALFORMED: 1,
+  TOO_LARGE: 2,
+  UNSUPPORTED: 3,
+  UNAUTHORIZED: 4,
+  UNKNOWN_DEVICE: 5,
+  REPLACED: 6,
+  TIMEOUT: 7,
+  OVERLOADED: 8,
+  SHUTTING_DOWN: 9,
+  CREDIT_EXCEEDED: 10,
+  OUT_OF_ORDER: 11,
+  LINK_CLOSED: 12,
+});
+
+/**
+ * @typedef {[number, number][]} Ranges Half-open ranges, ascending, with gaps between them.
+ * @typedef {{messages: number, bytes: number}} Credit
+ *
+ * @typedef {object} Headers What is said of a body; what is left out is at its default.
+ * @property {string} [contentType]
+ * @property {number} [priority]
+ * @property {number} [deliverWithin] Milliseconds after the key's time.
+ * @property {bigint} [inReplyTo]
+ * @property {number} [replyWithin] Milliseconds after the key's time.
+ * @property {number} [operation]
+ * @property {number} [handling]
+ * @property {number} [reliability]
+ * @property {string} [title]
+ * @property {number} [rank]
+ * @property {string} [source]
+ * @property {string} [to]
+ * @property {boolean} [redelivered]
+ * @property {[string, string][]} [extra]
+ * @property {string} [queue]
+ * @property {bigint} [correlation]
+ * @property {boolean} [keep]
+ *
+ * @typedef {object} MessageFrame
+ * @property {"message"} type
+ * @property {number | null} seq Null: best effort, not numbered, not acknowledged.
+ * @property {bigint | null} key
+ * @property {string | null} topic
+ * @property {Headers | null} headers
+ * @property {Uint8Array} body
+ *
+ * @typedef {object} Hello
+ * @property {"hello"} type
+ * @property {string} app
+ * @property {string} device
+ * @property {string} [token]
+ * @property {number} [features]
+ * @property {Uint8Array} [incarnation]
+ * @property {number} [epoch]
+ * @property {number} [received]
+ * @property {number} [delivered]
+ * @property {Ranges} [individual]
+ * @property {Ranges} [dropped]
+ * @property {string[]} [accept]
+ * @property {number} [time]
+ * @property {Credit} [window]
+ * @property {number} [preserve]
+ * @property {number} [maxFrame]
+ * @property {string} [link]
+ * @property {string} [network]
+ * @property {number} [heartbeat]
+ * @property {number} [assigned]
+ * @property {number} [storage]
+ * @property {boolean} [join]
+ * @property {boolean} [probe]
+ * @property {number} [lowest]
+ * @property {number} [highest]
+ *
+ * @typedef {object} Welcome
+ * @property {"welcome"} type
+ * @property {Uint8Array} incarnation
+ * @property {number} epoch
+ * @property {boolean} [resumed]
+ * @property {number} [superseded]
+ * @property {number} [received]
+ * @property {Ranges} [individual]
+ * @property {number} [closed]
+ * @property {number} [features]
+ * @property {string[]} [accept]
+ * @property {number} [time]
+ * @property {number} [peerTime]
+ * @property {Credit} [window]
+ * @property {number} [preserve]
+ * @property {number} [maxFrame]
+ * @property {number} [heartbeat]
+ * @property {number} [found]
+ * @property {boolean} [joined]
+ * @property {number} [version]
+ *
+ * @typedef {{type: "close", code: number, retryAfterMs: number, reason: string}} Close
+ * @typedef {{type: "ack", received: number, delivered: number, individual: Ranges}} Ack
+ * @typedef {{type: "skip", first: number, count: number}} Skip
+ * @typedef {{type: "dropped", ranges: Ranges}} Dropped
+ * @typedef {{type: "credit", messages: number, bytes: number}} CreditFrame
+ * @typedef {{type: "ping"}} Ping
+ * @typedef {{type: "pong"}} Pong
+ * @typedef {{type: "time", own: number, peer: number}} Time
+ * @typedef {{type: "wanted", links: string[]}} Wanted
+ * @typedef {MessageFrame | Hello | Welcome | Close | Ack | Skip | Dropped | CreditFrame | Ping | Pong | Time | Wanted} Frame
+ */
+
+/** @param {number} code @param {string} reason @param {number} [retryAfterMs] @returns {Close} */
+export const close = (code, reason, retryAfterMs = 0) => ({ type: "close", code, retryAfterMs, reason });
+
+/** @param {number} received @param {number} delivered @param {Ranges} [individual] @returns {Ack} */
+export const ack = (received, delivered, individual = []) => ({
+  type: "ack",
+  received,
+  delivered,
+  individual,
+});
