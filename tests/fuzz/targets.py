@@ -14,6 +14,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from lasthop.errors import HopError, InvalidRequest, LasthopError, Malformed, TooLarge
+from lasthop.wire.beep.channel import Message as BeepMessage
+from lasthop.wire.beep.frames import FrameReader as BeepReader
+from lasthop.wire.beep.hop import PROFILE as BEEP_PROFILE, hear as hear_beep, send as send_beep
+from lasthop.wire.beep.session import Session as BeepSession
 from lasthop.wire.hop.decoder import Decoder as HopDecoder
 from lasthop.wire.hop.mapping import Mapping as HopMapping
 from lasthop.wire.orl.generator import generate
@@ -24,6 +28,7 @@ from lasthop.wire.ota.wsp_session import Closed, Opened
 from lasthop.wire.pap.submission import read_submission, write_submission
 from lasthop.wire.relaxng.schema import read_schema
 from lasthop.wire.relaxng.validate import Validator
+from lasthop.wire.requests.bodies import Outgoing, unpack
 from lasthop.wire.wbxml.decoder import decode as decode_wbxml
 from lasthop.wire.wbxml.encoder import encode as encode_wbxml
 from lasthop.wire.wbxml.xml_writer import write_xml
@@ -402,6 +407,56 @@ def _security_seeds() -> Iterator[bytes]:
         yield serialize_xml(encrypt(events, _SHARED, at=[root], entropy=bytes))
 
 
+def beep(data: bytes) -> None:
+    """A listener that anybody may talk to; what it says, a device can read."""
+    listener = BeepSession(initiator=False, profiles=(BEEP_PROFILE,), max_message=4096)
+    device = BeepSession(initiator=True, max_message=4096)
+    for start in range(0, len(data), 50):
+        for event in listener.receive(data[start : start + 50]):
+            if isinstance(event, BeepMessage):
+                hear_beep(listener, event)
+        for frame in BeepReader(1 << 16).feed(listener.data_to_send()):
+            assert frame.channel < 1 << 31
+    assert device.data_to_send()
+
+
+def _beep_seeds() -> Iterator[bytes]:
+    device = BeepSession(initiator=True, max_message=4096)
+    listener = BeepSession(initiator=False, profiles=(BEEP_PROFILE,), max_message=4096)
+    said = device.data_to_send()
+    listener.receive(said)
+    device.receive(listener.data_to_send())
+    yield said
+    channel = device.start(BEEP_PROFILE)
+    for _ in range(2):
+        more = device.data_to_send()
+        said += more
+        listener.receive(more)
+        device.receive(listener.data_to_send())
+    yield said
+    send_beep(device, channel, b"unit")
+    device.close(channel)
+    yield said + device.data_to_send()
+
+
+def requests(data: bytes) -> None:
+    """Bodies of requests: what was understood is packed again into the same."""
+    units = unpack(data)
+    outgoing = Outgoing()
+    outgoing.add(units)
+    again: list[bytes] = []
+    while outgoing:
+        again += unpack(outgoing.pack())
+    assert again == units
+
+
+def _requests_seeds() -> Iterator[bytes]:
+    outgoing = Outgoing()
+    outgoing.add([b"a", b"bc" * 100, b"\x01"])
+    yield outgoing.pack()
+    yield b""
+
+
 _XML: Final = (Malformed, TooLarge)
 
 TARGETS: Final[Mapping[str, Target]] = {
@@ -414,6 +469,8 @@ TARGETS: Final[Mapping[str, Target]] = {
     "wtp": Target(wtp, _XML, lambda: _octets("wtp")),
     "session": Target(session, _XML, _session_seeds),
     "ota_http": Target(ota_http, _XML, _ota_http_seeds),
+    "beep": Target(beep, _XML, _beep_seeds),
+    "requests": Target(requests, (HopError,), _requests_seeds),
     "hop": Target(hop, (HopError,), _hop_seeds),
     "pap": Target(pap, (InvalidRequest, Malformed, TooLarge), _pap_seeds),
     "relaxng": Target(relaxng, _XML, _relaxng_seeds),

@@ -1,0 +1,12 @@
+"""What a BEEP peer can do wrong. A poorly-formed frame ends the session without a word (RFC 3080,
+2.2.1.1)."""
+
+from __future__ import annotations
+
+from lasthop.errors import Malformed
+
+
+class BeepError(Malformed):
+    """The peer broke the rules; the session is over."""
+
+    code = "beep_error"

@@ -1,0 +1,169 @@
+"""Frames of BEEP: data frames with a header, a payload and a trailer, and SEQ (RFC 3081, 3.1.3)."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import NamedTuple, TypeAlias
+
+from lasthop.wire.beep.errors import BeepError
+
+TRAILER = b"END\r\n"
+MAX_31 = 2**31 - 1
+MAX_32 = 2**32 - 1
+WRAP = 2**32
+"""Sequence numbers count octets and start over here (RFC 3080, 2.2.1)."""
+
+MAX_HEADER = 64
+"""Octets: the longest header, an ANS with the largest numbers, has 62."""
+
+_NUMBER = rb"(0|[1-9][0-9]{0,9})"
+_DATA = re.compile(
+    rb"(MSG|RPY|ERR|ANS|NUL) "
+    + _NUMBER
+    + b" "
+    + _NUMBER
+    + rb" ([.*]) "
+    + _NUMBER
+    + b" "
+    + _NUMBER
+    + rb"(?: "
+    + _NUMBER
+    + rb")?"
+)
+_SEQ = re.compile(rb"SEQ " + _NUMBER + b" " + _NUMBER + b" " + _NUMBER)
+
+
+class Kind(Enum):
+    """What a data frame is part of."""
+
+    MSG = "MSG"
+    RPY = "RPY"
+    ERR = "ERR"
+    ANS = "ANS"
+    NUL = "NUL"
+
+
+class Data(NamedTuple):
+    """A message, or a part of one."""
+
+    kind: Kind
+    channel: int
+    number: int
+    more: bool
+    seq: int
+    payload: bytes
+    answer: int | None = None
+
+
+class Seq(NamedTuple):
+    """The sender has so much of a channel, and takes so much more."""
+
+    channel: int
+    ack: int
+    window: int
+
+
+Frame: TypeAlias = Data | Seq
+
+
+def encode(frame: Frame) -> bytes:
+    """A frame as it travels."""
+    if isinstance(frame, Seq):
+        return b"SEQ %d %d %d\r\n" % frame
+    answer = b"" if frame.answer is None else b" %d" % frame.answer
+    head = b"%s %d %d %s %d %d%s\r\n" % (
+        frame.kind.value.encode(),
+        frame.channel,
+        frame.number,
+        b"*" if frame.more else b".",
+        frame.seq,
+        len(frame.payload),
+        answer,
+    )
+    return head + frame.payload + TRAILER
+
+
+class FrameReader:
+    """Cuts frames out of a stream, however the network cut it."""
+
+    __slots__ = ("_buffer", "_most")
+
+    def __init__(self, most: int) -> None:
+        """`most` is the largest window that we offer: no frame can be larger."""
+        self._buffer = bytearray()
+        self._most = most
+
+    @property
+    def buffered(self) -> int:
+        """Octets of an incomplete frame."""
+        return len(self._buffer)
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """The frames that are complete now; raises BeepError."""
+        self._buffer += data
+        frames: list[Frame] = []
+        pos = 0
+        while True:
+            end = self._buffer.find(b"\r\n", pos, pos + MAX_HEADER + 2)
+            if end < 0:
+                if len(self._buffer) - pos > MAX_HEADER:
+                    raise BeepError("a header is too long")
+                break
+            head = bytes(self._buffer[pos:end])
+            if head.startswith(b"SEQ"):
+                frames.append(_seq(head))
+                pos = end + 2
+                continue
+            size = _size(head)
+            if size > self._most:
+                raise BeepError("a frame is larger than any window", size=size, most=self._most)
+            start = end + 2
+            stop = start + size + len(TRAILER)
+            if len(self._buffer) < stop:
+                break
+            if self._buffer[start + size : stop] != TRAILER:
+                raise BeepError("a frame has no trailer")
+            frames.append(_data(head, bytes(self._buffer[start : start + size])))
+            pos = stop
+        del self._buffer[:pos]
+        return frames
+
+
+def _match(head: bytes) -> re.Match[bytes]:
+    match = _DATA.fullmatch(head)
+    if match is None:
+        raise BeepError("not a header", header=head.decode("latin-1"))
+    return match
+
+
+def _size(head: bytes) -> int:
+    size = int(_match(head)[6])
+    if size > MAX_31:
+        raise BeepError("a number is out of range", header=head.decode("latin-1"))
+    return size
+
+
+def _data(head: bytes, payload: bytes) -> Data:
+    match = _match(head)
+    kind = Kind(match[1].decode())
+    channel, number, seq = int(match[2]), int(match[3]), int(match[5])
+    answer = None if match[7] is None else int(match[7])
+    more = match[4] == b"*"
+    if max(channel, number, answer or 0) > MAX_31 or seq > MAX_32:
+        raise BeepError("a number is out of range", header=head.decode("latin-1"))
+    if (answer is not None) is not (kind is Kind.ANS):
+        raise BeepError("an answer number belongs to ANS", header=head.decode("latin-1"))
+    if kind is Kind.NUL and (more or payload):
+        raise BeepError("NUL is complete and empty", header=head.decode("latin-1"))
+    return Data(kind, channel, number, more, seq, payload, answer)
+
+
+def _seq(head: bytes) -> Seq:
+    match = _SEQ.fullmatch(head)
+    if match is None:
+        raise BeepError("not a header", header=head.decode("latin-1"))
+    channel, ack, window = (int(number) for number in match.groups())
+    if max(channel, window) > MAX_31 or ack > MAX_32:
+        raise BeepError("a number is out of range", header=head.decode("latin-1"))
+    return Seq(channel, ack, window)
