@@ -45,7 +45,8 @@ from lasthop.device.session import DeviceSession
 from lasthop.device.terms import Terms
 from lasthop.device.turns import Turns
 from lasthop.errors import Conflict, StoreError
-from lasthop.transport.address import parse
+from lasthop.transport.address import Address, parse
+from lasthop.transport.encryption import insist
 
 T = TypeVar("T")
 
@@ -67,6 +68,7 @@ class Device:
         token: str | None = None,
         inbox: str | os.PathLike[str] | Inbox | None = None,
         tls: ssl.SSLContext | None = None,
+        enc: bool = False,
         link: str | None = None,
         network: str | None = None,
         terms: Terms | None = None,
@@ -78,14 +80,16 @@ class Device:
     ) -> None:
         """`inbox` is a file, or an inbox; without one nothing outlives this object. `link` and
         `network` tell the gateway how the device is connected (wifi, mno; the operator, the SSID).
-        `tls` replaces the default context, which trusts what the system trusts. `terms` has the
-        limits; its app, name and token are those given here. With `learn_heartbeat` the device
-        finds out, on extra connections, how seldom it may ping."""
+        `tls` replaces the default context, which trusts what the system trusts; with `enc` the
+        device speaks over encrypted links to a gateway that it has checked, or not at all. `terms`
+        has the limits; its app, name and token are those given here. With `learn_heartbeat` the
+        device finds out, on extra connections, how seldom it may ping."""
         base = terms or Terms(app=app, name=name)
         self._terms = msgspec.structs.replace(base, app=app, name=name, token=token)
-        self._address = parse(url)
-        self._place = inbox
+        self._enc = enc
         self._tls = tls
+        self._address = self._parse(url)
+        self._place = inbox
         self._link = link
         self._network = network
         self._clock = clock or DeviceClock()
@@ -240,7 +244,7 @@ class Device:
         sends may come over any of them, and is in order all the same. Raises Conflict when there
         is no contact, or the gateway does not grant it."""
         self._opened()
-        await self._contact.join(parse(url) if url is not None else None, link, network)
+        await self._contact.join(self._parse(url) if url is not None else None, link, network)
 
     async def switch(
         self, url: str | None = None, *, link: str | None = None, network: str | None = None
@@ -250,7 +254,7 @@ class Device:
         await self.join(url, link=link, network=network)
         self._contact.link_label, self._contact.network = link, network
         if url is not None:
-            self._contact.address = parse(url)
+            self._contact.address = self._parse(url)
         self._contact.leave(but=1)
 
     @property
@@ -468,6 +472,12 @@ class Device:
         return await self._send(draft)
 
     # Within.
+
+    def _parse(self, url: str) -> Address:
+        address = parse(url)
+        if self._enc:
+            insist(address, self._tls)
+        return address
 
     async def _send(
         self, draft: Draft, answer: asyncio.Future[Message] | None = None

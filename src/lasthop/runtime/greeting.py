@@ -20,7 +20,7 @@ def for_people(places: Places) -> None:
     _say(
         "lasthop is ready",
         f"  publishers  {places.http}",
-        f"  devices     {places.tcp}" + (f" or {places.websocket}" if places.websocket else ""),
+        f"  devices     {', '.join(_ways(places))}",
         f"  data        {os.path.abspath(places.data)}",
     )
     if places.first_start and places.open_house:
@@ -37,6 +37,12 @@ def for_people(places: Places) -> None:
             "Nobody may come in yet, since other machines can reach this gateway. Stop it and add",
             f"  lasthop credential add admin --scope admin --data {places.data}",
         )
+
+
+def _ways(places: Places) -> list[str]:
+    """How devices connect."""
+    ways = [places.tcp, places.websocket, places.requests, places.beep, places.seqpacket]
+    return [way for way in ways if way is not None]
 
 
 def _say(*lines: str) -> None:

@@ -25,6 +25,9 @@ class Places(msgspec.Struct, kw_only=True):
     data: str
     first_start: bool
     open_house: bool
+    requests: str | None = None
+    beep: str | None = None
+    seqpacket: str | None = None
 
     def write(self) -> None:
         """Leave word in the data directory; a reader never sees half of it."""

@@ -1,9 +1,9 @@
 """The composition root: everything that makes a gateway, put together in one place.
 
-    sockets ─▶ front, TCP listener ─▶ engine ─▶ writer ─▶ store
-                                        │                   ▲
-                                        ▼                   │
-                                     gateway    export, housekeeping
+    sockets ─▶ front, interconnects ─▶ engine ─▶ writer ─▶ store
+                                         │                   ▲
+                                         ▼                   │
+                                      gateway    export, housekeeping
 
 They start from the store outwards, and stop in the opposite order: nothing comes in before
 everything that it needs is there, and nothing that was let in is dropped.
@@ -15,7 +15,6 @@ import asyncio
 import gc
 import os
 import signal
-import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
@@ -32,11 +31,10 @@ from lasthop.clock import MINUTE
 from lasthop.core.feeds.policies import PolicyBook
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.delivery.http import HttpListener
-from lasthop.delivery.tcp import TcpListener
 from lasthop.delivery.websocket import WebSocketListener
 from lasthop.errors import StoreError
 from lasthop.eventlog.exporter import Exporter, Rolling
-from lasthop.runtime import logs
+from lasthop.runtime import interconnects, logs
 from lasthop.runtime.air import on_air
 from lasthop.runtime.clock import SystemClock
 from lasthop.runtime.engine import Engine
@@ -46,7 +44,7 @@ from lasthop.runtime.front import Front
 from lasthop.runtime.gauges import show
 from lasthop.runtime.housekeeping import Housekeeping
 from lasthop.runtime.learned import LearnedPolicies
-from lasthop.runtime.listening import address_of, listen, tls_context
+from lasthop.runtime.listening import tls_context
 from lasthop.runtime.metrics import Metrics
 from lasthop.runtime.places import LOG_DIRECTORY, POLICY_DIRECTORY, Places
 from lasthop.runtime.randomness import Randomness
@@ -134,8 +132,7 @@ async def running(
     async with AsyncExitStack() as stack:
         store = _open_store(settings)
         stack.callback(store.close)
-        http_socket = stack.enter_context(listen(settings.http.listen))
-        tcp_socket = stack.enter_context(listen(settings.tcp.listen))
+        sockets = interconnects.bind(settings, stack)
 
         restored = store.open()
         learned = LearnedPolicies(Path(settings.data) / POLICY_DIRECTORY, settings.topics.choice())
@@ -180,9 +177,7 @@ async def running(
             _background(learned.follow(lambda: engine.call(lambda g, now: g.policies_changed(now))))
         )
 
-        by_tcp = TcpListener(engine, clock=clock)
-        stack.push_async_callback(by_tcp.stop)
-        await by_tcp.start(tcp_socket, tls=tls)
+        listeners = await interconnects.serve(sockets, engine, clock, tls, stack)
 
         door = _door(settings, engine, writer, log_directory)
         pap_door = _pap_door(engine, initiators, door, destinations)
@@ -202,21 +197,16 @@ async def running(
             metrics=metrics,
             ready=lambda: engine.ready,
         )
-        show(
-            metrics,
-            engine,
-            door,
-            pap_door,
-            {"tcp": by_tcp, "websocket": by_websocket, "http": by_requests},
-        )
-        web = WebServer(front, http_socket, settings)
+        listeners |= {"websocket": by_websocket, "http": by_requests}
+        show(metrics, engine, door, pap_door, listeners)
+        web = WebServer(front, sockets.http, settings)
         stack.push_async_callback(web.stop)
         stack.push_async_callback(by_websocket.stop)
         stack.push_async_callback(by_requests.stop)
         await web.start()
         stack.callback(engine.drain)
 
-        places = _places(settings, http_socket, tcp_socket, first_start=restored.boot == 1)
+        places = interconnects.places(settings, sockets, first_start=restored.boot == 1)
         places.write()
         stack.callback(places.remove)
         yield places
@@ -302,20 +292,3 @@ async def _erase(writer: CommitWriter, device: int) -> None:
 
 def _erase_step(device: int, start: int, store: Store) -> Forgotten:
     return store.erase_device(device, start=start)
-
-
-def _places(
-    settings: Settings, http: socket.socket, tcp: socket.socket, *, first_start: bool
-) -> Places:
-    secure = "s" if settings.tls.cert else ""
-    address = address_of(http)
-    path = settings.http.websocket
-    return Places(
-        pid=os.getpid(),
-        http=f"http{secure}://{address}",
-        tcp=f"tcp{secure}://{address_of(tcp)}",
-        websocket=f"ws{secure}://{address}{path}" if path else None,
-        data=settings.data,
-        first_start=first_start,
-        open_house=settings.open_house,
-    )

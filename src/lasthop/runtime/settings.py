@@ -81,11 +81,39 @@ class Tcp(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     listen: Annotated[Address, Meta(description="Port 0 lets the system choose.")] = DEFAULT_TCP
 
 
+class Beep(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Devices that connect by BEEP."""
+
+    listen: Annotated[
+        str,
+        Meta(description='Address, such as "127.0.0.1:7301"; empty turns it off.'),
+    ] = ""
+
+
+class Seqpacket(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Devices on the same machine, or nearby, over sockets that keep boundaries."""
+
+    path: Annotated[str, Meta(description="Path of a Unix socket; empty turns it off.")] = ""
+    psm: Annotated[
+        int,
+        Meta(
+            description="Port of Bluetooth's L2CAP, where the machine has it: odd, from 4097 on; 0"
+            " turns it off.",
+            ge=0,
+            le=65535,
+        ),
+    ] = 0
+
+
 class Tls(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Certificate and key for all listeners; without them they speak plain HTTP and TCP."""
 
     cert: Annotated[str, Meta(description="PEM file with the certificate and its chain.")] = ""
     key: Annotated[str, Meta(description="PEM file with the private key.")] = ""
+    required: Annotated[
+        bool,
+        Meta(description="Do not start without a certificate: nothing is ever said in the clear."),
+    ] = False
     client_ca: Annotated[
         str,
         Meta(
@@ -316,6 +344,8 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     ] = "info"
     http: Http = msgspec.field(default_factory=Http)
     tcp: Tcp = msgspec.field(default_factory=Tcp)
+    beep: Beep = msgspec.field(default_factory=Beep)
+    seqpacket: Seqpacket = msgspec.field(default_factory=Seqpacket)
     tls: Tls = msgspec.field(default_factory=Tls)
     pap: Pap = msgspec.field(default_factory=Pap)
     access: Access = msgspec.field(default_factory=Access)
@@ -329,7 +359,14 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     def open_house(self) -> bool:
         """Whether anonymous publishers and devices are let in."""
         private = self.http.listen.loopback and self.tcp.listen.loopback
+        beep = self.beep_listen
+        private = private and (beep is None or beep.loopback)
         return private and self.access.anonymous == "loopback"
+
+    @property
+    def beep_listen(self) -> Address | None:
+        """Where devices connect by BEEP, if they may."""
+        return Address.parse(self.beep.listen) if self.beep.listen else None
 
     def initiators(self) -> PapSettings:
         """As the PAP door takes them."""
@@ -381,6 +418,14 @@ def load(
     settings = _merged(settings, _nested(given), "the command line")
     if bool(settings.tls.cert) != bool(settings.tls.key):
         raise InvalidRequest("tls.cert and tls.key are needed together")
+    try:
+        settings.beep_listen  # noqa: B018
+    except ValueError as error:
+        raise InvalidRequest(f"beep.listen: {error}") from None
+    if settings.tls.required and not settings.tls.cert:
+        raise InvalidRequest("tls.required needs tls.cert and tls.key")
+    if settings.tls.required and settings.seqpacket.psm:
+        raise InvalidRequest("tls.required rules out seqpacket.psm: Bluetooth has no TLS")
     if settings.tls.client_ca and not settings.tls.cert:
         raise InvalidRequest("tls.client_ca needs tls.cert and tls.key")
     return settings

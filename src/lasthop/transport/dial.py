@@ -10,7 +10,9 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
 from websockets.typing import Subprotocol
 
+from lasthop.transport import seqpacket
 from lasthop.transport.address import Address
+from lasthop.transport.beep import BeepConnection
 from lasthop.transport.keepalive import HttpServer
 from lasthop.transport.link import Ends, Link
 from lasthop.transport.requests import RequestsLink
@@ -38,6 +40,10 @@ async def dial(
             return await _dial_websocket(address, hello, ends, context)
         if address.scheme.endswith(("http", "https")):
             return await _dial_http(address, hello, ends, context)
+        if address.scheme in ("seqpacket", "l2cap"):
+            return await _dial_seqpacket(address, hello, ends)
+        if address.scheme in ("beep", "beeps"):
+            return await _dial_beep(address, hello, ends, context)
         return await _dial_stream(address, _stream(hello, ends), context)
 
 
@@ -58,6 +64,33 @@ async def _dial_stream(
     else:
         _, link = await loop.create_connection(make, address.host, address.port, ssl=tls)
     return link
+
+
+async def _dial_seqpacket(address: Address, hello: Hello, ends: Ends) -> Link:
+    connected = await seqpacket.connect(address)
+    machine = Dialing(hello, mapping=Mapping.DATAGRAM, now=ends.clock.now())
+    link = seqpacket.SeqpacketLink(ends, machine, connected)
+    link.start()
+    return link
+
+
+async def _dial_beep(
+    address: Address, hello: Hello, ends: Ends, tls: ssl.SSLContext | None
+) -> Link:
+    def machine() -> Dialing:
+        return Dialing(hello, mapping=Mapping.DATAGRAM, now=ends.clock.now())
+
+    transport, connection = await asyncio.get_running_loop().create_connection(
+        lambda: BeepConnection(ends, machine, initiator=True, max_unit=hello.max_frame),
+        address.host,
+        address.port,
+        ssl=tls,
+    )
+    try:
+        return await connection.opened
+    except BaseException:
+        transport.abort()
+        raise
 
 
 async def _dial_http(

@@ -52,13 +52,19 @@ commands = new_commands("Run a device, and administer devices.")
         "lasthop device run --name phone --topic news",
         "lasthop device run --name phone --token TOKEN --output phone.jsonl",
         "lasthop device run --url wss://push.example.org/hop --name phone --token TOKEN",
+        "lasthop device run --url https://push.example.org/hop --enc --name phone --token TOKEN",
         "lasthop device run --name phone --topic news --max 8 --threshold 3 --read-every 60",
     ),
 )
 def run(
     name: Annotated[str, typer.Option("--name", metavar="NAME", help="The device's name.")],
     url: Annotated[
-        str, typer.Option("--url", metavar="URL", help="tcp, tcps, ws, wss or unix.")
+        str,
+        typer.Option(
+            "--url",
+            metavar="URL",
+            help="tcp, ws, http, poll+http, beep, each with an s for TLS; unix, seqpacket, l2cap.",
+        ),
     ] = f"tcp://{DEFAULT_TCP}",
     app: App = DEFAULT_APP,
     token: Annotated[
@@ -100,6 +106,13 @@ def run(
     sync: Annotated[
         bool, typer.Option("--sync", help="Let the output survive a loss of power; slow.")
     ] = False,
+    enc: Annotated[
+        bool, typer.Option("--enc", help="Speak over encrypted links only, or not at all.")
+    ] = False,
+    ca: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Trust the authorities in this PEM file instead."),
+    ] = None,
     link: Annotated[
         str | None, typer.Option(metavar="LABEL", help="What it is connected by: wifi, mno ...")
     ] = None,
@@ -121,6 +134,8 @@ def run(
         read=read,
         read_every=read_every,
         link=link,
+        enc=enc,
+        ca=ca,
         inbox=inbox,
         output=output,
         sync=sync,

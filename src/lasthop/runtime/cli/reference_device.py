@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import signal
+import ssl
 import sys
 from base64 import b64encode
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ from lasthop.device.message import Message
 from lasthop.device.retry import Backoff
 from lasthop.device.terms import Terms
 from lasthop.runtime.cli.outputfile import OutputFile
+from lasthop.runtime.failure import Failure
 
 READ_PATIENCE = 30.0
 """Seconds to find the gateway when all that is wanted is one read."""
@@ -70,6 +72,8 @@ class Plan(msgspec.Struct, kw_only=True):
     read_every: float | None = None
     """Seconds between two looks at each topic."""
     link: str | None
+    enc: bool = False
+    ca: Path | None = None
     inbox: Path | None
     output: Path | None
     sync: bool
@@ -122,6 +126,8 @@ async def run(plan: Plan) -> None:
                 token=plan.token,
                 inbox=inbox,
                 link=plan.link,
+                enc=plan.enc,
+                tls=_trusting(plan.ca) if plan.ca is not None else None,
                 backoff=Backoff(longest=LONGEST_RETRY, random=random.random),
                 terms=Terms(app=plan.app, name=plan.name, storage=plan.storage),
             )
@@ -139,6 +145,13 @@ async def run(plan: Plan) -> None:
             await _read(device, plan, plan.read)
             return
         await _until_over(device, stop, plan)
+
+
+def _trusting(ca: Path) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=str(ca))
+    except (OSError, ssl.SSLError) as error:
+        raise Failure(f"cannot use the authorities in {ca}: {error}") from None
 
 
 async def _read(device: Device, plan: Plan, n: int | None) -> None:

@@ -30,12 +30,25 @@ def up(
     tcp: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Where devices come in; port 0: any.")
     ] = None,
+    beep: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Where devices come in by BEEP.")
+    ] = None,
+    seqpacket: Annotated[
+        str | None,
+        typer.Option(metavar="PATH", help="Unix socket for devices on this machine."),
+    ] = None,
     config: Annotated[
         Path | None,
         typer.Option(metavar="FILE", envvar="LASTHOP_CONFIG", help="Settings in TOML."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    options = {"data": data and str(data), "http.listen": http, "tcp.listen": tcp}
+    options = {
+        "data": data and str(data),
+        "http.listen": http,
+        "tcp.listen": tcp,
+        "beep.listen": beep,
+        "seqpacket.path": seqpacket,
+    }
     chosen = settings.load(config, environment=os.environ, options=options)
     serve.run(chosen, announce=greeting.as_json if as_json else greeting.for_people)

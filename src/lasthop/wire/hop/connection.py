@@ -79,6 +79,11 @@ class Open:
         """What the peer did wrong, if that was the reason."""
 
     @property
+    def max_unit(self) -> int:
+        """Bytes of a unit that the peer may send."""
+        return self._decoder.max_frame
+
+    @property
     def full(self) -> bool:
         """Whether to write before sending more: what is encoded can no longer expire."""
         return self._units.pending >= FLUSH_SIZE

@@ -63,6 +63,11 @@ class _Handshake:
         self.closed: Close | None = None
         self.error: HopError | None = None
 
+    @property
+    def max_unit(self) -> int:
+        """Bytes of a unit that the peer may send."""
+        return self._decoder.max_frame
+
     def data_to_send(self) -> list[bytes]:
         """What to write now, unit by unit; it is handed out once."""
         return self._units.take()

@@ -1,0 +1,190 @@
+"""Links over BEEP: one session on a TCP connection, one link on each of its channels."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import cast
+
+from lasthop.errors import LasthopError
+from lasthop.transport.link import Ends, Link, Machine
+from lasthop.transport.stream import HIGH_WATER, is_local
+from lasthop.wire.beep import hop
+from lasthop.wire.beep.channel import Message
+from lasthop.wire.beep.session import (
+    Closed,
+    Event,
+    Greeted,
+    Over,
+    Refused,
+    Session,
+    Started,
+)
+
+
+class BeepLink(Link):
+    """A link over one channel of a session."""
+
+    __slots__ = ("_channel", "_connection", "_ending", "_full")
+
+    def __init__(
+        self, ends: Ends, machine: Machine, connection: BeepConnection, channel: int
+    ) -> None:
+        super().__init__(ends, machine, local=connection.local)
+        self._connection = connection
+        self._channel = channel
+        self._ending = False
+        self._full = False
+
+    def write(self, units: list[bytes]) -> None:
+        for unit in units:
+            hop.send(self._connection.session, self._channel, unit)
+        self._connection.flush()
+
+    def hang_up(self) -> None:
+        self._ending = True
+        self._connection.flush()
+
+    def cut(self) -> None:
+        self._connection.abort()
+
+    def settle(self, *, paused: bool) -> None:
+        """Look whether there is room, and whether the last word has left."""
+        if self.over:
+            return
+        unsent = self._connection.session.waiting(self._channel)
+        full = paused or unsent >= (HIGH_WATER // 4 if self._full else HIGH_WATER)
+        if full is not self._full:
+            self._full = full
+            self.full(full)
+        if self._ending and not unsent:
+            self._connection.leave(self._channel)
+            self.ended("the channel is over")
+
+
+class BeepConnection(asyncio.Protocol):
+    """A TCP connection that speaks BEEP."""
+
+    def __init__(
+        self, ends: Ends, make: Callable[[], Machine], *, initiator: bool, max_unit: int
+    ) -> None:
+        """`make` is asked for the machine of each channel."""
+        self._ends = ends
+        self._make = make
+        self.session = Session(
+            initiator=initiator,
+            profiles=() if initiator else (hop.PROFILE,),
+            max_message=max_unit + hop.OVERHEAD,
+            throttle=not initiator,
+        )
+        self.local = False
+        self.links: dict[int, BeepLink] = {}
+        self._transport: asyncio.Transport | None = None
+        self._initiator = initiator
+        self._paused = False
+        self._flushing = False
+        self.opened: asyncio.Future[BeepLink] = asyncio.get_running_loop().create_future()
+        """The first link, on the side of whoever connected."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(high=HIGH_WATER)
+        self.local = is_local(self._transport.get_extra_info("peername"))
+        self.flush()
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for event in self.session.receive(data):
+                self._happened(event)
+        except LasthopError as error:
+            # A frame that is none ends the session without a word (RFC 3080, 2.2.1.1).
+            self._fail(str(error))
+            return
+        for channel, link in self.links.items():
+            self.session.limit(channel, link.machine.max_unit + hop.OVERHEAD)
+        self.flush()
+
+    def eof_received(self) -> bool:
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self._ended(str(exc) if exc is not None else "the peer hung up")
+
+    def pause_writing(self) -> None:
+        self._paused = True
+        if not self._initiator and self._transport is not None:
+            self._transport.pause_reading()
+        self._settle()
+
+    def resume_writing(self) -> None:
+        self._paused = False
+        if not self._initiator and self._transport is not None:
+            self._transport.resume_reading()
+        self._settle()
+
+    def flush(self) -> None:
+        """Write what the session wants written."""
+        data = self.session.data_to_send()
+        if data and self._transport is not None:
+            self._transport.write(data)
+        self._settle()
+
+    def leave(self, channel: int) -> None:
+        """A link is over: so is its channel, and with the last one the session."""
+        self.links.pop(channel, None)
+        self.session.close(channel if self.links else 0)
+        data = self.session.data_to_send()
+        if self._transport is not None:
+            self._transport.write(data)
+            if not self.links:
+                self._transport.close()
+
+    def abort(self) -> None:
+        """End at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _happened(self, event: Event) -> None:
+        match event:
+            case Greeted(profiles):
+                if self._initiator and hop.PROFILE not in profiles:
+                    self._fail("the peer does not speak the hop protocol")
+                elif self._initiator:
+                    self.session.start(hop.PROFILE)
+            case Started(channel):
+                link = self.links[channel] = BeepLink(self._ends, self._make(), self, channel)
+                if not self.opened.done():
+                    self.opened.set_result(link)
+                link.begin()
+            case Message(channel):
+                unit = hop.hear(self.session, event)
+                if unit is not None and channel in self.links:
+                    self.links[channel].arrived(unit)
+            case Closed(channel, _, text):
+                ended = self.links.pop(channel, None)
+                if ended is not None:
+                    ended.ended(text or "the peer closed the channel")
+            case Refused(_, code, text):
+                self._fail(f"the peer does not start the channel: {code} {text}".rstrip())
+            case Over(text):
+                if self._transport is not None:
+                    self._transport.write(self.session.data_to_send())
+                    self._transport.close()
+                self._ended(text)
+
+    def _fail(self, reason: str) -> None:
+        self._ended(reason)
+        self.abort()
+
+    def _ended(self, reason: str) -> None:
+        links, self.links = self.links, {}
+        for link in links.values():
+            link.ended(reason)
+        if not self.opened.done():
+            self.opened.set_exception(ConnectionError(reason))
+            self.opened.exception()  # Whoever waits is told; nobody has to.
+
+    def _settle(self) -> None:
+        for link in list(self.links.values()):
+            link.settle(paused=self._paused)

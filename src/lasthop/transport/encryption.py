@@ -1,0 +1,23 @@
+"""The `enc` feature: whatever is said is encrypted, and to a gateway whose certificate was checked;
+otherwise it is not said at all."""
+
+from __future__ import annotations
+
+import ssl
+
+from lasthop.errors import InvalidRequest
+from lasthop.transport.address import Address
+
+
+def insist(address: Address, tls: ssl.SSLContext | None) -> None:
+    """Raise InvalidRequest unless what is said there is encrypted and the certificate checked.
+
+    Without a context of one's own the default one is used, which checks everything.
+    """
+    if not address.secure:
+        raise InvalidRequest(
+            "the device speaks over encrypted links only: tcps, wss, https, poll+https or beeps",
+            address=address.url,
+        )
+    if tls is not None and not (tls.verify_mode is ssl.CERT_REQUIRED and tls.check_hostname):
+        raise InvalidRequest("the TLS context does not check the gateway's certificate and name")
