@@ -17,7 +17,6 @@ from lasthop.decision.constraints import (
     After,
     Before,
     Constraint,
-    Digest,
     FrequencyCap,
     QuietHours,
     Tolerance,
@@ -154,7 +153,7 @@ def constraints_of(message: Timed, *, since: Micros) -> list[Constraint]:
 
 
 class CapCounter(msgspec.Struct):
-    """Counts what was sent under a cap, and chooses by rank who goes within it."""
+    """Counts what was sent under a cap; who waits goes by rank, the best first."""
 
     limit: int
     period: Period
@@ -166,23 +165,6 @@ class CapCounter(msgspec.Struct):
         zone(self.zone)
         if self.limit < 0:
             raise InvalidRequest("a cap cannot be negative", limit=self.limit)
-
-    def choose(self, ranks: Sequence[float], now: Micros) -> list[int]:
-        """Which of those that wait (in order of arrival) may go now, the best first."""
-        self._turn(now)
-        room = max(0, self.limit - self.sent)
-        return self._order(ranks)[:room]
-
-    def constraints(self, ranks: Sequence[float], now: Micros) -> list[FrequencyCap]:
-        """For each of those that wait the constraint that puts it into its turn."""
-        self._turn(now)
-        turns = [0] * len(ranks)
-        for ahead, index in enumerate(self._order(ranks)):
-            turns[index] = ahead
-        return [
-            FrequencyCap(self.limit, self.period, self.zone, now, self.sent, ahead)
-            for ahead in turns
-        ]
 
     def record(self, now: Micros) -> None:
         """One was sent."""
@@ -199,20 +181,7 @@ class CapCounter(msgspec.Struct):
         self._turn(now)
         return FrequencyCap(self.limit, self.period, self.zone, now, self.sent)
 
-    @staticmethod
-    def _order(ranks: Sequence[float]) -> list[int]:
-        return sorted(range(len(ranks)), key=lambda index: (-ranks[index], index))
-
     def _turn(self, now: Micros) -> None:
         if now >= self.ends:
             self.sent = 0
             self.ends = period_at(now, self.period, zone(self.zone))[1]
-
-
-def digests(waiting: Iterable[Digest]) -> dict[Micros, int]:
-    """How many of those that wait are due at each moment: one bundle each."""
-    counts: dict[Micros, int] = {}
-    for digest in waiting:
-        moment = digest.moment()
-        counts[moment] = counts.get(moment, 0) + 1
-    return counts
