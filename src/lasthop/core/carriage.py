@@ -172,7 +172,7 @@ class Carriage:
             return
         route = selected.route
         delivery.attempts += 1
-        event = room.journal.story(delivery, Kind.TRANSMITTED, now, "")
+        event = room.journal.departed(delivery, now, "")
         event.bytes = delivery.item.size
         event.attempt = delivery.attempts
         event.link = route.variant

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lasthop.core.lifecycle import DELIVERED, PENDING, State
+from lasthop.events import Event
 from lasthop.message import Message
 from lasthop.store.commit import DeliveryRow
 
@@ -58,6 +59,7 @@ class Delivery:
         "attempts",
         "changed_at",
         "code",
+        "departure",
         "dirty",
         "epoch",
         "item",
@@ -98,6 +100,8 @@ class Delivery:
         self.redelivered = False
         self.reply = 0
         self.code = 0
+        self.departure: Event | None = None
+        """That it has left, as long as the log does not say so."""
         self.dirty = False
         self.place = len(item.deliveries)
         item.deliveries.append(self)

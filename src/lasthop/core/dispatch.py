@@ -26,13 +26,11 @@ from lasthop.core.session import Session
 from lasthop.core.steering import Steering
 from lasthop.decision.decide import Action, decide
 from lasthop.decision.routes import obstacle
-from lasthop.events import Kind
 from lasthop.message import Message, Reliability
 from lasthop.wire.hop.frames import Frame, Skip
 
 # As members of their enums they cost as much as a call each, for every message.
 HOLD, EXPIRE = Action.HOLD, Action.EXPIRE
-TRANSMITTED = Kind.TRANSMITTED
 BEST_EFFORT = Reliability.BEST_EFFORT
 
 MILLION = 1_000_000
@@ -362,7 +360,7 @@ class Dispatcher:
         delivery.attempts += 1
         delivery.sent_over = line.channel
         delivery.sent_in = session.contacts
-        event = room.journal.story(delivery, TRANSMITTED, now, reason)
+        event = room.journal.departed(delivery, now, reason)
         event.bytes = delivery.item.size
         event.attempt = delivery.attempts
         event.link = line.link

@@ -28,6 +28,8 @@ times for a message."""
 
 _encode_lines = msgspec.json.Encoder().encode_lines
 
+TRANSMITTED = Kind.TRANSMITTED
+
 
 class Noted(Protocol):
     """Something that has changed and knows how to write itself down."""
@@ -51,6 +53,8 @@ class Journal:
         self._dirty_deliveries: list[Delivery] = []
         self._dirty_sessions: list[Session] = []
         self._dirty_feeds: list[Noted] = []
+        self._departed: deque[tuple[Event, Delivery]] = deque()
+        """What has left and is not in the log yet, oldest first; some of it is by now."""
         self._waiting: deque[tuple[int, Callable[[Micros], None]]] = deque()
         self._taken = next_commit - 1
         self._durable = next_commit - 1
@@ -118,14 +122,15 @@ class Journal:
 
         It is written when the commit is taken: until then the caller may add facts to it.
         """
+        if delivery.departure is not None:
+            self._record_departure(delivery, delivery.departure, now)
         session = delivery.session
         device = session.device
-        offset = self._next_event
         event = Event(
             SCHEMA_VERSION,
             self._gateway,
             self._boot,
-            offset,
+            self._next_event,
             now,
             kind,
             device.app,
@@ -136,16 +141,65 @@ class Journal:
             STATE_NAMES[delivery.state],
             reason,
         )
-        self._next_event = offset + 1
+        self._append(event, delivery, session, now)
+        return event
+
+    def departed(self, delivery: Delivery, now: Micros, reason: str) -> Event:
+        """Record that a delivery has left, with its next event or when `LAZY_DELAY` is over.
+
+        Nobody waits for this one, and most deliveries are acknowledged by then: so their row is
+        written once less. A crash in between loses the event, but not that it may have left.
+        """
+        if delivery.departure is not None:
+            self._record_departure(delivery, delivery.departure, now)
+        device = delivery.session.device
+        event = Event(
+            SCHEMA_VERSION,
+            self._gateway,
+            self._boot,
+            -1,
+            now,
+            TRANSMITTED,
+            device.app,
+            device.name,
+            -1,
+            delivery.item.message.key,
+            -1,
+            STATE_NAMES[delivery.state],
+            reason,
+        )
+        delivery.departure = event
+        self._departed.append((event, delivery))
+        return event
+
+    def _record_departure(self, delivery: Delivery, event: Event, now: Micros) -> None:
+        session = delivery.session
+        delivery.departure = None
+        event.n = self._next_event
+        event.dn = session.events
+        event.prev = delivery.last_event
+        self._append(event, delivery, session, now)
+
+    def _append(self, event: Event, delivery: Delivery, session: Session, now: Micros) -> None:
+        """The event is the newest of its delivery, of its device and of the log."""
+        delivery.last_event = self._next_event
+        self._next_event += 1
         self._events.append(event)
-        delivery.last_event = offset
         session.events += 1
         if not session.dirty:
             self.touch_session(session, now)
         if not delivery.dirty:
             delivery.dirty = True
             self._dirty_deliveries.append(delivery)
-        return event
+
+    def _record_departures(self, now: Micros, until: Micros) -> None:
+        """Of what left up to this moment and has had no other event since."""
+        departed = self._departed
+        while departed and departed[0][0].t <= until:
+            event, delivery = departed.popleft()
+            if delivery.departure is event:
+                self._record_departure(delivery, event, now)
+                self._due = now
 
     def when_durable(self, action: Callable[[Micros], None]) -> None:
         """Do this once everything that has been noted so far is durable."""
@@ -155,7 +209,14 @@ class Journal:
     @property
     def idle(self) -> bool:
         """Whether nothing waits to be written, and nothing is being written."""
-        return self._empty and self._taken == self._durable
+        return self._empty and not self._unrecorded() and self._taken == self._durable
+
+    def _unrecorded(self) -> bool:
+        """Whether something has left that is not in the log."""
+        departed = self._departed
+        while departed and departed[0][1].departure is not departed[0][0]:
+            departed.popleft()
+        return bool(departed)
 
     def hurry(self) -> None:
         """Do not let the open commit wait."""
@@ -165,11 +226,17 @@ class Journal:
         """When the open commit wants to be taken."""
         if self._urgent:
             return 0
+        if self._unrecorded():
+            recorded = self._departed[0][0].t + LAZY_DELAY
+            return recorded if self._due is None else min(self._due, recorded)
         return self._due
 
     def take(self, now: Micros, *, flush: bool = False) -> Commit | None:
         """The open commit if somebody waits for it or it has waited long enough; a new one
         begins."""
+        if self._departed:
+            last = self._departed[-1][0].t if flush else now - LAZY_DELAY
+            self._record_departures(now, last)
         if not (flush or self._urgent or (self._due is not None and self._due <= now)):
             return None
         self._urgent = False

@@ -253,11 +253,22 @@ class Rehearsal:
             # An answer that came too late for an earlier look may have left something here.
             if device.empty_looks < ENOUGH or device.unread(RANKED):
                 device.look(RANKED, None)
+            elif self._on_its_way(name):
+                continue  # Shown without being asked for, so a look does not find it.
             else:
                 self._given_up.add(name)
                 device.unsubscribe(RANKED)
             return False
         return len(self._given_up) == len(self._schedule.ranked)
+
+    def _on_its_way(self, name: str) -> bool:
+        """Whether the gateway has something for this device that only waits for its turn, or for
+        the device's word."""
+        gateway = self._gateway.gateway
+        if gateway is None:
+            return True
+        session = gateway.room.session(gateway.device(APP, name))
+        return session.best() is not None or bool(session.outbound.in_flight)
 
     def _judge(self) -> Verdict:
         wishes = {w.number: w for batch in self._schedule.batches for w in batch.wishes}
