@@ -49,9 +49,10 @@ def test_without_one_it_is_noted_after_a_moment(rig: Rig) -> None:
 
 def test_a_gateway_that_stops_notes_it(rig: Rig) -> None:
     _, key = _send(rig)
-    assert not rig.gateway.idle
+    idle = [rig.gateway.idle]
     rig.run(flush=True)
-    assert rig.gateway.idle
+    idle.append(rig.gateway.idle)
+    assert idle == [False, True]
     assert rig.story(key)[-1] == "transmitted"
 
 
