@@ -354,6 +354,19 @@ def test_on_a_channel_that_loses_frames_a_drop_goes_with_every_acknowledgement()
     assert peer.said() == [Dropped(((0, 1),)), Ack(2, 1)]
 
 
+def test_over_several_channels_a_drop_goes_with_every_acknowledgement() -> None:
+    peer = welcomed()
+    peer.arrive(frame(0, headers=SOON), now=LATER)
+    assert peer.said() == [Dropped(((0, 1),)), Ack(1, 1)]
+    hello = peer.session.joining()
+    assert hello is not None
+    granted = Welcome(incarnation=INCARNATION, epoch=1, resumed=True, joined=True)
+    assert peer.session.joined(hello, granted)
+    peer.arrive(frame(1), now=LATER)
+    # Over the new channel it may overtake what was said before over the old one.
+    assert peer.said() == [Dropped(((0, 1),)), Ack(2, 1)]
+
+
 def test_a_message_without_a_key_is_finished_under_its_old_number_only() -> None:
     peer = welcomed()
     peer.arrive(replace(frame(0), key=None))

@@ -210,11 +210,11 @@ def welcomed(said: Hello, welcome: Welcome, frames: list[Frame], *, ordered: boo
     return act
 
 
-def joined(said: Hello, welcome: Welcome, frames: list[Frame], *, ordered: bool = True) -> Act:
+def joined(said: Hello, welcome: Welcome, frames: list[Frame]) -> Act:
     """The gateway answered one more channel; the result says whether it is granted."""
 
     def act(session: DeviceSession, now: Micros) -> bool:
-        if not session.joined(said, welcome, reliable=ordered):
+        if not session.joined(said, welcome):
             return False
         session.received(frames, now)
         return True

@@ -74,7 +74,7 @@ class Joining:
                 self._lines.granted(link)
                 self._settle(None)
 
-        act = desk.joined(self._hello, opened.welcome, opened.frames, ordered=link.ordered)
+        act = desk.joined(self._hello, opened.welcome, opened.frames)
         self._turns.post(act, then)
 
     def paused(self, link: Link, paused: bool) -> None:

@@ -253,13 +253,14 @@ class DeviceSession:
         self._open = True
         return True
 
-    def joined(self, hello: Hello, welcome: Welcome, *, reliable: bool = True) -> bool:
+    def joined(self, hello: Hello, welcome: Welcome) -> bool:
         """The gateway answered a `joining` hello. False: close this channel."""
         ours = self._incarnation, self._epoch
         claimed, offered = (hello.incarnation, hello.epoch), (welcome.incarnation, welcome.epoch)
         if not (self._open and welcome.joined and claimed == offered == ours):
             return False
-        self._reliable = self._reliable and reliable
+        # From now on what is said over one channel may overtake what was said over another.
+        self._reliable = False
         return True
 
     def rerouted(self) -> None:

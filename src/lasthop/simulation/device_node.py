@@ -254,10 +254,9 @@ class DeviceNode:
     def _welcomed(
         self, session: DeviceSession, wire: _Wire, hello: Hello, welcome: Welcome
     ) -> bool:
-        reliable = wire.mapping.ordered
         if hello.join:
-            return session.joined(hello, welcome, reliable=reliable)
-        if not session.welcomed(hello, welcome, self._kernel.now(), reliable=reliable):
+            return session.joined(hello, welcome)
+        if not session.welcomed(hello, welcome, self._kernel.now(), reliable=wire.mapping.ordered):
             return False
         if self._random.random() < self._another:
             delay = self._random.randint(0, 20 * SECOND)
