@@ -31,6 +31,7 @@ nightly: .venv/.dev
 	@.venv/bin/lasthop sim pap --schedules $${PAP_SCHEDULES:-5000}
 	@.venv/bin/lasthop sim air --schedules $${AIR_SCHEDULES:-5000}
 	@RANKED_TRACES=$${RANKED_TRACES:-10000} .venv/bin/pytest tests/simulation/test_ranked_oracle.py
+	@RESETS=1 .venv/bin/pytest tests/delivery/conformance/test_resets.py
 	@KILLS=$${KILLS:-50} .venv/bin/pytest -s tests/runtime/test_kills.py $(ARGS)
 	@scripts/accelerate --into build/accelerated
 	@PYTHONPATH=build/accelerated .venv/bin/pytest -n 2 tests/simulation/last_hop tests/decision

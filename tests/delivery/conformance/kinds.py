@@ -12,8 +12,9 @@ from pathlib import Path
 
 import uvicorn
 
-from lasthop.clock import Micros
+from lasthop.clock import Clock, Micros
 from lasthop.delivery.beep import BeepListener
+from lasthop.delivery.channel import Switchboard
 from lasthop.delivery.http import HttpListener
 from lasthop.delivery.listener import Listener
 from lasthop.delivery.seqpacket import SeqpacketListener
@@ -32,6 +33,7 @@ KINDS = ("tcp", "tcps", "ws", "wss", "http", "https", "poll+http", "seqpacket", 
 POLLED = "poll+http"
 UNORDERED = ("http", "https", POLLED)
 STREAMED = ("tcp", "tcps")
+SECURE = ("tcps", "wss", "https", "beeps")
 
 WINDOW = Credit(4096, 1 << 26)
 HELLO = Hello(app="shop", device="phone", window=WINDOW)
@@ -78,17 +80,33 @@ async def listening(
     """A listener of this kind with nobody there yet."""
     board, clock = Board(), ShiftedClock()
     board.welcome = WELCOME
-    secure = kind in ("tcps", "wss", "https", "beeps")
-    tls = authority.server() if secure else None
+    async with opened(
+        kind, board, clock, directory, authority, max_connections=max_connections
+    ) as (listener, url):
+        tls = authority.client() if kind in SECURE else None
+        yield Place(kind, url, board, listener, clock, tls)
+
+
+@asynccontextmanager
+async def opened(
+    kind: str,
+    board: Switchboard,
+    clock: Clock,
+    directory: Path,
+    authority: Authority,
+    *,
+    max_connections: int = 100,
+) -> AsyncIterator[tuple[Listener, str]]:
+    """A listener of this kind that reports to somebody, and its URL."""
+    tls = authority.server() if kind in SECURE else None
     async with AsyncExitStack() as stack:
-        listener: Listener
         if kind in ("tcp", "tcps", "beep", "beeps"):
             bound = socket.create_server(("127.0.0.1", 0))
             make = TcpListener if kind in STREAMED else BeepListener
             by_stream = make(board, clock=clock, max_connections=max_connections)
             await by_stream.start(bound, tls=tls)
             stack.push_async_callback(by_stream.stop)
-            listener, url = by_stream, f"{kind}://127.0.0.1:{bound.getsockname()[1]}"
+            yield by_stream, f"{kind}://127.0.0.1:{bound.getsockname()[1]}"
         elif kind == "seqpacket":
             path = directory / "hop"
             packets = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -98,7 +116,7 @@ async def listening(
             by_packets = SeqpacketListener(board, clock=clock, max_connections=max_connections)
             await by_packets.start(packets)
             stack.push_async_callback(by_packets.stop)
-            listener, url = by_packets, f"seqpacket:{path}"
+            yield by_packets, f"seqpacket:{path}"
         else:
             by_web: WebSocketListener | HttpListener
             by_web = (WebSocketListener if kind in ("ws", "wss") else HttpListener)(
@@ -107,8 +125,7 @@ async def listening(
             port = await stack.enter_async_context(_web(by_web, tls))
             stack.push_async_callback(by_web.stop)
             every = "?every=0.02" if kind == POLLED else ""
-            listener, url = by_web, f"{kind}://127.0.0.1:{port}/hop{every}"
-        yield Place(kind, url, board, listener, clock, authority.client() if secure else None)
+            yield by_web, f"{kind}://127.0.0.1:{port}/hop{every}"
 
 
 @asynccontextmanager
