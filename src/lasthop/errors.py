@@ -21,6 +21,7 @@
     ├── Limited                  correct, but too much just now; try again later
     │   ├── QuotaExceeded          the caller's share is used up
     │   └── Overloaded             the gateway's own limit is reached (memory, disk)
+    ├── SurrogateFailed          the app's surrogate came to nothing, and its messages are refused
     ├── HopError                 the other end of a hop broke the protocol; its channel closes
     │   ├── MalformedFrame
     │   ├── FrameTooLarge
@@ -212,6 +213,13 @@ class Overloaded(Limited):
     code = "overloaded"
     fault = Fault.GATEWAY
     http_status = 503
+
+
+class SurrogateFailed(LasthopError):
+    """The app's surrogate came to nothing, time and again."""
+
+    code = "surrogate_failed"
+    http_status = 502
 
 
 class HopError(LasthopError):

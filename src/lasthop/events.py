@@ -16,7 +16,7 @@ import msgspec
 
 from lasthop.clock import Micros
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 class Kind(StrEnum):
@@ -25,6 +25,7 @@ class Kind(StrEnum):
     # A delivery, from beginning to end.
     ACCEPTED = "accepted"
     HELD = "held"
+    CONSULTED = "consulted"
     RELEASED = "released"
     TRANSMITTED = "transmitted"
     RECEIVED = "received"
@@ -44,6 +45,8 @@ class Kind(StrEnum):
     READ = "read"
     RETRACTED = "retracted"
     REPLIED = "replied"
+    # What a device sent, before anybody has it.
+    VETTED = "vetted"
     # A message for many: how wide it fans out.
     PUBLISHED = "published"
     RANK_CHANGED = "rank_changed"

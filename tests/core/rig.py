@@ -11,6 +11,7 @@ from lasthop.clock import Micros
 from lasthop.core.effects import (
     Carry,
     Changed,
+    Consult,
     Disconnect,
     Effect,
     Fetch,
@@ -22,6 +23,7 @@ from lasthop.core.gateway import Gateway, Identity, Receipt, Submission
 from lasthop.core.lifecycle import State
 from lasthop.core.mailroom import Limits
 from lasthop.core.registry import DeviceRecord
+from lasthop.core.surrogates.post import SurrogateTerms
 from lasthop.decision.routes import Route
 from lasthop.delivery.carrier import Outcome
 from lasthop.message import Reliability, Target, TargetKind, parse_id
@@ -44,9 +46,16 @@ def to(name: str, body: bytes = b"hello", **fields: Any) -> Submission:
 class Rig:
     """One gateway, its store, and everything that has left it."""
 
-    def __init__(self, limits: Limits | None = None, *, store: MemoryStore | None = None) -> None:
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        *,
+        store: MemoryStore | None = None,
+        surrogate: SurrogateTerms | None = None,
+    ) -> None:
         self.now = START
-        self.identity = Identity(open_house=True, limits=limits or Limits())
+        served = {} if surrogate is None else {APP: surrogate}
+        self.identity = Identity(open_house=True, limits=limits or Limits(), surrogates=served)
         self.store = store or MemoryStore(incarnation=7)
         self.random = Random(1)
         self.sent: dict[int, list[Frame]] = {}
@@ -56,6 +65,7 @@ class Rig:
         self.fetches: list[Fetch] = []
         self.carries: list[Carry] = []
         self.notifies: list[Notify] = []
+        self.consults: list[Consult] = []
         self.in_flight: list[Commit] = []
         self.channels = 0
         self.names: dict[int, str] = {}
@@ -77,6 +87,7 @@ class Rig:
         self.fetches = []
         self.carries = []
         self.notifies = []
+        self.consults = []
         self.store = self.store.crash()
         self.gateway = self._start()
 
@@ -155,6 +166,8 @@ class Rig:
                 told = {(row.message, row.place) for row in self.store._kept.notifications.values()}
                 assert (effect.message, effect.place) in told, effect
                 self.notifies.append(effect)
+            elif isinstance(effect, Consult):
+                self.consults.append(effect)
             else:
                 self.fetches.append(effect)
 

@@ -6,7 +6,7 @@ from random import Random
 
 from lasthop.clock import HOUR, MINUTE, SECOND, Micros
 from lasthop.core.acceptance import Submission
-from lasthop.core.effects import Send
+from lasthop.core.effects import Consult, Send
 from lasthop.core.feeds.policies import Choice, OnePolicy
 from lasthop.core.feeds.terms import TopicTerms
 from lasthop.core.gateway import Gateway, Identity
@@ -14,6 +14,7 @@ from lasthop.core.lifecycle import State
 from lasthop.core.mailroom import Limits
 from lasthop.core.pushes import Order
 from lasthop.core.registry import DeviceRecord
+from lasthop.core.surrogates.post import SurrogateTerms
 from lasthop.decision.budgets import Limit, Measure
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.localtime import Period
@@ -22,6 +23,8 @@ from lasthop.decision.volume.subscription import Mode
 from lasthop.eventlog.check import StoredDelivery
 from lasthop.message import Reliability, Target, TargetKind, parse_id
 from lasthop.store.memory import MemoryStore
+from lasthop.surrogate import mail
+from lasthop.surrogate.mail import Mail
 from lasthop.wire.hop.feeds import Reading, Report, encode_report
 from lasthop.wire.hop.frames import (
     ALL_FEATURES,
@@ -40,6 +43,8 @@ from lasthop.wire.pap.answers import Answer, Verdict
 from tests.eventlog.history import NOON
 
 APP = "news"
+SHOP = "shop"
+"""An app that has a surrogate."""
 
 
 class Rehearsal:
@@ -52,7 +57,13 @@ class Rehearsal:
         self.welcomes: dict[int, Welcome] = {}
         self._random = Random(7)
         self.book = OnePolicy()
-        self._identity = Identity(open_house=True, limits=limits or Limits(), policies=self.book)
+        self.mails: list[Mail] = []
+        self._identity = Identity(
+            open_house=True,
+            limits=limits or Limits(),
+            policies=self.book,
+            surrogates={SHOP: SurrogateTerms()},
+        )
         self._start()
 
     def _start(self) -> None:
@@ -79,6 +90,8 @@ class Rehearsal:
                     for frame in effect.frames:
                         if isinstance(frame, Welcome):
                             self.welcomes[effect.channel] = frame
+                elif isinstance(effect, Consult):
+                    self.mails += effect.mails
             commit = self.gateway.commit(self.now, flush=True)
             if commit is None:
                 return
@@ -167,7 +180,24 @@ def busy_day() -> Rehearsal:
     day.publish(device("watch"))
     _rank(day)
     _choose_a_link(day)
+    _ask_a_surrogate(day)
     return day
+
+
+def _ask_a_surrogate(day: Rehearsal) -> None:
+    """Another app, whose surrogate fails at a message, relays it, and drops what a device says."""
+    gateway = day.gateway
+    gateway.register(SHOP, "till", DeviceRecord(), day.now)
+    gateway.publish(SHOP, "publisher:desk", [Submission(target=device("till"))], day.now)
+    day.hear(70, Hello(app=SHOP, device="till"))
+    gateway.consult_failed(SHOP, day.mails.pop().number, "OSError at it.py:1", day.now)
+    day.pass_time(SECOND)
+    gateway.consulted(SHOP, day.mails.pop().number, mail.Verdict(), day.now)
+    day.settle()
+    day.hear(70, MessageFrame(0, None, None, Headers(to="device:till"), b"from the till"))
+    dropped = mail.Verdict(mail.Action.DROP, reason="said too often")
+    gateway.consulted(SHOP, day.mails.pop().number, dropped, day.now)
+    day.settle()
 
 
 def _choose_a_link(day: Rehearsal) -> None:

@@ -65,7 +65,9 @@ def test_what_is_no_event_is_put_aside_with_its_reason(spark: SparkSession, tmp_
     history = a_log(log, 2)
     segment = next(log.rglob("*.jsonl"))
     good = msgspec.json.encode(history.events[0])
-    newer = good.replace(b'{"v":2', b'{"v":%d,"sky":"blue"' % (SCHEMA_VERSION + 1))
+    newer = good.replace(
+        b'{"v":%d' % SCHEMA_VERSION, b'{"v":%d,"sky":"blue"' % (SCHEMA_VERSION + 1)
+    )
     newer = newer.replace(b'"n":0', b'"n":2')
     with segment.open("ab") as file:
         file.write(newer + b"\n")

@@ -98,6 +98,7 @@ class GatewayProcess(Process):
         arguments += ["--http", http or "127.0.0.1:0", "--tcp", tcp or "127.0.0.1:0", *options]
         super().__init__(arguments, data.with_name(f"{data.name}.gateway.log"))
         self.data = data
+        self._options = options
         self.places: dict[str, Any] = json.loads(self.line())
         self.http: str = self.places["http"]
         self.tcp: str = self.places["tcp"]
@@ -106,7 +107,10 @@ class GatewayProcess(Process):
     def again(self) -> GatewayProcess:
         """Start anew where the last one was, once that has ended."""
         return GatewayProcess(
-            self.data, http=self.http.removeprefix("http://"), tcp=self.tcp.removeprefix("tcp://")
+            self.data,
+            *self._options,
+            http=self.http.removeprefix("http://"),
+            tcp=self.tcp.removeprefix("tcp://"),
         )
 
     def request(

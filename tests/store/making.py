@@ -22,6 +22,7 @@ from lasthop.store.commit import (
     SessionRow,
 )
 from lasthop.store.ranked import FeedRow, KeptRow, RankedChanges, TopicRow
+from lasthop.store.surrogates import SurrogateChanges
 
 START: Micros = 1_763_200_000 * SECOND
 FAR_FUTURE: Micros = START + 10_000 * DAY
@@ -63,6 +64,7 @@ class Maker:
         pushes: Iterable[PushRow] = (),
         notifications: Iterable[NotificationRow] = (),
         ranked: RankedChanges | None = None,
+        surrogates: SurrogateChanges | None = None,
         events: int = 0,
     ) -> Commit:
         commit = Commit(
@@ -82,6 +84,7 @@ class Maker:
             pushes={row.id: row for row in pushes},
             notifications={(row.message, row.place): row for row in notifications},
             ranked=ranked,
+            surrogates=surrogates,
             events=bytearray(b"".join(event_line(self.next_event + i) for i in range(events))),
             event_count=events,
         )

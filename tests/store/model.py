@@ -28,6 +28,7 @@ from lasthop.store.commit import (
     SessionRow,
 )
 from lasthop.store.ranked import FeedRow, KeptRow, RankedChanges, TopicRow
+from lasthop.store.surrogates import ConsultRow, RevisionRow, StateRow, SurrogateChanges
 
 
 class Model:
@@ -54,6 +55,9 @@ class Model:
         self.feeds: list[FeedRow] = []
         self.kept: list[KeptRow] = []
         self.topics: list[TopicRow] = []
+        self.consults: dict[int, ConsultRow] = {}
+        self.states: dict[tuple[str, str], StateRow] = {}
+        self.revisions: dict[int, RevisionRow] = {}
         self.events: list[tuple[int, list[bytes]]] = []
 
     def apply(self, commit: Commit) -> None:
@@ -105,6 +109,8 @@ class Model:
             self.notifications += [] if told.done else [told]
         if commit.ranked is not None:
             self._apply_ranked(commit.ranked)
+        if commit.surrogates is not None:
+            self._apply_surrogates(commit.surrogates)
         if commit.event_count:
             lines = bytes(commit.events).splitlines()
             assert len(lines) == commit.event_count
@@ -129,6 +135,13 @@ class Model:
             self.topics = [row for row in self.topics if (row.app, row.topic) != same_topic]
             self.topics.append(topic)
 
+    def _apply_surrogates(self, changes: SurrogateChanges) -> None:
+        self.consults |= changes.consults
+        self.consults = {n: row for n, row in self.consults.items() if not row.done}
+        self.states |= changes.states
+        self.states = {name: row for name, row in self.states.items() if row.value}
+        self.revisions |= changes.revisions
+
     def _forget(self, number: int) -> None:
         self.devices = [row for row in self.devices if row.device != number]
         self.sessions = [row for row in self.sessions if row.device != number]
@@ -137,6 +150,8 @@ class Model:
     def retire(self, *, messages_before: int, keys_before: int, keep_events: int) -> Forgotten:
         needed = {row.message for row in self.deliveries if row.open}
         needed |= {row.message for row in self.fanouts + self.notifications}
+        needed |= {row.message for row in self.consults.values()}
+        needed |= {row.content for row in self.revisions.values() if row.open}
         limit = first_key_at(messages_before)
         gone = {m.key for m in self.messages if m.key < limit and m.key not in needed}
         horizon = min(self.exported_to, self.next_event - keep_events)
@@ -144,6 +159,7 @@ class Model:
         self.messages = [message for message in self.messages if message.key not in gone]
         self.deliveries = [row for row in self.deliveries if row.message not in gone]
         self.pushes = [row for row in self.pushes if row.message not in gone]
+        self.revisions = {key: row for key, row in self.revisions.items() if key not in gone}
         self.keys = [row for row in self.keys if row.at >= keys_before]
         self.events = [page for page in self.events if page[0] + len(page[1]) > horizon]
         return self._difference(before)
@@ -158,6 +174,9 @@ class Model:
         gone = theirs - needed
         self.pushes = [row for row in self.pushes if row.message not in gone]
         self.notifications = [row for row in self.notifications if row.message not in gone]
+        revised = {key for key, row in self.revisions.items() if row.device == number}
+        self.messages = [m for m in self.messages if m.key not in revised]
+        self.revisions = {key: row for key, row in self.revisions.items() if key not in revised}
         return self._difference(before)
 
     def _difference(self, before: Counts) -> Forgotten:
@@ -242,6 +261,13 @@ class Model:
             ((r.message, r.device, r) for r in self.kept), key=lambda row: row[:2]
         )
         assert list(restored.ranked.topics) == by_key(self.topics)
+        surrogates = restored.surrogates
+        assert list(surrogates.consults) == [row for _, row in sorted(self.consults.items())]
+        assert list(surrogates.states) == [row for _, row in sorted(self.states.items())]
+        revisions = [row for _, row in sorted(self.revisions.items()) if row.open]
+        assert list(surrogates.revisions) == revisions
+        held = {row.message for row in self.consults.values() if row.from_device}
+        assert list(surrogates.held) == [m for m in self.messages if m.key in held]
         opened = [row for row in by_key(self.deliveries) if row.open]
         needed = {row.message for row in opened} | {row.message for row in self.fanouts}
         assert list(restored.open) == [

@@ -8,11 +8,14 @@ from unittest import mock
 
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from msgspec.structs import replace
 
 from lasthop.clock import SECOND
+from lasthop.message import Message
 from lasthop.store.base import Forgotten, Store
 from lasthop.store.commit import Commit, FanoutRow, MemoryRow, ReplyRow
 from lasthop.store.ranked import FeedRow, RankedChanges, TopicRow
+from lasthop.store.surrogates import ConsultRow, RevisionRow, StateRow, SurrogateChanges
 from tests.store.conftest import Driver, memory_driver, sqlite_driver
 from tests.store.making import (
     DELIVERED,
@@ -50,6 +53,10 @@ class Drivers(RuleBasedStateMachine):
         self.known: list[int] = []
         self.pushes = 0
         self.gone: set[int] = set()
+        self.apart: set[int] = set()
+        """Messages that have no deliveries and never will."""
+        self.consults: dict[int, ConsultRow] = {}
+        self.revisions: dict[int, RevisionRow] = {}
 
     @property
     def stores(self) -> list[Store]:
@@ -66,9 +73,10 @@ class Drivers(RuleBasedStateMachine):
         # Devices that were removed or erased are not heard of again, nor are retired messages.
         alive = [number for number in range(1, 7) if number not in self.gone] or [99]
         number = st.sampled_from(alive)
+        surrogates, more = self._surrogates(data, alive)
         self.waiting.append(
             self.make.commit(
-                messages,
+                messages + more,
                 [delivery(m, data.draw(number), data.draw(state)) for m in data.draw(chosen)],
                 sessions=[session(n, epoch=events) for n in data.draw(st.lists(number))],
                 devices=[device(n) for n in data.draw(st.lists(number, max_size=3))],
@@ -99,6 +107,7 @@ class Drivers(RuleBasedStateMachine):
                     for m in data.draw(chosen)[:2]
                 ],
                 ranked=data.draw(st.none() | self._ranked(alive)),
+                surrogates=surrogates,
                 events=events,
             )
         )
@@ -127,6 +136,35 @@ class Drivers(RuleBasedStateMachine):
                 max_size=2,
             ),
         )
+
+    def _surrogates(
+        self, data: st.DataObject, alive: list[int]
+    ) -> tuple[SurrogateChanges | None, list[Message]]:
+        """What waits for surrogates, what they made, and what they remember."""
+        if not data.draw(st.booleans()):
+            return None, []
+        changes = SurrogateChanges()
+        messages = self.make.messages(data.draw(st.integers(0, 2)))
+        for message in messages:
+            self.apart.add(message.key)
+            number = data.draw(st.sampled_from(alive))
+            if data.draw(st.booleans()):
+                row = ConsultRow(len(self.apart), "app", number, message.key, True, 1, 2)
+                changes.consults[row.number] = self.consults[row.number] = row
+            else:
+                made = RevisionRow(message.key, 1, number, 5, "text/x", None, (("a", "b"),), 1.5)
+                changes.revisions[message.key] = self.revisions[message.key] = made
+        for number in data.draw(st.lists(st.sampled_from(sorted(self.consults) or [0]))):
+            if number in self.consults:
+                done = replace(self.consults.pop(number), done=True)
+                changes.consults[number] = done
+        for made_as in data.draw(st.lists(st.sampled_from(sorted(self.revisions) or [0]))):
+            if made_as in self.revisions and self.revisions[made_as].device in alive:
+                changes.revisions[made_as] = replace(self.revisions.pop(made_as), open=False)
+        for name in data.draw(st.lists(st.sampled_from(["a", "b", "wärme"]))):
+            value = data.draw(st.sampled_from([b"", b"x", bytes(300)]))
+            changes.states["app", name] = StateRow("app", name, value)
+        return changes, messages
 
     @rule()
     def apply_together(self) -> None:
@@ -187,7 +225,9 @@ class Drivers(RuleBasedStateMachine):
         self._forget_messages()
 
     def _forget_messages(self) -> None:
-        self.known = [message.key for message in self.model.messages]
+        kept = [message.key for message in self.model.messages]
+        self.known = [key for key in kept if key not in self.apart]
+        self.revisions = {key: row for key, row in self.revisions.items() if key in kept}
 
     @invariant()
     def agree(self) -> None:

@@ -77,6 +77,12 @@ class Submission(msgspec.Struct, kw_only=True):
     quality: Quality | None = None
 
 
+def submission_of(message: Message) -> Submission:
+    """What somebody would submit to have this message sent."""
+    fields = Submission.__struct_fields__
+    return Submission(**{name: getattr(message, name) for name in fields})
+
+
 @dataclass(frozen=True, slots=True)
 class Idempotency:
     """A publisher's key for a request, the request's digest, and what the store knows of the
@@ -167,6 +173,8 @@ class Acceptance:
                 error.fields["item"] = len(reached)
             raise
         self._check_room(submissions, reached)
+        if self._room.surrogates is not None:
+            self._room.surrogates.check_room(app, source, submissions)
         return [
             self._own(app, source, submission, devices, now)
             for submission, devices in zip(submissions, reached, strict=True)
@@ -213,6 +221,14 @@ class Acceptance:
         self._check_form(submission, now)
         self._check_room([submission], [devices])
         return self._own(app, source, submission, devices, now, attach)
+
+    def hold(self, app: str, source: str, submission: Submission, now: Micros) -> Item:
+        """Own a message, and begin no delivery of it: it is to be accepted again, or dropped, when
+        somebody has looked at it."""
+        self._check(app, submission, now)
+        item = self._room.own(self._make(app, source, submission, now))
+        item.spreading = True
+        return item
 
     def change_rank(
         self,
@@ -294,6 +310,27 @@ class Acceptance:
         attach: Callable[[Item], None] | None = None,
     ) -> Message:
         room = self._room
+        message = self._make(app, source, s, now)
+        if s.target.kind is not DEVICE:
+            room.journal.tell(
+                Kind.PUBLISHED,
+                now,
+                app=app,
+                msg=message.key,
+                source=source,
+                target=str(s.target),
+                size=len(s.body),
+                count=len(devices),
+            )
+        if devices:
+            item = room.own(message)
+            if attach is not None:
+                attach(item)
+            self._fanouts.begin(item, devices, now)
+        return message
+
+    def _make(self, app: str, source: str, s: Submission, now: Micros) -> Message:
+        room = self._room
         message = Message(
             room.keys.key(now),
             room.keys.salt(),
@@ -321,22 +358,6 @@ class Acceptance:
             s.quality,
         )
         room.journal.add_message(message)
-        if s.target.kind is not DEVICE:
-            room.journal.tell(
-                Kind.PUBLISHED,
-                now,
-                app=app,
-                msg=message.key,
-                source=source,
-                target=str(s.target),
-                size=len(s.body),
-                count=len(devices),
-            )
-        if devices:
-            item = room.own(message)
-            if attach is not None:
-                attach(item)
-            self._fanouts.begin(item, devices, now)
         return message
 
     def _find(self, app: str, key: int) -> Item | None:

@@ -65,6 +65,8 @@ class Administration:
         self._feeds.forget(session)
         for delivery in list(session.mailbox.values()):
             room.give_up(delivery, Step.GIVE_UP, now, reason)
+        if room.surrogates is not None:
+            room.surrogates.forget(session)
         room.journal.tell(Kind.REMOVED, now, session)
         room.journal.commit.removed_devices.append(device.number)
         room.registry.remove(device)

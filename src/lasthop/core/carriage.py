@@ -145,7 +145,7 @@ class Carriage:
             if delivery.item.resident:
                 self._hand_over(delivery, selected, now)
                 continue
-            key = delivery.item.message.key
+            key = delivery.item.stored_key
             if key not in self._fetching:
                 self._fetching[key] = []
                 missing.append(key)

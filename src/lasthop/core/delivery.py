@@ -34,6 +34,11 @@ class Item:
         self.deliveries: list[Delivery] = []
         """The open ones, in no particular order."""
 
+    @property
+    def stored_key(self) -> int:
+        """The key under which the store has the body."""
+        return self.message.key
+
     def discard(self, delivery: Delivery) -> None:
         """One has ended. The last takes its place: of a hundred thousand none is searched."""
         last = self.deliveries.pop()
@@ -50,6 +55,25 @@ class Item:
         """Take the body back from the store."""
         self.message.body = body
         self.resident = True
+
+
+class Revision(Item):
+    """What a surrogate made of a message for one device: the same message, with other content,
+    which is stored under a key of its own."""
+
+    __slots__ = ("_key", "origin")
+
+    def __init__(self, origin: Item, message: Message, key: int, size: int) -> None:
+        super().__init__(message)
+        self.origin = origin
+        self.size = size
+        self.resident = len(message.body) == size
+        self.push = origin.push
+        self._key = key
+
+    @property
+    def stored_key(self) -> int:
+        return self._key
 
 
 class Delivery:

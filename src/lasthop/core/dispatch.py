@@ -178,7 +178,7 @@ class Dispatcher:
                     theirs = by_channel.setdefault(chosen.channel, [])
                     self._put(session, chosen, delivery, theirs, now, reason)
                 continue
-            key = item.message.key
+            key = item.stored_key
             if key not in self._fetching:
                 self._fetching[key] = {}
                 missing.append(key)
@@ -231,7 +231,7 @@ class Dispatcher:
         if delivery.state is PENDING:
             if late:
                 self._room.give_up(delivery, Step.EXPIRE, now, "deliver_before has passed")
-            else:
+            elif self._room.surrogates is None or not self._room.surrogates.due(delivery):
                 session.enqueue(delivery)
                 self._room.touch(session)
         elif delivery.sent_over == CARRIED:

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from lasthop.core.lifecycle import State
 from lasthop.delivery.carrier import Parcel
+from lasthop.surrogate.mail import Mail
 from lasthop.wire.hop.frames import CloseCode, Frame
 from lasthop.wire.pap.documents import Document
 
@@ -76,4 +77,13 @@ class Changed:
     reply: int = 0
 
 
-Effect: TypeAlias = Send | Overheard | Disconnect | Fetch | Carry | Notify | Changed
+@dataclass(frozen=True, slots=True)
+class Consult:
+    """Ask an app's surrogate about these, one after the other, and hand every verdict back by
+    `consulted`; or say `consult_failed` of the first that came to nothing, and leave the rest."""
+
+    app: str
+    mails: list[Mail]
+
+
+Effect: TypeAlias = Send | Overheard | Disconnect | Fetch | Carry | Notify | Changed | Consult

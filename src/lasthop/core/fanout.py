@@ -143,8 +143,11 @@ class Fanouts:
         """
         if not self._under_way:
             return
-        for lane in list(self._lanes.values()):
+        surrogates = self._room.surrogates
+        for (app, *_), lane in list(self._lanes.items()):
             left = self._room.limits.fanout_batch
+            if surrogates is not None:
+                left = min(left, surrogates.room_for(app))
             while lane and left > 0:
                 fanout = next(iter(lane.values()))
                 left -= self._deliver_batch(fanout, left, now)
@@ -214,7 +217,12 @@ class Fanouts:
             has_credit=session.has_credit(item.size),
             now=now,
         )
-        event = room.journal.story(delivery, ACCEPTED, now, decision.reason)
+        reason = decision.reason
+        surrogates = room.surrogates
+        consults = surrogates is not None and keeper is None and surrogates.minds(message)
+        if consults and decision.until is None:
+            reason = "waits for its surrogate"
+        event = room.journal.story(delivery, ACCEPTED, now, reason)
         event.source = message.source
         event.size = item.size
         event.rank = message.rank
@@ -233,11 +241,13 @@ class Fanouts:
             self._supersede(delivery, message.replace_key, now)
         if keeper is not None:
             keeper.begin(delivery, event, decision.until, now)
-        elif decision.until is not None:
-            room.timers.add(decision.until, delivery)
-        else:
+        elif surrogates is not None and consults:
+            surrogates.await_word(delivery, ready=decision.until is None)
+        elif decision.until is None:
             session.enqueue(delivery)
             room.touch(session)
+        if decision.until is not None and keeper is None:
+            room.timers.add(decision.until, delivery)
         if message.deliver_before is not None:
             room.timers.add(message.deliver_before, delivery)
 

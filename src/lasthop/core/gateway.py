@@ -33,6 +33,7 @@ from lasthop.core.reception import Reception
 from lasthop.core.registry import Device, DeviceRecord, Registry
 from lasthop.core.restore import restore
 from lasthop.core.subscriptions import Subscriptions
+from lasthop.core.surrogates.surrogates import Surrogates
 from lasthop.core.topics import Topics
 from lasthop.core.wishes import prefer, share
 from lasthop.decision.preferences import Preferences
@@ -40,6 +41,7 @@ from lasthop.delivery.carrier import Outcome
 from lasthop.events import Kind
 from lasthop.message import KeyMaker, Message
 from lasthop.store.commit import Commit, Restored
+from lasthop.surrogate.mail import Verdict
 from lasthop.wire.hop.frames import CloseCode, Frame
 
 __all__ = ["Gateway", "Idempotency", "Identity", "Receipt", "Submission", "Withdrawal"]
@@ -102,7 +104,15 @@ class Gateway:
         )
         self.topics.restore(restored.ranked.topics)
         share(self.room, identity.shared, identity.zone)
+        self._open_posts(identity, restored)
         restore(restored, self.room, self._acceptance, self._fanouts, self.pushes, self.feeds, now)
+
+    def _open_posts(self, identity: Identity, restored: Restored) -> None:
+        """Let messages wait for surrogates, where there are any; or no longer, where there were."""
+        kept = restored.surrogates
+        if identity.surrogates or kept.consults or kept.revisions:
+            self.room.surrogates = Surrogates(self.room, self._acceptance, identity.surrogates)
+            self.room.surrogates.restore(kept)
 
     # Publishers.
 
@@ -248,6 +258,24 @@ class Gateway:
         for device in self.registry.at_host(host):
             self._carriage.reachable(self.room.session(device), now)
 
+    # Surrogates.
+
+    @property
+    def surrogates(self) -> Surrogates:
+        """What waits for surrogates; there must be one."""
+        assert self.room.surrogates is not None
+        return self.room.surrogates
+
+    def consulted(self, app: str, number: int, verdict: Verdict, now: Micros) -> str | None:
+        """The answer to a part of a `Consult`. A reason comes back when that cannot be done."""
+        return self.surrogates.consulted(app, number, verdict, now)
+
+    def consult_failed(
+        self, app: str, number: int, reason: str, now: Micros, *, hopeless: bool = False
+    ) -> None:
+        """Nothing came of a part of a `Consult`, nor of what was to follow it."""
+        self.surrogates.failed(app, number, reason, now, hopeless=hopeless)
+
     # The driver.
 
     def settle(self, now: Micros) -> None:
@@ -265,6 +293,8 @@ class Gateway:
                 elif session.device.record.routes:
                     self._carriage.pump(session, now)
             self._journal.let_go(now)
+        if self.room.surrogates is not None:
+            self.room.surrogates.settle(now)
 
     def effects(self) -> list[Effect]:
         """What is to be done now, in this order."""
@@ -287,6 +317,8 @@ class Gateway:
         """The answer to a `Fetch`."""
         self._dispatcher.fetched(messages, now)
         self._carriage.fetched(messages, now)
+        if self.room.surrogates is not None:
+            self.room.surrogates.fetched(messages, now)
 
     @property
     def horizon(self) -> int:

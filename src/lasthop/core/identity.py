@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lasthop.core.feeds.policies import OnePolicy, PolicyBook
 from lasthop.core.mailroom import Limits
 from lasthop.core.notification import Patience
+from lasthop.core.surrogates.post import SurrogateTerms
 from lasthop.decision.budgets import Limit
 from lasthop.decision.routes import Variant
 
@@ -31,3 +33,5 @@ class Identity:
     """What all devices together may use of their links."""
     zone: str = "UTC"
     """Where the days of the shared limits begin."""
+    surrogates: Mapping[str, SurrogateTerms] = field(default_factory=dict)
+    """By app, what its surrogate may take up."""

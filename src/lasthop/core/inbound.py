@@ -7,7 +7,6 @@ durable.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from typing import Annotated, TypeVar
 
@@ -19,7 +18,8 @@ from lasthop.core.effects import Overheard, Send
 from lasthop.core.feeds.feeds import Feeds
 from lasthop.core.feeds.terms import decode_terms
 from lasthop.core.mailroom import Mailroom
-from lasthop.core.replies import note_reply
+from lasthop.core.refusal import refuse
+from lasthop.core.replies import answered
 from lasthop.core.session import Session
 from lasthop.core.subscriptions import Subscriptions
 from lasthop.core.topics import check_topic
@@ -29,20 +29,18 @@ from lasthop.errors import (
     InvalidRequest,
     LasthopError,
     MalformedFrame,
-    QuotaExceeded,
     TooLarge,
 )
 from lasthop.events import Kind
 from lasthop.message import (
     DEFAULT_CONTENT_TYPE,
     Message,
-    Reliability,
     Target,
     TargetKind,
     key_time,
 )
 from lasthop.wire.hop.feeds import decode_look, decode_report
-from lasthop.wire.hop.frames import ERROR_TYPE, Ack, Headers, MessageFrame, Operation, Skip
+from lasthop.wire.hop.frames import Ack, Headers, MessageFrame, Operation, Skip
 
 FRAME_COST = 128
 """Bytes that even an empty message takes in memory, more or less."""
@@ -178,11 +176,8 @@ class Inbound:
         else:
             target = Target(TargetKind.PUBLISHER, "")
         message = self._accept(session, frame, headers, target, now)
-        if target.kind is TargetKind.PUBLISHER:
-            note_reply(self._room, session, headers.in_reply_to, message.key)
-        self._room.journal.tell(
-            Kind.REPLIED, now, session, msg=headers.in_reply_to, other=message.key
-        )
+        if message is not None:
+            answered(self._room, session, headers.in_reply_to, message, now)
 
     def _accept(
         self,
@@ -191,7 +186,8 @@ class Inbound:
         headers: Headers,
         target: Target,
         now: Micros,
-    ) -> Message:
+    ) -> Message | None:
+        """Own a device's message; None when it has to wait for the app's surrogate first."""
         start = key_time(frame.key) if frame.key is not None else now
         answers = headers.in_reply_to
         if headers.correlation is not None and answers is not None:
@@ -214,6 +210,17 @@ class Inbound:
         )
         device = session.device
         source = f"device:{device.name}"
+        surrogates = self._room.surrogates
+        if surrogates is not None and surrogates.serves(device.app):
+            is_answer = headers.operation is Operation.REPLY
+            surrogates.hold(
+                session,
+                submission,
+                answers=headers.in_reply_to or 0 if is_answer else 0,
+                sent_as=frame.key or 0,
+                now=now,
+            )
+            return None
         return self._acceptance.accept(device.app, source, [submission], now)[0]
 
     def _look(self, session: Session, frame: MessageFrame, now: Micros) -> None:
@@ -256,18 +263,7 @@ class Inbound:
     def _refuse(
         self, session: Session, frame: MessageFrame, error: LasthopError, now: Micros
     ) -> None:
-        """Answer with the reason; a device that asked for nothing back is told all the same."""
-        device = session.device
-        answer = Submission(
-            target=Target(TargetKind.DEVICE, device.name),
-            body=msgspec.json.encode({"code": error.code, "detail": str(error)}),
-            content_type=ERROR_TYPE,
-            in_reply_to=frame.key,
-            reliability=Reliability.EXACTLY_ONCE,
-        )
-        # A full mailbox has no room for the reason either.
-        with suppress(QuotaExceeded):
-            self._acceptance.accept(device.app, "gateway:", [answer], now)
+        refuse(self._acceptance, session, frame.key, error, now)
 
 
 def parse_target(text: str | None) -> Target:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from lasthop.clock import DAY, SECOND, Micros
-from lasthop.core.delivery import Delivery, Item
+from lasthop.core.delivery import Delivery, Item, Revision
 from lasthop.core.effects import Changed, Effect
 from lasthop.core.journal import Journal
 from lasthop.core.lifecycle import DELIVERED, SENDING, TRANSITIONS, Step
@@ -25,6 +25,10 @@ from lasthop.core.timers import Timers
 from lasthop.decision.budgets import Budgets
 from lasthop.events import Event
 from lasthop.message import KeyMaker, Message
+from lasthop.store.surrogates import RevisionRow
+
+if TYPE_CHECKING:
+    from lasthop.core.surrogates.surrogates import Surrogates
 
 
 class Waker(Protocol):
@@ -95,6 +99,8 @@ class Mailroom:
         self.items: dict[int, Item] = {}
         self.shared: Budgets | None = None
         """What all devices together may use."""
+        self.surrogates: Surrogates | None = None
+        """Only while an app has one, or something waits for one."""
         self.effects: list[Effect] = []
         self.watched: Counter[int] = Counter()
         self.awaited: dict[tuple[int, int], Callable[[int], None]] = {}
@@ -141,6 +147,25 @@ class Mailroom:
                 self._resident_bytes -= item.size
             if item.push is not None:
                 item.push.over()
+
+    def revise(self, delivery: Delivery, revision: Revision) -> None:
+        """Let a delivery carry what its surrogate made of the message. Nothing of it has left."""
+        delivery.item = self.items[revision.stored_key] = revision
+        if revision.resident:
+            self._resident[revision.stored_key] = revision
+            self._resident_bytes += revision.size
+
+    def _end_revision(self, delivery: Delivery, revision: Revision) -> Item:
+        """It is over: nothing but the message itself is left."""
+        key = revision.stored_key
+        del self.items[key]
+        if self._resident.pop(key, None) is not None:
+            self._resident_bytes -= revision.size
+        number = delivery.session.device.number
+        row = revision_row(revision, number, open=False)
+        self.journal.commit.surrogate_changes().revisions[key] = row
+        delivery.item = revision.origin
+        return revision.origin
 
     def open_delivery(self, item: Item, session: Session, now: Micros) -> Delivery:
         """Begin a delivery; its first event is the caller's to record."""
@@ -208,6 +233,8 @@ class Mailroom:
     def _end(self, delivery: Delivery) -> None:
         session = delivery.session
         item = delivery.item
+        if isinstance(item, Revision):
+            item = self._end_revision(delivery, item)
         message = item.message
         mailbox = session.mailbox
         del mailbox[message.key]
@@ -221,15 +248,17 @@ class Mailroom:
         self.release(item)
         if delivery.ranked:
             delivery.ended()
+        if self.surrogates is not None:
+            self.surrogates.ended(delivery)
 
     def evict(self) -> None:
         """Leave the oldest bodies to the store, as far as it has them, when memory is tight."""
         resident = self._resident
         while self._resident_bytes > self.limits.resident:
             item = next(iter(resident.values()))
-            if item.message.key > self.journal.durable_key:
+            if item.stored_key > self.journal.durable_key:
                 return
-            del resident[item.message.key]
+            del resident[item.stored_key]
             self._resident_bytes -= item.size
             item.evict()
 
@@ -237,6 +266,22 @@ class Mailroom:
         """A body has come back from the store."""
         if not item.resident:
             item.refill(body)
-            if item.message.key in self.items:
-                self._resident[item.message.key] = item
+            if item.stored_key in self.items:
+                self._resident[item.stored_key] = item
                 self._resident_bytes += item.size
+
+
+def revision_row(revision: Revision, device: int, *, open: bool) -> RevisionRow:  # noqa: A002
+    """A revision as the store keeps it."""
+    message = revision.message
+    return RevisionRow(
+        revision.stored_key,
+        message.key,
+        device,
+        revision.size,
+        message.content_type,
+        message.title,
+        message.headers,
+        message.rank,
+        open,
+    )

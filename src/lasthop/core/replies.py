@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from lasthop.clock import Micros
 from lasthop.core.effects import Changed
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.session import Session
+from lasthop.events import Kind
+from lasthop.message import Message, TargetKind
 from lasthop.store.commit import ReplyRow
+
+
+def answered(room: Mailroom, session: Session, request: int, reply: Message, now: Micros) -> None:
+    """A device, or its surrogate, has answered a message."""
+    if reply.target.kind is TargetKind.PUBLISHER:
+        note_reply(room, session, request, reply.key)
+    room.journal.tell(Kind.REPLIED, now, session, msg=request, other=reply.key)
 
 
 def note_reply(room: Mailroom, session: Session, message: int, reply: int) -> None:

@@ -57,6 +57,8 @@ def restore(
     for fanout_row in spreading.values():
         fanouts.resume(fanout_row)
     ranked.finish(now)
+    if room.surrogates is not None:
+        room.surrogates.finish(restored.surrogates.held, now)
 
 
 def _reopen(
@@ -77,6 +79,8 @@ def _reopen(
     delivery.reply = row.reply
     delivery.code = row.code
     delivery.changed_at = row.changed_at
+    if room.surrogates is not None:
+        room.surrogates.revise_again(delivery)
     if feed_delivery is not None and delivery.state is State.PENDING:
         ranked.waits(feed_delivery, now)
     elif feed_delivery is not None and delivery.state is State.RECEIVED and delivery.keep:
@@ -150,9 +154,10 @@ def _wait_again(room: Mailroom, delivery: Delivery, now: Micros) -> None:
     session = delivery.session
     if message.replace_key is not None and delivery.revocable:
         session.replace(message.replace_key, delivery)
+    waits = room.surrogates is not None and room.surrogates.wait_again(delivery, now)
     if message.deliver_after is not None and message.deliver_after > now:
         room.timers.add(message.deliver_after, delivery)
-    else:
+    elif not waits:
         session.enqueue(delivery)
         if session.device.record.routes:
             room.touch(session)

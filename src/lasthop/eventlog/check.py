@@ -26,6 +26,7 @@ _OPEN = ("PENDING", "SENDING", "RECEIVED")
 LIFE: dict[str, tuple[tuple[str, ...], str]] = {
     Kind.ACCEPTED: ((), "PENDING"),
     Kind.HELD: (("PENDING",), "PENDING"),
+    Kind.CONSULTED: (("PENDING",), "PENDING"),
     Kind.RELEASED: (("PENDING",), "SENDING"),
     Kind.TRANSMITTED: (("SENDING",), "SENDING"),
     Kind.RECEIVED: (("SENDING",), "RECEIVED"),

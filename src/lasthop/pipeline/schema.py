@@ -37,6 +37,7 @@ ENDS = (
 LIFE = (
     Kind.ACCEPTED,
     Kind.HELD,
+    Kind.CONSULTED,
     Kind.RELEASED,
     Kind.TRANSMITTED,
     Kind.RECEIVED,

@@ -21,6 +21,7 @@ from lasthop.clock import SECOND, Clock, Micros
 from lasthop.core.effects import (
     Carry,
     Changed,
+    Consult,
     Disconnect,
     Effect,
     Fetch,
@@ -38,6 +39,7 @@ from lasthop.message import Message
 from lasthop.store.base import Reader
 from lasthop.store.commit import Commit, DeliveryRow
 from lasthop.store.writer import CommitWriter
+from lasthop.surrogate import mail
 from lasthop.wire.hop.frames import CloseCode, Frame
 from lasthop.wire.pap.answers import Answer, Verdict
 
@@ -87,9 +89,10 @@ class Engine:
         observer: Observer | None = None,
         carriers: Mapping[Variant, Carrier] | None = None,
         tell: Tell | None = None,
+        consult: Callable[[Consult], None] | None = None,
     ) -> None:
         """`failed` is told when nothing can be written or read any more; `tell` posts what
-        initiators are to hear."""
+        initiators are to hear; `consult` asks surrogates."""
         self.gateway = gateway
         self._writer = writer
         self._reader = reader
@@ -98,6 +101,7 @@ class Engine:
         self._observer = observer or Observer()
         self._carriers = carriers or {}
         self._tell = tell
+        self._consult = consult
         self._loop = asyncio.get_running_loop()
         self._reading = ThreadPoolExecutor(1, thread_name_prefix="lasthop-reader")
         self._channels: dict[int, Channel] = {}
@@ -215,6 +219,25 @@ class Engine:
         self.gateway.channel_lost(channel.number, reason, self._clock.now())
         self._poke()
 
+    # For surrogates.
+
+    def consulted(self, app: str, number: int, verdict: mail.Verdict) -> str | None:
+        if self._stopped:
+            return None
+        refused = self.gateway.consulted(app, number, verdict, self._clock.now())
+        self._poke()
+        return refused
+
+    def consult_failed(self, app: str, number: int, reason: str, *, hopeless: bool) -> None:
+        if not self._stopped:
+            now = self._clock.now()
+            self.gateway.consult_failed(app, number, reason, now, hopeless=hopeless)
+            self._poke()
+
+    def surrogate_state(self, app: str) -> dict[str, bytes]:
+        post = self.gateway.surrogates.post(app)
+        return {} if post is None else post.state
+
     # The crank.
 
     def _poke(self) -> None:
@@ -300,6 +323,9 @@ class Engine:
                     changed.set()
             elif isinstance(effect, Notify):
                 self._begin(self._notify(effect))
+            elif isinstance(effect, Consult):
+                assert self._consult is not None, "there is a surrogate, and nobody asks it"
+                self._consult(effect)
             else:
                 self._begin(self._fetch(effect))
 

@@ -8,7 +8,7 @@ from typing import get_args, get_type_hints
 
 import msgspec
 
-from lasthop.runtime.settings import Settings, choices, variable
+from lasthop.runtime.settings import SURROGATES, Settings, Surrogate, allowed_words, variable
 
 WIDTH = 98
 
@@ -24,15 +24,32 @@ def render(settings: Settings) -> str:
     hints = get_type_hints(Settings, include_extras=True)
     lines = [_HEAD.format(variable=variable("http.listen"))]
     for name, hint in hints.items():
-        if not _is_section(hint):
+        if not _is_section(hint) and name != SURROGATES:
             lines += _setting(name, hint, getattr(settings, name))
     for section, kind in hints.items():
-        if _is_section(kind):
+        if section == SURROGATES:
+            lines += _surrogates(settings)
+        elif _is_section(kind):
             lines += [*_comment(kind.__doc__ or ""), f"[{section}]"]
             for name, hint in get_type_hints(kind, include_extras=True).items():
                 value = getattr(getattr(settings, section), name)
                 lines += _setting(f"{section}.{name}", hint, value)
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _surrogates(settings: Settings) -> list[str]:
+    """A section for every app that has one; as an example only, where none has."""
+    lines: list[str] = []
+    for app, surrogate in settings.surrogates.items() or [("APP", None)]:
+        lines += _comment(Surrogate.__doc__ or "")
+        shown = surrogate or Surrogate(place="package.module:Class")
+        hints = get_type_hints(Surrogate, include_extras=True)
+        body = [f"[{SURROGATES}.{app}]"]
+        for field in msgspec.structs.fields(Surrogate):
+            value = getattr(shown, field.name)
+            body += _setting(field.encode_name, hints[field.name], value)
+        lines += body if surrogate else ["# " + line if line else "" for line in body]
+    return lines
 
 
 def _is_section(hint: object) -> bool:
@@ -42,7 +59,7 @@ def _is_section(hint: object) -> bool:
 def _setting(name: str, hint: object, value: object) -> list[str]:
     (meta,) = (m for m in get_args(hint) if isinstance(m, msgspec.Meta))
     about = meta.description or ""
-    allowed = [f'"{choice}"' for choice in choices(name)]
+    allowed = [f'"{word}"' for word in allowed_words(hint)]
     if not all(choice in about for choice in allowed):
         about += f" One of {', '.join(allowed)}."
     written = str(value) if type(value) is int else json.dumps(str(value))

@@ -50,6 +50,7 @@ from lasthop.runtime.places import LOG_DIRECTORY, POLICY_DIRECTORY, Places
 from lasthop.runtime.randomness import Randomness
 from lasthop.runtime.settings import Settings, listed
 from lasthop.runtime.stories import tell
+from lasthop.runtime.surrogates.workshop import Workshop
 from lasthop.runtime.telling import Teller
 from lasthop.runtime.webserver import WebServer
 from lasthop.store.base import Forgotten, Reader, Store
@@ -100,8 +101,17 @@ async def serve(settings: Settings, *, announce: Callable[[Places], None]) -> No
         log.info("shutting down; once more to abort")
         stop.set()
 
-    async with running(settings, failed) as places:
+    workshop = Workshop(settings.employments())
+    reloads: set[asyncio.Task[None]] = set()
+
+    def reload() -> None:
+        task = asyncio.get_running_loop().create_task(workshop.reload_all())
+        reloads.add(task)
+        task.add_done_callback(reloads.discard)
+
+    async with running(settings, failed, workshop) as places:
         loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGHUP, reload)
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, signalled)
         _calm_collector()
@@ -122,9 +132,12 @@ def _calm_collector() -> None:
 
 @asynccontextmanager
 async def running(
-    settings: Settings, failed: Callable[[StoreError], None]
+    settings: Settings,
+    failed: Callable[[StoreError], None],
+    workshop: Workshop | None = None,
 ) -> AsyncIterator[Places]:
     """A gateway that is there for others inside this context."""
+    workshop = workshop or Workshop(settings.employments())
     log_directory = Path(settings.data) / LOG_DIRECTORY
     clock = SystemClock()
     tls = tls_context(settings.tls)
@@ -137,7 +150,7 @@ async def running(
         restored = store.open()
         learned = LearnedPolicies(Path(settings.data) / POLICY_DIRECTORY, settings.topics.choice())
         learned.poll()
-        gateway = _gateway(settings, restored, clock, learned)
+        gateway = _gateway(settings, restored, clock, learned, workshop)
         gateway.tell_of_networks(learned.heartbeat)
         initiators = settings.initiators()
         destinations = Destinations(
@@ -162,8 +175,11 @@ async def running(
             observer=metrics,
             carriers=air,
             tell=Teller(destinations),
+            consult=workshop.consult,
         )
         stack.push_async_callback(engine.close)
+        stack.push_async_callback(workshop.close)
+        workshop.open(engine, clock)
         pages = stack.enter_context(closing(store.reader()))
         export = Export(_exporter(log_directory, pages, writer), SystemClock(), log=log_directory)
         stack.push_async_callback(asyncio.to_thread, export.close)
@@ -179,7 +195,7 @@ async def running(
 
         listeners = await interconnects.serve(sockets, engine, clock, tls, stack)
 
-        door = _door(settings, engine, writer, log_directory)
+        door = _door(settings, engine, writer, log_directory, workshop)
         pap_door = _pap_door(engine, initiators, door, destinations)
         by_websocket = WebSocketListener(engine, clock=clock)
         by_requests = HttpListener(
@@ -213,7 +229,11 @@ async def running(
 
 
 def _gateway(
-    settings: Settings, restored: Restored, clock: SystemClock, policies: PolicyBook
+    settings: Settings,
+    restored: Restored,
+    clock: SystemClock,
+    policies: PolicyBook,
+    workshop: Workshop,
 ) -> Gateway:
     identity = Identity(
         name=settings.name,
@@ -225,6 +245,7 @@ def _gateway(
         shared=settings.limits.shared.limits,
         zone=settings.limits.zone,
         policies=policies,
+        surrogates=workshop.terms,
     )
     return Gateway(identity, restored, random64=Randomness(), now=clock.now())
 
@@ -238,7 +259,13 @@ def _exporter(log_directory: Path, pages: Reader, writer: CommitWriter) -> Expor
     )
 
 
-def _door(settings: Settings, engine: Engine, writer: CommitWriter, log_directory: Path) -> Door:
+def _door(
+    settings: Settings,
+    engine: Engine,
+    writer: CommitWriter,
+    log_directory: Path,
+    workshop: Workshop,
+) -> Door:
     return make_app(
         engine,
         settings.rest(),
@@ -246,6 +273,7 @@ def _door(settings: Settings, engine: Engine, writer: CommitWriter, log_director
             lambda store: tell(store, log_directory, message=message, device=device)
         ),
         erase=lambda device: _erase(writer, device),
+        overseer=workshop,
     )
 
 

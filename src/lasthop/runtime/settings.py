@@ -13,11 +13,12 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta
 
+from lasthop.access.callers import APP_NAME
 from lasthop.access.pap import PapSettings
 from lasthop.access.quota import Rate
 from lasthop.access.rest.settings import RestSettings
@@ -25,11 +26,16 @@ from lasthop.clock import DAY, SECOND
 from lasthop.core.feeds.policies import Choice
 from lasthop.core.mailroom import Limits as CoreLimits
 from lasthop.core.notification import Patience
+from lasthop.core.surrogates.post import Failing, SurrogateTerms
 from lasthop.decision.routes import Variant
 from lasthop.delivery.http import LONGEST_HOLD
 from lasthop.errors import InvalidRequest
+from lasthop.runtime.surrogates.duty import Duty, Employment, Launch
 from lasthop.runtime.units import Address, Duration, LimitList, Size
 from lasthop.store.base import Durability
+
+SURROGATES = "surrogates"
+"""The one part that has a section for every app."""
 
 DEFAULT_HTTP = Address("127.0.0.1:8080")
 DEFAULT_TCP = Address("127.0.0.1:7300")
@@ -321,6 +327,64 @@ class Quotas(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     bytes_burst: Annotated[Size, Meta(description="At once.")] = Size(_rest.bytes.burst)
 
 
+_surrogate = SurrogateTerms()
+
+MAX_STATE = 16 << 20
+"""Bytes of a surrogate's state: a worker is given all of it at once, and it is in memory twice."""
+
+
+class Surrogate(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A class that acts for the devices of the app APP; one such section for every app that has
+    one."""
+
+    place: Annotated[
+        str,
+        Meta(
+            description="Where the class is: package.module:Class.",
+            pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$",
+        ),
+    ] = msgspec.field(name="class")
+    path: Annotated[str, Meta(description="Directory in which its module is looked for first.")] = (
+        ""
+    )
+    time: Annotated[
+        Duration, Meta(description="What one message may take; then the worker is replaced.")
+    ] = Duration(5 * SECOND)
+    memory: Annotated[Size, Meta(description="Address space of the worker.")] = Size(1 << 30)
+    state: Annotated[Size, Meta(description="What it may remember, at most 16MiB.")] = Size(
+        _surrogate.state
+    )
+    queue: Annotated[
+        int, Meta(description="Messages that may wait for it; more are refused.", ge=1)
+    ] = _surrogate.queue
+    attempts: Annotated[
+        int, Meta(description="At one message, before it goes on without it.", ge=1, le=10)
+    ] = _surrogate.attempts
+    failing: Annotated[
+        Literal["relay", "refuse"],
+        Meta(
+            description='What becomes of a message at which it fails: "relay" lets it go on as it'
+            ' is, "refuse" stops it.'
+        ),
+    ] = _surrogate.failing.value
+
+    def employment(self, app: str) -> Employment:
+        """As the gateway takes it."""
+        return Employment(
+            SurrogateTerms(
+                attempts=self.attempts,
+                failing=Failing(self.failing),
+                queue=self.queue,
+                state=int(self.state),
+            ),
+            Duty(
+                Launch(app, self.place, int(self.memory), self.path),
+                self.time.seconds,
+                int(self.state),
+            ),
+        )
+
+
 class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A gateway's settings. Times end in d, h, m, s or ms; sizes in B, KiB, MiB or GiB."""
 
@@ -354,6 +418,11 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     topics: Topics = msgspec.field(default_factory=Topics)
     limits: Limits = msgspec.field(default_factory=Limits)
     quotas: Quotas = msgspec.field(default_factory=Quotas)
+    surrogates: dict[str, Surrogate] = {}
+
+    def employments(self) -> dict[str, Employment]:
+        """The surrogates of all apps."""
+        return {app: surrogate.employment(app) for app, surrogate in self.surrogates.items()}
 
     @property
     def open_house(self) -> bool:
@@ -436,7 +505,7 @@ def names(of: Section = Settings, prefix: str = "") -> Iterator[str]:
     for name, hint in get_type_hints(of).items():
         if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
             yield from names(hint, f"{prefix}{name}.")
-        else:
+        elif name != SURROGATES:
             yield prefix + name
 
 
@@ -445,6 +514,13 @@ def choices(name: str) -> tuple[str, ...]:
     hint: Any = Settings
     for part in name.split("."):
         hint = get_type_hints(hint)[part]
+    return allowed_words(hint)
+
+
+def allowed_words(hint: Any) -> tuple[str, ...]:
+    """The words that a value of this type may be; none when it need not be one of a few."""
+    if get_origin(hint) is Annotated:
+        hint = get_args(hint)[0]
     if isinstance(hint, type) and issubclass(hint, StrEnum):
         return tuple(hint)
     return get_args(hint)
@@ -492,9 +568,43 @@ def _nested(values: Mapping[str, object]) -> Values:
 
 
 def _merged(settings: Settings, values: Values, origin: str) -> Settings:
+    surrogates = settings.surrogates | _surrogates(values.get(SURROGATES, {}), origin)
+    values = {name: value for name, value in values.items() if name != SURROGATES}
     _refuse_unknown(values, origin)
+    merged = _converted(settings, values, origin)
+    merged.surrogates = surrogates
+    return merged
+
+
+def _surrogates(sections: object, origin: str) -> dict[str, Surrogate]:
+    """A section for each app that has a surrogate."""
+    if not isinstance(sections, dict) or not all(isinstance(v, dict) for v in sections.values()):
+        raise InvalidRequest(f"{origin}: surrogates are sections: write [surrogates.APP]")
+    known = {field.encode_name for field in msgspec.structs.fields(Surrogate)}
+    found: dict[str, Surrogate] = {}
+    for app, section in sections.items():
+        if not APP_NAME.fullmatch(app):
+            raise InvalidRequest(f"{origin}: surrogates.{app}: not the name of an app")
+        for name in section:
+            if name not in known:
+                guess = _guess(name, known)
+                raise InvalidRequest(f"{origin}: unknown setting surrogates.{app}.{name}{guess}")
+        try:
+            found[app] = msgspec.convert(section, Surrogate, strict=False, dec_hook=_decode)
+        except msgspec.ValidationError as error:
+            message, _, path = str(error).partition(" - at `$.")
+            place = f"surrogates.{app}" + (f".{path.rstrip('`')}" if path else "")
+            raise InvalidRequest(f"{origin}: {place}: {message.replace('`', '')}") from None
+        if found[app].state > MAX_STATE:
+            raise InvalidRequest(f"{origin}: surrogates.{app}.state: at most {Size(MAX_STATE)}")
+    return found
+
+
+def _converted(settings: Settings, values: Values, origin: str) -> Settings:
     merged: Values = {}
     for name in Settings.__struct_fields__:
+        if name == SURROGATES:
+            continue
         current, new = getattr(settings, name), values.get(name, {})
         if isinstance(current, msgspec.Struct) and isinstance(new, dict):
             merged[name] = {f: getattr(current, f) for f in current.__struct_fields__} | new
@@ -550,5 +660,18 @@ def values(settings: Settings) -> Values:
         value: Any = settings
         for part in name.split("."):
             value = getattr(value, part)
-        plain[name] = value if type(value) is int else str(value)
-    return _nested(plain)
+        plain[name] = _plain(value)
+    nested = _nested(plain)
+    if settings.surrogates:
+        nested[SURROGATES] = {
+            app: {
+                field.encode_name: _plain(getattr(surrogate, field.name))
+                for field in msgspec.structs.fields(surrogate)
+            }
+            for app, surrogate in settings.surrogates.items()
+        }
+    return nested
+
+
+def _plain(value: object) -> object:
+    return value if type(value) is int else str(value)

@@ -19,6 +19,7 @@ from lasthop.clock import DAY, HOUR, MILLISECOND, SECOND, Micros
 from lasthop.core.gateway import Identity
 from lasthop.core.lifecycle import State
 from lasthop.core.mailroom import Limits
+from lasthop.core.surrogates.post import Failing
 from lasthop.device.terms import Terms
 from lasthop.events import Event, Kind
 from lasthop.message import Reliability
@@ -31,6 +32,14 @@ from lasthop.simulation.link import Weather
 from lasthop.simulation.publisher import APP, Publisher
 from lasthop.simulation.ranked import RANKED, add_ranked
 from lasthop.simulation.schedule import Batch, Schedule, Wish, draw, weather
+from lasthop.simulation.surrogates import (
+    RehearsedWorker,
+    as_sent,
+    base,
+    draw_trouble,
+    judge_surrogate,
+    kept_by_surrogate,
+)
 from lasthop.simulation.verdict import Fate, Verdict, judge
 from lasthop.store.base import Store
 from lasthop.store.commit import Commit
@@ -84,16 +93,25 @@ class Rehearsal:
             window_messages=1024,
             preserve=HOUR,
         )
+        self._trouble = draw_trouble(schedule.seed)
+        self._worker: RehearsedWorker | None = None
+        if self._trouble is not None:
+            self._worker = RehearsedWorker(kernel, Random(schedule.seed), self._trouble)
+        served = {} if self._trouble is None else {APP: self._trouble.terms}
+        self._undone = False
         self._gateway = GatewayNode(
             kernel,
             self._random,
             disk,
-            Identity(open_house=True, limits=limits),
+            Identity(open_house=True, limits=limits, surrogates=served),
+            consult=None if self._worker is None else self._worker.consult,
             before_commit=self._dies_before,
             after_commit=self._dies_after,
             started=self._ledger.start_over,
             committed=self._committed,
         )
+        if self._worker is not None:
+            self._worker.turn = self._gateway.turn
         self._devices = {name: self._device(name) for name in schedule.devices}
         self._publishers = {
             source: Publisher(kernel, self._random, self._gateway)
@@ -136,7 +154,9 @@ class Rehearsal:
             schedule.seed,
             schedule.messages,
             verdict,
-            self._gateway.crashes + sum(device.crashes for device in devices),
+            self._gateway.crashes
+            + sum(device.crashes for device in devices)
+            + (0 if self._worker is None else self._worker.crashes),
             self._gateway.commits + sum(device.commits for device in devices),
         )
 
@@ -194,7 +214,9 @@ class Rehearsal:
 
     def _go_back(self, disk: MemoryDisk) -> None:
         """The gateway will wake up with its backup: forgive it what that cannot know."""
-        known = {int(body.rstrip(b".")) for body in disk.backup_bodies() if body[:1].isdigit()}
+        self._undone = True
+        bodies = disk.backup_bodies()
+        known = {base(int(body.rstrip(b"."))) for body in bodies if body[:1].isdigit()}
         for wish in (wish for batch in self._schedule.batches for wish in batch.wishes):
             # What was taken back or expired in the life that is undone is open again.
             unsteady = (wish.ttl, wish.cancel_after, wish.replace_key) != (None, None, None)
@@ -273,13 +295,17 @@ class Rehearsal:
     def _judge(self) -> Verdict:
         wishes = {w.number: w for batch in self._schedule.batches for w in batch.wishes}
         accepted = set(self._sent_by_devices)
+        if self._trouble is not None:
+            accepted = kept_by_surrogate(self._trouble, accepted, wishes)
+        fates = self._fates()
+        had = {name: device.had() for name, device in self._devices.items()}
         verdict = judge(
             wishes,
             accepted.union(*(p.accepted for p in self._publishers.values())) - self._forgiven,
-            [fate for fate in self._fates() if fate.number not in self._forgiven],
+            [fate for fate in as_sent(fates) if fate.number not in self._forgiven],
             {
-                name: [a for a in device.had() if a.number not in self._forgiven]
-                for name, device in self._devices.items()
+                name: [a for a in as_sent(arrivals) if a.number not in self._forgiven]
+                for name, arrivals in had.items()
             },
             plain=self._schedule.plain,
             ranks=self._ranks(wishes),
@@ -291,12 +317,30 @@ class Rehearsal:
         for publisher in self._publishers.values():
             cancelled = publisher.cancelled - self._forgiven
             for name, device in self._devices.items():
-                for number in cancelled.intersection(a.number for a in device.had()):
+                for number in cancelled.intersection(a.number for a in as_sent(device.had())):
                     verdict.add("untrue", f"{name} had {number}, which was cancelled")
         self._judge_budgets(verdict)
+        expected = {"expired"}
+        gateway, store = self._gateway.gateway, self._gateway.store
+        if self._trouble is not None and gateway is not None and store is not None:
+            post = gateway.surrogates.post(APP)
+            assert post is not None
+            ranked = self._ranks(wishes)
+            judge_surrogate(
+                verdict,
+                store,
+                post.state,
+                [fate for fate in fates if fate.number not in ranked],
+                {n: [a for a in arrived if a.number not in ranked] for n, arrived in had.items()},
+                trouble=self._trouble,
+                plain=self._schedule.plain,
+                undone=self._undone,
+            )
+            if self._trouble.terms.failing is Failing.REFUSE:
+                expected.add("surrogate_failed")
         for device in self._devices.values():
             for refusal in device.refused:
-                if refusal.code != "expired":
+                if refusal.code not in expected:
                     verdict.add("untrue", f"the gateway refused: {refusal.detail}")
         return verdict
 

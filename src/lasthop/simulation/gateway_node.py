@@ -12,7 +12,7 @@ from random import Random
 from typing import Protocol, TypeAlias
 
 from lasthop.clock import MILLISECOND, Micros
-from lasthop.core.effects import Carry, Disconnect, Effect, Fetch, Notify, Overheard, Send
+from lasthop.core.effects import Carry, Consult, Disconnect, Effect, Fetch, Notify, Overheard, Send
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.results import write_result
 from lasthop.decision.routes import Variant
@@ -30,6 +30,10 @@ from lasthop.wire.pap.answers import Answer
 
 Tell: TypeAlias = Callable[[str, bytes, Callable[[Answer], None]], None]
 """Posts a result of this content type, and hands the answer on when there is one."""
+
+AskSurrogate: TypeAlias = Callable[[Gateway, Consult, Callable[[], bool]], None]
+"""Gives a surrogate what waits for it, on behalf of a gateway of which can be said whether it still
+lives."""
 
 
 class Disk(Protocol):
@@ -60,6 +64,7 @@ class GatewayNode:
         started: Callable[[Store], None],
         committed: Callable[[Commit], None],
         tell: Tell | None = None,
+        consult: AskSurrogate | None = None,
         carriers: Callable[[int], Mapping[Variant, Carrier]] = lambda boot: {},
     ) -> None:
         """`carriers` makes those of a new life from its number."""
@@ -73,6 +78,7 @@ class GatewayNode:
         self._on_started = started
         self._on_committed = committed
         self._tell = tell
+        self._ask_surrogate = consult
         self._make_carriers = carriers
         self._carriers: Mapping[Variant, Carrier] = {}
         self.gateway: Gateway | None = None
@@ -243,6 +249,9 @@ class GatewayNode:
             carrier = self._carriers[effect.parcel.route.variant]
             report = partial(self._carried, gateway, effect.message, effect.device)
             carrier.carry(effect.parcel, report)
+        elif isinstance(effect, Consult):
+            assert self._ask_surrogate is not None, "there is a surrogate, and nobody asks it"
+            self._ask_surrogate(gateway, effect, lambda: self.gateway is gateway)
         elif isinstance(effect, Fetch):
             assert self.store is not None
             messages = self.store.messages(effect.keys)

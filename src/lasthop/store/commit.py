@@ -14,6 +14,7 @@ import msgspec
 from lasthop.clock import Micros
 from lasthop.message import Message
 from lasthop.store.ranked import RankedChanges, RankedRestored
+from lasthop.store.surrogates import SurrogateChanges, SurrogatesRestored
 
 
 class DeliveryRow(msgspec.Struct, array_like=True, gc=False):
@@ -209,6 +210,7 @@ class Commit(msgspec.Struct):
     pushes: dict[bytes, PushRow] = {}
     notifications: dict[tuple[int, int], NotificationRow] = {}
     ranked: RankedChanges | None = None
+    surrogates: SurrogateChanges | None = None
     events: bytearray = bytearray()
     """JSON lines, each ended by a newline."""
     event_count: int = 0
@@ -218,6 +220,12 @@ class Commit(msgspec.Struct):
         if self.ranked is None:
             self.ranked = RankedChanges()
         return self.ranked
+
+    def surrogate_changes(self) -> SurrogateChanges:
+        """What it changes for surrogates, to be added to."""
+        if self.surrogates is None:
+            self.surrogates = SurrogateChanges()
+        return self.surrogates
 
     @property
     def empty(self) -> bool:
@@ -238,6 +246,7 @@ class Commit(msgspec.Struct):
             or self.pushes
             or self.notifications
             or self.ranked is not None
+            or self.surrogates is not None
         )
 
 
@@ -274,3 +283,4 @@ class Restored(msgspec.Struct):
     """Those whose message is open, or that have something to report; may be read once."""
     notifications: Iterable[NotificationRow] = ()
     ranked: RankedRestored = RankedRestored()
+    surrogates: SurrogatesRestored = SurrogatesRestored()

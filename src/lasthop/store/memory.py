@@ -38,6 +38,7 @@ from lasthop.store.commit import (
     SessionRow,
 )
 from lasthop.store.ranked import RankedChanges, RankedRestored
+from lasthop.store.surrogates import SurrogateChanges, SurrogatesRestored
 
 
 class _Tables:
@@ -65,6 +66,7 @@ class _Tables:
         """By message: those of which more than the id is left."""
         self.notifications: dict[tuple[int, int], NotificationRow] = {}
         self.ranked = RankedChanges()
+        self.surrogates = SurrogateChanges()
         self.events: list[EventPage] = []
 
     def add(self, commit: Commit) -> None:
@@ -91,6 +93,8 @@ class _Tables:
         self._add_push_rows(commit)
         if commit.ranked is not None:
             self._add_ranked(commit.ranked)
+        if commit.surrogates is not None:
+            self._add_surrogates(commit.surrogates)
         if commit.event_count:
             page = EventPage(self.next_event, commit.event_count, bytes(commit.events))
             self.events.append(page)
@@ -109,6 +113,24 @@ class _Tables:
                 del kept.kept[at]
         kept.ranks.update(changes.ranks)
         kept.topics.update(changes.topics)
+
+    def _add_surrogates(self, changes: SurrogateChanges) -> None:
+        kept = self.surrogates
+        for number, consult in changes.consults.items():
+            kept.consults[number] = copy(consult)
+            if consult.done:
+                del kept.consults[number]
+        for name, entry in changes.states.items():
+            kept.states[name] = entry
+            if not entry.value:
+                del kept.states[name]
+        kept.revisions.update((key, copy(row)) for key, row in changes.revisions.items())
+
+    def needed_by_surrogates(self) -> set[int]:
+        """Messages that are needed without an open delivery of their own."""
+        kept = self.surrogates
+        revised = {row.content for row in kept.revisions.values() if row.open}
+        return revised | {row.message for row in kept.consults.values()}
 
     def ranked_now(self, message: Message) -> Message:
         """A copy of a message, with the rank that it has by now."""
@@ -203,6 +225,19 @@ class MemoryStore:
                 kept=[copy(row) for _, row in sorted(kept.ranked.kept.items())],
                 topics=[copy(row) for _, row in sorted(kept.ranked.topics.items())],
             ),
+            surrogates=self._surrogates(),
+        )
+
+    def _surrogates(self) -> SurrogatesRestored:
+        kept = self._kept.surrogates
+        consults = [copy(row) for _, row in sorted(kept.consults.items())]
+        revisions = [copy(row) for _, row in sorted(kept.revisions.items()) if row.open]
+        held = sorted(row.message for row in consults if row.from_device)
+        return SurrogatesRestored(
+            consults=consults,
+            states=[copy(row) for _, row in sorted(kept.states.items())],
+            revisions=revisions,
+            held=self.messages(held).values(),
         )
 
     def _open_pushes(self) -> list[OpenPush]:
@@ -313,12 +348,14 @@ class MemoryStore:
         kept = self._kept
         limit = first_key_at(messages_before)
         to_report = {message for message, _ in kept.notifications}
+        needed = kept.needed_by_surrogates()
         done = [
             key
             for key in kept.messages
             if key < limit
             and key not in kept.fanouts
             and key not in to_report
+            and key not in needed
             and not any(row.open for row in kept.deliveries.get(key, {}).values())
         ]
         old_keys = [key for key, row in kept.keys.items() if row.at < keys_before]
@@ -334,6 +371,7 @@ class MemoryStore:
             del kept.messages[key]
             kept.forget_push(key)
             kept.ranked.ranks.pop(key, None)
+            kept.surrogates.revisions.pop(key, None)
         for app_key in old_keys:
             del kept.keys[app_key]
         del kept.events[: len(old_events)]
@@ -354,7 +392,11 @@ class MemoryStore:
             for at in [at for at in kept.notifications if at[0] == key]:
                 del kept.notifications[at]
             kept.ranked.ranks.pop(key, None)
-        return Forgotten(messages=len(alone), deliveries=len(theirs))
+        revised = kept.surrogates.revisions
+        contents = [row.content for row in revised.values() if row.device == device]
+        for content in contents:
+            del kept.messages[content], revised[content]
+        return Forgotten(messages=len(alone) + len(contents), deliveries=len(theirs))
 
     def backup(self, path: Path) -> None:
         raise StoreBroken("a store in memory has no backup", path=str(path))

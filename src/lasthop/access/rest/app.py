@@ -24,6 +24,7 @@ from lasthop.access.rest.exchange import Exchange
 from lasthop.access.rest.oneline import RESERVED, answer_line, refuse_reserved, topic_in
 from lasthop.access.rest.openapi import document
 from lasthop.access.rest.operations import EXPLAIN, OPERATIONS, Operation
+from lasthop.access.rest.overseer import Overseer
 from lasthop.access.rest.problems import Internal, headers_of, of_routing, problem_of
 from lasthop.access.rest.publish import publish
 from lasthop.access.rest.settings import RestSettings
@@ -52,6 +53,7 @@ def make_app(
     make_token: Callable[[], str] = make_token,
     explain: Explain | None = None,
     erase: Erase | None = None,
+    overseer: Overseer | None = None,
     routes: Sequence[BaseRoute] = (),
 ) -> Door:
     """The REST door of a gateway, ready to be served or mounted at the root.
@@ -59,7 +61,12 @@ def make_app(
     `routes` are served before ours, and their first segments are no topics in the one-line form.
     """
     clerk = Clerk(
-        desk, settings or RestSettings(), make_token=make_token, explain=explain, erase=erase
+        desk,
+        settings or RestSettings(),
+        make_token=make_token,
+        explain=explain,
+        erase=erase,
+        overseer=overseer,
     )
     return Door(clerk, routes)
 

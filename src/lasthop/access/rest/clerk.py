@@ -16,6 +16,7 @@ from lasthop.access.desk import Desk
 from lasthop.access.intake import Intake
 from lasthop.access.quota import Quota
 from lasthop.access.rest.answers import Accepted, AcceptedMany
+from lasthop.access.rest.overseer import Overseer
 from lasthop.access.rest.requests import Converter
 from lasthop.access.rest.settings import RestSettings
 from lasthop.clock import SECOND
@@ -50,12 +51,14 @@ class Clerk:
         make_token: Callable[[], str],
         explain: Explain | None,
         erase: Erase | None,
+        overseer: Overseer | None = None,
     ) -> None:
         self.desk = desk
         self.settings = settings
         self.make_token = make_token
         self.explain = explain
         self.erase = erase
+        self.overseer = overseer
         self.callers = Callers(desk, open_house=settings.open_house)
         self.quota = Quota(settings.messages, settings.bytes)
         self.intake = Intake(max_body=settings.max_body, max_held=settings.max_held)

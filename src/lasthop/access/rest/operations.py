@@ -15,6 +15,7 @@ from lasthop.access.rest import (
     credentials,
     devices,
     messages,
+    surrogates,
     topics,
     wishes,
 )
@@ -25,6 +26,7 @@ from lasthop.access.rest.administration import (
     NewDevice,
 )
 from lasthop.access.rest.exchange import Exchange
+from lasthop.access.rest.overseer import SurrogateInfo
 from lasthop.access.rest.requests import Publication
 from lasthop.core.credentials import Scope
 from lasthop.core.feeds.terms import TopicTerms
@@ -359,6 +361,32 @@ OPERATIONS: tuple[Operation, ...] = (
         handler=credentials.dismiss,
         answers={200: answers.Revoked},
         refusals=(404,),
+    ),
+    Operation(
+        method="GET",
+        path="/v1/surrogates",
+        summary="The surrogates of all apps",
+        scope=Scope.ADMIN,
+        handler=surrogates.list_surrogates,
+        answers={200: surrogates.SurrogateList},
+    ),
+    Operation(
+        method="GET",
+        path="/v1/surrogates/{app}",
+        summary="How an app's surrogate is",
+        scope=Scope.ADMIN,
+        handler=surrogates.show_surrogate,
+        answers={200: SurrogateInfo},
+        refusals=(404,),
+    ),
+    Operation(
+        method="POST",
+        path="/v1/surrogates/{app}/reload",
+        summary="Load an app's surrogate anew; the old one stays when that fails",
+        scope=Scope.ADMIN,
+        handler=surrogates.reload_surrogate,
+        answers={200: SurrogateInfo},
+        refusals=(404, 409),
     ),
 )
 

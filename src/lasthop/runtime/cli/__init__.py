@@ -27,6 +27,7 @@ COMMANDS = {
     "topic": "Topics, and what their messages are worth.",
     "explain": "What became of a message for one device, and why.",
     "log": "Follow the event log, or check it.",
+    "surrogate": "Classes that act for devices at the gateway.",
     "credential": "Who may publish and administer.",
     "status": "How a gateway is, and what its store holds.",
     "backup": "Copy the store to one file.",

@@ -10,6 +10,7 @@ import msgspec
 from lasthop.store.base import Forgotten
 from lasthop.store.sqlite.pages import Page
 from lasthop.store.sqlite.reader import page_of
+from lasthop.store.sqlite.surrogates import NEEDED, contents_for, forget_revisions
 
 PAGES_PER_STEP = 32
 """Pages of messages. With their deliveries a step took 13 ms on average and 63 ms at worst, no
@@ -49,7 +50,8 @@ def _pinned(connection: sqlite3.Connection, page: Page) -> frozenset[int]:
     rows = connection.execute(
         "SELECT message FROM delivery WHERE open AND message BETWEEN ?1 AND ?2"
         " UNION SELECT message FROM fanout WHERE message BETWEEN ?1 AND ?2"
-        " UNION SELECT message FROM notification WHERE message BETWEEN ?1 AND ?2",
+        " UNION SELECT message FROM notification WHERE message BETWEEN ?1 AND ?2"
+        f" UNION {NEEDED}",
         (page.first, page.last),
     )
     return frozenset(message for (message,) in rows)
@@ -80,6 +82,7 @@ def _take_off(connection: sqlite3.Connection, page: Page, gone: Collection[int])
         "DELETE FROM rank WHERE message IN (SELECT value FROM json_each(?))",
         (msgspec.json.encode(list(gone)).decode(),),
     )
+    forget_revisions(connection, gone)
     rest = page.without(gone)
     if rest is not None:
         connection.execute(
@@ -133,8 +136,11 @@ def erase_deliveries(connection: sqlite3.Connection, device: int, *, start: int)
         (msgspec.json.encode([message for (message,) in theirs]).decode(),),
     ).fetchall()
     _erase_messages(connection, [message for (message,) in alone])
+    contents = contents_for(connection, device) if end is None else []
+    _erase_messages(connection, contents)
     _forget_pushes(connection, [message for (message,) in alone])
-    return Forgotten(messages=len(alone), deliveries=len(theirs), next=end)
+    erased = len(alone) + len(contents)
+    return Forgotten(messages=erased, deliveries=len(theirs), next=end)
 
 
 def _erase_messages(connection: sqlite3.Connection, keys: list[int]) -> None:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from lasthop.errors import StoreBroken
 from lasthop.store.sqlite.connection import transaction
 from lasthop.store.sqlite.ranked import TABLES
+from lasthop.store.sqlite.surrogates import TABLES as SURROGATE_TABLES
 
 APPLICATION_ID = 0x6C686F70
 """In the file's header, so that `file` and we can tell a store from any other database: "lhop"."""
@@ -111,6 +112,7 @@ MIGRATIONS: tuple[Migration, ...] = (
         ),
     ),
     Migration(4, TABLES),
+    Migration(5, SURROGATE_TABLES),
 )
 
 

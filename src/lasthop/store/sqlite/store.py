@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lasthop.clock import Micros
 from lasthop.errors import StoreBroken
-from lasthop.message import MAX_KEY, first_key_at
+from lasthop.message import MAX_KEY, Message, first_key_at
 from lasthop.store.base import RECENT_KEYS, Durability, Forgotten, check_sequence
 from lasthop.store.commit import (
     AddressRow,
@@ -42,11 +42,17 @@ from lasthop.store.sqlite.lock import DirectoryLock
 from lasthop.store.sqlite.migrations import MIGRATIONS, Migration, migrate
 from lasthop.store.sqlite.ranked import SETUP as RANKED_SETUP
 from lasthop.store.sqlite.reader import SqliteReader
+from lasthop.store.sqlite.surrogates import SETUP as SURROGATE_SETUP
 from lasthop.store.sqlite.writing import SETUP, write
+from lasthop.store.surrogates import ConsultRow, RevisionRow, StateRow, SurrogatesRestored
 
 CHECKPOINT_BYTES = 64 * 1024 * 1024
 """The log is carried over into the file when it has grown to this. Pages that are written several
 times until then, which are the deliveries', are carried over once."""
+
+HELD_AT_ONCE = 64
+"""Messages of devices that are read together at the start: their bodies may be large, and not all
+of them fit into memory."""
 
 _SYNCHRONOUS = {Durability.FULL: "FULL", Durability.RELAXED: "OFF"}
 
@@ -89,7 +95,7 @@ class SqliteStore(SqliteReader):
         page_size = execute("PRAGMA page_size").fetchone()[0]
         execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_BYTES // page_size}")
         execute("PRAGMA secure_delete = FAST")
-        for statement in (*SETUP, *RANKED_SETUP):
+        for statement in (*SETUP, *RANKED_SETUP, *SURROGATE_SETUP):
             execute(statement)
         self._must_wipe = False
         self._next_commit, self._next_event, self._last_key = execute(
@@ -125,7 +131,22 @@ class SqliteStore(SqliteReader):
                 kept=self._rows("kept", KeptRow, "message, device"),
                 topics=self._rows("topic", TopicRow, "app, topic"),
             ),
+            surrogates=self._surrogates(),
         )
+
+    def _surrogates(self) -> SurrogatesRestored:
+        consults = self._rows("consult", ConsultRow, "number")
+        return SurrogatesRestored(
+            consults=consults,
+            states=self._rows("surrogate_state", StateRow, "app, name"),
+            revisions=self._rows("revision WHERE open", RevisionRow, "content"),
+            held=self._held([row.message for row in consults if row.from_device]),
+        )
+
+    def _held(self, keys: list[int]) -> Iterator[Message]:
+        keys.sort()
+        for start in range(0, len(keys), HELD_AT_ONCE):
+            yield from self.messages(keys[start : start + HELD_AT_ONCE]).values()
 
     def apply(self, *commits: Commit) -> None:
         check_sequence(

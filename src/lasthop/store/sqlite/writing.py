@@ -19,6 +19,7 @@ from lasthop.store.commit import Commit, DeliveryRow, MemoryRow, NotificationRow
 from lasthop.store.sqlite.connection import transaction
 from lasthop.store.sqlite.pages import cut_into_pages
 from lasthop.store.sqlite.ranked import write_ranked
+from lasthop.store.sqlite.surrogates import write_surrogates
 
 _json = msgspec.json.Encoder()
 
@@ -109,13 +110,15 @@ _INSERT = f"INSERT INTO incoming VALUES ({', '.join('?' * 20)})"
 def write(connection: sqlite3.Connection, commits: Sequence[Commit], *, next_event: int) -> None:
     """Write commits that are known to be in sequence, all or none."""
     runs = _runs(commits)
-    if len(runs) == 1 and all(commit.ranked is None for commit in commits):
+    plain = all(commit.ranked is None and commit.surrogates is None for commit in commits)
+    if len(runs) == 1 and plain:
         connection.execute(_INSERT, _values(runs[0], next_event))
         return
     with transaction(connection):
         for run in runs:
             connection.execute(_INSERT, _values(run, next_event))
             write_ranked(connection, run)
+            write_surrogates(connection, run)
             next_event += sum(commit.event_count for commit in run)
 
 

@@ -1,0 +1,209 @@
+"""What comes of a surrogate's word: checked as a whole, then done as a whole.
+
+Until `check` returns nothing has changed; after it nothing can be refused. Everything that is done
+is in the open commit, together with the end of the input.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from lasthop.clock import Micros
+from lasthop.core.acceptance import Acceptance, Submission, submission_of
+from lasthop.core.delivery import Delivery, Revision
+from lasthop.core.inbound import parse_target
+from lasthop.core.lifecycle import Step
+from lasthop.core.mailroom import Mailroom, revision_row
+from lasthop.core.refusal import refuse
+from lasthop.core.replies import answered
+from lasthop.core.surrogates.post import Consultation, Failing, Post
+from lasthop.errors import InvalidRequest, LasthopError, SurrogateFailed, TooLarge
+from lasthop.events import Kind
+from lasthop.message import Message, Target, TargetKind
+from lasthop.store.surrogates import StateRow
+from lasthop.surrogate.mail import Action, Content, Outgoing, Verdict, changed
+from lasthop.surrogate.surrogate import MOST_SENDS
+
+
+class Outcomes:
+    """Does what surrogates decide."""
+
+    def __init__(self, room: Mailroom, acceptance: Acceptance) -> None:
+        self._room = room
+        self._acceptance = acceptance
+
+    def check(
+        self, post: Post, consultation: Consultation, verdict: Verdict, now: Micros
+    ) -> Message | None:
+        """Take in what the surrogate sends, all or nothing; returns its answer, if it gives one.
+        Raises `LasthopError` when the verdict as a whole cannot be followed."""
+        size, limit = post.size_with(verdict.state), post.terms.state
+        if size > limit:
+            raise TooLarge("the state is too large", size=size, limit=limit)
+        if len(verdict.sends) > MOST_SENDS:
+            raise TooLarge("too many messages", count=len(verdict.sends), limit=MOST_SENDS)
+        if verdict.content is not None:
+            body = self._room.limits.body
+            if len(verdict.content.body) > body:
+                raise TooLarge("body too large", size=len(verdict.content.body), limit=body)
+        submissions = [_submission(send, now) for send in verdict.sends]
+        answers = verdict.action is Action.ANSWER and not consultation.over
+        if answers:
+            submissions.append(_answer(consultation, verdict.content or Content()))
+        if not submissions:
+            return None
+        device = consultation.session.device
+        messages = self._acceptance.accept(device.app, f"surrogate:{device.name}", submissions, now)
+        return messages[-1] if answers else None
+
+    def remember(self, post: Post, verdict: Verdict) -> None:
+        """The surrogate's state has changed."""
+        if verdict.state:
+            post.change(verdict.state)
+            rows = self._room.journal.commit.surrogate_changes().states
+            for name, value in verdict.state.items():
+                rows[post.app, name] = StateRow(post.app, name, value)
+
+    def apply(
+        self,
+        post: Post,
+        consultation: Consultation,
+        verdict: Verdict,
+        answer: Message | None,
+        now: Micros,
+    ) -> None:
+        """Do with the message what the surrogate wants."""
+        if verdict.action is Action.RELAY:
+            content = verdict.content
+            before = consultation.content
+            told = "relayed by its surrogate"
+            post.outcomes["relayed" if content is None else "changed"] += 1
+            if content is not None and before is not None:
+                told = f"changed by its surrogate: {', '.join(changed(before, content))}"
+            self.pass_on(consultation, content, told, now)
+        elif verdict.action is Action.ANSWER:
+            post.outcomes["answered"] += 1
+            assert answer is not None
+            if consultation.delivery is not None:
+                request = consultation.item.message.key
+                answered(self._room, consultation.session, request, answer, now)
+            self._stop(consultation, "answered by its surrogate", now)
+        else:
+            post.outcomes["dropped"] += 1
+            because = f": {verdict.reason}" if verdict.reason else ""
+            self._stop(consultation, f"dropped by its surrogate{because}", now)
+
+    def give_up(self, post: Post, consultation: Consultation, reason: str, now: Micros) -> None:
+        """The surrogate cannot do it: go on without it, or not at all."""
+        if post.terms.failing is Failing.RELAY:
+            told = f"relayed as it is, since its surrogate failed: {reason}"
+            self.pass_on(consultation, None, told, now)
+            return
+        told = f"refused, since its surrogate failed: {reason}"
+        self._stop(consultation, told, now)
+        if consultation.delivery is None:
+            error = SurrogateFailed("the surrogate of this app failed")
+            key = consultation.sent_as or None
+            refuse(self._acceptance, consultation.session, key, error, now)
+
+    def pass_on(
+        self, consultation: Consultation, content: Content | None, told: str, now: Micros
+    ) -> None:
+        """Let the message go on, perhaps with other content."""
+        remark(self._room, consultation, told, now)
+        delivery = consultation.delivery
+        if delivery is not None:
+            if content is not None:
+                self._revise(delivery, content, now)
+            delivery.session.enqueue(delivery)
+            self._room.touch(delivery.session)
+            return
+        self.let_fall(consultation)
+        message = consultation.item.message
+        submission = submission_of(message)
+        content = content or consultation.content
+        if content is not None:
+            submission = msgspec.structs.replace(submission, **msgspec.structs.asdict(content))
+        try:
+            # Under a new key, also if nothing has changed: keys are in the order of verdicts then.
+            (message,) = self._acceptance.accept(message.app, message.source, [submission], now)
+        except LasthopError as error:
+            # Nobody is there any more, or it is too late: its sender hears of it as always.
+            key = consultation.sent_as or None
+            refuse(self._acceptance, consultation.session, key, error, now)
+            return
+        if consultation.answers:
+            answered(self._room, consultation.session, consultation.answers, message, now)
+
+    def let_fall(self, consultation: Consultation) -> None:
+        """A message of a device goes no further."""
+        consultation.item.spreading = False
+        self._room.release(consultation.item)
+
+    def _revise(self, delivery: Delivery, content: Content, now: Micros) -> None:
+        room = self._room
+        origin = delivery.item
+        key = room.keys.key(now)
+        message = msgspec.structs.replace(origin.message, **msgspec.structs.asdict(content))
+        device = delivery.session.device
+        room.journal.add_message(
+            msgspec.structs.replace(
+                message,
+                key=key,
+                salt=room.keys.salt(),
+                target=Target(TargetKind.DEVICE, device.name),
+            )
+        )
+        revision = Revision(origin, message, key, len(content.body))
+        row = revision_row(revision, device.number, open=True)
+        room.journal.commit.surrogate_changes().revisions[key] = row
+        room.revise(delivery, revision)
+
+    def _stop(self, consultation: Consultation, told: str, now: Micros) -> None:
+        if consultation.delivery is not None:
+            self._room.step(consultation.delivery, Step.SUPPRESS, now, told)
+        else:
+            remark(self._room, consultation, told, now)
+            self.let_fall(consultation)
+
+
+def remark(room: Mailroom, consultation: Consultation, told: str, now: Micros) -> None:
+    """Put into the log what the surrogate did."""
+    delivery = consultation.delivery
+    if delivery is not None:
+        room.journal.story(delivery, Kind.CONSULTED, now, told)
+        return
+    message = consultation.item.message
+    room.journal.tell(
+        Kind.VETTED,
+        now,
+        consultation.session,
+        msg=message.key,
+        reason=told,
+        target=str(message.target),
+        other=consultation.answers,
+    )
+
+
+def _submission(send: Outgoing, now: Micros) -> Submission:
+    content = send.content
+    return Submission(
+        target=parse_target(send.to),
+        priority=send.priority,
+        deliver_before=None if send.ttl is None else now + send.ttl,
+        **msgspec.structs.asdict(content),
+    )
+
+
+def _answer(consultation: Consultation, content: Content) -> Submission:
+    """To whoever sent the message; a device knows its own requests by the keys it gave them."""
+    request = consultation.item.message
+    kind, _, name = request.source.partition(":")
+    if kind == TargetKind.DEVICE:
+        target = Target(TargetKind.DEVICE, name)
+        about = request.correlation or consultation.sent_as or request.key
+    else:
+        target, about = Target(TargetKind.PUBLISHER, ""), request.key
+    if consultation.answers:
+        raise InvalidRequest("an answer of a device cannot be answered")
+    return Submission(target=target, in_reply_to=about, **msgspec.structs.asdict(content))

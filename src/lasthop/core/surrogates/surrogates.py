@@ -1,0 +1,324 @@
+"""Who has to be asked before a message goes on: it waits, durably, until its surrogate has spoken.
+
+An input is given to the surrogate as often as it takes, and counts once: the state, the messages
+that it caused and its own end are in one commit. What fails too often goes on as it is, or is
+refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from lasthop.clock import MILLISECOND, Micros
+from lasthop.core.acceptance import Acceptance, Submission
+from lasthop.core.delivery import Delivery, Revision
+from lasthop.core.effects import Consult, Fetch
+from lasthop.core.mailroom import Mailroom
+from lasthop.core.session import Session
+from lasthop.core.surrogates.outcome import Outcomes, remark
+from lasthop.core.surrogates.post import Consultation, Post, SurrogateTerms
+from lasthop.errors import LasthopError, QuotaExceeded
+from lasthop.message import Message, TargetKind
+from lasthop.store.surrogates import ConsultRow, RevisionRow, SurrogatesRestored
+from lasthop.surrogate.mail import Verdict
+
+FIRST_REST = 100 * MILLISECOND
+"""After a failure: long enough for a passing trouble, short beside the deadline of a message. It
+grows fourfold each time."""
+
+NOT_ASKED = ("surrogate:", "gateway:")
+"""Sources whose messages pass: what surrogates send themselves, and what the gateway says."""
+
+REMEMBERED_REASON = 200
+
+
+class Surrogates:
+    """The posts of all apps that have a surrogate."""
+
+    def __init__(
+        self, room: Mailroom, acceptance: Acceptance, terms: Mapping[str, SurrogateTerms]
+    ) -> None:
+        self._room = room
+        self._acceptance = acceptance
+        self._outcomes = Outcomes(room, acceptance)
+        self._touched: dict[str, Post] = {}
+        self._posts = {app: Post(app, of_app, self._touch) for app, of_app in terms.items()}
+        self._awaited: dict[tuple[int, int], Consultation] = {}
+        """Deliveries that wait, by message and device."""
+        self._held: dict[int, Consultation] = {}
+        """What devices sent and waits, by message."""
+        self._number = 0
+        self._rows: dict[tuple[int, int], ConsultRow] = {}
+        self._held_rows: dict[int, ConsultRow] = {}
+        self._revisions: dict[tuple[int, int], RevisionRow] = {}
+
+    # For those who are about to pass a message on.
+
+    def serves(self, app: str) -> bool:
+        """Whether the app has a surrogate."""
+        return app in self._posts
+
+    def minds(self, message: Message) -> bool:
+        """Whether a surrogate is to be asked about this message."""
+        return message.app in self._posts and not message.source.startswith(NOT_ASKED)
+
+    def room_for(self, app: str) -> int:
+        """How many more may wait."""
+        post = self._posts.get(app)
+        return 1 << 62 if post is None else max(0, post.terms.queue - post.waiting)
+
+    def check_room(self, app: str, source: str, submissions: Sequence[Submission]) -> None:
+        """Refuse messages for single devices while too many wait. Those for many are let in: their
+        deliveries begin when there is room."""
+        if not self.room_for(app) and not source.startswith(NOT_ASKED):
+            for submission in submissions:
+                if submission.target.kind is TargetKind.DEVICE:
+                    raise self._full(app)
+
+    def _full(self, app: str) -> QuotaExceeded:
+        limit = self._posts[app].terms.queue
+        return QuotaExceeded("its surrogate has too much to do", retry_after=5, limit=limit)
+
+    def await_word(self, delivery: Delivery, *, ready: bool) -> None:
+        """Let a delivery wait for its surrogate; from now on, or from when it is due."""
+        consultation = Consultation(
+            self._next(), delivery.session, delivery.item, delivery=delivery
+        )
+        self._wait(consultation, ready=ready)
+
+    def due(self, delivery: Delivery) -> bool:
+        """A delivery's time has come; true when its surrogate is to be asked first."""
+        number = delivery.session.device.number
+        consultation = self._awaited.get((delivery.item.message.key, number))
+        if consultation is None or delivery.ranked:
+            return False
+        self._ready(consultation)
+        return True
+
+    def ended(self, delivery: Delivery) -> None:
+        """A delivery has ended: it waits no longer."""
+        key = (delivery.item.message.key, delivery.session.device.number)
+        consultation = self._awaited.get(key)
+        if consultation is not None:
+            self._close(consultation)
+
+    def hold(
+        self, session: Session, submission: Submission, *, answers: int, sent_as: int, now: Micros
+    ) -> None:
+        """Let what a device sent wait for the surrogate."""
+        device = session.device
+        if not self.room_for(device.app):
+            raise self._full(device.app)
+        item = self._acceptance.hold(device.app, f"device:{device.name}", submission, now)
+        consultation = Consultation(self._next(), session, item, answers=answers, sent_as=sent_as)
+        self._wait(consultation, ready=True)
+
+    def forget(self, session: Session) -> None:
+        """A device is gone: nothing of what it sent goes on."""
+        for consultation in [c for c in self._held.values() if c.session is session]:
+            self._close(consultation)
+            self._outcomes.let_fall(consultation)
+
+    def _next(self) -> int:
+        self._number += 1
+        return self._number
+
+    def _wait(self, consultation: Consultation, *, ready: bool) -> None:
+        self._note(consultation)
+        self._keep(consultation, ready=ready)
+
+    def _note(self, consultation: Consultation, *, done: bool = False) -> None:
+        row = consultation.row(done=done)
+        self._room.journal.commit.surrogate_changes().consults[row.number] = row
+
+    def _keep(self, consultation: Consultation, *, ready: bool) -> None:
+        key = consultation.item.message.key
+        if consultation.delivery is None:
+            self._held[key] = consultation
+        else:
+            self._awaited[key, consultation.session.device.number] = consultation
+        self._posts[consultation.session.device.app].waiting += 1
+        if ready:
+            self._ready(consultation)
+
+    def _ready(self, consultation: Consultation) -> None:
+        post = self._posts[consultation.session.device.app]
+        if not consultation.ready:
+            consultation.ready = True
+            post.put(consultation)
+            self._touch(post)
+
+    def _close(self, consultation: Consultation) -> None:
+        """It waits no longer, whatever became of it."""
+        consultation.over = True
+        self._note(consultation, done=True)
+        key = consultation.item.message.key
+        if consultation.delivery is None:
+            del self._held[key]
+        else:
+            del self._awaited[key, consultation.session.device.number]
+        self._posts[consultation.session.device.app].waiting -= 1
+
+    def _touch(self, post: Post) -> None:
+        self._touched[post.app] = post
+
+    # The driver.
+
+    def settle(self, now: Micros) -> None:
+        """Give surrogates what waits for them."""
+        if not self._touched:
+            return
+        posts, self._touched = self._touched, {}
+        for post in posts.values():
+            given = post.take()
+            if given:
+                self._room.effects.append(Consult(post.app, [c.mail(now) for c in given]))
+            elif post.fetching is not None:
+                self._room.effects.append(Fetch([post.fetching]))
+
+    def fetched(self, messages: Mapping[int, Message], now: Micros) -> None:
+        """The answer to a `Fetch`, of whomever."""
+        for post in self._posts.values():
+            if post.fetching in messages:
+                key, post.fetching = post.fetching, None
+                assert key is not None
+                item = self._room.items.get(key)
+                if item is not None:
+                    self._room.refill(item, messages[key].body)
+                self._touch(post)
+        self.settle(now)
+
+    def consulted(self, app: str, number: int, verdict: Verdict, now: Micros) -> str | None:
+        """The surrogate's word about the next of what it was given. A reason comes back when that
+        cannot be done: then nothing of it counts, and the surrogate starts over from the state as
+        it is."""
+        post = self._posts.get(app)
+        if post is None or not post.flight or post.flight[0].number != number:
+            return "this was not asked"
+        consultation = post.flight[0]
+        try:
+            made = self._outcomes.check(post, consultation, verdict, now)
+        except LasthopError as error:
+            self.failed(app, number, str(error), now)
+            return str(error)
+        post.flight.popleft()
+        self._outcomes.remember(post, verdict)
+        if not consultation.over:
+            self._close(consultation)
+            self._outcomes.apply(post, consultation, verdict, made, now)
+        self._room.journal.hurry()
+        self._touch(post)
+        return None
+
+    def failed(
+        self, app: str, number: int, reason: str, now: Micros, *, hopeless: bool = False
+    ) -> None:
+        """Nothing came of the next of what the surrogate was given; `hopeless` when nothing can."""
+        post = self._posts.get(app)
+        if post is None or not post.flight or post.flight[0].number != number:
+            return
+        consultation = post.flight[0]
+        post.give_back()
+        post.outcomes["failed"] += 1
+        self._touch(post)
+        if consultation.over:
+            return
+        consultation.attempts += 1
+        limit = post.terms.attempts
+        reason = reason[:REMEMBERED_REASON]
+        if hopeless or consultation.attempts >= limit:
+            self._close(consultation)
+            self._outcomes.give_up(post, consultation, reason, now)
+            return
+        told = f"its surrogate failed ({consultation.attempts} of {limit}): {reason}"
+        remark(self._room, consultation, told, now)
+        self._note(consultation)
+        post.resting = True
+        self._room.timers.add(now + (FIRST_REST << 2 * (consultation.attempts - 1)), post)
+
+    def post(self, app: str) -> Post | None:
+        """An app's post, to look at."""
+        return self._posts.get(app)
+
+    # After a restart.
+
+    def restore(self, restored: SurrogatesRestored) -> None:
+        """What the store knows, before the deliveries come back."""
+        for row in restored.consults:
+            if row.from_device:
+                self._held_rows[row.message] = row
+            else:
+                self._rows[row.message, row.device] = row
+            self._number = max(self._number, row.number)
+        for state in restored.states:
+            post = self._posts.get(state.app)
+            if post is not None:
+                post.restore(state.name, state.value)
+        for revision in restored.revisions:
+            self._revisions[revision.message, revision.device] = revision
+
+    def revise_again(self, delivery: Delivery) -> None:
+        """A delivery is back, and carries what its surrogate made of it."""
+        key = (delivery.item.message.key, delivery.session.device.number)
+        row = self._revisions.pop(key, None)
+        if row is not None:
+            message = replace(
+                delivery.item.message,
+                body=b"",
+                content_type=row.content_type,
+                title=row.title,
+                headers=row.headers,
+                rank=row.rank,
+            )
+            self._room.revise(delivery, Revision(delivery.item, message, row.content, row.size))
+
+    def wait_again(self, delivery: Delivery, now: Micros) -> bool:
+        """A pending delivery is back; true when it waits for its surrogate, as it did."""
+        key = (delivery.item.message.key, delivery.session.device.number)
+        row = self._rows.pop(key, None)
+        if row is None:
+            return False
+        consultation = Consultation(row.number, delivery.session, delivery.item, delivery=delivery)
+        consultation.attempts = row.attempts
+        if row.app not in self._posts:
+            self._note(consultation, done=True)
+            remark(self._room, consultation, "its surrogate is no longer there", now)
+            return False
+        after = delivery.item.message.deliver_after
+        self._keep(consultation, ready=after is None or after <= now)
+        return True
+
+    def finish(self, held: Iterable[Message], now: Micros) -> None:
+        """All deliveries are back: now what devices sent."""
+        for message in held:
+            self._hold_again(self._held_rows.pop(message.key), message, now)
+        for row in (*self._rows.values(), *self._held_rows.values()):
+            row.done = True
+            self._room.journal.commit.surrogate_changes().consults[row.number] = row
+        self._rows.clear()
+        self._held_rows.clear()
+        self._revisions.clear()
+
+    def _hold_again(self, row: ConsultRow, message: Message, now: Micros) -> None:
+        device = self._room.registry.numbered(row.device)
+        if device is None:
+            self._held_rows[row.message] = row
+            return
+        item = self._room.own(message)
+        item.spreading = True
+        consultation = Consultation(
+            row.number,
+            self._room.session(device),
+            item,
+            answers=row.answers,
+            sent_as=row.sent_as,
+        )
+        consultation.attempts = row.attempts
+        if row.app in self._posts:
+            self._keep(consultation, ready=True)
+        else:
+            self._note(consultation, done=True)
+            self._outcomes.pass_on(consultation, None, "its surrogate is no longer there", now)
+        self._room.evict()

@@ -1,0 +1,226 @@
+"""One worker process: started, spoken to, and ended with everything that it has started itself."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+
+import msgspec
+import structlog
+
+from lasthop.runtime.surrogates.duty import Launch
+from lasthop.surrogate.frames import (
+    Begin,
+    Begun,
+    Frames,
+    FrameTooLong,
+    Loaded,
+    Order,
+    Report,
+    Unloadable,
+    decode_report,
+    frame,
+)
+
+LOAD_SECONDS = 30.0
+"""For importing what an app needs; some libraries take seconds on a busy machine."""
+
+HANGING_UP = 1.0
+"""Seconds between the last word of a worker and its end."""
+
+LINES_PER_SECOND = 20
+"""Of what a worker prints; the rest is counted. Its output must not fill the gateway's log."""
+
+MAX_LINE = 1000
+
+log = structlog.get_logger()
+
+
+class CannotStart(Exception):
+    """The worker is of no use: the class cannot be loaded, or takes for ever."""
+
+
+class Ended(Exception):
+    """The worker has ended before it did what it was asked."""
+
+
+class WorkerProcess:
+    """A running worker. `reported` hears what it says about its work, `ended` that it is gone."""
+
+    def __init__(
+        self, process: asyncio.subprocess.Process, launch: Launch, line: socket.socket
+    ) -> None:
+        self._process = process
+        self._launch = launch
+        self._line = line
+        self._transport: asyncio.Transport | None = None
+        self._answers: asyncio.Queue[Report | None] = asyncio.Queue()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._serving = False
+        self.reported: Callable[[Report], None] = lambda report: None
+        self.ended: Callable[[str], None] = lambda how: None
+        self.gone: str | None = None
+        """How it ended, once it has."""
+
+    @classmethod
+    async def start(cls, launch: Launch) -> WorkerProcess:
+        """Start one and let it load its class; raises `CannotStart` or `Ended`."""
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        try:
+            with theirs:
+                process = await asyncio.create_subprocess_exec(
+                    sys.executable,
+                    "-m",
+                    "lasthop.surrogate.worker",
+                    str(os.getpid()),
+                    str(theirs.fileno()),
+                    launch.place,
+                    str(launch.memory),
+                    *([launch.path] if launch.path else []),
+                    pass_fds=[theirs.fileno()],
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=asyncio.subprocess.PIPE,
+                    stderr=asyncio.subprocess.STDOUT,
+                    env=_environment(),
+                    start_new_session=True,
+                )
+        except OSError as error:
+            ours.close()
+            raise Ended(f"it cannot be started: {error.strerror}") from None
+        worker = cls(process, launch, ours)
+        try:
+            await worker._connect()
+            async with asyncio.timeout(LOAD_SECONDS):
+                await worker._expect(Loaded)
+        except TimeoutError:
+            await worker.end()
+            raise CannotStart(f"loading took longer than {LOAD_SECONDS:.0f} s") from None
+        except BaseException:
+            await worker.end()
+            raise
+        return worker
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def begin(self, entries: dict[str, bytes], limit: int) -> None:
+        """Let the surrogate start from this state; raises `CannotStart` or `Ended`."""
+        self._serving = False
+        self.send(Begin(entries, limit))
+        try:
+            async with asyncio.timeout(LOAD_SECONDS):
+                await self._expect(Begun)
+        except TimeoutError:
+            raise CannotStart(f"__init__ took longer than {LOAD_SECONDS:.0f} s") from None
+        self._serving = True
+
+    def send(self, order: Order) -> None:
+        """Tell it something."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(frame(order))
+
+    def kill(self) -> None:
+        """End it at once, with all that it has started."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    async def end(self) -> None:
+        """End it, and wait until it is gone."""
+        self.ended = lambda how: None
+        self.kill()
+        if self._transport is not None:
+            self._transport.close()
+        else:
+            self._line.close()
+        await self._process.wait()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _connect(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._transport, _ = await loop.create_unix_connection(lambda: _Line(self), sock=self._line)
+        self._tasks = [loop.create_task(self._watch()), loop.create_task(self._listen())]
+
+    async def _expect(self, kind: type[Loaded | Begun]) -> None:
+        report = await self._answers.get()
+        if isinstance(report, Unloadable):
+            raise CannotStart(report.reason)
+        if not isinstance(report, kind):
+            raise Ended(self.gone or "it broke the protocol")
+
+    def took(self, data: bytes) -> None:
+        """It has said something whole."""
+        try:
+            report = decode_report(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            self.broke("it broke the protocol")
+            return
+        if self._serving:
+            self.reported(report)
+        else:
+            self._answers.put_nowait(report)
+
+    def broke(self, how: str) -> None:
+        """It does what no worker does, or does not speak any more."""
+        if self.gone is None:
+            self.gone = how
+            self._answers.put_nowait(None)
+            self.kill()
+            self.ended(how)
+
+    async def _watch(self) -> None:
+        code = await self._process.wait()
+        self.kill()  # What it has started goes with it.
+        self.broke(f"killed by signal {-code}" if code < 0 else f"ended with code {code}")
+
+    async def _listen(self) -> None:
+        """Put what it prints into the log, as far as anybody would want to read it."""
+        output = self._process.stdout
+        assert output is not None
+        loop = asyncio.get_running_loop()
+        second, lines, rest = 0, 0, b""
+        while data := await output.read(1 << 16):
+            *whole, rest = (rest + data).split(b"\n")
+            rest = rest[-MAX_LINE:]
+            if int(loop.time()) != second:
+                second, lines = int(loop.time()), 0
+            for line in whole:
+                lines += 1
+                if lines <= LINES_PER_SECOND:
+                    said = line[:MAX_LINE].decode("utf-8", "replace")
+                    log.info("surrogate says", app=self._launch.app, text=said)
+                elif lines == LINES_PER_SECOND + 1:
+                    log.warning("surrogate says too much", app=self._launch.app)
+
+
+class _Line(asyncio.Protocol):
+    """Hands on what comes from a worker."""
+
+    def __init__(self, worker: WorkerProcess) -> None:
+        self._worker = worker
+        self._frames = Frames()
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for one in self._frames.receive(data):
+                self._worker.took(one)
+        except FrameTooLong as error:
+            self._worker.broke(str(error))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        # Its end tells more; but who only hung up has to go as well.
+        asyncio.get_running_loop().call_later(HANGING_UP, self._worker.kill)
+
+
+def _environment() -> dict[str, str]:
+    """The gateway's own, without its settings: they may hold secrets, and are none of the app's
+    business."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("LASTHOP_")}

@@ -1,0 +1,372 @@
+"""The surrogate's part of a fault schedule: an app whose messages pass a surrogate, a worker that
+keeps dying, and the judge who holds the outcome against what the surrogate remembers.
+
+It is drawn by itself, so that the rest of a schedule is what it was without it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from random import Random
+from typing import TypeVar
+from zlib import crc32
+
+import msgspec
+
+from lasthop.clock import MILLISECOND, SECOND, Micros
+from lasthop.core.effects import Consult
+from lasthop.core.gateway import Gateway
+from lasthop.core.lifecycle import State
+from lasthop.core.surrogates.post import Failing, SurrogateTerms
+from lasthop.events import Event, Kind
+from lasthop.simulation.kernel import Kernel
+from lasthop.simulation.schedule import Wish
+from lasthop.simulation.verdict import Arrival, Fate, Verdict as Judgement
+from lasthop.store.base import Store
+from lasthop.store.commit import DeliveryRow
+from lasthop.surrogate import Answer, Decision, Drop, Mail, Relay, Surrogate, Way
+from lasthop.surrogate.mail import Verdict
+from lasthop.surrogate.surrogate import Desk
+
+SEEN_FROM = 1_000_000
+"""Added to the number in a message that was changed on its way from a device,"""
+SEEN_TO = 2_000_000
+"""and on its way to one."""
+EXTRA = 4_000_000
+"""Numbers from here on are of messages that the surrogate sent itself."""
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Verdict).decode
+_decode_event = msgspec.json.Decoder(Event).decode
+
+
+Numbered = TypeVar("Numbered", Arrival, Fate)
+
+
+class Choice(IntEnum):
+    """What the surrogate does with a message."""
+
+    RELAY = 0
+    CHANGE = 1
+    SEND = 2
+    ANSWER = 3
+    DROP = 4
+
+
+CHOICES = (
+    *[Choice.RELAY] * 4,
+    *[Choice.CHANGE] * 3,
+    *[Choice.SEND] * 2,
+    Choice.ANSWER,
+    Choice.DROP,
+)
+
+
+def base(number: int) -> int:
+    """The number of a message before any surrogate saw it."""
+    return number % SEEN_FROM
+
+
+def choice(number: int, way: Way, device: str, source: str) -> Choice:
+    """What is to be done with a message: always the same."""
+    chosen = CHOICES[crc32(f"{base(number)}/{way}/{device}".encode()) % len(CHOICES)]
+    if chosen is Choice.ANSWER and (way is Way.FROM_DEVICE or not source.startswith("publisher:")):
+        return Choice.DROP
+    return chosen
+
+
+def extra(number: int, way: Way, device: str) -> int:
+    """The number of what is sent because of a message."""
+    place = int(device.rpartition("-")[2])
+    return EXTRA + base(number) * 64 + place * 2 + way
+
+
+def as_sent(numbered: Iterable[Numbered]) -> list[Numbered]:
+    """What others sent, under the numbers that they gave it, whatever the surrogate made of it."""
+    return [
+        replace(one, number=base(one.number)) if one.number >= SEEN_FROM else one
+        for one in numbered
+        if one.number < EXTRA
+    ]
+
+
+def kept_by_surrogate(trouble: Trouble, sent: set[int], wishes: Mapping[int, Wish]) -> set[int]:
+    """Which messages of devices must be in the store, of those that were sent."""
+    if trouble.terms.failing is Failing.REFUSE:
+        return set()
+    return {
+        number
+        for number in sent
+        if choice(number, Way.FROM_DEVICE, _name(wishes[number].source), "") is not Choice.DROP
+    }
+
+
+def _name(source: str) -> str:
+    return source.partition(":")[2]
+
+
+class Scribe(Surrogate):
+    """Writes down everything it sees, with its turn, and a sum over all of it in order."""
+
+    def to_device(self, mail: Mail) -> Decision | None:
+        return self._act(mail)
+
+    def from_device(self, mail: Mail) -> Decision | None:
+        return self._act(mail)
+
+    def _act(self, mail: Mail) -> Decision | None:
+        number = int(mail.body.rstrip(b"."))
+        name = f"{mail.way}/{mail.key:x}/{mail.device}"
+        turn = self.state["turn"] = self.state.get("turn", 0) + 1
+        self.state["sum"] = crc32(name.encode(), self.state.get("sum", 0))
+        # Were it given twice, one entry would take the other's place, and its turn be missing.
+        self.state[f"seen/{name}"] = [turn, number, mail.source]
+        chosen = choice(number, mail.way, mail.device, mail.source)
+        if chosen is Choice.CHANGE:
+            mark = SEEN_TO if mail.way is Way.TO_DEVICE else SEEN_FROM
+            return Relay(body=f"{number + mark}".encode().ljust(len(mail.body) + 1, b"."))
+        if chosen is Choice.SEND:
+            self.send(f"device:{mail.device}", f"{extra(number, mail.way, mail.device)}")
+        elif chosen is Choice.ANSWER:
+            return Answer(f"answer to {number}")
+        elif chosen is Choice.DROP:
+            return Drop("nobody needs it")
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """How badly a worker does."""
+
+    terms: SurrogateTerms
+    dies: float
+    """How likely it dies at an input, before or after it has worked on it."""
+    fails: float
+    """How likely it raises."""
+    slow: Micros
+    """What an input takes at most."""
+
+
+def draw_trouble(seed: int) -> Trouble | None:
+    """In every third schedule the app has a surrogate."""
+    if seed % 3 != 1:
+        return None
+    random = Random(seed ^ 0x50BB)
+    failing = random.choice((Failing.RELAY, Failing.RELAY, Failing.REFUSE))
+    return Trouble(
+        terms=SurrogateTerms(attempts=random.choice((1, 2, 3, 3)), failing=failing),
+        dies=random.choice((0.0, 0.02, 0.1, 0.3)),
+        fails=random.choice((0.0, 0.0, 0.05, 0.2)),
+        slow=random.choice((0, 5 * MILLISECOND, 200 * MILLISECOND)),
+    )
+
+
+class RehearsedWorker:
+    """The worker of one app: the product's own desk, on virtual time, that dies."""
+
+    def __init__(self, kernel: Kernel, random: Random, trouble: Trouble) -> None:
+        self._kernel = kernel
+        self._random = random
+        self._trouble = trouble
+        self.turn: Callable[[], None] = lambda: None
+        """Lets the gateway draw consequences."""
+        self._desk: Desk | None = None
+        self._gateway: Gateway | None = None
+        self.crashes = 0
+
+    def consult(self, gateway: Gateway, consult: Consult, alive: Callable[[], bool]) -> None:
+        """Begin to work; a gateway that died hears nothing of it."""
+        if gateway is not self._gateway:
+            self._gateway, self._desk = gateway, None  # Its worker died with it.
+        wait = 0 if self._desk is not None else self._random.randint(0, SECOND // 10)
+        self._next(gateway, consult, 0, alive, wait)
+
+    def _next(
+        self, gateway: Gateway, consult: Consult, at: int, alive: Callable[[], bool], wait: Micros
+    ) -> None:
+        delay = wait + self._random.randint(0, self._trouble.slow)
+        self._kernel.after(delay, lambda: self._work(gateway, consult, at, alive))
+
+    def _work(self, gateway: Gateway, consult: Consult, at: int, alive: Callable[[], bool]) -> None:
+        if not alive():
+            return
+        app, mail = consult.app, consult.mails[at]
+        now = self._kernel.now()
+        if self._desk is None:
+            post = gateway.surrogates.post(app)
+            assert post is not None
+            self._desk = Desk(Scribe, post.state, limit=post.terms.state)
+        chance = self._random.random()
+        if chance < self._trouble.fails:
+            gateway.consult_failed(app, mail.number, "OSError at scribe.py:1", now)
+            self.turn()
+            return
+        verdict = _decode(_encode(self._desk.handle(mail)))
+        if self._random.random() < self._trouble.dies:
+            # Its work is done and nobody has heard of it.
+            self.crashes += 1
+            self._desk = None
+            gateway.consult_failed(app, mail.number, "the worker died", now)
+            self.turn()
+            return
+        refused = gateway.consulted(app, mail.number, verdict, now)
+        if refused is not None:
+            self._desk = None
+        elif at + 1 < len(consult.mails):
+            self._next(gateway, consult, at + 1, alive, 0)
+        self.turn()
+
+
+class Seen(msgspec.Struct):
+    """One input that counted, as the surrogate remembers it."""
+
+    turn: int
+    number: int
+    source: str
+    way: Way
+    key: int
+    device: str
+
+
+def judge_surrogate(
+    judgement: Judgement,
+    store: Store,
+    entries: dict[str, bytes],
+    fates: list[Fate],
+    arrivals: dict[str, list[Arrival]],
+    *,
+    trouble: Trouble,
+    plain: Collection[str],
+    undone: bool,
+) -> None:
+    """Hold what became of messages against what the surrogate remembers. `undone` when the gateway
+    went back to a backup: then devices know more than it does."""
+    seen = _seen(judgement, entries)
+    told = _told(store)
+    rows = {(row.message, row.device): row for row in store.all_deliveries()}
+    _judge_sends(judgement, seen, fates)
+    by_input = {(s.key, s.device): s for s in seen if s.way is Way.TO_DEVICE}
+    for fate in fates:
+        if fate.number < EXTRA:
+            spoken = told.get((fate.key, fate.device), [])
+            _judge_fate(judgement, by_input.get((fate.key, fate.device)), fate, spoken, trouble)
+    _judge_answers(judgement, store, by_input.values(), fates, rows.values())
+    if undone:
+        return
+    for fate in fates:
+        if fate.number >= EXTRA:
+            had = [a for a in arrivals[fate.device] if a.key == fate.key]
+            _judge_extra(judgement, fate, had, plain=fate.device in plain)
+    for device, had in arrivals.items():
+        for arrival in had:
+            known = by_input.get((arrival.key, device))
+            chosen = None
+            if known is not None:
+                chosen = choice(known.number, Way.TO_DEVICE, device, known.source)
+            marked = arrival.number >= SEEN_TO
+            if arrival.number < EXTRA and marked != (chosen is Choice.CHANGE):
+                judgement.add("untrue", f"{device} had {arrival.number}, which is not as it left")
+
+
+def _seen(judgement: Judgement, entries: dict[str, bytes]) -> list[Seen]:
+    """What the state says, if it is the fold of its inputs."""
+    values = {name[1:]: msgspec.msgpack.decode(value) for name, value in entries.items()}
+    seen = []
+    for name, value in values.items():
+        if name.startswith("seen/"):
+            way, key, device = name.removeprefix("seen/").split("/")
+            turn, number, source = value
+            seen.append(Seen(turn, number, source, Way(int(way)), int(key, 16), device))
+    seen.sort(key=lambda one: one.turn)
+    if [one.turn for one in seen] != list(range(1, values.get("turn", 0) + 1)):
+        judgement.add("duplicated", "an input counted twice, or was forgotten")
+    total = 0
+    for one in seen:
+        total = crc32(f"{one.way}/{one.key:x}/{one.device}".encode(), total)
+    if total != values.get("sum", 0):
+        judgement.add("untrue", "the state is not what the inputs make of it")
+    return seen
+
+
+def _told(store: Store) -> dict[tuple[int, str], list[str]]:
+    """What the log says that surrogates did, by message and device."""
+    told: dict[tuple[int, str], list[str]] = {}
+    for page in store.events(0, 1 << 40):
+        for line in page.lines.splitlines():
+            if Kind.CONSULTED.encode() in line:
+                event = _decode_event(line)
+                if event.kind == Kind.CONSULTED:
+                    told.setdefault((event.msg, event.dev), []).append(event.reason)
+    return told
+
+
+def _judge_sends(judgement: Judgement, seen: Iterable[Seen], fates: list[Fate]) -> None:
+    """Every input that counted has sent what it sends, once."""
+    expected = Counter(
+        extra(one.number, one.way, one.device)
+        for one in seen
+        if choice(one.number, one.way, one.device, one.source) is Choice.SEND
+    )
+    found = Counter(fate.number for fate in fates if fate.number >= EXTRA)
+    for number in (expected - found).elements():
+        judgement.add("lost", f"what the surrogate sent as {number} is not in the store")
+    for number in (found - expected).elements():
+        judgement.add("duplicated", f"what the surrogate sent as {number} is there too often")
+
+
+def _judge_extra(judgement: Judgement, fate: Fate, had: list[Arrival], *, plain: bool) -> None:
+    """What the surrogate sent is shown once."""
+    about = f"what the surrogate sent as {fate.number} to {fate.device}"
+    if fate.state is State.DELIVERED and not had:
+        judgement.add("lost", f"{about} was never shown")
+    if len(had) > 1 and not plain:
+        judgement.add("duplicated", f"{about} was shown {len(had)} times")
+
+
+def _judge_fate(
+    judgement: Judgement, seen: Seen | None, fate: Fate, spoken: list[str], trouble: Trouble
+) -> None:
+    """Nothing passes the surrogate by, and what it stops is stopped."""
+    about = f"message {fate.number} for {fate.device} ({fate.state.name})"
+    shown = fate.state in (State.DELIVERED, State.SENT, State.TIMED_OUT)
+    if seen is None:
+        gave_up = any("since its surrogate failed" in reason for reason in spoken)
+        if shown and not gave_up:
+            judgement.add("untrue", f"{about} passed its surrogate by")
+        if shown and trouble.terms.failing is Failing.REFUSE:
+            judgement.add("untrue", f"{about} was to be refused")
+        return
+    chosen = choice(seen.number, Way.TO_DEVICE, fate.device, seen.source)
+    stopped = chosen in (Choice.ANSWER, Choice.DROP)
+    if stopped and shown:
+        judgement.add("untrue", f"{about} went on, though its surrogate stopped it")
+    if not stopped and fate.state is State.SUPPRESSED:
+        judgement.add("lost", f"{about} was stopped, and not by its surrogate")
+
+
+def _judge_answers(
+    judgement: Judgement,
+    store: Store,
+    seen: Iterable[Seen],
+    fates: list[Fate],
+    rows: Iterable[DeliveryRow],
+) -> None:
+    """Whoever got an answer got the right one, and whoever was to get one did."""
+    state_of = {(fate.key, fate.device): fate.state for fate in fates}
+    replies = Counter[int]()
+    reply_of: dict[int, list[int]] = {}
+    for row in rows:
+        if row.reply:
+            reply_of.setdefault(row.message, []).append(row.reply)
+    for one in seen:
+        if choice(one.number, one.way, one.device, one.source) is not Choice.ANSWER:
+            continue
+        if state_of.get((one.key, one.device)) is State.SUPPRESSED:
+            replies[one.key] += 1
+    for key, count in replies.items():
+        found = [m.body for m in store.messages(reply_of.get(key, [])).values()]
+        if len(found) != count or any(not body.startswith(b"answer to ") for body in found):
+            judgement.add("lost", f"message {key:x} has {len(found)} answers of {count}")

@@ -1,0 +1,32 @@
+"""From a name in the configuration to a class."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from typing import Any
+
+from lasthop.surrogate.surrogate import Surrogate
+
+PLACE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+"""package.module:Class"""
+
+
+class CannotLoad(Exception):
+    """There is no such surrogate, and why."""
+
+
+def load(place: str) -> type[Surrogate]:
+    """The class at `package.module:Class`. Importing runs its module, so this may raise anything
+    else as well."""
+    if not PLACE.fullmatch(place):
+        raise CannotLoad(f"{place!r} is not like package.module:Class")
+    module_name, _, path = place.partition(":")
+    found: Any = import_module(module_name)
+    for name in path.split("."):
+        found = getattr(found, name, None)
+        if found is None:
+            raise CannotLoad(f"{module_name} has no {path}")
+    if not (isinstance(found, type) and issubclass(found, Surrogate)):
+        raise CannotLoad(f"{place} is not a subclass of lasthop.surrogate.Surrogate")
+    return found

@@ -1,0 +1,147 @@
+"""The worker process of one app: it loads the surrogate's class and does what the gateway says.
+
+`python -m lasthop.surrogate.worker GATEWAY FD CLASS MEMORY [PATH]`, started by the gateway alone.
+Whatever the surrogate does, the worst that can happen is that this process ends.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+import socket
+import sys
+import traceback
+from pathlib import PurePath
+from types import TracebackType
+
+from lasthop.surrogate.frames import (
+    Begin,
+    Begun,
+    Done,
+    Failed,
+    Frames,
+    FrameTooLong,
+    Loaded,
+    Report,
+    Unloadable,
+    decode_order,
+    frame,
+)
+from lasthop.surrogate.loading import CannotLoad, load
+from lasthop.surrogate.mail import Mail
+from lasthop.surrogate.surrogate import Desk, Surrogate
+
+CHUNK = 1 << 16
+MAX_DETAIL = 4000
+PR_SET_PDEATHSIG = 1
+OUT_OF_MEMORY = 3
+
+
+def main(arguments: list[str]) -> None:
+    """Serve until the gateway hangs up."""
+    gateway, descriptor, place, memory, *path = arguments
+    _die_with_the_gateway(int(gateway))
+    line = socket.socket(fileno=int(descriptor))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (int(memory), int(memory)))
+    sys.path[:0] = path
+    worker = Worker(line)
+    try:
+        kind = load(place)
+    except BaseException as error:
+        worker.say(Unloadable(why(error)))
+        return
+    worker.say(Loaded())
+    worker.serve(kind)
+
+
+class Worker:
+    """Speaks with the gateway, one thing at a time."""
+
+    def __init__(self, line: socket.socket) -> None:
+        self._line = line
+        self._frames = Frames()
+        self._pid = os.getpid()
+
+    def say(self, report: Report) -> None:
+        """Tell the gateway."""
+        if os.getpid() == self._pid:
+            self._line.sendall(frame(report))
+        else:
+            os._exit(0)  # A fork of the surrogate's, that has come back here.
+
+    def serve(self, kind: type[Surrogate]) -> None:
+        """Do what the gateway says until it hangs up."""
+        desk: Desk | None = None
+        while data := self._line.recv(CHUNK):
+            for one in self._frames.receive(data):
+                order = decode_order(one)
+                if isinstance(order, Begin):
+                    desk = self._begin(kind, order)
+                elif desk is not None:
+                    self._work(desk, order.mails)
+
+    def _begin(self, kind: type[Surrogate], order: Begin) -> Desk | None:
+        try:
+            desk = Desk(kind, order.entries, limit=order.limit)
+        except BaseException as error:
+            self.say(Unloadable(why(error)))
+            return None
+        self.say(Begun())
+        return desk
+
+    def _work(self, desk: Desk, mails: list[Mail]) -> None:
+        for mail in mails:
+            try:
+                verdict = desk.handle(mail)
+            except BaseException as error:
+                self._failed(mail, error)
+                return
+            try:
+                self.say(Done(mail.number, verdict))
+            except FrameTooLong as error:
+                # Its state has moved on without the gateway, which starts it over.
+                self.say(Failed(mail.number, why(error), ""))
+                os._exit(1)
+
+    def _failed(self, mail: Mail, error: BaseException) -> None:
+        detail = "".join(traceback.format_exception(error))[-MAX_DETAIL:]
+        self.say(Failed(mail.number, where(error), detail))
+        if isinstance(error, MemoryError):
+            os._exit(OUT_OF_MEMORY)  # What is left of the heap is not to be trusted.
+
+
+def why(error: BaseException) -> str:
+    """An error in one line, for whoever installs the surrogate."""
+    if isinstance(error, CannotLoad):
+        return str(error)
+    said = " ".join(str(error).split())[:300]
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+def where(error: BaseException) -> str:
+    """An error without its words, which may quote a message: those are not for the event log."""
+    place: TracebackType | None = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    name = type(error).__name__
+    if place is None:
+        return name
+    return f"{name} at {PurePath(place.tb_frame.f_code.co_filename).name}:{place.tb_lineno}"
+
+
+def _die_with_the_gateway(gateway: int) -> None:
+    """Where the system can do that: a surrogate in an endless loop never hears that the gateway
+    has hung up."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != gateway:
+            os._exit(0)  # It was gone before.
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
+    sys.stdout.flush()
+    os._exit(0)  # Threads of the surrogate's do not keep it.

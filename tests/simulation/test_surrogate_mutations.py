@@ -1,0 +1,185 @@
+"""Would the fault schedules notice what goes wrong with surrogates? Each of these bugs, planted
+alone, must be caught."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from lasthop.core.delivery import Delivery
+from lasthop.core.session import Session
+from lasthop.core.surrogates.outcome import Outcomes
+from lasthop.core.surrogates.post import Consultation, Post
+from lasthop.core.surrogates.surrogates import Surrogates
+from lasthop.message import Message
+from lasthop.simulation.campaign import run_some
+from lasthop.store.commit import Commit
+from lasthop.store.memory import MemoryStore
+from lasthop.surrogate.state import Ledger
+
+SCHEDULES = 300
+"""How many schedules with a surrogate a bug may survive. Most are caught by the first ten."""
+
+Patch = pytest.MonkeyPatch
+Mutation = Callable[[Patch], None]
+
+
+def commit_the_state_late(patch: Patch) -> None:
+    """The state is written with the commit after the one that closes its input."""
+    apply = MemoryStore.apply
+    held: dict[MemoryStore, dict[tuple[str, str], Any]] = {}
+
+    def late(self: MemoryStore, *commits: Commit) -> None:
+        for commit in commits:
+            earlier = held.pop(self, {})
+            if commit.surrogates is not None:
+                states = commit.surrogates.states
+                held[self], commit.surrogates.states = dict(states), earlier
+            elif earlier:
+                commit.surrogate_changes().states = earlier
+            apply(self, commit)
+
+    patch.setattr(MemoryStore, "apply", late)
+
+
+def forget_the_state(patch: Patch) -> None:
+    """The state is changed here and not written down."""
+
+    def remember(self: Any, post: Post, verdict: Any) -> None:
+        post.change(verdict.state)
+
+    patch.setattr(Outcomes, "remember", remember)
+
+
+def forget_that_it_is_done(patch: Patch) -> None:
+    """An input is asked about again after a crash, though it has counted."""
+    note = Surrogates._note
+
+    def careless(self: Surrogates, consultation: Consultation, *, done: bool = False) -> None:
+        if not done or consultation.number % 5:
+            note(self, consultation, done=done)
+
+    patch.setattr(Surrogates, "_note", careless)
+
+
+def forget_that_it_waits(patch: Patch) -> None:
+    """What waits is not written down, and goes on by itself after a crash."""
+    note = Surrogates._note
+
+    def careless(self: Surrogates, consultation: Consultation, *, done: bool = False) -> None:
+        if done:
+            note(self, consultation, done=True)
+
+    patch.setattr(Surrogates, "_note", careless)
+
+
+def apply_failed_work(patch: Patch) -> None:
+    """A worker that died has left its state behind."""
+    give_back = Post.give_back
+
+    def hasty(self: Post) -> None:
+        give_back(self)
+        self.state["uturn"] = b"\x01"
+
+    patch.setattr(Post, "give_back", hasty)
+
+
+def keep_a_part(patch: Patch) -> None:
+    """The worker goes on with a part of what an input has changed."""
+    keep = Ledger.keep
+
+    def sloppy(self: Ledger, changes: dict[str, bytes]) -> None:
+        keep(self, {name: value for name, value in changes.items() if name != "usum"})
+
+    patch.setattr(Ledger, "keep", sloppy)
+
+
+def go_on_unasked(patch: Patch) -> None:
+    """A delivery is queued while its surrogate thinks."""
+    await_word = Surrogates.await_word
+
+    def eager(self: Surrogates, delivery: Delivery, *, ready: bool) -> None:
+        await_word(self, delivery, ready=ready)
+        if delivery.item.message.key % 7 == 0:
+            delivery.session.enqueue(delivery)
+            self._room.touch(delivery.session)
+
+    patch.setattr(Surrogates, "await_word", eager)
+
+
+def last_in_first_out(patch: Patch) -> None:
+    def newest_first(self: Consultation, other: Consultation) -> bool:
+        return self.number > other.number
+
+    patch.setattr(Consultation, "__lt__", newest_first)
+
+
+def lose_what_was_changed(patch: Patch) -> None:
+    """After a crash a message that the surrogate changed is as it was."""
+    patch.setattr(Surrogates, "revise_again", lambda self, delivery: None)
+
+
+def forget_what_devices_sent(patch: Patch) -> None:
+    """What a device sent and waits does not come back after a crash."""
+
+    def hold_again(self: Any, row: Any, message: Message, now: int) -> None:
+        self._held_rows[row.message] = row
+
+    patch.setattr(Surrogates, "_hold_again", hold_again)
+
+
+def answer_and_send(patch: Patch) -> None:
+    """What the surrogate stops is delivered all the same."""
+    stop = Outcomes._stop
+
+    def leaky(self: Any, consultation: Consultation, told: str, now: int) -> None:
+        if consultation.delivery is not None and consultation.number % 3 == 0:
+            self.pass_on(consultation, None, told, now)
+        else:
+            stop(self, consultation, told, now)
+
+    patch.setattr(Outcomes, "_stop", leaky)
+
+
+def forget_the_queue(patch: Patch) -> None:
+    """What goes on is not put into its device's queue."""
+    pass_on = Outcomes.pass_on
+
+    def forgetful(self: Any, consultation: Consultation, *rest: Any) -> None:
+        if consultation.number % 11:
+            pass_on(self, consultation, *rest)
+            return
+        enqueue, Session.enqueue = Session.enqueue, lambda self, delivery: None  # type: ignore[method-assign]
+        try:
+            pass_on(self, consultation, *rest)
+        finally:
+            Session.enqueue = enqueue  # type: ignore[method-assign]
+
+    patch.setattr(Outcomes, "pass_on", forgetful)
+
+
+MUTATIONS: list[Mutation] = [
+    commit_the_state_late,
+    forget_the_state,
+    forget_that_it_is_done,
+    forget_that_it_waits,
+    apply_failed_work,
+    keep_a_part,
+    go_on_unasked,
+    last_in_first_out,
+    lose_what_was_changed,
+    forget_what_devices_sent,
+    answer_and_send,
+    forget_the_queue,
+]
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
+def test_a_planted_bug_is_caught(mutation: Mutation, monkeypatch: Patch) -> None:
+    mutation(monkeypatch)
+    for seed in range(1, 3 * SCHEDULES, 3):
+        if not run_some(seed, 1, 50, 0).good:
+            return
+    pytest.fail(f"{SCHEDULES} schedules found nothing wrong with {mutation.__name__}")
