@@ -61,6 +61,8 @@ class TargetKind(StrEnum):
     USER = "user"
     TOPIC = "topic"
     APP = "app"
+    SERVICE = "service"
+    """One of the devices that offer a service: chosen when the message is accepted."""
     PUSH = "push"
     """The devices that several addresses of one push stood for when it was accepted."""
     PUBLISHER = "publisher"
@@ -124,6 +126,8 @@ class Message(msgspec.Struct, array_like=True, gc=False):
     reply_before: Micros | None = None
     headers: tuple[tuple[str, str], ...] = ()
     quality: Quality | None = None
+    answer: bool = False
+    """It answers a device's request, which that device may have given up meanwhile."""
 
     @property
     def id(self) -> str:

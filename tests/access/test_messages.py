@@ -12,7 +12,7 @@ import pytest
 from lasthop.access.rest import Door, RestSettings, make_app
 from lasthop.core.mailroom import Limits
 from lasthop.errors import NotFound
-from lasthop.message import parse_id
+from lasthop.message import first_key_at, parse_id
 from lasthop.wire.hop.frames import Headers, Operation
 from tests.access.desk import MemoryDesk
 from tests.access.knocking import knock, refusal
@@ -409,14 +409,15 @@ class TestReplies:
         asked = Headers(
             operation=Operation.REPLY, in_reply_to=parse_id(id_)[0], reply_within=60_000
         )
-        phone.send(asked, b"which one?", key=77)
+        key = first_key_at(desk.time)
+        phone.send(asked, b"which one?", key=key)
         question = (await status(http, id_))["deliveries"][0]["reply"]
         answer = await http.post(f"/v1/messages/{question}/reply", json={"body": "this"})
         assert answer.status_code == 202
         frame = phone.messages()[-1]
         assert frame.body == b"this"
         assert frame.headers is not None
-        assert frame.headers.in_reply_to == 77
+        assert frame.headers.in_reply_to == key
 
     async def test_an_answer_without_a_question_names_the_message(
         self, http: httpx.AsyncClient, desk: MemoryDesk

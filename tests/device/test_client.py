@@ -32,6 +32,7 @@ from lasthop.errors import (
     Unauthorized,
 )
 from lasthop.wire.hop.frames import Credit
+from lasthop.wire.hop.services import Service, ServiceOperation
 from tests.delivery.board import Board
 from tests.device.gateway import APP, LiveGateway, live_gateway, token_hash, until, websocket_server
 from tests.transport.certificates import Authority
@@ -306,10 +307,10 @@ async def test_a_handler_may_itself_ask(gateway: LiveGateway) -> None:
 async def test_a_request_that_nobody_answers_times_out(gateway: LiveGateway) -> None:
     async with device(gateway) as phone, device(gateway, name="tablet") as tablet:
         await tablet.contact(timeout=5)
-        with pytest.raises(TimeoutError):
-            await phone.request("device:tablet", "ping", timeout=0.05)
+        asking = asyncio.ensure_future(phone.request("device:tablet", "ping", timeout=0.5))
         (message,) = await take(tablet, 1)
-        await asyncio.sleep(0.06)
+        with pytest.raises(TimeoutError, match="no answer came in time"):
+            await asking
         with pytest.raises(Expired, match="nobody waits for this answer any more"):
             await tablet.reply(message, "too late")
 
@@ -584,3 +585,64 @@ async def test_a_slow_application_pauses_the_gateway_and_gets_everything(
         assert phone._desk is not None
         assert phone._desk.session.held <= 8
         assert texts(await take(phone, 50)) == [str(number) for number in range(50)]
+
+
+# Exchanges.
+
+
+def answering(phone: Device, text: str) -> None:
+    @phone.on_message
+    async def answer(message: Message) -> None:
+        await phone.reply(message, text)
+
+
+async def test_answers_of_many_are_gathered(gateway: LiveGateway) -> None:
+    async with (
+        device(gateway) as phone,
+        device(gateway, name="a") as a,
+        device(gateway, name="b") as b,
+    ):
+        for other in (a, b):
+            await (await other.subscribe("news")).accepted(timeout=5)
+        answering(a, "A")
+        answering(b, "B")
+        gathered = await phone.gather("topic:news", "?", timeout=5)
+        assert {name: m.text for name, m in gathered.replies.items()} == {"a": "A", "b": "B"}
+        assert (gathered.missing, gathered.complete) == ((), True)
+        first = await phone.gather("topic:news", "?", timeout=5, most=1)
+        assert len(first.replies) == 1
+
+
+async def test_it_is_known_who_has_not_answered(gateway: LiveGateway) -> None:
+    async with device(gateway) as phone, device(gateway, name="a") as a:
+        await (await a.subscribe("news")).accepted(timeout=5)
+        gathered = await phone.gather("topic:news", "?", timeout=0.2)
+        assert (gathered.replies, gathered.missing, gathered.complete) == ({}, ("a",), False)
+
+
+async def test_a_service_is_offered_found_asked_and_withdrawn(gateway: LiveGateway) -> None:
+    service = Service("pricing", operations=(ServiceOperation("price"),))
+    async with device(gateway) as phone, device(gateway, name="a") as a:
+        await (await a.offer(service)).accepted(timeout=5)
+        answering(a, "3.50")
+        (offer,) = (await phone.find(operation="price", timeout=5)).offers
+        assert (offer.service, offer.devices) == (service, ("a",))
+        assert (await phone.request("service:pricing", "tea", timeout=5)).text == "3.50"
+        await (await a.withdraw("pricing")).accepted(timeout=5)
+        assert (await phone.find(timeout=5)).offers == ()
+        with pytest.raises(MessageRefused, match="nobody offers this service"):
+            await phone.request("service:pricing", "tea", timeout=5)
+
+
+async def test_an_answer_to_a_request_that_was_cancelled_is_shown_to_nobody(
+    gateway: LiveGateway,
+) -> None:
+    async with device(gateway) as phone, device(gateway, name="a") as a:
+        await a.contact(timeout=5)
+        asking = asyncio.ensure_future(phone.request("device:a", "?", timeout=30))
+        (message,) = await take(a, 1)
+        asking.cancel()
+        await asyncio.wait([asking])
+        await (await a.reply(message, "late")).accepted(timeout=5)
+        await gateway.publish("next")
+        assert texts(await take(phone, 1)) == ["next"]

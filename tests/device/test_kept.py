@@ -286,7 +286,8 @@ def test_an_inbox_of_the_first_version_is_brought_up_to_date(tmp_path: Path) -> 
     SqliteInbox(tmp_path / "inbox.db").close()
     database = sqlite3.connect(tmp_path / "inbox.db")
     database.executescript(
-        "DROP TABLE lasthop_kept; DROP TABLE lasthop_feed; UPDATE lasthop_session SET version = 1"
+        "DROP TABLE lasthop_kept; DROP TABLE lasthop_feed; DROP TABLE lasthop_request;"
+        "UPDATE lasthop_session SET version = 1"
     )
     database.close()
     phone = Phone(SqliteInbox(tmp_path / "inbox.db"))

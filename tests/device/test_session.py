@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from lasthop.clock import SECOND
 from lasthop.device.message import Refusal
-from lasthop.device.session import Answered, DeviceSession, Lapsed, Refused
+from lasthop.device.requests import Answered, Expectation
+from lasthop.device.session import DeviceSession, Lapsed, Refused
 from lasthop.device.terms import Terms
 from lasthop.errors import HopError, OutOfOrder
 from lasthop.message import Reliability
@@ -492,7 +493,8 @@ def test_an_error_reply_that_makes_no_sense_is_told_as_it_is() -> None:
 
 def test_an_expected_answer_does_not_wait_for_its_turn() -> None:
     peer = welcomed(replace(TERMS, prefetch=1))
-    key = peer.session.queue(NOW, headers=Headers(to="device:x"), body=b"?", expects=True)
+    asks = Headers(to="device:x", reply_within=1000)
+    key = peer.session.queue(NOW, headers=asks, body=b"?", expects=Expectation())
     peer.said()
     peer.session.happenings()
     peer.arrive(frame(0), frame(1), frame(2, "!", headers=Headers(in_reply_to=key)))
@@ -506,14 +508,12 @@ def test_an_expected_answer_does_not_wait_for_its_turn() -> None:
     assert peer.said() == [Ack(3, 3)]
 
 
-def test_an_answer_that_nobody_waits_for_any_more_is_a_message_like_others() -> None:
+def test_an_answer_to_what_was_no_request_is_a_message_like_others() -> None:
     peer = welcomed()
-    key = peer.session.queue(NOW, headers=Headers(to="device:x"), body=b"?", expects=True)
-    peer.session.give_up(key)
-    peer.arrive(frame(0, "!", headers=Headers(in_reply_to=key)))
+    peer.arrive(frame(0, "!", headers=Headers(in_reply_to=77)))
     peer.said()
     (message,) = peer.ready()
-    assert message.in_reply_to == key
+    assert message.in_reply_to == 77
 
 
 # Credit.

@@ -156,7 +156,9 @@ def test_a_topic_travels_as_a_topic() -> None:
 def test_a_target_has_a_kind(target: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         compose.message(target, "body")
-    expected = f"a target is device:NAME, user:NAME, topic:NAME or app: (target={target!r})"
+    expected = (
+        f"a target is device:NAME, user:NAME, topic:NAME, service:NAME or app: (target={target!r})"
+    )
     assert str(caught.value) == expected
 
 
@@ -175,6 +177,7 @@ def test_a_reply_finds_its_way_back() -> None:
         in_reply_to=KEY,
         to="device:tablet",
         correlation=77,
+        deliver_within=1000,
     )
 
 

@@ -46,7 +46,7 @@ from lasthop.message import (
 )
 from lasthop.store.commit import KeyRow
 
-DEVICE, PUBLISHER = TargetKind.DEVICE, TargetKind.PUBLISHER
+DEVICE, PUBLISHER, SERVICE = TargetKind.DEVICE, TargetKind.PUBLISHER, TargetKind.SERVICE
 
 RECENT_KEYS = 100_000
 """Idempotency keys remembered here; older ones are looked up in the store before a submission comes
@@ -75,6 +75,7 @@ class Submission(msgspec.Struct, kw_only=True):
     reply_before: Micros | None = None
     headers: tuple[tuple[str, str], ...] = ()
     quality: Quality | None = None
+    answer: bool = False
 
 
 def submission_of(message: Message) -> Submission:
@@ -263,6 +264,8 @@ class Acceptance:
         self._check_form(submission, now)
         if submission.target.kind is PUBLISHER:
             return {}
+        if submission.target.kind is SERVICE:
+            self._room.registry.services.assign(app, submission)
         devices = self._room.registry.reach(app, submission.target)
         if submission.target.kind is DEVICE:
             for device in devices.values():
@@ -356,6 +359,7 @@ class Acceptance:
             s.reply_before,
             s.headers,
             s.quality,
+            s.answer,
         )
         room.journal.add_message(message)
         return message

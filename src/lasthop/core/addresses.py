@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from lasthop.errors import Conflict, NotFound, Rejected
+from lasthop.errors import Conflict, InvalidRequest, NotFound, Rejected
 from lasthop.message import Target, TargetKind
 from lasthop.store.commit import AddressRow
 from lasthop.wire.pap.addresses import IPV4, IPV6, MAN, PLMN, URI, USER, Address
@@ -71,6 +71,10 @@ class AddressBook:
                 raise NotFound("no such address", app=app, address=address)
             self._count(app, address, -1)
             return AddressRow(app, address, "")
+        if target.kind is TargetKind.SERVICE:
+            raise InvalidRequest(
+                "an address stands for a device, a user, a topic or everyone", target=str(target)
+            )
         if (app, address) not in self._targets:
             self._count(app, address, 1)
         self._targets[app, address] = target

@@ -151,6 +151,8 @@ class Contacts:
         if line not in session.lines:
             return
         line.greeted = True
+        if session.device.record.services:
+            self._room.registry.services.came(session.device)
         if session.steering is not None:
             session.steering.reconsider = True
         self._room.effects.append(Send(line.channel, [welcome]))
@@ -418,6 +420,8 @@ class Contacts:
     def _away(self, session: Session, now: Micros) -> None:
         """Nothing reaches the device any more."""
         session.retransmission = None
+        if session.device.record.services:
+            self._room.registry.services.went(session.device)
         session.lost_at = now
         if session.feeds is not None:
             self._feeds.lost(session, now)

@@ -89,6 +89,7 @@ def headers_of(delivery: Delivery) -> Headers | None:
         redelivered=delivery.redelivered,
         extra=m.headers,
         queue=m.queue,
+        answer=m.answer,
     )
 
 

@@ -15,6 +15,7 @@ import msgspec
 from lasthop.clock import MILLISECOND, Micros
 from lasthop.core.acceptance import Acceptance, Submission
 from lasthop.core.effects import Overheard, Send
+from lasthop.core.exchanges import Exchanges
 from lasthop.core.feeds.feeds import Feeds
 from lasthop.core.feeds.terms import decode_terms
 from lasthop.core.mailroom import Mailroom
@@ -41,6 +42,7 @@ from lasthop.message import (
 )
 from lasthop.wire.hop.feeds import decode_look, decode_report
 from lasthop.wire.hop.frames import Ack, Headers, MessageFrame, Operation, Skip
+from lasthop.wire.hop.services import decode_service
 
 FRAME_COST = 128
 """Bytes that even an empty message takes in memory, more or less."""
@@ -65,6 +67,7 @@ class Inbound:
     ) -> None:
         self._room = room
         self._acceptance = acceptance
+        self._exchanges = Exchanges(room, acceptance)
         self._feeds = feeds
         self._subscriptions = subscriptions
 
@@ -151,6 +154,12 @@ class Inbound:
                     self._look(session, frame, now)
                 case Operation.REPORT:
                     self._report(session, frame, now)
+                case Operation.OFFER:
+                    self._exchanges.offer(session, decode_service(frame.body), now)
+                case Operation.WITHDRAW:
+                    self._exchanges.withdraw(session, frame.body, now)
+                case Operation.FIND:
+                    self._exchanges.find(session, frame, now)
                 case other:
                     raise InvalidRequest("unknown operation", operation=other)
         except LasthopError as error:
@@ -165,7 +174,13 @@ class Inbound:
             target = Target(TargetKind.TOPIC, check_topic(frame.topic))
         else:
             target = parse_target(headers.to)
-        self._accept(session, frame, headers, target, now)
+        if headers.gather and headers.reply_within is not None:
+            asked = self._exchanges.asked_by(session, target)
+            self._accept(session, frame, headers, target, now)
+            before = _after(headers.reply_within, _start(frame, now))
+            self._exchanges.tell_asked(session, frame, asked, before, now)
+        else:
+            self._accept(session, frame, headers, target, now)
 
     def _reply(self, session: Session, frame: MessageFrame, headers: Headers, now: Micros) -> None:
         if headers.in_reply_to is None:
@@ -188,9 +203,10 @@ class Inbound:
         now: Micros,
     ) -> Message | None:
         """Own a device's message; None when it has to wait for the app's surrogate first."""
-        start = key_time(frame.key) if frame.key is not None else now
+        start = _start(frame, now)
         answers = headers.in_reply_to
-        if headers.correlation is not None and answers is not None:
+        answer = headers.correlation is not None and answers is not None
+        if answer:
             answers = headers.correlation
         submission = Submission(
             target=target,
@@ -207,6 +223,7 @@ class Inbound:
             correlation=frame.key if headers.reply_within is not None else None,
             reply_before=_after(headers.reply_within, start),
             headers=headers.extra,
+            answer=answer,
         )
         device = session.device
         source = f"device:{device.name}"
@@ -270,13 +287,21 @@ def parse_target(text: str | None) -> Target:
     """Read `kind:name`."""
     kind, colon, name = (text or "").partition(":")
     if not colon or kind not in _ADDRESSABLE or (not name and kind != TargetKind.APP):
-        raise InvalidRequest("a target is device:NAME, user:NAME, topic:NAME or app:", target=text)
+        raise InvalidRequest(
+            "a target is device:NAME, user:NAME, topic:NAME, service:NAME or app:", target=text
+        )
     if kind == TargetKind.TOPIC:
         check_topic(name)
     return Target(TargetKind(kind), name)
 
 
-_ADDRESSABLE = {TargetKind.DEVICE, TargetKind.USER, TargetKind.TOPIC, TargetKind.APP}
+_ADDRESSABLE = {
+    TargetKind.DEVICE,
+    TargetKind.USER,
+    TargetKind.TOPIC,
+    TargetKind.SERVICE,
+    TargetKind.APP,
+}
 
 
 def _understood(decode: Callable[[bytes], T], body: bytes) -> T:
@@ -285,6 +310,11 @@ def _understood(decode: Callable[[bytes], T], body: bytes) -> T:
         return decode(body)
     except MalformedFrame as error:
         raise InvalidRequest(str(error)) from None
+
+
+def _start(frame: MessageFrame, now: Micros) -> Micros:
+    """From when a device counts the times that it names."""
+    return key_time(frame.key) if frame.key is not None else now
 
 
 def _after(within: int | None, start: Micros) -> Micros | None:

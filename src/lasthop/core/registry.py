@@ -13,11 +13,13 @@ from lasthop.core.addresses import AddressBook
 from lasthop.core.feeds.rules import ContextRule
 from lasthop.core.feeds.terms import TopicTerms
 from lasthop.core.patterns import PatternTree, is_pattern
+from lasthop.core.services import ServiceBook
 from lasthop.decision.preferences import Preferences
 from lasthop.decision.routes import Route
 from lasthop.errors import NotFound
 from lasthop.message import Target, TargetKind
 from lasthop.store.commit import DeviceRow
+from lasthop.wire.hop.services import Service
 
 DEVICE = TargetKind.DEVICE
 
@@ -47,6 +49,8 @@ class DeviceRecord(msgspec.Struct, omit_defaults=True):
     """What it is subscribed to by where it is and what it does."""
     ruled: list[str] = []
     """Topics that it is subscribed to by its rules."""
+    services: dict[str, Service] = {}
+    """What it does for others, by name."""
 
 
 _encode_record = msgspec.msgpack.Encoder().encode
@@ -94,6 +98,7 @@ class Registry:
         self._by_host: dict[str, dict[int, Device]] = {}
         """Those with a route to this host."""
         self.addresses = AddressBook()
+        self.services = ServiceBook()
 
     def __len__(self) -> int:
         return len(self._by_number)
@@ -126,6 +131,7 @@ class Registry:
         self._leave_user(device)
         self._leave_hosts(device)
         self.addresses.remove(device)
+        self.services.remove(device)
 
     def find(self, app: str, name: str) -> Device | None:
         """The device of this name."""
@@ -220,6 +226,10 @@ class Registry:
             if not found:
                 raise NotFound("no device of this user", app=app, user=target.name)
             return found
+        if target.kind is TargetKind.SERVICE:
+            raise NotFound(
+                "a service is found when a message for it is accepted", target=target.name
+            )
         return self._by_app.get(app, {})
 
     def _subscribers(self, app: str, topic: str) -> dict[int, Device]:
@@ -256,5 +266,7 @@ class Registry:
             self.addresses.add(device)
         if device.record.routes:
             self._join_hosts(device)
+        if device.record.services:
+            self.services.add(device)
         for topic in device.record.subscriptions:
             self._index_topic(device, topic)

@@ -6,13 +6,15 @@ Everything that has to survive is collected for the next change.
 
 from __future__ import annotations
 
+import msgspec
 from msgspec.structs import replace
 
 from lasthop.clock import MILLISECOND, Micros
 from lasthop.device.change import Change, Held, InboxRow
 from lasthop.device.kept import Kept, Showing
 from lasthop.device.keys import KeyMemory
-from lasthop.device.message import NO_POSITION, Message, Refusal, refusal
+from lasthop.device.message import NO_POSITION, TIMEOUT_TYPE, Message, Refusal, refusal
+from lasthop.device.requests import Requests
 from lasthop.device.terms import Terms
 from lasthop.device.turnstile import Turnstile
 from lasthop.message import DEFAULT_CONTENT_TYPE, Reliability, key_time
@@ -28,9 +30,11 @@ from lasthop.wire.hop.feeds import (
     decode_instructions,
 )
 from lasthop.wire.hop.frames import (
+    ERROR_TYPE,
     MAX_RANGES,
     Ack,
     Credit,
+    Headers,
     MessageFrame,
     Operation,
     Ranges,
@@ -68,10 +72,8 @@ class Arrivals:
         """What was let go as too late since the owner last looked."""
         self.refusals: list[tuple[int, Refusal]] = []
         """What the gateway said against our messages, by their keys, since then."""
-        self.answers: list[tuple[int, Message]] = []
-        """What others answered to our messages, by their keys, since then."""
-        self.expected: set[int] = set()
-        """Keys of messages whose answer somebody waits for, so that it need not wait its turn."""
+        self.requests = Requests(held.requests, gather_bytes=terms.inbox_bytes)
+        """Ours, whose answers need not wait for their turn."""
         self._dropped = RangeSet(state.dropped)
         self._skipped = RangeSet(state.skipped)
         self._unstored: list[Message] = []
@@ -117,8 +119,12 @@ class Arrivals:
             message.offered = row.position < state.offered
             if _instructs(message):
                 self._controls.append(message)
+            elif self.requests.callback_of(message.in_reply_to or 0) is not None:
+                message.offered = False
+                self.requests.attach(message)
             else:
                 self.turnstile.add(message)
+        self._hand_over_outcomes()
         for number in numbers:
             if at < number < state.received:
                 finished.add(at, number)
@@ -140,7 +146,7 @@ class Arrivals:
     @property
     def dirty(self) -> bool:
         """Whether something must be made durable before long."""
-        return self._touched or self.kept.dirty
+        return self._touched or self.kept.dirty or self.requests.dirty
 
     @dirty.setter
     def dirty(self, value: bool) -> None:
@@ -211,8 +217,11 @@ class Arrivals:
         """A message arrived."""
         number = frame.seq
         if number is None:
+            message = self._message(frame, NO_POSITION, None)
+            if message.in_reply_to is not None and self._answered(message, now):
+                return
             if self.turnstile.casual < self._terms.window.messages:
-                self.turnstile.add(self._message(frame, NO_POSITION, None))
+                self.turnstile.add(message)
             return
         message = self._message(frame, self.base + number, number)
         duplicates = self._inbound.duplicates
@@ -256,7 +265,7 @@ class Arrivals:
         self._dropped = left
         self.dirty = True
 
-    def start_over(self, *, related: bool) -> None:
+    def start_over(self, now: Micros, *, related: bool) -> None:
         """A new epoch: numbers count from 0; what is not finished keeps its place before them.
 
         What waits behind a gap comes again, in its place, from a gateway that knows the old
@@ -275,7 +284,8 @@ class Arrivals:
                 self.kept.keep(self._message(message.frame, NO_POSITION, None))
             else:
                 self._recognise(message)
-                self.turnstile.add(message)
+                if message.in_reply_to is None or not self._answered(message, now):
+                    self.turnstile.add(message)
         self._gapped.clear()
         for message in self._open.values():
             message.number = None
@@ -295,6 +305,8 @@ class Arrivals:
             return
         if message.frame.key is not None and message.position != NO_POSITION:
             self._keys.add(message.frame.key)
+        if message.request is not None:
+            self.requests.settle(message.request.key)
         self._end(message)
         self._shown_to_the_end(message, had=True)
 
@@ -322,6 +334,8 @@ class Arrivals:
         change.removed, self._removed = self._removed, []
         change.keys = self._keys.take_added()
         self.kept.collect(change)
+        change.requested = self.requests.take_requested()
+        change.settled = self.requests.take_settled()
         self._skipped.drop_below(self._inbound.received)
         if len(self._dropped.ranges()) > MAX_RANGES:
             self._dropped = RangeSet(self.dropped)
@@ -377,7 +391,7 @@ class Arrivals:
             if message.deadline is not None and now >= message.deadline:
                 self.drop(message)
                 return
-            if message.frame.headers.in_reply_to is not None and self._answered(message):
+            if message.frame.headers.in_reply_to is not None and self._answered(message, now):
                 return
             if message.frame.headers.keep:
                 self._end(message)
@@ -502,30 +516,86 @@ class Arrivals:
         if in_time and frame.headers is not None and frame.headers.deliver_within is not None:
             headers = replace(frame.headers, deliver_within=None)
             frame = replace(frame, headers=headers)
+        message = self._place(frame)
+        message.default_type = kept.default_type
+        self._recognise(message)
+        return message
+
+    def _place(self, frame: MessageFrame) -> Message:
+        """Give something that came under no number a place in the inbox, behind all others."""
         place = max(self._top, self.base + self._inbound.received)
         self._top = place + 1
         self.base = place + 1 - self._inbound.received
         message = self._message(frame, place, None)
-        message.default_type = kept.default_type
         self._hold(message)
-        self._recognise(message)
         self._unstored.append(message)
         self.dirty = True
         return message
 
-    def _answered(self, message: Message) -> bool:
-        """Whether it is an answer to something of ours that does not wait for its turn."""
+    # Answers.
+
+    def expire(self, now: Micros) -> None:
+        """Let go what was not read in time, and end the requests that were not answered in time."""
+        self.lapsed += self.kept.expire(now)
+        for row in self.requests.expire(now):
+            headers = Headers(content_type=TIMEOUT_TYPE, in_reply_to=row.key, answer=True)
+            self.requests.attach(self._place(MessageFrame(None, None, None, headers)))
+        self._hand_over_outcomes()
+
+    def next_expiry(self) -> Micros | None:
+        """When `expire` has something to do."""
+        due = [self.kept.next_expiry(), self.requests.next_deadline()]
+        return min((time for time in due if time is not None), default=None)
+
+    def refuse(self, key: int, against: Refusal) -> None:
+        """A message of ours cannot leave: if it is a request, that was its outcome."""
+        if self.requests.callback_of(key) is None:
+            self.requests.give_up(key)
+            self.refusals.append((key, against))
+            return
+        headers = Headers(content_type=ERROR_TYPE, in_reply_to=key)
+        frame = MessageFrame(None, None, None, headers, msgspec.json.encode(against))
+        self._fail(key, self._place(frame))
+
+    def _answered(self, message: Message, now: Micros) -> bool:
+        """Whether it answers something of ours, and so is no message like others."""
         request = message.in_reply_to or 0
         against = refusal(message)
-        if against is not None:
+        by_name = self.requests.callback_of(request) is not None
+        if against is not None and not by_name:
+            self.requests.give_up(request)
             self.refusals.append((request, against))
-        elif request in self.expected:
-            self.answers.append((request, message))
+            self.finish(message)
+        elif against is not None:
+            self._fail(request, message)
+        elif self.requests.answered(request, message, now):
+            if by_name:
+                self._keep_outcome(message)
+            else:
+                self.finish(message)
+        elif message.headers.answer:
+            self.drop(message)
         else:
             return False
-        self.expected.discard(request)
-        self.finish(message)
+        self._hand_over_outcomes()
         return True
+
+    def _fail(self, key: int, message: Message) -> None:
+        if self.requests.fail(key, message):
+            self._keep_outcome(message)
+        else:
+            self.finish(message)
+        self._hand_over_outcomes()
+
+    def _keep_outcome(self, message: Message) -> None:
+        if not message.stored and message.position != NO_POSITION:
+            self._unstored.append(message)
+
+    def _hand_over_outcomes(self) -> None:
+        """What callbacks wait for, as far as it is their turn, is for the application."""
+        for message in self.requests.take_due():
+            self.turnstile.add(message)
+            self.dirty = True
 
     def _adopt(self, known: Message, again: Message) -> None:
         """It waits in the inbox already: the new number is finished when the message is."""

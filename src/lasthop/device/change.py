@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
+from lasthop.clock import Micros
 from lasthop.wire.hop.frames import MessageFrame, Ranges
 
 
@@ -68,6 +69,18 @@ class FeedRow(msgspec.Struct, frozen=True):
     gone: bool = False
 
 
+class RequestRow(msgspec.Struct, frozen=True):
+    """A request whose outcome is to be handed over in whatever life it comes."""
+
+    key: int
+    deadline: Micros
+    callback: str
+    """The name under which the application will take the outcome."""
+    target: str
+    lane: str = ""
+    """Outcomes of one lane come in the order of the requests; without one, as they come."""
+
+
 class Change(msgspec.Struct, kw_only=True):
     """One commit, to be carried out in the order of its fields."""
 
@@ -94,6 +107,9 @@ class Change(msgspec.Struct, kw_only=True):
     """(key, number) of stored outgoing messages."""
     taken: list[int] = []
     """Keys of outgoing messages that need not be kept."""
+    requested: list[RequestRow] = []
+    settled: list[int] = []
+    """Keys of requests whose outcome the application has had."""
 
 
 class Held(msgspec.Struct, kw_only=True):
@@ -107,3 +123,5 @@ class Held(msgspec.Struct, kw_only=True):
     kept: list[KeptRow] = []
     """In the order in which they came."""
     feeds: list[FeedRow] = []
+    requests: list[RequestRow] = []
+    """In ascending order of key."""

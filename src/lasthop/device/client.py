@@ -20,7 +20,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import TracebackType
-from typing import Self, TypeAlias, TypeVar, Unpack
+from typing import Any, Self, TypeAlias, TypeVar, Unpack
 
 import msgspec
 
@@ -40,6 +40,7 @@ from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.inbox_sqlite import SqliteInbox
 from lasthop.device.message import Message, Refusal
 from lasthop.device.probing import Pause, pause
+from lasthop.device.requests import Expectation, Gathered
 from lasthop.device.retry import Backoff
 from lasthop.device.session import DeviceSession
 from lasthop.device.terms import Terms
@@ -47,6 +48,7 @@ from lasthop.device.turns import Turns
 from lasthop.errors import Conflict, StoreError
 from lasthop.transport.address import Address, parse
 from lasthop.transport.encryption import insist
+from lasthop.wire.hop.services import Offers, Question, Service, decode_offers
 
 T = TypeVar("T")
 
@@ -332,8 +334,8 @@ class Device:
     async def send(
         self, target: str, body: bytes | str, **options: Unpack[Options]
     ) -> MessageHandle:
-        """Send to `device:NAME`, `user:NAME`, `topic:NAME` or `app:`. Returns when the message is
-        durable here; the handle tells the rest."""
+        """Send to `device:NAME`, `user:NAME`, `topic:NAME`, `service:NAME` or `app:`. Returns when
+        the message is durable here; the handle tells the rest."""
         return await self._send(compose.message(target, body, **options))
 
     async def publish(
@@ -350,17 +352,54 @@ class Device:
         timeout: float,  # noqa: ASYNC109
         **options: Unpack[Options],
     ) -> Message:
-        """Send, and wait for the answer. Raises TimeoutError, or MessageRefused."""
+        """Send, and wait for the answer: there is one, or a TimeoutError, never both. Raises
+        MessageRefused when the gateway does not take it."""
         within = round(timeout * SECOND)
         draft = compose.message(target, body, reply_within=within, **options)
-        future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        answer: Message = await (await self.ask(draft))[1]
+        return answer
+
+    async def gather(
+        self,
+        target: str,
+        body: bytes | str,
+        *,
+        timeout: float,  # noqa: ASYNC109
+        most: int | None = None,
+        **options: Unpack[Options],
+    ) -> Gathered:
+        """Ask everyone of a topic, a user or the app, and wait until all have answered, or `most`
+        have, or the time is up. Each device counts once; `missing` names those that have not
+        answered."""
+        expects = Expectation(gather=True, most=most)
+        within = round(timeout * SECOND)
+        draft = compose.message(target, body, reply_within=within, expects=expects, **options)
+        gathered: Gathered = await (await self.ask(draft))[1]
+        return gathered
+
+    async def ask(self, draft: Draft) -> tuple[MessageHandle, asyncio.Future[Any]]:
+        """Send a request (see `compose`). The future gets its one outcome; cancelled, it lets go
+        whatever comes."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
         handle = await self._send(draft, future)
-        try:
-            async with asyncio.timeout(timeout):
-                return await future
-        finally:
-            self._letters.forget_answer(handle.key)
-            self._turns.post(lambda session, _now: session.give_up(handle.key))
+        key = handle.key
+        # The session's own clock can be set back; nobody waits longer for that.
+        seconds = (draft.headers.reply_within or 0) / 1000
+        alarm = loop.call_later(seconds, self._turns.post, lambda session, _: session.time_out(key))
+
+        def over(future: asyncio.Future[Any]) -> None:
+            alarm.cancel()
+            if future.cancelled():
+                self._letters.forget_answer(key)
+                self._turns.post(lambda session, _now: session.give_up(key))
+
+        future.add_done_callback(over)
+        return handle, future
+
+    async def post(self, draft: Draft) -> MessageHandle:
+        """Send what `compose` has made."""
+        return await self._send(draft)
 
     async def reply(
         self, message: Message, body: bytes | str, **options: Unpack[Options]
@@ -372,6 +411,29 @@ class Device:
         """Ask for what is published to a topic from now on. With wishes (`max`, `threshold`,
         `mode` ...) it is a ranked topic: see `read`."""
         return await self._send(compose.subscription(topic, on=True, **wishes))
+
+    # Services.
+
+    async def offer(self, service: Service) -> MessageHandle:
+        """Let everyone of the app find a service of this device, and send it requests by
+        `service:NAME`: until `withdraw`, or the device is removed."""
+        return await self._send(compose.offer(service))
+
+    async def withdraw(self, name: str) -> MessageHandle:
+        """Offer it no longer."""
+        return await self._send(compose.withdrawal(name))
+
+    async def find(
+        self,
+        name: str = "",
+        *,
+        operation: str = "",
+        timeout: float = 10.0,  # noqa: ASYNC109
+    ) -> Offers:
+        """The services of this name (and version: `pricing@2`), or with this operation, or all."""
+        wanted = Question(name, operation)
+        answer = await (await self.ask(compose.question(wanted, round(timeout * SECOND))))[1]
+        return decode_offers(answer.body)
 
     # Ranked topics.
 
@@ -479,9 +541,7 @@ class Device:
             insist(address, self._tls)
         return address
 
-    async def _send(
-        self, draft: Draft, answer: asyncio.Future[Message] | None = None
-    ) -> MessageHandle:
+    async def _send(self, draft: Draft, answer: asyncio.Future[Any] | None = None) -> MessageHandle:
         self._opened()
         queued: asyncio.Future[MessageHandle] = asyncio.get_running_loop().create_future()
 

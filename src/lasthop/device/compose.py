@@ -10,6 +10,7 @@ import msgspec
 from lasthop.clock import SECOND, Micros
 from lasthop.decision.preferences import Preferences
 from lasthop.device.message import Message
+from lasthop.device.requests import Expectation
 from lasthop.device.session import DeviceSession, milliseconds
 from lasthop.errors import Expired, InvalidRequest
 from lasthop.message import (
@@ -20,6 +21,7 @@ from lasthop.message import (
     TargetKind,
 )
 from lasthop.wire.hop.frames import Headers, MessageFrame, Operation
+from lasthop.wire.hop.services import Question, Service, check_service, encode
 
 BINARY = "application/octet-stream"
 JSON = "application/json"
@@ -31,7 +33,7 @@ class Draft(msgspec.Struct, frozen=True):
     headers: Headers
     body: bytes = b""
     topic: str | None = None
-    expects: bool = False
+    expects: Expectation | None = None
 
     def frame(self) -> MessageFrame:
         """As it will travel, but for its key and number."""
@@ -65,33 +67,57 @@ def message(
     body: bytes | str,
     *,
     reply_within: Micros | None = None,
+    expects: Expectation | None = None,
     **options: Unpack[Options],
 ) -> Draft:
-    """A message for `device:NAME`, `user:NAME`, `topic:NAME` or `app:`."""
+    """A message for `device:NAME`, `user:NAME`, `topic:NAME`, `service:NAME` or `app:`.
+
+    With `reply_within` it is a request, which nobody gets any more when nobody waits for its answer
+    any more; `expects` says what is to become of that.
+    """
     kind, colon, name = target.partition(":")
     if not colon or kind not in _ADDRESSABLE:
         raise InvalidRequest(
-            "a target is device:NAME, user:NAME, topic:NAME or app:", target=target
+            "a target is device:NAME, user:NAME, topic:NAME, service:NAME or app:", target=target
         )
     topic = name if kind == TargetKind.TOPIC else None
+    if reply_within is not None:
+        expects = msgspec.structs.replace(expects or Expectation(), target=target)
     return Draft(
         _headers(
             body,
             options,
             to=None if topic else target,
-            reply_within=None if reply_within is None else milliseconds(reply_within),
+            reply_within=reply_within,
+            deliver_within=reply_within,
+            gather=expects is not None and expects.gather,
         ),
         _bytes(body),
         topic,
-        expects=reply_within is not None,
+        expects=expects,
     )
 
 
-_ADDRESSABLE = {TargetKind.DEVICE, TargetKind.USER, TargetKind.TOPIC, TargetKind.APP}
+_ADDRESSABLE = {
+    TargetKind.DEVICE,
+    TargetKind.USER,
+    TargetKind.TOPIC,
+    TargetKind.SERVICE,
+    TargetKind.APP,
+}
 
 
-def reply(to: Message, body: bytes | str, now: Micros, **options: Unpack[Options]) -> Draft:
-    """The answer to a message, for whoever sent it."""
+def reply(
+    to: Message,
+    body: bytes | str,
+    now: Micros,
+    *,
+    reply_within: Micros | None = None,
+    expects: Expectation | None = None,
+    **options: Unpack[Options],
+) -> Draft:
+    """The answer to a message, for whoever sent it; gone when they do not wait any more. With
+    `reply_within` it asks something in its turn."""
     before = to.reply_before
     if before is not None and now >= before:
         raise Expired("nobody waits for this answer any more", id=to.id)
@@ -104,8 +130,31 @@ def reply(to: Message, body: bytes | str, now: Micros, **options: Unpack[Options
         in_reply_to=to.frame.key,
         to=to.source,
         correlation=to.headers.correlation,
+        reply_within=reply_within,
+        deliver_within=None if before is None else before - now,
     )
-    return Draft(headers, _bytes(body))
+    if reply_within is not None:
+        expects = msgspec.structs.replace(expects or Expectation(), target=to.source or "")
+    return Draft(headers, _bytes(body), expects=expects)
+
+
+def offer(service: Service) -> Draft:
+    """What the device does for others."""
+    headers = Headers(operation=Operation.OFFER, content_type=JSON)
+    return Draft(headers, encode(check_service(service)))
+
+
+def withdrawal(name: str) -> Draft:
+    """What it does no longer."""
+    return Draft(Headers(operation=Operation.WITHDRAW), name.encode())
+
+
+def question(wanted: Question, reply_within: Micros) -> Draft:
+    """Which services there are."""
+    headers = Headers(
+        operation=Operation.FIND, content_type=JSON, reply_within=milliseconds(reply_within)
+    )
+    return Draft(headers, encode(wanted), expects=Expectation())
 
 
 class Wishes(TypedDict, total=False):
@@ -181,19 +230,24 @@ def _headers(
     options: Options,
     *,
     to: str | None = None,
-    reply_within: int | None = None,
+    reply_within: Micros | None = None,
+    deliver_within: Micros | None = None,
     operation: Operation = Operation.DATA,
     in_reply_to: int | None = None,
     correlation: int | None = None,
+    gather: bool = False,
 ) -> Headers:
     default_type = DEFAULT_CONTENT_TYPE if isinstance(body, str) else BINARY
     expires_in = options.get("expires_in")
+    limits = [] if deliver_within is None else [deliver_within]
+    if expires_in is not None:
+        limits.append(round(expires_in * SECOND))
     return Headers(
         content_type=options.get("content_type", default_type),
         priority=_priority(options.get("priority", DEFAULT_PRIORITY)),
-        deliver_within=None if expires_in is None else milliseconds(round(expires_in * SECOND)),
+        deliver_within=milliseconds(min(limits)) if limits else None,
         in_reply_to=in_reply_to,
-        reply_within=reply_within,
+        reply_within=None if reply_within is None else milliseconds(reply_within),
         operation=operation,
         handling=options.get("handling", Handling.FOREGROUND),
         reliability=options.get("reliability", Reliability.EXACTLY_ONCE),
@@ -203,6 +257,7 @@ def _headers(
         extra=tuple(options.get("headers", {}).items()),
         queue=options.get("queue"),
         correlation=correlation,
+        gather=gather,
     )
 
 

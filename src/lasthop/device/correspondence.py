@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from typing import Any
 from weakref import WeakValueDictionary
 
 from lasthop.device.handle import MessageHandle, MessageRefused, Status
 from lasthop.device.message import Message, Refusal
+from lasthop.device.requests import Answered, Gathered, TimedOut
 from lasthop.device.session import (
     Accepted,
-    Answered,
     Happening,
     Lapsed,
     LinksWanted,
@@ -30,7 +31,8 @@ class Correspondence:
 
     def __init__(self) -> None:
         self._handles: WeakValueDictionary[int, MessageHandle] = WeakValueDictionary()
-        self._answers: dict[int, asyncio.Future[Message]] = {}
+        self._answers: dict[int, asyncio.Future[Any]] = {}
+        """Of a Message, or of what many have said."""
         self._looks: dict[int, asyncio.Future[list[Message]]] = {}
         self.unclaimed: list[Message] = []
         """Shown to somebody who has just stopped to wait for it."""
@@ -39,7 +41,7 @@ class Correspondence:
         self.on_retracted: Callable[[str, bool], None] | None = None
         self.on_withdrawn: Callable[[str], None] | None = None
 
-    def queued(self, key: int, answer: asyncio.Future[Message] | None) -> MessageHandle:
+    def queued(self, key: int, answer: asyncio.Future[Any] | None) -> MessageHandle:
         """A message is on its way; `answer` waits for what is said to it."""
         handle = self._handles[key] = MessageHandle(key)
         if answer is not None:
@@ -75,9 +77,13 @@ class Correspondence:
             case Refused(key, refusal):
                 self._refuse(key, refusal)
             case Answered(key, message):
-                answer = self._answers.get(key)
+                self._answer(key, message)
+            case Gathered(key):
+                self._answer(key, happening)
+            case TimedOut(key):
+                answer = self._answers.pop(key, None)
                 if answer is not None and not answer.done():
-                    answer.set_result(message)
+                    answer.set_exception(TimeoutError("no answer came in time"))
             case LinksWanted(links):
                 if self.on_links_wanted is not None:
                     self.on_links_wanted(links)
@@ -104,13 +110,18 @@ class Correspondence:
             if not look.done():
                 look.set_exception(error)
 
+    def _answer(self, key: int, outcome: Message | Gathered) -> None:
+        answer = self._answers.pop(key, None)
+        if answer is not None and not answer.done():
+            answer.set_result(outcome)
+
     def _move(self, key: int, status: Status) -> None:
         handle = self._handles.get(key)
         if handle is not None:
             handle.move(status)
 
     def _refuse(self, key: int, refusal: Refusal) -> None:
-        handle, answer = self._handles.get(key), self._answers.get(key)
+        handle, answer = self._handles.get(key), self._answers.pop(key, None)
         if handle is not None:
             handle.move(Status.REFUSED, refusal)
         if answer is not None and not answer.done():

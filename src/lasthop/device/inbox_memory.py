@@ -10,14 +10,33 @@ from contextlib import contextmanager
 
 from msgspec.structs import replace
 
-from lasthop.device.change import Change, FeedRow, Held, InboxRow, KeptRow, OutboxRow, State
+from lasthop.device.change import (
+    Change,
+    FeedRow,
+    Held,
+    InboxRow,
+    KeptRow,
+    OutboxRow,
+    RequestRow,
+    State,
+)
 from lasthop.errors import StoreBroken, StoreError
 
 
 class _Kept:
     """What survives."""
 
-    __slots__ = ("feeds", "inbox", "kept", "notes", "old_keys", "outbox", "state", "young_keys")
+    __slots__ = (
+        "feeds",
+        "inbox",
+        "kept",
+        "notes",
+        "old_keys",
+        "outbox",
+        "requests",
+        "state",
+        "young_keys",
+    )
 
     def __init__(self) -> None:
         self.state = State()
@@ -28,6 +47,7 @@ class _Kept:
         self.old_keys: list[int] = []
         self.young_keys: list[int] = []
         self.notes: dict[str, bytes] = {}
+        self.requests: dict[int, RequestRow] = {}
 
 
 class MemoryTransaction:
@@ -86,6 +106,7 @@ class MemoryInbox:
             young_keys=list(kept.young_keys),
             kept=list(kept.kept.values()),
             feeds=list(kept.feeds.values()),
+            requests=[kept.requests[key] for key in sorted(kept.requests)],
         )
 
     @contextmanager
@@ -152,6 +173,9 @@ def _apply(kept: _Kept, change: Change) -> None:
         kept.outbox[key] = OutboxRow(number, kept.outbox[key].frame)
     for key in change.taken:
         kept.outbox.pop(key, None)
+    kept.requests.update((row.key, row) for row in change.requested)
+    for key in change.settled:
+        kept.requests.pop(key, None)
     kept.state = change.state
 
 

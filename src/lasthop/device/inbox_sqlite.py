@@ -17,11 +17,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from lasthop.device.change import Change, FeedRow, Held, InboxRow, KeptRow, OutboxRow, State
+from lasthop.device.change import (
+    Change,
+    FeedRow,
+    Held,
+    InboxRow,
+    KeptRow,
+    OutboxRow,
+    RequestRow,
+    State,
+)
 from lasthop.device.packing import pack, pack_state, unpack, unpack_state
 from lasthop.errors import StoreBroken, StoreError, StoreFull
 
-VERSION = 2
+VERSION = 3
 
 _SCHEMA = """
 CREATE TABLE lasthop_session (
@@ -47,6 +56,14 @@ CREATE TABLE lasthop_kept (
 CREATE TABLE lasthop_feed (topic TEXT PRIMARY KEY, most INTEGER) WITHOUT ROWID;
 """
 """What version 2 added: ranked topics."""
+
+_THIRD = """
+CREATE TABLE lasthop_request (
+    key INTEGER PRIMARY KEY, deadline INTEGER NOT NULL, callback TEXT NOT NULL,
+    target TEXT NOT NULL, lane TEXT NOT NULL
+);
+"""
+"""What version 3 added: requests whose answers outlive the process."""
 
 BUSY_TIMEOUT_MS = 5000
 """The application may have the file open elsewhere; its own writes there ought to be short."""
@@ -180,6 +197,9 @@ class SqliteInbox:
                 )
             ],
             feeds=[FeedRow(*row) for row in execute("SELECT topic, most FROM lasthop_feed")],
+            requests=[
+                RequestRow(*row) for row in execute("SELECT * FROM lasthop_request ORDER BY key")
+            ],
         )
 
     def _keys(self, generation: int) -> list[int]:
@@ -231,6 +251,8 @@ class SqliteInbox:
         if change.kept or change.unkept or change.reranked or change.feeds:
             self._write_kept(change)
         self._write_outbox(change)
+        if change.requested or change.settled:
+            self._write_requests(change)
         database.execute("UPDATE lasthop_session SET state = ?", (pack_state(change.state),))
 
     def _write_kept(self, change: Change) -> None:
@@ -271,6 +293,16 @@ class SqliteInbox:
                 "DELETE FROM lasthop_outbox WHERE key = ?", [(key,) for key in change.taken]
             )
 
+    def _write_requests(self, change: Change) -> None:
+        database = self._use()
+        database.executemany(
+            "INSERT INTO lasthop_request VALUES (?, ?, ?, ?, ?)",
+            [(r.key, r.deadline, r.callback, r.target, r.lane) for r in change.requested],
+        )
+        database.executemany(
+            "DELETE FROM lasthop_request WHERE key = ?", [(key,) for key in change.settled]
+        )
+
     def _remember(self, change: Change) -> None:
         database = self._use()
         generation = change.state.generation
@@ -301,7 +333,7 @@ def _prepare(database: sqlite3.Connection) -> None:
         "SELECT 1 FROM sqlite_schema WHERE name = 'lasthop_session'"
     ).fetchone()
     if exists is None:
-        database.executescript(f"BEGIN IMMEDIATE;{_SCHEMA}{_SECOND}")
+        database.executescript(f"BEGIN IMMEDIATE;{_SCHEMA}{_SECOND}{_THIRD}")
         database.execute(
             "INSERT INTO lasthop_session VALUES (1, ?, ?)", (VERSION, pack_state(State()))
         )
@@ -309,9 +341,10 @@ def _prepare(database: sqlite3.Connection) -> None:
     ((version,),) = database.execute("SELECT version FROM lasthop_session").fetchall()
     if version > VERSION:
         raise StoreBroken("the inbox was written by a newer version", version=version)
-    if version < 2:
-        database.executescript(f"BEGIN IMMEDIATE;{_SECOND}")
-        database.execute("UPDATE lasthop_session SET version = 2")
+    if version < VERSION:
+        steps = (_SECOND, _THIRD)[version - 1 :]
+        database.executescript(f"BEGIN IMMEDIATE;{''.join(steps)}")
+        database.execute("UPDATE lasthop_session SET version = ?", (VERSION,))
         database.execute("COMMIT")
 
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 import msgspec
 
 from lasthop.clock import MILLISECOND, Micros
+from lasthop.device.change import RequestRow
 from lasthop.message import Handling, Reliability, key_time
 from lasthop.wire.hop.frames import ERROR_TYPE, Headers, MessageFrame
+
+TIMEOUT_TYPE = "application/vnd.lasthop.timeout"
+"""Content type of what stands in the inbox for an answer that did not come. It never travels."""
 
 NO_POSITION = -1
 """Of a best-effort message, which has no place in the inbox."""
@@ -30,6 +34,8 @@ class Message(msgspec.Struct, gc=False, eq=False):
     stored: bool = False
     offered: bool = False
     finished: bool = False
+    request: RequestRow | None = None
+    """What it is the outcome of, if that was asked for a callback by name."""
 
     @property
     def headers(self) -> Headers:
@@ -121,6 +127,11 @@ class Message(msgspec.Struct, gc=False, eq=False):
         """Until when an answer is of use."""
         within = self.headers.reply_within
         return None if within is None else self.published_at + within * MILLISECOND
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether it stands for an answer that did not come in time."""
+        return self.request is not None and self.headers.content_type == TIMEOUT_TYPE
 
     @property
     def extra(self) -> dict[str, str]:

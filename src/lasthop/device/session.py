@@ -19,6 +19,7 @@ from lasthop.device.arrivals import Arrivals
 from lasthop.device.change import Change, Held, State
 from lasthop.device.message import Message, Refusal
 from lasthop.device.outgoing import Outbox
+from lasthop.device.requests import Answered, Expectation, Gathered, TimedOut
 from lasthop.device.terms import Terms
 from lasthop.message import KeyMaker, Reliability, key_time
 from lasthop.wire.hop.feeds import Report, encode_look, encode_report
@@ -70,13 +71,6 @@ class Refused(msgspec.Struct, frozen=True):
     refusal: Refusal
 
 
-class Answered(msgspec.Struct, frozen=True):
-    """Somebody answered a message of ours; the answer is finished with."""
-
-    key: int
-    message: Message
-
-
 class Looked(msgspec.Struct, frozen=True):
     """The gateway answered a look: the best of what there is."""
 
@@ -111,7 +105,17 @@ class LinksWanted(msgspec.Struct, frozen=True):
 
 
 Happening: TypeAlias = (
-    LinksWanted | Sent | Accepted | Refused | Answered | Lapsed | Looked | Retracted | Withdrawn
+    LinksWanted
+    | Sent
+    | Accepted
+    | Refused
+    | Answered
+    | TimedOut
+    | Gathered
+    | Lapsed
+    | Looked
+    | Retracted
+    | Withdrawn
 )
 
 
@@ -238,7 +242,7 @@ class DeviceSession:
                 self._outbox.resume(ack, welcome.window, welcome.max_frame)
             case StartOver(incarnation, epoch, drop_below):
                 related = welcome.superseded is not None or incarnation == hello.incarnation
-                self._begin(incarnation, epoch, related=related)
+                self._begin(incarnation, epoch, now, related=related)
                 self._outbox.start_over(drop_below)
                 if hello.epoch is not None and welcome.features & Feature.FEEDS:
                     self._report(None, Report(held=self._arrivals.kept.inventory()), now)
@@ -247,7 +251,7 @@ class DeviceSession:
                 self._outbox.resume(Ack(0, 0), welcome.window, welcome.max_frame)
             case Redial(forget):
                 if forget:
-                    self._begin(None, None, related=True)
+                    self._begin(None, None, now, related=True)
                 return False
         self._told_window = hello.window or self.terms.window
         self._open = True
@@ -271,10 +275,12 @@ class DeviceSession:
         self._told_window = None
         self._outbox.again()
 
-    def _begin(self, incarnation: bytes | None, epoch: int | None, *, related: bool) -> None:
+    def _begin(
+        self, incarnation: bytes | None, epoch: int | None, now: Micros, *, related: bool
+    ) -> None:
         self._incarnation = incarnation
         self._epoch = epoch
-        self._arrivals.start_over(related=related)
+        self._arrivals.start_over(now, related=related)
         self._untold = RangeSet()
         self._dirty = True
 
@@ -313,7 +319,7 @@ class DeviceSession:
         topic: str | None = None,
         headers: Headers | None = None,
         body: bytes = b"",
-        expects: bool = False,
+        expects: Expectation | None = None,
     ) -> int:
         """Take a message for the gateway; returns the key by which its fate is told.
 
@@ -321,14 +327,17 @@ class DeviceSession:
         messages, whose handler may be what waits for it. Raises TooLarge or Overloaded, and then
         has not taken it.
         """
+        if expects is not None:
+            self._arrivals.requests.check()
         key = self._keys.key(now)
         frame = MessageFrame(None, key, topic, headers, body)
         self._outbox.check([frame])
         casual = headers is not None and headers.reliability is Reliability.BEST_EFFORT
         self._outbox.queue(frame, casual=casual)
         self._last_key = key
-        if expects:
-            self._arrivals.expected.add(key)
+        if expects is not None and headers is not None:
+            within = (headers.reply_within or 0) * MILLISECOND
+            self._arrivals.requests.add(key, key_time(key) + within, expects)
         return key
 
     # Ranked topics.
@@ -369,12 +378,12 @@ class DeviceSession:
         return self._arrivals.kept.count(topic)
 
     def expire(self, now: Micros) -> None:
-        """Let go what is past its deadline and was not read."""
-        self._arrivals.lapsed += self._arrivals.kept.expire(now)
+        """Let go what is past its deadline and was not read, or was not answered."""
+        self._arrivals.expire(now)
 
     def next_expiry(self) -> Micros | None:
         """When `expire` has something to do."""
-        return self._arrivals.kept.next_expiry()
+        return self._arrivals.next_expiry()
 
     def _report(self, topic: str | None, report: Report, now: Micros) -> None:
         """Say what became of kept messages. However full the outbox is: this makes room."""
@@ -389,8 +398,12 @@ class DeviceSession:
         self._outbox.check(frames)
 
     def give_up(self, key: int) -> None:
-        """Nobody waits for the answer to this any more: if it comes it is a message like others."""
-        self._arrivals.expected.discard(key)
+        """Nobody waits for the answer to this any more: if it comes it is let go."""
+        self._arrivals.requests.give_up(key)
+
+    def time_out(self, key: int) -> None:
+        """A request of the moment has waited long enough, by the caller's clock."""
+        self._arrivals.requests.time_out(key)
 
     def ready(self, now: Micros) -> list[Message]:
         """What to hand to the application now; `finished` tells when it is done with a message."""
@@ -481,12 +494,15 @@ class DeviceSession:
             frames.append(window)
         if room:
             frames += self._outbox.frames(self._durable.state.assigned, budget=budget)
+            for key, against in self._outbox.refusals:
+                self._arrivals.refuse(key, against)
+            self._outbox.refusals = []
         return frames
 
     @property
     def more(self) -> bool:
-        """Whether the last `frames` were cut short by their budget."""
-        return self._outbox.more
+        """Whether the last `frames` were cut short by their budget, or had consequences."""
+        return self._outbox.more or self._arrivals.dirty
 
     def happenings(self) -> list[Happening]:
         """What the application may want to know, since the last time."""
@@ -496,22 +512,27 @@ class DeviceSession:
             happenings.append(LinksWanted(self._wanted))
             self._wanted = ()
         happenings += [Accepted(key) for key in outbox.accepted]
-        for key, answer in (*outbox.refusals, *arrivals.refusals):
-            happenings.append(Refused(key, answer))
-        happenings += [Answered(key, message) for key, message in arrivals.answers]
+        happenings += arrivals.requests.take_outcomes()
+        # What is refused after its deadline has ended before.
+        happenings += [Refused(key, answer) for key, answer in arrivals.refusals]
         happenings += [Lapsed(message) for message in arrivals.lapsed]
         happenings += [Looked(key, messages) for key, messages in arrivals.shown]
         happenings += [Retracted(key, had) for key, had in arrivals.retracted]
         happenings += [Withdrawn(topic) for topic in arrivals.withdrawn]
         arrivals.shown, arrivals.retracted, arrivals.withdrawn = [], [], []
-        outbox.sent, outbox.accepted, outbox.refusals = [], [], []
-        arrivals.refusals, arrivals.answers, arrivals.lapsed = [], [], []
+        outbox.sent, outbox.accepted = [], []
+        arrivals.refusals, arrivals.lapsed = [], []
         return happenings
 
     @property
     def held(self) -> int:
         """How many messages the application is not done with."""
         return self._arrivals.held
+
+    @property
+    def asking(self) -> int:
+        """How many requests wait for their outcome."""
+        return len(self._arrivals.requests)
 
     @property
     def waiting(self) -> int:

@@ -73,8 +73,10 @@ class Turnstile:
         """What to hand over now, given that offers below this position are durable."""
         messages = self._in_time(self._casual, now)
         offered = self._offered
-        count = sum(message.position < durable for message in offered)
-        messages += self._in_time(deque(offered.popleft() for _ in range(count)), now)
+        due: deque[Message] = deque()
+        while offered and offered[0].position < durable:
+            due.append(offered.popleft())
+        messages += self._in_time(due, now)
         return messages
 
     def fresh(self, now: Micros) -> list[Message]:

@@ -161,4 +161,6 @@ HEADERS = Table(
     Field(15, "queue", TEXT),
     Field(16, "correlation", NUMBER),
     Field(17, "keep", MARK, False),
+    Field(21, "answer", MARK, False),
+    Field(22, "gather", MARK, False),
 )

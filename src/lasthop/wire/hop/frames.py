@@ -18,6 +18,9 @@ VERSION: Final = 1
 ERROR_TYPE: Final = "application/vnd.lasthop.error+json"
 """Content type of the answer that says why a device's message was refused."""
 
+ASKED_TYPE: Final = "application/vnd.lasthop.asked+json"
+"""Content type of the answer that says who was asked, to a device that gathers."""
+
 FEED_TYPE: Final = "application/vnd.lasthop.feed"
 """Content type of what the gateway says about a ranked topic; on the hop its operation tells."""
 
@@ -74,6 +77,9 @@ class Operation(IntEnum):
     LOOK = 6
     REPORT = 7
     FEED = 8
+    OFFER = 13
+    WITHDRAW = 14
+    FIND = 15
 
 
 class Feature(IntFlag):
@@ -195,6 +201,10 @@ class Headers(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     keep: bool = False
     """Of a ranked topic: not to be shown before a FEED message or a read without contact says
     so."""
+    answer: bool = False
+    """It answers a request that wanted one: whoever does not wait for it lets it go."""
+    gather: bool = False
+    """Of a request: many may answer it, and its sender wants to know who was asked."""
 
 
 class MessageFrame(msgspec.Struct, frozen=True, gc=False):

@@ -1,0 +1,329 @@
+"""Requests whose answer somebody waits for: each ends once, with an answer or with its deadline.
+
+A request of the moment is gone with the process. One for a callback by name is kept with its inbox:
+its outcome, a timeout as well, is a message in the inbox until the application is done with it.
+Whatever answers a request that has ended, or of which nothing is known, is let go.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from heapq import heappop, heappush
+from typing import TypeAlias
+
+import msgspec
+
+from lasthop.clock import Micros
+from lasthop.device.change import RequestRow
+from lasthop.device.message import Message
+from lasthop.errors import Overloaded
+from lasthop.wire.hop.frames import ASKED_TYPE
+
+MOST_PENDING = 10_000
+"""Requests that may wait at a time: as many as messages may."""
+
+DEVICE = "device:"
+
+
+class Expectation(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to become of the answer to a request."""
+
+    target: str = ""
+    lane: str = ""
+    """Answers to requests of one lane, for one callback or for those that wait themselves, are
+    handed over in the order of the requests."""
+    callback: str = ""
+    """By which name the outcome is handed over, in this life or a later one."""
+    gather: bool = False
+    """Many may answer."""
+    most: int | None = None
+    """So many answers are enough."""
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """It came in time."""
+
+    key: int
+    message: Message
+
+
+class TimedOut(msgspec.Struct, frozen=True):
+    """It did not."""
+
+    key: int
+
+
+class Gathered(msgspec.Struct, frozen=True):
+    """What many have answered, by device and in the order in which it came."""
+
+    key: int
+    replies: dict[str, Message]
+    missing: tuple[str, ...] | None
+    """Who was asked and has not answered; None: the gateway has not said who was asked."""
+    complete: bool
+    """Whether it ended before its deadline."""
+
+
+Outcome: TypeAlias = Answered | TimedOut | Gathered
+"""Of a request of the moment."""
+
+
+class _Pending(msgspec.Struct, eq=False):
+    """One request."""
+
+    key: int
+    deadline: Micros
+    wants: Expectation
+    outcome: Message | TimedOut | None = None
+    """Once it has one; in a lane it waits for its turn."""
+    replies: dict[str, Message] = {}
+    size: int = 0
+    asked: dict[str, None] | None = None
+    """Names in the order in which the gateway has them."""
+
+    @property
+    def lane(self) -> tuple[str, str]:
+        return self.wants.callback, self.wants.lane
+
+    @property
+    def row(self) -> RequestRow:
+        wants = self.wants
+        return RequestRow(self.key, self.deadline, wants.callback, wants.target, wants.lane)
+
+
+class Requests:
+    """All requests of one device that have not ended."""
+
+    def __init__(self, rows: Iterable[RequestRow], *, gather_bytes: int) -> None:
+        """`gather_bytes` is what the answers to one request may have together."""
+        self._pending: dict[int, _Pending] = {}
+        self._lanes: dict[tuple[str, str], OrderedDict[int, _Pending]] = {}
+        self._deadlines: list[tuple[Micros, int]] = []
+        self._gather_bytes = gather_bytes
+        self._requested: list[RequestRow] = []
+        self._settled: list[int] = []
+        self.outcomes: list[Outcome] = []
+        """Of requests of the moment, since the owner last looked."""
+        self.due: list[Message] = []
+        """Messages that are the outcome of a request for a callback, and whose turn it is."""
+        for row in rows:
+            wants = Expectation(target=row.target, lane=row.lane, callback=row.callback)
+            self._enter(_Pending(row.key, row.deadline, wants))
+
+    def __contains__(self, key: int) -> bool:
+        return key in self._pending
+
+    def __len__(self) -> int:
+        return len(self._pending)
+
+    @property
+    def dirty(self) -> bool:
+        """Whether something has to be made durable."""
+        return bool(self._requested or self._settled)
+
+    def check(self) -> None:
+        """Raise when there are too many already."""
+        if len(self._pending) >= MOST_PENDING:
+            raise Overloaded("too many requests wait for their answers", retry_after=1)
+
+    def add(self, key: int, deadline: Micros, wants: Expectation) -> None:
+        """A request is on its way."""
+        pending = _Pending(key, deadline, wants)
+        self._enter(pending)
+        if wants.callback:
+            self._requested.append(pending.row)
+
+    def _enter(self, pending: _Pending) -> None:
+        self._pending[pending.key] = pending
+        heappush(self._deadlines, (pending.deadline, pending.key))
+        if pending.wants.lane:
+            lane = self._lanes.setdefault(pending.lane, OrderedDict())
+            lane[pending.key] = pending
+
+    def callback_of(self, key: int) -> RequestRow | None:
+        """The request of this key, if its outcome goes to a callback by name."""
+        pending = self._pending.get(key)
+        return pending.row if pending is not None and pending.wants.callback else None
+
+    def answered(self, key: int, message: Message, now: Micros) -> bool:
+        """Somebody answered; false when that is of no use: it is too late, a second answer, or from
+        somebody who was not asked."""
+        pending = self._pending.get(key)
+        if pending is None or pending.outcome is not None or now >= pending.deadline:
+            return False
+        if pending.wants.gather:
+            return self._gather(pending, message)
+        target = pending.wants.target
+        if target.startswith(DEVICE) and message.source not in (None, target):
+            return False
+        self._decide(pending, message)
+        return True
+
+    def attach(self, message: Message) -> None:
+        """After a restart: this message in the inbox is the outcome of a request for a callback."""
+        pending = self._pending[message.in_reply_to or 0]
+        if pending.outcome is None:
+            self._decide(pending, message)
+
+    def fail(self, key: int, message: Message) -> bool:
+        """A request for a callback has ended like this, out of turn; false when it had ended
+        before."""
+        pending = self._pending[key]
+        if pending.outcome is not None:
+            return False
+        pending.outcome = message
+        self._leave_lane(pending)
+        self._release(pending)
+        return True
+
+    def _gather(self, pending: _Pending, message: Message) -> bool:
+        if message.headers.content_type == ASKED_TYPE:
+            if message.source is not None or pending.asked is not None:
+                return False
+            pending.asked = asked = _names(message.body)
+            if asked is None:
+                return False
+            for stranger in pending.replies.keys() - asked.keys():
+                del pending.replies[stranger]
+        else:
+            source = (message.source or "").removeprefix(DEVICE)
+            if not source or source in pending.replies:
+                return False
+            if pending.asked is not None and source not in pending.asked:
+                return False
+            pending.replies[source] = message
+            pending.size += len(message.body)
+        if self._is_complete(pending):
+            self._end_gathering(pending, complete=True)
+        return True
+
+    def _is_complete(self, pending: _Pending) -> bool:
+        count = len(pending.replies)
+        if pending.wants.most is not None and count >= pending.wants.most:
+            return True
+        if pending.size > self._gather_bytes:
+            return True
+        asked = pending.asked
+        return asked is not None and count == len(asked)
+
+    def _end_gathering(self, pending: _Pending, *, complete: bool) -> None:
+        missing = None
+        if pending.asked is not None:
+            missing = tuple(name for name in pending.asked if name not in pending.replies)
+        del self._pending[pending.key]
+        self.outcomes.append(Gathered(pending.key, pending.replies, missing, complete))
+
+    def give_up(self, key: int) -> None:
+        """Nobody waits for the answer to a request of the moment any more."""
+        pending = self._pending.get(key)
+        if pending is not None and not pending.wants.callback:
+            del self._pending[key]
+            self._leave_lane(pending)
+
+    def expire(self, now: Micros) -> list[RequestRow]:
+        """End what has reached its deadline. For those for a callback the owner puts a message into
+        the inbox, and says `attach`."""
+        late: list[RequestRow] = []
+        while self._deadlines and self._deadlines[0][0] <= now:
+            _, key = heappop(self._deadlines)
+            pending = self._pending.get(key)
+            if pending is None or pending.outcome is not None:
+                continue
+            if pending.wants.callback:
+                late.append(pending.row)
+            else:
+                self.time_out(key)
+        return late
+
+    def time_out(self, key: int) -> None:
+        """A request of the moment has waited long enough, by whatever clock."""
+        pending = self._pending.get(key)
+        if pending is None or pending.outcome is not None or pending.wants.callback:
+            return
+        if pending.wants.gather:
+            self._end_gathering(pending, complete=False)
+        else:
+            self._decide(pending, TimedOut(key))
+
+    def next_deadline(self) -> Micros | None:
+        """When `expire` has something to do."""
+        heap = self._deadlines
+        while heap:
+            pending = self._pending.get(heap[0][1])
+            if pending is not None and pending.outcome is None:
+                return heap[0][0]
+            heappop(heap)
+        return None
+
+    def settle(self, key: int) -> None:
+        """The application is done with the outcome of a request for a callback."""
+        if self._pending.pop(key, None) is not None:
+            self._settled.append(key)
+
+    def take_requested(self) -> list[RequestRow]:
+        """Requests to be kept."""
+        requested, self._requested = self._requested, []
+        return requested
+
+    def take_settled(self) -> list[int]:
+        """Requests to be kept no longer."""
+        settled, self._settled = self._settled, []
+        return settled
+
+    def take_outcomes(self) -> list[Outcome]:
+        """How requests of the moment have ended since the last time."""
+        outcomes, self.outcomes = self.outcomes, []
+        return outcomes
+
+    def take_due(self) -> list[Message]:
+        """Outcomes for callbacks whose turn it is since the last time."""
+        due, self.due = self.due, []
+        return due
+
+    # Within.
+
+    def _decide(self, pending: _Pending, outcome: Message | TimedOut) -> None:
+        pending.outcome = outcome
+        if pending.wants.lane:
+            self._advance(pending.lane)
+        else:
+            self._release(pending)
+
+    def _release(self, pending: _Pending) -> None:
+        """Hand the outcome over."""
+        outcome = pending.outcome
+        if pending.wants.callback:
+            assert isinstance(outcome, Message)
+            outcome.request = pending.row
+            outcome.deadline = None  # It came in time, whenever the application gets to it.
+            self.due.append(outcome)
+            return
+        del self._pending[pending.key]
+        if isinstance(outcome, Message):
+            self.outcomes.append(Answered(pending.key, outcome))
+        elif outcome is not None:
+            self.outcomes.append(outcome)
+
+    def _leave_lane(self, pending: _Pending) -> None:
+        """Nothing waits for it in its lane any more."""
+        name = pending.lane
+        if name in self._lanes:
+            self._lanes[name].pop(pending.key, None)
+            self._advance(name)
+
+    def _advance(self, name: tuple[str, str]) -> None:
+        """Release what has ended at the head of a lane."""
+        lane = self._lanes[name]
+        while lane and (first := next(iter(lane.values()))).outcome is not None:
+            del lane[first.key]
+            self._release(first)
+        if not lane:
+            del self._lanes[name]
+
+
+def _names(body: bytes) -> dict[str, None] | None:
+    try:
+        return dict.fromkeys(msgspec.json.decode(body, type=list[str]))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None  # Then it is not known who was asked.
