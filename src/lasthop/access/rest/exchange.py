@@ -44,6 +44,10 @@ class Exchange:
         data = await self._data()
         return self._decoded(data, kind) if data.strip() else None
 
+    async def content(self) -> bytes:
+        """The body as it came."""
+        return await self._data()
+
     async def _data(self) -> bytes:
         data = await self.clerk.intake.read(self.headers, self.request.receive)
         self.clerk.intake.release(len(data))  # It is small once it is decoded, and soon gone.

@@ -1,4 +1,4 @@
-"""Messages after their acceptance: what became of them, taking them back, and answers."""
+"""Messages after their acceptance: what became of them, and taking them back."""
 
 from __future__ import annotations
 
@@ -18,14 +18,13 @@ from lasthop.access.rest.answers import (
     json_response,
     summary_of,
 )
-from lasthop.access.rest.clerk import one_of
 from lasthop.access.rest.exchange import Exchange
-from lasthop.access.rest.problems import NoReply, TooLate
-from lasthop.access.rest.requests import Publication, digest
+from lasthop.access.rest.problems import TooLate
+from lasthop.access.rest.requests import Publication
 from lasthop.access.rest.times import datetime_of
 from lasthop.core.lifecycle import State
-from lasthop.errors import InvalidRequest, NotFound
-from lasthop.message import Message, Target, TargetKind
+from lasthop.errors import NotFound
+from lasthop.message import Message
 from lasthop.store.commit import DeliveryRow
 
 Ready: TypeAlias = Callable[[list[DeliveryRow]], bool]
@@ -41,13 +40,6 @@ class StatusQuery(msgspec.Struct, forbid_unknown_fields=True):
     timeout: Annotated[float, Meta(ge=0, description="Seconds to wait at most")] = 30.0
     limit: Annotated[int, Meta(ge=1, le=1000, description="Deliveries to list")] = 100
     device: Annotated[str | None, Meta(description="List only this device's")] = None
-
-
-class ReplyQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """Which answer, and how long to wait for it."""
-
-    timeout: Annotated[float, Meta(ge=0, description="Seconds to wait at most")] = 0.0
-    device: Annotated[str | None, Meta(description="Whose answer; otherwise the first")] = None
 
 
 class ExplainQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -102,9 +94,9 @@ async def _status(
 ) -> MessageStatus:
     clerk = exchange.clerk
     wanted = None if query.device is None else device_number(exchange, query.device)
-    shown = _of(wanted, rows)
+    shown = rows_of(wanted, rows)
     listed = shown[: min(query.limit, clerk.settings.max_listed)]
-    names = _names(exchange, [row.device for row in listed])
+    names = names_of(exchange, [row.device for row in listed])
     keys = [row.reply for row in listed if row.reply]
     replies = await clerk.desk.read(lambda reader: reader.messages(keys)) if keys else {}
     return MessageStatus(
@@ -118,7 +110,7 @@ async def _status(
     )
 
 
-def _names(exchange: Exchange, numbers: list[int]) -> dict[int, str]:
+def names_of(exchange: Exchange, numbers: list[int]) -> dict[int, str]:
     """The names of devices that are still there."""
     if not numbers:
         return {}
@@ -132,6 +124,11 @@ def device_number(exchange: Exchange, name: str) -> int:
     """The number of one of the caller's devices."""
     app = exchange.caller.app
     return exchange.clerk.desk.look(lambda gateway: gateway.device(app, name).number)
+
+
+def rows_of(device: int | None, rows: list[DeliveryRow]) -> list[DeliveryRow]:
+    """The deliveries of one device, or all."""
+    return rows if device is None else [row for row in rows if row.device == device]
 
 
 async def cancel(exchange: Exchange) -> Response:
@@ -168,69 +165,6 @@ async def replace(exchange: Exchange) -> Response:
     if withdrawal is None or new is None:
         raise TooLate("no delivery of it can be replaced")
     return json_response(Replaced(new, withdrawal.taken_back, withdrawal.too_late))
-
-
-async def reply(exchange: Exchange) -> Response:
-    """Answer a message that a device sent."""
-    clerk, caller = exchange.clerk, exchange.caller
-    message = await clerk.find(caller, exchange.path("id"))
-    target = _sender(message)
-    publication = await exchange.body(Publication)
-    clerk.charge(caller, messages=1, size=0)
-    # A device knows its own requests by the keys that it gave them itself.
-    answered = message.key if message.correlation is None else message.correlation
-    accepted = await clerk.accept(
-        caller,
-        [clerk.converter().one(publication, target=target, in_reply_to=answered)],
-        key=exchange.headers.get(b"idempotency-key"),
-        digest=lambda: digest([publication], message.key),
-    )
-    return json_response(one_of(accepted), 200 if accepted.repeated else 202)
-
-
-def _sender(message: Message) -> Target:
-    kind, _, name = message.source.partition(":")
-    if kind != TargetKind.DEVICE:
-        raise InvalidRequest("only a message that a device sent can be answered", id=message.id)
-    return Target(TargetKind.DEVICE, name)
-
-
-async def get_reply(exchange: Exchange) -> Response:
-    """A device's answer to a message, as the device sent it."""
-    clerk = exchange.clerk
-    query = exchange.query(ReplyQuery)
-    message = await clerk.find(exchange.caller, exchange.path("id"))
-    wanted = None if query.device is None else device_number(exchange, query.device)
-
-    def ready(rows: list[DeliveryRow]) -> bool:
-        return is_ready("reply", _of(wanted, rows))
-
-    rows = await clerk.wait(exchange.request.receive, message.key, ready, query.timeout)
-    keys = sorted(row.reply for row in _of(wanted, rows) if row.reply)
-    found = await clerk.desk.read(lambda reader: reader.messages(keys[:1]))
-    if not found:
-        raise NoReply("no device has answered this message", id=message.id)
-    return _content(found[keys[0]])
-
-
-def _of(device: int | None, rows: list[DeliveryRow]) -> list[DeliveryRow]:
-    return rows if device is None else [row for row in rows if row.device == device]
-
-
-def _content(message: Message) -> Response:
-    """A body that somebody else wrote. A browser must not take it for a page of ours."""
-    content_type = message.content_type
-    if not (content_type.isascii() and content_type.isprintable()):
-        content_type = "application/octet-stream"
-    headers = {
-        "content-type": content_type,
-        "content-disposition": "attachment",
-        "content-security-policy": "sandbox; default-src 'none'",
-        "x-content-type-options": "nosniff",
-        "x-message-id": message.id,
-        "cache-control": "no-store",
-    }
-    return Response(message.body, 200, headers)
 
 
 async def explain(exchange: Exchange) -> Response:

@@ -70,7 +70,7 @@ class _Schemas:
         kinds: list[Any] = [Problem]
         for operation in operations:
             kinds += [kind for kind in operation.answers.values() if kind is not bytes]
-            kinds += [operation.body] if operation.body is not None else []
+            kinds += [operation.body] if operation.body not in (None, bytes) else []
         kinds = list(dict.fromkeys(_parts(kinds)))
         found, self.components = msgspec.json.schema_components(kinds, ref_template=_TEMPLATE)
         self._of: dict[Any, Json] = dict(zip(kinds, found, strict=True))
@@ -114,6 +114,8 @@ def _refusals(operation: Operation) -> list[int]:
 
 
 def _content(operation: Operation, schemas: _Schemas) -> Json:
+    if operation.body is bytes:
+        return {"*/*": {"schema": {"type": "string", "format": "binary"}}}
     one = schemas.of(operation.body)
     if not operation.lines:
         return {"application/json": {"schema": one}}

@@ -28,6 +28,7 @@ from lasthop.message import (
     DEFAULT_PRIORITY,
     DeliveryMethod,
     Handling,
+    Message,
     Reliability,
     Target,
 )
@@ -54,7 +55,8 @@ class Publication(
     """A message to send. Exactly one of `to`, `device`, `user` and `topic` says to whom."""
 
     to: Annotated[
-        _Address | None, Meta(description="device:NAME, user:NAME, topic:NAME or app: (everyone)")
+        _Address | None,
+        Meta(description="device:NAME, user:NAME, topic:NAME, service:NAME or app: (everyone)"),
     ] = None
     device: Annotated[_Address | None, Meta(description="Short for device:NAME")] = None
     user: Annotated[_Address | None, Meta(description="Short for user:NAME")] = None
@@ -174,11 +176,11 @@ class Converter:
         p: Publication,
         *,
         target: Target | None = None,
-        in_reply_to: int | None = None,
+        answers: Message | None = None,
         content: bytes | None = None,
     ) -> Submission:
-        """One message. A `target` that is already known need not be repeated; `content` is a body
-        that was no part of a JSON document."""
+        """One message. A `target` that is already known need not be repeated, that of the message
+        that it `answers` among them; `content` is a body that was no part of a JSON document."""
         address = (p.to, p.device, p.user, p.topic)
         found = self._targets.get(address)
         if found is None:
@@ -197,10 +199,11 @@ class Converter:
             handling=HANDLING_WORDS[p.handling],
             queue=p.queue,
             replace_key=p.replace_key,
-            in_reply_to=in_reply_to,
             headers=() if p.headers is None else _headers(p.headers),
         )
         self._set_times(p, result)
+        if answers is not None:
+            _answer(result, answers)
         self._check_size(result)
         return result
 
@@ -233,6 +236,15 @@ class Converter:
             size += sum(len(name) + len(value.encode()) for name, value in s.headers)
             if size > limit:
                 raise TooLarge("too large with its title and headers", size=size, limit=limit)
+
+
+def _answer(s: Submission, question: Message) -> None:
+    """A device knows its own requests by the keys that it gave them itself, and waits no longer
+    than it said."""
+    s.answer = question.correlation is not None
+    s.in_reply_to = question.key if question.correlation is None else question.correlation
+    if question.reply_before is not None:
+        s.deliver_before = min(s.deliver_before or question.reply_before, question.reply_before)
 
 
 def _target(address: tuple[str | None, ...], known: Target | None) -> Target:

@@ -24,6 +24,7 @@ COMMANDS = {
     "device": "Run a device, and administer devices.",
     "address": "Client addresses of PAP, and who they stand for.",
     "pap": "Push, cancel and ask at any Push Proxy Gateway.",
+    "service": "Services that devices offer.",
     "topic": "Topics, and what their messages are worth.",
     "explain": "What became of a message for one device, and why.",
     "log": "Follow the event log, or check it.",

@@ -1,0 +1,210 @@
+"""Answers: those of devices to a message, one or as many as come, and a publisher's to a device."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+from starlette.responses import Response
+
+from lasthop.access.rest.answers import json_response
+from lasthop.access.rest.clerk import one_of
+from lasthop.access.rest.exchange import Exchange
+from lasthop.access.rest.messages import device_number, is_ready, names_of, rows_of
+from lasthop.access.rest.problems import NoReply
+from lasthop.access.rest.requests import Publication, digest
+from lasthop.clock import SECOND
+from lasthop.core.lifecycle import State
+from lasthop.errors import InvalidRequest
+from lasthop.message import Message, Target, TargetKind, key_time
+from lasthop.store.commit import DeliveryRow
+
+MOST_BYTES = 4 << 20
+"""Of answers in one response; the others are named, and fetched one by one."""
+
+
+class ReplyQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """Which answer, and how long to wait for it."""
+
+    timeout: Annotated[float, Meta(ge=0, description="Seconds to wait at most")] = 0.0
+    device: Annotated[str | None, Meta(description="Whose answer; otherwise the first")] = None
+
+
+class GatherQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """When it is enough."""
+
+    timeout: Annotated[float, Meta(ge=0, description="Seconds to wait at most")] = 0.0
+    most: Annotated[
+        Annotated[int, Meta(ge=1)] | None, Meta(description="So many answers are enough")
+    ] = None
+
+
+class Reply(msgspec.Struct, omit_defaults=True):
+    """What one device answered."""
+
+    device: str | None
+    """Null when the device has been removed since."""
+    id: str
+    content_type: str
+    body: str | None = None
+    """As text, if it is text."""
+    body_base64: str | None = None
+    """Otherwise."""
+
+
+class Replies(msgspec.Struct):
+    """What many devices answered, each once, in the order in which it came."""
+
+    id: str
+    replies: list[Reply]
+    missing: list[str]
+    """Devices that have not answered, those that never will among them."""
+    complete: bool
+    """Everyone has answered who can, or as many as were wanted."""
+    more: bool
+    """There are more answers or devices than are listed."""
+
+
+async def reply(exchange: Exchange) -> Response:
+    """Answer a message that a device sent."""
+    clerk, caller = exchange.clerk, exchange.caller
+    message = await clerk.find(caller, exchange.path("id"))
+    target = _sender(message)
+    publication = await exchange.body(Publication)
+    clerk.charge(caller, messages=1, size=0)
+    accepted = await clerk.accept(
+        caller,
+        [clerk.converter().one(publication, target=target, answers=message)],
+        key=exchange.headers.get(b"idempotency-key"),
+        digest=lambda: digest([publication], message.key),
+    )
+    return json_response(one_of(accepted), 200 if accepted.repeated else 202)
+
+
+def _sender(message: Message) -> Target:
+    kind, _, name = message.source.partition(":")
+    if kind != TargetKind.DEVICE:
+        raise InvalidRequest("only a message that a device sent can be answered", id=message.id)
+    return Target(TargetKind.DEVICE, name)
+
+
+async def get_reply(exchange: Exchange) -> Response:
+    """A device's answer to a message, as the device sent it."""
+    query = exchange.query(ReplyQuery)
+    message = await exchange.clerk.find(exchange.caller, exchange.path("id"))
+    wanted = None if query.device is None else device_number(exchange, query.device)
+    return await first_reply(exchange, message, wanted, query.timeout)
+
+
+async def first_reply(
+    exchange: Exchange, message: Message, device: int | None, patience: float
+) -> Response:
+    """Wait for an answer, no longer than one is of use."""
+    clerk = exchange.clerk
+
+    def ready(rows: list[DeliveryRow]) -> bool:
+        return is_ready("reply", rows_of(device, rows))
+
+    seconds = _patience(exchange, message, patience)
+    rows = await clerk.wait(exchange.request.receive, message.key, ready, seconds)
+    keys = sorted(row.reply for row in rows_of(device, rows) if in_time(message, row.reply))
+    found = await clerk.desk.read(lambda reader: reader.messages(keys[:1]))
+    if not found:
+        raise NoReply("no device has answered this message", id=message.id)
+    return _content(found[keys[0]])
+
+
+async def get_replies(exchange: Exchange) -> Response:
+    """What everyone answered: as soon as all have who can, or `most` have, or the time is up."""
+    query = exchange.query(GatherQuery)
+    clerk = exchange.clerk
+    message = await clerk.find(exchange.caller, exchange.path("id"))
+
+    def complete(rows: list[DeliveryRow]) -> bool:
+        count = sum(in_time(message, row.reply) for row in rows)
+        if query.most is not None and count >= query.most:
+            return True
+        return not _spreading(exchange, message) and all(_heard(message, row) for row in rows)
+
+    seconds = _patience(exchange, message, query.timeout)
+    rows = await clerk.wait(exchange.request.receive, message.key, complete, seconds)
+    return json_response(await _replies(exchange, message, rows, complete(rows)))
+
+
+async def _replies(
+    exchange: Exchange, message: Message, rows: list[DeliveryRow], complete: bool
+) -> Replies:
+    limit = exchange.clerk.settings.max_listed
+    answered = sorted(
+        (row for row in rows if in_time(message, row.reply)), key=lambda row: row.reply
+    )
+    silent = [row for row in rows if not in_time(message, row.reply)]
+    names = names_of(exchange, [row.device for row in (*answered[:limit], *silent[:limit])])
+    keys = [row.reply for row in answered[:limit]]
+    found = await exchange.clerk.desk.read(lambda reader: reader.messages(keys)) if keys else {}
+    room = MOST_BYTES
+    replies = []
+    for row in answered[:limit]:
+        body = found.get(row.reply)
+        if body is not None:
+            room -= len(body.body)
+            replies.append(_reply(names.get(row.device), body, shown=room >= 0))
+    return Replies(
+        id=message.id,
+        replies=replies,
+        missing=[names[row.device] for row in silent[:limit] if row.device in names],
+        complete=complete,
+        more=len(answered) > limit or len(silent) > limit,
+    )
+
+
+def _reply(device: str | None, message: Message, *, shown: bool) -> Reply:
+    reply = Reply(device, message.id, message.content_type)
+    if shown:
+        try:
+            reply.body = message.body.decode()
+        except UnicodeDecodeError:
+            reply.body_base64 = b64encode(message.body).decode()
+    return reply
+
+
+def in_time(message: Message, reply: int) -> bool:
+    """Whether there is an answer, from before the deadline if there is one."""
+    return reply != 0 and (message.reply_before is None or key_time(reply) < message.reply_before)
+
+
+def _heard(message: Message, row: DeliveryRow) -> bool:
+    """Whether a device has answered, or cannot: it never had the message."""
+    return in_time(message, row.reply) or not (row.open or row.state == State.DELIVERED)
+
+
+def _spreading(exchange: Exchange, message: Message) -> bool:
+    """Whether some devices are still to have their deliveries."""
+    item = exchange.clerk.desk.look(lambda gateway: gateway.room.items.get(message.key))
+    return item is not None and item.spreading
+
+
+def _patience(exchange: Exchange, message: Message, timeout: float) -> float:
+    """Nobody waits beyond the message's own deadline."""
+    if message.reply_before is None or timeout > exchange.clerk.settings.max_wait:
+        return timeout  # Too long a wait is refused, whatever comes of it.
+    left = (message.reply_before - exchange.clerk.desk.now()) / SECOND
+    return min(timeout, max(0.0, left))
+
+
+def _content(message: Message) -> Response:
+    """A body that somebody else wrote. A browser must not take it for a page of ours."""
+    content_type = message.content_type
+    if not (content_type.isascii() and content_type.isprintable()):
+        content_type = "application/octet-stream"
+    headers = {
+        "content-type": content_type,
+        "content-disposition": "attachment",
+        "content-security-policy": "sandbox; default-src 'none'",
+        "x-content-type-options": "nosniff",
+        "x-message-id": message.id,
+        "cache-control": "no-store",
+    }
+    return Response(message.body, 200, headers)

@@ -1,0 +1,81 @@
+"""Services that devices offer: what there is, and asking one."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+from starlette.responses import Response
+
+from lasthop.access.rest.answers import json_response
+from lasthop.access.rest.exchange import Exchange
+from lasthop.access.rest.replies import first_reply
+from lasthop.access.rest.requests import Publication, digest
+from lasthop.errors import InvalidRequest, NotFound
+from lasthop.message import TargetKind
+from lasthop.wire.hop.services import OPERATION_HEADER, Offer, Question
+
+BINARY = b"application/octet-stream"
+
+
+class FindQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """Which services."""
+
+    operation: Annotated[str, Meta(description="Those that have an operation of this name")] = ""
+
+
+class AskQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """How long to wait."""
+
+    timeout: Annotated[float, Meta(gt=0, description="Seconds to wait for the answer")] = 30.0
+
+
+class ServiceList(msgspec.Struct):
+    """What devices do for others, by name and version."""
+
+    services: list[Offer]
+    more: bool = False
+
+
+async def list_services(exchange: Exchange) -> Response:
+    """All of the app."""
+    question = Question(operation=exchange.query(FindQuery).operation)
+    return json_response(_find(exchange, question))
+
+
+async def show(exchange: Exchange) -> Response:
+    """Every version of one service."""
+    name = exchange.path("name")
+    found = _find(exchange, Question(name))
+    if not found.services:
+        raise NotFound("nobody offers this service", service=name)
+    return json_response(found)
+
+
+def _find(exchange: Exchange, question: Question) -> ServiceList:
+    app = exchange.caller.app
+    found = exchange.clerk.desk.look(lambda g: g.registry.services.find(app, question))
+    return ServiceList(list(found.offers), found.more)
+
+
+async def ask(exchange: Exchange) -> Response:
+    """Send the body to a device that offers the service, and answer with what it answers."""
+    clerk, caller = exchange.clerk, exchange.caller
+    timeout = exchange.query(AskQuery).timeout
+    if timeout > clerk.settings.max_wait:
+        most = clerk.settings.max_wait
+        raise InvalidRequest(f"timeout: wait between 0 and {most} seconds", field="timeout")
+    body = await exchange.content()
+    clerk.charge(caller, messages=1, size=len(body))
+    request = Publication(
+        to=f"{TargetKind.SERVICE}:{exchange.path('name')}",
+        content_type=exchange.headers.get(b"content-type", BINARY).decode("latin-1"),
+        ttl=timeout,
+        reply_within=timeout,
+        headers={OPERATION_HEADER: exchange.path("operation")},
+    )
+    submission = clerk.converter().one(request, content=body)
+    accepted = await clerk.accept(caller, [submission], digest=lambda: digest([request]))
+    message = await clerk.find(caller, accepted.ids[0])
+    return await first_reply(exchange, message, None, timeout)
