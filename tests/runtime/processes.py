@@ -104,9 +104,9 @@ class GatewayProcess(Process):
         self.tcp: str = self.places["tcp"]
         self.websocket: str = self.places["websocket"] or ""
 
-    def again(self) -> GatewayProcess:
+    def again(self) -> Self:
         """Start anew where the last one was, once that has ended."""
-        return GatewayProcess(
+        return type(self)(
             self.data,
             *self._options,
             http=self.http.removeprefix("http://"),

@@ -6,11 +6,9 @@ order in the device's output file.
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import random
-import threading
 import time
 from collections import defaultdict
 from pathlib import Path
@@ -19,6 +17,7 @@ import pytest
 
 from tests.runtime.conftest import Lasthop
 from tests.runtime.processes import DeviceProcess, GatewayProcess, eventually
+from tests.runtime.publishers import Publisher
 
 KILLS = int(os.environ.get("KILLS", "6"))
 SEED = int(os.environ.get("SEED", random.SystemRandom().randrange(1 << 32)))
@@ -26,49 +25,6 @@ PUBLISHERS = 3
 
 CALM = (0.1, 1.2)
 """Seconds between two blows: from the middle of a start to some hundred messages later."""
-
-PAUSE = 0.005
-"""Seconds between a publisher's messages, so that the backlog stays within what a busy machine
-works off in the end."""
-
-
-class Publisher(threading.Thread):
-    """Sends numbered messages one after the other, each until it is accepted."""
-
-    def __init__(self, name: str, address: str, device: str) -> None:
-        super().__init__(name=name)
-        self._address = address
-        self._device = device
-        self._enough = threading.Event()
-        self.accepted: list[str] = []
-
-    def stop(self) -> None:
-        self._enough.set()
-
-    def run(self) -> None:
-        connection = http.client.HTTPConnection(self._address, timeout=30)
-        number = 0
-        while not self._enough.is_set():
-            text = f"{self.name}-{number}"
-            number += 1
-            while not self._accepts(connection, text):
-                connection.close()
-                time.sleep(0.02)
-            self.accepted.append(text)
-            self._enough.wait(PAUSE)
-        connection.close()
-
-    def _accepts(self, connection: http.client.HTTPConnection, text: str) -> bool:
-        """Whether the gateway said that it has it; if not, it may have it all the same."""
-        body = json.dumps({"device": self._device, "body": text})
-        try:
-            connection.request("POST", "/v1/messages", body, {"Idempotency-Key": text})
-            response = connection.getresponse()
-            response.read()
-        except (OSError, http.client.HTTPException):
-            return False
-        assert response.status in (200, 202, 503), response.status
-        return response.status != 503
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import pytest
 from lasthop.clock import DAY
 from lasthop.errors import InvalidRequest
 from lasthop.runtime.example import render
-from lasthop.runtime.settings import Settings, load, names, variable
+from lasthop.runtime.settings import Settings, load, names, values, variable
 from lasthop.store.base import Durability
 
 EXAMPLE = Path(__file__).parents[2] / "lasthop.example.toml"
@@ -32,6 +32,27 @@ def test_changed_settings_survive_being_written_and_read(file: Path) -> None:
     settings = load(options=options)
     file.write_text(render(settings))
     assert load(file) == settings
+
+
+def test_each_app_may_have_a_surrogate(file: Path) -> None:
+    file.write_text("""
+[surrogates.shop]
+class = "package.module:Class"
+path = "/srv/it"
+time = "2s"
+failing = "refuse"
+
+[surrogates."other.app"]
+class = "other:Class"
+""")
+    settings = load(file, environment={"LASTHOP_NAME": "x"})
+    shop = settings.employments()["shop"]
+    assert (shop.duty.launch.place, shop.duty.launch.path) == ("package.module:Class", "/srv/it")
+    assert (shop.duty.seconds, shop.terms.failing) == (2.0, "refuse")
+    assert settings.employments()["other.app"].terms.attempts == 3
+    file.write_text(render(settings))
+    assert load(file) == settings
+    assert values(settings)["surrogates"]["shop"]["class"] == "package.module:Class"
 
 
 def test_a_variable_overrides_the_file_and_an_option_both(file: Path) -> None:
@@ -71,6 +92,16 @@ def test_values_in_variables_have_their_types() -> None:
         ("[limits]\nopen_per_device = 0", "limits.open_per_device: Expected int >= 1"),
         ('[tls]\ncert = "a.pem"', "tls.cert and tls.key are needed together"),
         ("data =", "Invalid value"),
+        ("surrogates = 3", "surrogates are sections: write [surrogates.APP]"),
+        ("[surrogates]\nclass = 'a:B'", "surrogates are sections: write [surrogates.APP]"),
+        ("[surrogates.x]", "surrogates.x: Object missing required field class"),
+        ("[surrogates.x]\nclass = 'a'", "surrogates.x.class: Expected str matching regex"),
+        ("[surrogates.x]\nclas = 'a:B'", "surrogates.x.clas; did you mean class?"),
+        ("[surrogates.x]\nclass = 'a:B'\ntime = 3", "surrogates.x.time: expected a duration"),
+        ("[surrogates.x]\nclass = 'a:B'\nqueue = 0", "surrogates.x.queue: Expected int >= 1"),
+        ("[surrogates.x]\nclass = 'a:B'\nstate = '17MiB'", "surrogates.x.state: at most 16MiB"),
+        ("[surrogates.x]\nclass = 'a:B'\nfailing = 'x'", "surrogates.x.failing: Invalid enum"),
+        ("[surrogates.'a b']\nclass = 'a:B'", "surrogates.a b: not the name of an app"),
     ],
 )
 def test_a_mistake_is_named_in_one_line(file: Path, text: str, message: str) -> None:

@@ -190,7 +190,7 @@ class Inbound:
             target = parse_target(headers.to)
         else:
             target = Target(TargetKind.PUBLISHER, "")
-        message = self._accept(session, frame, headers, target, now)
+        message = self._accept(session, frame, headers, target, now, headers.in_reply_to)
         if message is not None:
             answered(self._room, session, headers.in_reply_to, message, now)
 
@@ -201,6 +201,7 @@ class Inbound:
         headers: Headers,
         target: Target,
         now: Micros,
+        answers_to: int = 0,
     ) -> Message | None:
         """Own a device's message; None when it has to wait for the app's surrogate first."""
         start = _start(frame, now)
@@ -229,13 +230,8 @@ class Inbound:
         source = f"device:{device.name}"
         surrogates = self._room.surrogates
         if surrogates is not None and surrogates.serves(device.app):
-            is_answer = headers.operation is Operation.REPLY
             surrogates.hold(
-                session,
-                submission,
-                answers=headers.in_reply_to or 0 if is_answer else 0,
-                sent_as=frame.key or 0,
-                now=now,
+                session, submission, answers=answers_to, sent_as=frame.key or 0, now=now
             )
             return None
         return self._acceptance.accept(device.app, source, [submission], now)[0]

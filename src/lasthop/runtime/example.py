@@ -44,7 +44,7 @@ def _surrogates(settings: Settings) -> list[str]:
         lines += _comment(Surrogate.__doc__ or "")
         shown = surrogate or Surrogate(place="package.module:Class")
         hints = get_type_hints(Surrogate, include_extras=True)
-        body = [f"[{SURROGATES}.{app}]"]
+        body = [f"[{SURROGATES}.{json.dumps(app) if '.' in app else app}]"]
         for field in msgspec.structs.fields(Surrogate):
             value = getattr(shown, field.name)
             body += _setting(field.encode_name, hints[field.name], value)

@@ -177,13 +177,14 @@ def test_a_message_of_a_device_goes_on_changed() -> None:
     assert (frame.body, frame.headers.source) == (b"cooked", "device:phone")
 
 
-def test_a_device_answers_through_the_surrogate() -> None:
+@pytest.mark.parametrize("operation", [Operation.REPLY, int(Operation.REPLY)], ids=["enum", "wire"])
+def test_a_device_answers_through_the_surrogate(operation: Operation) -> None:
     office = Office()
     phone = office.connect()
     (key,) = office.publish(to("phone", b"what?", reply_before=START + SECOND))
     office.run()
     office.say()
-    reply = Headers(operation=Operation.REPLY, in_reply_to=key)
+    reply = Headers(operation=operation, in_reply_to=key)
     office.hear(phone, MessageFrame(0, None, None, reply, b"raw"))
     assert office.row(key).reply == 0
     (mail,) = office.mails
