@@ -92,7 +92,7 @@ class Foreman:
         """In a word."""
         if self.broken is not None:
             return "broken"
-        return "starting" if self._worker is None else "ready"
+        return "ready" if self._worker or self._successor else "starting"
 
     @property
     def pid(self) -> int | None:
@@ -179,10 +179,10 @@ class Foreman:
     async def _take_over(self) -> None:
         successor, self._successor = self._successor, None
         assert successor is not None
-        old, self._worker = self._worker, None
+        old = self._worker
+        self._employ(successor)
         if old is not None:
             await old.end()
-        self._employ(successor)
         self._outdated = True  # The old one may have worked since this one was started.
         log.info("surrogate reloaded", app=self._app, pid=successor.pid)
 
