@@ -11,6 +11,7 @@ from lasthop.message import (
     DEFAULT_CONTENT_TYPE,
     DEFAULT_PRIORITY,
     Handling,
+    Message,
     Reliability,
     TargetKind,
     key_time,
@@ -84,13 +85,21 @@ def headers_of(delivery: Delivery) -> Headers | None:
         reliability=m.reliability,
         title=m.title,
         rank=m.rank,
-        source=m.source if m.source.startswith("device:") else None,
+        source=_sender(m),
         correlation=m.correlation,
         redelivered=delivery.redelivered,
         extra=m.headers,
         queue=m.queue,
         answer=m.answer,
     )
+
+
+def _sender(message: Message) -> str | None:
+    """The device that it comes from; what a surrogate answered for a device is the device's."""
+    kind, _, name = message.source.partition(":")
+    if kind == "device":
+        return message.source
+    return f"device:{name}" if kind == "surrogate" and message.answer else None
 
 
 def _offset(time: Micros | None, start: Micros) -> int | None:

@@ -126,6 +126,7 @@ def test_a_device_that_asks_a_device_gets_the_surrogates_answer() -> None:
     (frame,) = office.messages(phone)
     assert frame.headers is not None
     assert (frame.body, frame.headers.in_reply_to) == (b"this", 77)
+    assert (frame.headers.source, frame.headers.answer) == ("device:tablet", True)
 
 
 def test_a_device_can_be_answered_before_anybody_else_hears() -> None:

@@ -206,4 +206,9 @@ def _answer(consultation: Consultation, content: Content) -> Submission:
         target, about = Target(TargetKind.PUBLISHER, ""), request.key
     if consultation.answers:
         raise InvalidRequest("an answer of a device cannot be answered")
-    return Submission(target=target, in_reply_to=about, **msgspec.structs.asdict(content))
+    return Submission(
+        target=target,
+        in_reply_to=about,
+        answer=target.kind is TargetKind.DEVICE,
+        **msgspec.structs.asdict(content),
+    )
