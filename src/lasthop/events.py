@@ -30,6 +30,7 @@ class Kind(StrEnum):
     TRANSMITTED = "transmitted"
     RECEIVED = "received"
     REQUEUED = "requeued"
+    PARKED = "parked"
     # Its possible ends; each delivery has exactly one of them.
     SENT = "sent"
     DELIVERED = "delivered"
@@ -47,8 +48,9 @@ class Kind(StrEnum):
     REPLIED = "replied"
     # What a device sent, before anybody has it.
     VETTED = "vetted"
-    # A message for many: how wide it fans out.
+    # A message for many: how wide it fans out, and what was decided for all of them.
     PUBLISHED = "published"
+    SETTLED = "settled"
     RANK_CHANGED = "rank_changed"
     # What an initiator hears of a push.
     NOTIFIED = "notified"
@@ -62,6 +64,8 @@ class Kind(StrEnum):
     REMOVED = "removed"
     SUBSCRIBED = "subscribed"
     UNSUBSCRIBED = "unsubscribed"
+    JOINED = "joined"
+    LEFT = "left"
     CONTEXT_CHANGED = "context_changed"
     PREFERENCES_CHANGED = "preferences_changed"
     CONTACT_STARTED = "contact_started"

@@ -63,15 +63,30 @@ class TargetKind(StrEnum):
     APP = "app"
     SERVICE = "service"
     """One of the devices that offer a service: chosen when the message is accepted."""
+    GROUP = "group"
+    """The devices that are members when a message is accepted."""
+    QUEUE = "queue"
+    """One of the devices that take from it: whoever is there and has room."""
     PUSH = "push"
     """The devices that several addresses of one push stood for when it was accepted."""
     PUBLISHER = "publisher"
     """Whoever published what is being answered; such a message is fetched, not delivered."""
 
 
+class Binding(IntEnum):
+    """What the members of a group have in common; the numbers are those on the wire."""
+
+    NONE = 0
+    """Nothing: each has its own copy."""
+    ATOMIC = 1
+    """All of them are shown the message, or none."""
+    CLAIM = 2
+    """All are shown it, and only the one that claims it first may act on it."""
+
+
 class Target(msgspec.Struct, frozen=True, array_like=True):
-    """Who a message is for, by kind and name: `device:alice-phone`, `topic:news`; `app:` is
-    everyone of the app."""
+    """Who a message is for, by kind and name: `device:alice-phone`, `topic:news`, `group:staff`,
+    `queue:jobs`; `app:` is everyone of the app."""
 
     kind: TargetKind
     name: str
@@ -128,6 +143,7 @@ class Message(msgspec.Struct, array_like=True, gc=False):
     quality: Quality | None = None
     answer: bool = False
     """It answers a device's request, which that device may have given up meanwhile."""
+    binding: Binding = Binding.NONE
 
     @property
     def id(self) -> str:

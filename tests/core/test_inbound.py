@@ -216,7 +216,9 @@ def test_targets_are_read(text: str) -> None:
     assert str(parse_target(text)) == text
 
 
-@pytest.mark.parametrize("text", ["", "device", "device:", "publisher:x", "topic:", "queue:q"])
+@pytest.mark.parametrize(
+    "text", ["", "device", "device:", "publisher:x", "topic:", "group:", "queue:a b", "push:x"]
+)
 def test_what_is_no_target_is_refused(text: str) -> None:
     with pytest.raises(InvalidRequest):
         parse_target(text)

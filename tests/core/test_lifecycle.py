@@ -31,9 +31,16 @@ def test_every_state_can_be_reached_and_every_open_one_can_end() -> None:
         assert any(TRANSITIONS[at][0].final for at in TRANSITIONS if at[0] is state)
 
 
-def test_only_what_is_pending_can_be_taken_back() -> None:
+def test_only_what_is_open_can_be_taken_back() -> None:
     for state, step in product(State, TAKING_BACK):
-        assert ((state, step) in TRANSITIONS) == (state is State.PENDING)
+        assert (state, step) not in TRANSITIONS or not state.final
+        assert (state, step) in TRANSITIONS or state is not State.PENDING
+
+
+def test_only_a_group_takes_back_what_is_under_way() -> None:
+    under_way = {State.SENDING, State.RECEIVED}
+    for state, step in product(under_way, TAKING_BACK):
+        assert ((state, step) in TRANSITIONS) == (step is not Step.REASSIGN)
 
 
 def test_only_a_release_leads_to_a_number_and_only_a_requeue_back() -> None:
@@ -53,6 +60,7 @@ def test_stored_numbers_never_change() -> None:
         "PENDING": 0,
         "SENDING": 1,
         "RECEIVED": 2,
+        "PARKED": 3,
         "DELIVERED": 10,
         "SENT": 11,
         "EXPIRED": 12,

@@ -156,10 +156,8 @@ def test_a_topic_travels_as_a_topic() -> None:
 def test_a_target_has_a_kind(target: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         compose.message(target, "body")
-    expected = (
-        f"a target is device:NAME, user:NAME, topic:NAME, service:NAME or app: (target={target!r})"
-    )
-    assert str(caught.value) == expected
+    kinds = "device:NAME, user:NAME, topic:NAME, service:NAME, group:NAME, queue:NAME or app:"
+    assert str(caught.value) == f"a target is {kinds} (target={target!r})"
 
 
 @pytest.mark.parametrize("priority", [-1, 10])

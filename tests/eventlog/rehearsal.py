@@ -21,7 +21,7 @@ from lasthop.decision.localtime import Period
 from lasthop.decision.preferences import Preferences
 from lasthop.decision.volume.subscription import Mode
 from lasthop.eventlog.check import StoredDelivery
-from lasthop.message import Reliability, Target, TargetKind, parse_id
+from lasthop.message import Binding, Reliability, Target, TargetKind, parse_id
 from lasthop.store.memory import MemoryStore
 from lasthop.surrogate import mail
 from lasthop.surrogate.mail import Mail
@@ -181,6 +181,7 @@ def busy_day() -> Rehearsal:
     _rank(day)
     _choose_a_link(day)
     _ask_a_surrogate(day)
+    _together(day)
     return day
 
 
@@ -213,6 +214,31 @@ def _choose_a_link(day: Rehearsal) -> None:
     day.publish(device("car"))
     day.pass_time(SECOND)
     day.hear(60, Ack(1, 1))
+
+
+def _together(day: Rehearsal) -> None:
+    """A group that decides, a claim, and a queue whose first consumer does not come back."""
+    crew, jobs = Target(TargetKind.GROUP, "crew"), Target(TargetKind.QUEUE, "jobs")
+    for name, channel in (("bob", 70), ("eve", 71)):
+        day.register(name)
+        day.gateway.join(APP, name, crew, day.now)
+        day.gateway.join(APP, name, jobs, day.now)
+        day.hear(channel, Hello(app=APP, device=name, features=int(ALL_FEATURES)))
+    for reach in (1, 2):
+        day.publish(crew, binding=Binding.ATOMIC, deliver_before=day.now + MINUTE)
+        for channel in (70, 71)[:reach]:
+            day.hear(channel, Ack(reach, reach))
+        day.pass_time(2 * MINUTE)
+    claimed = day.publish(crew, binding=Binding.CLAIM)
+    claim = Headers(operation=Operation.CLAIM, in_reply_to=claimed)
+    day.hear(70, MessageFrame(0, 9, None, claim, b""))
+    day.publish(jobs)
+    day.lose(70)
+    day.pass_time(HOUR)
+    all_of_it = day.gateway.room.session(day.gateway.device(APP, "eve")).sendable
+    day.hear(71, Ack(all_of_it, all_of_it))
+    day.gateway.leave(APP, "bob", jobs, day.now)
+    day.settle()
 
 
 def _deliver_to_the_phone(day: Rehearsal) -> None:

@@ -80,9 +80,7 @@ def test_ends_are_called_ends() -> None:
 
 
 def test_a_kind_is_reserved_as_long_as_core_does_not_write_it() -> None:
-    # Two ends are in core's table of transitions already, and nothing takes them yet.
-    taken = written_by_core() - {Kind.ABORTED, Kind.REASSIGNED}
-    assert {row.name for row in ROWS.values() if not row.reserved} == taken
+    assert {row.name for row in ROWS.values() if not row.reserved} == written_by_core()
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from lasthop.clock import DAY, SECOND, Micros
 from lasthop.message import KeyMaker, Message, Target, TargetKind
+from lasthop.store.bonds import BondChanges, BondRow, CircleRow
 from lasthop.store.commit import (
     Addressee,
     AddressRow,
@@ -65,6 +66,7 @@ class Maker:
         notifications: Iterable[NotificationRow] = (),
         ranked: RankedChanges | None = None,
         surrogates: SurrogateChanges | None = None,
+        bonds: BondChanges | None = None,
         events: int = 0,
     ) -> Commit:
         commit = Commit(
@@ -85,6 +87,7 @@ class Maker:
             notifications={(row.message, row.place): row for row in notifications},
             ranked=ranked,
             surrogates=surrogates,
+            bonds=bonds,
             events=bytearray(b"".join(event_line(self.next_event + i) for i in range(events))),
             event_count=events,
         )
@@ -171,6 +174,13 @@ def ranked(
         kept={(row.message, row.device): row for row in kept},
         ranks=ranks or {},
         topics={(row.app, row.topic): row for row in topics},
+    )
+
+
+def bonds(*, circles: Iterable[CircleRow] = (), bonds: Iterable[BondRow] = ()) -> BondChanges:
+    return BondChanges(
+        circles={(row.app, row.target): row for row in circles},
+        bonds={row.message: row for row in bonds},
     )
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from lasthop.message import Message, first_key_at
 from lasthop.store.base import Counts, Forgotten, Store
+from lasthop.store.bonds import BondChanges, BondRow, CircleRow
 from lasthop.store.commit import (
     AddressRow,
     Commit,
@@ -58,6 +59,8 @@ class Model:
         self.consults: dict[int, ConsultRow] = {}
         self.states: dict[tuple[str, str], StateRow] = {}
         self.revisions: dict[int, RevisionRow] = {}
+        self.circles: list[CircleRow] = []
+        self.bonds: list[BondRow] = []
         self.events: list[tuple[int, list[bytes]]] = []
 
     def apply(self, commit: Commit) -> None:
@@ -111,6 +114,8 @@ class Model:
             self._apply_ranked(commit.ranked)
         if commit.surrogates is not None:
             self._apply_surrogates(commit.surrogates)
+        if commit.bonds is not None:
+            self._apply_bonds(commit.bonds)
         if commit.event_count:
             lines = bytes(commit.events).splitlines()
             assert len(lines) == commit.event_count
@@ -142,6 +147,14 @@ class Model:
         self.states = {name: row for name, row in self.states.items() if row.value}
         self.revisions |= changes.revisions
 
+    def _apply_bonds(self, changes: BondChanges) -> None:
+        for circle in changes.circles.values():
+            name = (circle.app, circle.target)
+            self.circles = [row for row in self.circles if (row.app, row.target) != name]
+            self.circles += [circle] if circle.record else []
+        for bond in changes.bonds.values():
+            self.bonds = [row for row in self.bonds if row.message != bond.message] + [bond]
+
     def _forget(self, number: int) -> None:
         self.devices = [row for row in self.devices if row.device != number]
         self.sessions = [row for row in self.sessions if row.device != number]
@@ -152,6 +165,7 @@ class Model:
         needed |= {row.message for row in self.fanouts + self.notifications}
         needed |= {row.message for row in self.consults.values()}
         needed |= {row.content for row in self.revisions.values() if row.open}
+        needed |= {row.message for row in self.bonds if row.open}
         limit = first_key_at(messages_before)
         gone = {m.key for m in self.messages if m.key < limit and m.key not in needed}
         horizon = min(self.exported_to, self.next_event - keep_events)
@@ -160,6 +174,7 @@ class Model:
         self.deliveries = [row for row in self.deliveries if row.message not in gone]
         self.pushes = [row for row in self.pushes if row.message not in gone]
         self.revisions = {key: row for key, row in self.revisions.items() if key not in gone}
+        self.bonds = [row for row in self.bonds if row.message not in gone]
         self.keys = [row for row in self.keys if row.at >= keys_before]
         self.events = [page for page in self.events if page[0] + len(page[1]) > horizon]
         return self._difference(before)
@@ -177,6 +192,7 @@ class Model:
         revised = {key for key, row in self.revisions.items() if row.device == number}
         self.messages = [m for m in self.messages if m.key not in revised]
         self.revisions = {key: row for key, row in self.revisions.items() if key not in revised}
+        self.bonds = [row for row in self.bonds if row.message not in gone]
         return self._difference(before)
 
     def _difference(self, before: Counts) -> Forgotten:
@@ -218,6 +234,9 @@ class Model:
             keys = {row.key: row for row in self.keys if row.app == app}
             assert store.find_keys(app, [*keys, "unknown"]) == keys
         kept_rows = {row.id: row for row in self.pushes}
+        assert store.find_bonds([row.message for row in self.bonds] + [0]) == {
+            row.message: row for row in self.bonds
+        }
         assert store.find_pushes([*self.push_ids, b"unknown"]) == {
             i: KnownPush(message, kept_rows.get(i)) for i, message in self.push_ids.items()
         }
@@ -268,6 +287,9 @@ class Model:
         assert list(surrogates.revisions) == revisions
         held = {row.message for row in self.consults.values() if row.from_device}
         assert list(surrogates.held) == [m for m in self.messages if m.key in held]
+        assert list(restored.bonds.circles) == by_key(self.circles)
+        wanted = [row for row in self.bonds if row.open or row.record]
+        assert list(restored.bonds.bonds) == sorted(wanted, key=lambda row: row.message)
         opened = [row for row in by_key(self.deliveries) if row.open]
         needed = {row.message for row in opened} | {row.message for row in self.fanouts}
         assert list(restored.open) == [

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from lasthop.clock import SECOND
 from lasthop.message import Message
 from lasthop.store.base import Forgotten, Store
+from lasthop.store.bonds import BondChanges, BondRow, CircleRow
 from lasthop.store.commit import Commit, FanoutRow, MemoryRow, ReplyRow
 from lasthop.store.ranked import FeedRow, RankedChanges, TopicRow
 from lasthop.store.surrogates import ConsultRow, RevisionRow, StateRow, SurrogateChanges
@@ -21,6 +22,7 @@ from tests.store.making import (
     DELIVERED,
     Maker,
     address,
+    bonds,
     credential,
     delivery,
     device,
@@ -108,11 +110,31 @@ class Drivers(RuleBasedStateMachine):
                 ],
                 ranked=data.draw(st.none() | self._ranked(alive)),
                 surrogates=surrogates,
+                bonds=data.draw(st.none() | self._bonds()),
                 events=events,
             )
         )
         self.pushes += new
         self.gone |= set(self.waiting[-1].removed_devices)
+
+    def _bonds(self) -> st.SearchStrategy[BondChanges]:
+        records = st.sampled_from([b"", b"\0\xff", b"more"])
+        targets = st.sampled_from(["group:crew", "queue:jöbs"])
+        rows = st.builds(
+            BondRow,
+            st.sampled_from(self.known or [1]),
+            st.integers(1, 9),
+            st.booleans(),
+            st.integers(0, 3),
+            st.integers(0, 9),
+            st.lists(st.integers(1, 9)).map(tuple),
+            records,
+        )
+        return st.builds(
+            bonds,
+            circles=st.lists(st.builds(CircleRow, st.just("app"), targets, records), max_size=3),
+            bonds=st.lists(rows, max_size=3) if self.known else st.just([]),
+        )
 
     def _ranked(self, alive: list[int]) -> st.SearchStrategy[RankedChanges]:
         messages = st.sampled_from(self.known or [1])

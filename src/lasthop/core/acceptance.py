@@ -17,6 +17,7 @@ from lasthop.clock import Micros
 from lasthop.core.delivery import Item
 from lasthop.core.fanout import Fanouts
 from lasthop.core.feeds.feeds import Feeds
+from lasthop.core.groups.bonds import Bonds
 from lasthop.core.lifecycle import Step
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.registry import Device
@@ -34,6 +35,7 @@ from lasthop.events import Kind
 from lasthop.message import (
     DEFAULT_CONTENT_TYPE,
     DEFAULT_PRIORITY,
+    Binding,
     DeliveryMethod,
     Handling,
     Message,
@@ -47,6 +49,7 @@ from lasthop.message import (
 from lasthop.store.commit import KeyRow
 
 DEVICE, PUBLISHER, SERVICE = TargetKind.DEVICE, TargetKind.PUBLISHER, TargetKind.SERVICE
+GROUP, QUEUE = TargetKind.GROUP, TargetKind.QUEUE
 
 RECENT_KEYS = 100_000
 """Idempotency keys remembered here; older ones are looked up in the store before a submission comes
@@ -76,6 +79,7 @@ class Submission(msgspec.Struct, kw_only=True):
     headers: tuple[tuple[str, str], ...] = ()
     quality: Quality | None = None
     answer: bool = False
+    binding: Binding = Binding.NONE
 
 
 def submission_of(message: Message) -> Submission:
@@ -117,9 +121,10 @@ class Withdrawal:
 class Acceptance:
     """Takes messages in, and takes them back while that is possible."""
 
-    def __init__(self, room: Mailroom, fanouts: Fanouts) -> None:
+    def __init__(self, room: Mailroom, fanouts: Fanouts, bonds: Bonds) -> None:
         self._room = room
         self._fanouts = fanouts
+        self._bonds = bonds
         self._recent: dict[tuple[str, str], KeyRow] = {}
 
     def remember(self, row: KeyRow) -> None:
@@ -186,7 +191,8 @@ class Acceptance:
         open."""
         item = self._find(app, key)
         if item is None:
-            return None
+            bound = self._bonds.cancel(app, key, now)
+            return None if bound is None else Withdrawal(*bound)
         return self.withdraw(item, Step.CANCEL, now, "cancelled by its publisher")
 
     def replace(
@@ -198,12 +204,15 @@ class Acceptance:
         if item is None:
             return None, None
         self._check(app, submission, now)
-        devices = {
-            d.session.device.number: d.session.device for d in item.deliveries if d.revocable
-        }
-        devices.update((device.number, device) for device in self._fanouts.still_to_come(key))
+        if item.bond is not None:
+            devices = dict(item.bond.audience())
+        else:
+            devices = {
+                d.session.device.number: d.session.device for d in item.deliveries if d.revocable
+            }
+            devices.update((device.number, device) for device in self._fanouts.still_to_come(key))
         withdrawal = self.withdraw(item, Step.REPLACE, now, "replaced by its publisher")
-        if not devices:
+        if not devices and not (withdrawal.taken_back and submission.target.kind is QUEUE):
             return withdrawal, None
         return withdrawal, self._own(app, source, submission, devices, now)
 
@@ -262,10 +271,13 @@ class Acceptance:
 
     def _check(self, app: str, submission: Submission, now: Micros) -> Mapping[int, Device]:
         self._check_form(submission, now)
-        if submission.target.kind is PUBLISHER:
+        kind = submission.target.kind
+        if kind is PUBLISHER:
             return {}
-        if submission.target.kind is SERVICE:
+        if kind is SERVICE:
             self._room.registry.services.assign(app, submission)
+        elif kind is GROUP or kind is QUEUE or submission.binding:
+            return self._bonds.reach(app, submission)
         devices = self._room.registry.reach(app, submission.target)
         if submission.target.kind is DEVICE:
             for device in devices.values():
@@ -325,10 +337,14 @@ class Acceptance:
                 size=len(s.body),
                 count=len(devices),
             )
-        if devices:
+        if s.target.kind is QUEUE:
+            self._bonds.begin(room.own(message), {}, now)
+        elif devices:
             item = room.own(message)
             if attach is not None:
                 attach(item)
+            if s.binding:
+                self._bonds.begin(item, devices, now)
             self._fanouts.begin(item, devices, now)
         return message
 
@@ -352,7 +368,7 @@ class Acceptance:
             s.reliability,
             s.method,
             s.handling,
-            s.queue,
+            s.target.name if s.target.kind is QUEUE else s.queue,
             s.replace_key,
             s.in_reply_to,
             s.correlation,
@@ -360,6 +376,7 @@ class Acceptance:
             s.headers,
             s.quality,
             s.answer,
+            s.binding,
         )
         room.journal.add_message(message)
         return message
@@ -372,7 +389,9 @@ class Acceptance:
         return item
 
     def withdraw(self, item: Item, step: Step, now: Micros, reason: str) -> Withdrawal:
-        """Take a message back wherever no part of it has left."""
+        """Take a message back wherever no part of it has left; as a whole, if it is bound."""
+        if item.bond is not None:
+            return Withdrawal(*item.bond.withdraw(step, now, reason))
         # Of a large fan-out those that were not begun never begin: nothing of them is in the log.
         taken_back = self._fanouts.stop(item.message.key, now)
         too_late = 0

@@ -20,7 +20,7 @@ from lasthop.wire.pap.addresses import IPV4, IPV6, MAN, PLMN, URI, USER, Address
 if TYPE_CHECKING:
     from lasthop.core.registry import Device, Registry
 
-GROUPS = frozenset({TargetKind.TOPIC, TargetKind.APP})
+GROUPS = frozenset({TargetKind.TOPIC, TargetKind.APP, TargetKind.GROUP})
 
 ALWAYS_SERVED = frozenset({USER, PLMN, IPV4, IPV6, MAN, URI})
 """An address of one of these types that nobody has is unknown. Any other type is served as soon as

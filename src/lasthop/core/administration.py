@@ -8,6 +8,7 @@ import msgspec
 from lasthop.clock import Micros
 from lasthop.core.contact import Contacts
 from lasthop.core.feeds.feeds import Feeds
+from lasthop.core.groups.bonds import Bonds
 from lasthop.core.lifecycle import Step
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.registry import Device, DeviceRecord
@@ -19,9 +20,10 @@ from lasthop.wire.hop.frames import CloseCode
 class Administration:
     """Changes who there is."""
 
-    def __init__(self, room: Mailroom, contacts: Contacts, feeds: Feeds) -> None:
+    def __init__(self, room: Mailroom, contacts: Contacts, feeds: Feeds, bonds: Bonds) -> None:
         self._room = room
         self._feeds = feeds
+        self._bonds = bonds
         self._contacts = contacts
 
     def device(self, app: str, name: str) -> Device:
@@ -63,6 +65,7 @@ class Administration:
         reason = "the device was removed"
         self._contacts.disconnect(session, CloseCode.UNKNOWN_DEVICE, reason, now)
         self._feeds.forget(session)
+        self._bonds.removing(session, now)
         for delivery in list(session.mailbox.values()):
             room.give_up(delivery, Step.GIVE_UP, now, reason)
         if room.surrogates is not None:

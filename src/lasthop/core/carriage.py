@@ -76,8 +76,8 @@ class Carriage:
         most = self._room.limits.carried_per_device
         kept: list[Delivery] = []
         while (delivery := session.best()) is not None:
-            if delivery.ranked:
-                # A ranked topic is a conversation: it waits for the device itself.
+            if delivery.ranked or delivery.item.message.binding:
+                # What needs the device's answer waits for the device itself.
                 session.take_best()
                 kept.append(delivery)
                 continue

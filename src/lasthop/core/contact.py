@@ -12,6 +12,7 @@ from lasthop.core.delivery import Delivery
 from lasthop.core.dispatch import Dispatcher
 from lasthop.core.effects import Disconnect, Send
 from lasthop.core.feeds.feeds import Feeds
+from lasthop.core.groups.bonds import Bonds
 from lasthop.core.lifecycle import CONFIRMED_BY, DELIVERED, SENDING, Confirmation, Step
 from lasthop.core.line import AWAY, Line
 from lasthop.core.mailroom import Mailroom
@@ -30,6 +31,7 @@ from lasthop.wire.hop.frames import (
     CloseCode,
     Credit,
     Dropped,
+    Feature,
     Hello,
     Welcome,
 )
@@ -55,9 +57,12 @@ JOINED = "joined the channels that were open"
 class Contacts:
     """Who is there, over which channel."""
 
-    def __init__(self, room: Mailroom, dispatcher: Dispatcher, feeds: Feeds, terms: Terms) -> None:
+    def __init__(
+        self, room: Mailroom, dispatcher: Dispatcher, feeds: Feeds, bonds: Bonds, terms: Terms
+    ) -> None:
         self._room = room
         self._feeds = feeds
+        self._bonds = bonds
         self._dispatcher = dispatcher
         self._terms = terms
         self.probes = Probes(room)
@@ -107,6 +112,9 @@ class Contacts:
             self._drop(session, hello.dropped, now)
             self.acknowledge(session, answer.ack, now)
         self._feeds.hello(session, hello, now, resumed=isinstance(answer, Resume))
+        session.meet(holds=bool(hello.features & Feature.GROUPS))
+        if isinstance(answer, NewEpoch) and (hello.epoch is None or answer.superseded is None):
+            self._bonds.forgot(session, now)
         welcome = self._welcome(session, answer, hello)
         self._room.journal.when_durable(partial(self._begin, session, line, welcome))
 
@@ -316,12 +324,16 @@ class Contacts:
             if isinstance(delivery, Delivery) and delivery.state < DELIVERED:
                 if delivery.ranked:
                     self._feeds.acknowledged(delivery, now)
+                elif delivery.item.bond is not None:
+                    delivery.item.bond.acknowledged(delivery, now)
                 else:
                     step(delivery, deliver, now)
         for delivery in progress.received:
             if isinstance(delivery, Delivery) and delivery.state is SENDING and not delivery.ranked:
                 if CONFIRMED_BY[delivery.item.message.reliability] is Confirmation.RECEIPT:
                     step(delivery, deliver, now, "confirmed by receipt")
+                elif delivery.item.bond is not None:
+                    delivery.item.bond.received(delivery, now)
                 else:
                     step(delivery, Step.RECEIVE, now)
         if progress.delivered or progress.received:
@@ -364,7 +376,9 @@ class Contacts:
                 delivery = session.outbound.get(seq)
                 if not isinstance(delivery, Delivery) or delivery.state >= DELIVERED:
                     continue
-                if not (delivery.ranked and self._feeds.dropped(delivery)):
+                if delivery.item.bond is not None:
+                    delivery.item.bond.dropped(delivery, now)
+                elif not (delivery.ranked and self._feeds.dropped(delivery)):
                     self._room.step(delivery, Step.EXPIRE, now, "too late when it was to be used")
 
     def paused(self, channel: int, paused: bool, now: Micros) -> None:
@@ -425,6 +439,8 @@ class Contacts:
         session.lost_at = now
         if session.feeds is not None:
             self._feeds.lost(session, now)
+        if session.queues is not None:
+            self._bonds.lost(session, now)
         if session.outbound.delivered < session.outbound.assigned or session.feeds:
             self._dispatcher.preserve(session)
 

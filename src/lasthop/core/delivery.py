@@ -10,6 +10,7 @@ from lasthop.message import Message
 from lasthop.store.commit import DeliveryRow
 
 if TYPE_CHECKING:
+    from lasthop.core.groups.bond import Bond
     from lasthop.core.push import Push
     from lasthop.core.session import Session
 
@@ -21,7 +22,7 @@ CARRIED = -1
 class Item:
     """A message with open deliveries. Its body may have been left to the store to save memory."""
 
-    __slots__ = ("deliveries", "message", "push", "resident", "size", "spreading")
+    __slots__ = ("bond", "deliveries", "message", "push", "resident", "size", "spreading")
 
     def __init__(self, message: Message) -> None:
         self.message = message
@@ -29,6 +30,8 @@ class Item:
         self.resident = True
         self.push: Push | None = None
         """What an initiator asked for, if it came as a push of PAP."""
+        self.bond: Bond | None = None
+        """What makes its deliveries depend on each other, if anything does."""
         self.spreading = False
         """More deliveries of it are to come, so that it is kept even when none is open."""
         self.deliveries: list[Delivery] = []

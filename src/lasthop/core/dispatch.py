@@ -31,6 +31,7 @@ from lasthop.wire.hop.frames import Frame, Skip
 
 # As members of their enums they cost as much as a call each, for every message.
 HOLD, EXPIRE = Action.HOLD, Action.EXPIRE
+RECEIVED = State.RECEIVED
 BEST_EFFORT = Reliability.BEST_EFFORT
 
 MILLION = 1_000_000
@@ -79,6 +80,9 @@ class Dispatcher:
             )
             if decision.action is HOLD:
                 break
+            if message.binding and not session.holds:
+                session.set_aside(delivery)
+                continue
             session.take_best()
             if decision.action is EXPIRE:
                 room.give_up(delivery, Step.EXPIRE, now, decision.reason)
@@ -167,9 +171,11 @@ class Dispatcher:
         missing: list[int] = []
         for delivery in deliveries:
             item = delivery.item
-            if delivery.state >= DELIVERED or delivery.state is PENDING:
+            if delivery.state is not SENDING and delivery.state is not RECEIVED:
+                if delivery.seq >= 0 and not delivery.attempts:
+                    self._close(session, [Skip(delivery.seq)])  # Taken back from its whole group.
                 continue
-            if delivery.state is State.RECEIVED and not session.outbound.awaits(delivery.seq):
+            if delivery.state is RECEIVED and not session.outbound.awaits(delivery.seq):
                 continue  # Acknowledged while its body was being fetched.
             if item.resident:
                 if steering is None:
@@ -228,6 +234,8 @@ class Dispatcher:
         session = delivery.session
         if delivery.ranked and self._feeds.due(delivery, now):
             return
+        if delivery.state is State.PARKED:
+            return  # Whoever parked it knows how late it is.
         if delivery.state is PENDING:
             if late:
                 self._room.give_up(delivery, Step.EXPIRE, now, "deliver_before has passed")

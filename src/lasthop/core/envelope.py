@@ -10,6 +10,7 @@ from lasthop.errors import TooLarge
 from lasthop.message import (
     DEFAULT_CONTENT_TYPE,
     DEFAULT_PRIORITY,
+    Binding,
     Handling,
     Message,
     Reliability,
@@ -17,26 +18,42 @@ from lasthop.message import (
     key_time,
 )
 from lasthop.wire.hop.encoder import Encoder
-from lasthop.wire.hop.frames import FEED_TYPE, Headers, MessageFrame, Operation
+from lasthop.wire.hop.frames import DECISION_TYPE, FEED_TYPE, Headers, MessageFrame, Operation
 from lasthop.wire.hop.mapping import Mapping
 
 _PLAIN = Headers(content_type=DEFAULT_CONTENT_TYPE)
-TOPIC = TargetKind.TOPIC
+TOPIC, GROUP = TargetKind.TOPIC, TargetKind.GROUP
 FOREGROUND, EXACTLY_ONCE = Handling.FOREGROUND, Reliability.EXACTLY_ONCE
 
 
 def frame_of(delivery: Delivery) -> MessageFrame:
     """The message as it travels to the device."""
     message = delivery.item.message
-    topic = message.target.name if message.target.kind is TOPIC else None
+    kind = message.target.kind
+    topic = message.target.name if kind is TOPIC else None
     seq = delivery.seq if delivery.seq >= 0 else None
     headers = headers_of(delivery)
     if headers is not None and message.content_type == FEED_TYPE:
         instructs = Headers(operation=Operation.FEED, in_reply_to=message.in_reply_to)
         return MessageFrame(seq, message.key, topic or message.queue, instructs, message.body)
+    if headers is not None and message.content_type == DECISION_TYPE:
+        decides = Headers(operation=Operation.DECISION, in_reply_to=message.in_reply_to)
+        return MessageFrame(seq, message.key, None, decides, message.body)
+    if kind is GROUP:
+        headers = _in_group(delivery, headers or _PLAIN)
     if delivery.keep:
         headers = msgspec.structs.replace(headers or _PLAIN, keep=True)
     return MessageFrame(seq, message.key, topic, headers, message.body)
+
+
+def _in_group(delivery: Delivery, headers: Headers) -> Headers:
+    """What is said of a message for a group. Once it is released, an atomic one is like others."""
+    message = delivery.item.message
+    bond = delivery.item.bond
+    binding = message.binding
+    if binding is Binding.ATOMIC and (bond is None or not bond.holds):
+        binding = Binding.NONE
+    return msgspec.structs.replace(headers, group=message.target.name, binding=binding)
 
 
 ENVELOPE = 4096

@@ -14,6 +14,7 @@ from typing import TypeAlias
 from lasthop.clock import Micros
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.feeds.feeds import Feeds
+from lasthop.core.groups.bond import Standing
 from lasthop.core.journal import Journal
 from lasthop.core.lifecycle import Step
 from lasthop.core.mailroom import Mailroom
@@ -21,13 +22,18 @@ from lasthop.core.registry import Device
 from lasthop.decision.decide import decide
 from lasthop.errors import NotFound
 from lasthop.events import Kind
-from lasthop.message import Message, TargetKind
+from lasthop.message import Binding, Message, TargetKind
+from lasthop.store.bonds import BondRow
 from lasthop.store.commit import FanoutRow
+from lasthop.wire.hop.frames import DECISION_TYPE
 
 Lane: TypeAlias = tuple[str, str, str | None, int]
 """App, source, queue and priority: for one device, what is kept in order."""
 
-ACCEPTED, DEVICE = Kind.ACCEPTED, TargetKind.DEVICE
+ACCEPTED, DEVICE, GROUP = Kind.ACCEPTED, TargetKind.DEVICE, TargetKind.GROUP
+
+ATOMIC = Binding.ATOMIC
+"""Its deadline is that of all its members together."""
 
 MOST_ASKED = 16
 """When more than this wait in a lane, one more joins them rather than asks them all."""
@@ -36,7 +42,7 @@ MOST_ASKED = 16
 class Fanout:
     """A message whose deliveries are still being begun."""
 
-    __slots__ = ("devices", "item", "lane", "last", "stored")
+    __slots__ = ("devices", "item", "lane", "last", "members", "stored")
 
     def __init__(self, item: Item, devices: list[Device], last: int, *, stored: bool) -> None:
         self.item = item
@@ -46,6 +52,8 @@ class Fanout:
         self.last = last
         self.stored = stored
         """Whether the store knows of it: most are done in one commit."""
+        self.members: tuple[int, ...] | None = None
+        """Everyone whom it is for, where that is fixed and nothing else knows it."""
         item.spreading = True
 
     def note(self, journal: Journal, cursor: int) -> None:
@@ -54,6 +62,10 @@ class Fanout:
         if self.stored or not done:
             key = self.item.message.key
             journal.commit.fanouts[key] = FanoutRow(key, cursor, self.last, done)
+            if self.members is not None and (done or not self.stored):
+                state = Standing.SPREAD if done else Standing.SPREADING
+                row = BondRow(key, state, not done, members=() if done else self.members)
+                journal.commit.bond_changes().bonds[key] = row
             self.stored = True
 
     def awaits(self, devices: Mapping[int, Device]) -> bool:
@@ -77,6 +89,8 @@ class Fanouts:
         self._under_way: dict[int, Fanout] = {}
         """By message key, oldest first."""
         self._lanes: dict[Lane, dict[int, Fanout]] = {}
+        self.rosters: dict[int, tuple[int, ...]] = {}
+        """While the gateway comes back: who messages for groups are for."""
 
     def begin(self, item: Item, devices: Mapping[int, Device], now: Micros) -> None:
         """Begin the deliveries of an accepted message: all at once if they are few, and not before
@@ -87,6 +101,8 @@ class Fanouts:
             return
         ordered = sorted(devices.values(), key=lambda d: -d.number)
         fanout = Fanout(item, ordered, ordered[0].number, stored=False)
+        if item.message.target.kind is GROUP and item.bond is None:
+            fanout.members = tuple(device.number for device in reversed(ordered))
         behind = self._is_behind(fanout, devices)
         self._add(fanout)
         if behind:
@@ -155,11 +171,17 @@ class Fanouts:
         self._room.journal.hurry()
 
     def resume(self, row: FanoutRow) -> None:
-        """Go on with a fan-out that a stop interrupted: for those who are subscribed now."""
+        """Go on with a fan-out that a stop interrupted: for those who are subscribed now, or were
+        in the group when it was accepted."""
         item = self._room.items[row.message]
         message = item.message
+        registry = self._room.registry
         try:
-            if item.push is not None and item.push.listed:
+            if message.target.kind is GROUP:
+                numbers = self.rosters.pop(message.key, ())
+                found = ((number, registry.numbered(number)) for number in numbers)
+                reached = {number: device for number, device in found if device is not None}
+            elif item.push is not None and item.push.listed:
                 reached = item.push.reach(self._room.registry)
             else:
                 reached = self._room.registry.reach(message.app, message.target)
@@ -167,7 +189,10 @@ class Fanouts:
             reached = {}  # Everyone who was meant has been removed since.
         devices = [d for n, d in reached.items() if row.cursor < n <= row.last]
         devices.sort(key=lambda d: -d.number)
-        self._add(Fanout(item, devices, row.last, stored=True))
+        fanout = Fanout(item, devices, row.last, stored=True)
+        if message.target.kind is GROUP and item.bond is None:
+            fanout.members = ()
+        self._add(fanout)
         self._room.journal.hurry()
 
     def _deliver_batch(self, fanout: Fanout, most: int, now: Micros) -> int:
@@ -200,6 +225,10 @@ class Fanouts:
             del self._lanes[fanout.lane]
         self._room.release(item)
 
+    def deliver(self, item: Item, device: Device, now: Micros) -> None:
+        """Begin one delivery, of a message that goes to one after the other."""
+        self._deliver(item, device, now)
+
     def _deliver(self, item: Item, device: Device, now: Micros) -> None:
         room = self._room
         session = room.session(device)
@@ -219,7 +248,9 @@ class Fanouts:
         )
         reason = decision.reason
         surrogates = room.surrogates
-        consults = surrogates is not None and keeper is None and surrogates.minds(message)
+        # What is decided for a whole group, or belongs to a whole queue, is nobody else's to judge.
+        alone = keeper is None and item.bond is None
+        consults = surrogates is not None and alone and surrogates.minds(message)
         if consults and decision.until is None:
             reason = "waits for its surrogate"
         event = room.journal.story(delivery, ACCEPTED, now, reason)
@@ -234,10 +265,10 @@ class Fanouts:
             event.after = message.deliver_after
         if message.deliver_before is not None:
             event.before = message.deliver_before
-        if full:
+        if full and message.content_type != DECISION_TYPE:
             room.step(delivery, Step.SUPPRESS, now, "mailbox full")
             return
-        if message.replace_key is not None:
+        if message.replace_key is not None and item.bond is None:
             self._supersede(delivery, message.replace_key, now)
         if keeper is not None:
             keeper.begin(delivery, event, decision.until, now)
@@ -248,7 +279,7 @@ class Fanouts:
             room.touch(session)
         if decision.until is not None and keeper is None:
             room.timers.add(decision.until, delivery)
-        if message.deliver_before is not None:
+        if message.deliver_before is not None and message.binding is not ATOMIC:
             room.timers.add(message.deliver_before, delivery)
 
     def _supersede(self, delivery: Delivery, replace_key: str, now: Micros) -> None:

@@ -22,6 +22,8 @@ from lasthop.core.fanout import Fanouts
 from lasthop.core.feeds.feeds import Feeds
 from lasthop.core.feeds.rules import ContextRule
 from lasthop.core.feeds.terms import TopicTerms
+from lasthop.core.groups.bonds import Bonds
+from lasthop.core.groups.circles import Circle
 from lasthop.core.identity import Identity
 from lasthop.core.inbound import Inbound
 from lasthop.core.journal import Journal
@@ -39,7 +41,7 @@ from lasthop.core.wishes import prefer, share
 from lasthop.decision.preferences import Preferences
 from lasthop.delivery.carrier import Outcome
 from lasthop.events import Kind
-from lasthop.message import KeyMaker, Message
+from lasthop.message import KeyMaker, Message, Target
 from lasthop.store.commit import Commit, Restored
 from lasthop.surrogate.mail import Verdict
 from lasthop.wire.hop.frames import CloseCode, Frame
@@ -75,12 +77,13 @@ class Gateway:
         self._journal = journal
         self.feeds = Feeds(self.room, identity.policies)
         self._fanouts = Fanouts(self.room, self.feeds)
-        self._acceptance = Acceptance(self.room, self._fanouts)
+        self.bonds = Bonds(self.room, self._fanouts)
+        self._acceptance = Acceptance(self.room, self._fanouts, self.bonds)
         self._carriage = Carriage(self.room, self._acceptance, identity.variants)
         self._pilot = Pilot(self.room, self._carriage, self.feeds)
         self._dispatcher = Dispatcher(self.room, self._carriage, self.feeds, self._pilot)
         terms = Terms(restored.incarnation.to_bytes(8), identity.open_house, identity.accept)
-        self._contacts = Contacts(self.room, self._dispatcher, self.feeds, terms)
+        self._contacts = Contacts(self.room, self._dispatcher, self.feeds, self.bonds, terms)
         self.notifications = Notifications(
             self.room, identity.patience, random64=random64, sender=identity.name
         )
@@ -91,10 +94,12 @@ class Gateway:
             self.notifications,
             ppg_names=identity.ppg_names,
         )
-        self._administration = Administration(self.room, self._contacts, self.feeds)
+        self._administration = Administration(self.room, self._contacts, self.feeds, self.bonds)
         self.topics = Topics(self.room, self._fanouts)
         self._subscriptions = Subscriptions(self.room, self.feeds, self.topics)
-        self._inbound = Inbound(self.room, self._acceptance, self.feeds, self._subscriptions)
+        self._inbound = Inbound(
+            self.room, self._acceptance, self.feeds, self._subscriptions, self.bonds
+        )
         self._reception = Reception(self.room, self._contacts, self._inbound)
         journal.tell(
             Kind.GATEWAY_STARTED,
@@ -105,7 +110,16 @@ class Gateway:
         self.topics.restore(restored.ranked.topics)
         share(self.room, identity.shared, identity.zone)
         self._open_posts(identity, restored)
-        restore(restored, self.room, self._acceptance, self._fanouts, self.pushes, self.feeds, now)
+        restore(
+            restored,
+            self.room,
+            self._acceptance,
+            self._fanouts,
+            self.pushes,
+            self.feeds,
+            self.bonds,
+            now,
+        )
 
     def _open_posts(self, identity: Identity, restored: Restored) -> None:
         """Let messages wait for surrogates, where there are any; or no longer, where there were."""
@@ -183,6 +197,24 @@ class Gateway:
         """End a device's subscription; false when there was none."""
         session = self.room.session(self.device(app, name))
         return self._subscriptions.unsubscribe(session, topic, now)
+
+    def make_circle(self, app: str, target: Target, circle: Circle, now: Micros) -> bool:
+        """Let there be a group or queue, or change it; false when it was just so."""
+        return self.bonds.make(app, target, circle, now)
+
+    def remove_circle(self, app: str, target: Target, now: Micros) -> int:
+        """Let there be none; how many devices belonged to it."""
+        return self.bonds.remove(app, target, now)
+
+    def join(self, app: str, name: str, target: Target, now: Micros) -> bool:
+        """Put a device into a group, or let it take from a queue; false when it did."""
+        session = self.room.session(self.device(app, name))
+        return self.bonds.join(session, target, now, by_itself=False)
+
+    def leave(self, app: str, name: str, target: Target, now: Micros) -> bool:
+        """And no longer; false when it did not."""
+        session = self.room.session(self.device(app, name))
+        return self.bonds.leave(session, target, now)
 
     def set_rules(self, app: str, name: str, rules: list[ContextRule], now: Micros) -> None:
         """Let a device's subscriptions follow its context."""
@@ -281,9 +313,13 @@ class Gateway:
     def settle(self, now: Micros) -> None:
         """Draw the consequences of the inputs since the last time."""
         self._journal.let_go(now)
+        if self.bonds.stirred:
+            self.bonds.settle(now)
         while sessions := self.room.touched():
             for session in sessions:
                 self._inbound.settle(session)
+                if session.queues is not None:
+                    self.bonds.look_at(session)
                 if session.feeds is not None:
                     self.feeds.settle(session, now)
                 if session.greeted:
@@ -293,6 +329,8 @@ class Gateway:
                 elif session.device.record.routes:
                     self._carriage.pump(session, now)
             self._journal.let_go(now)
+            if self.bonds.stirred:
+                self.bonds.settle(now)
         if self.room.surrogates is not None:
             self.room.surrogates.settle(now)
 

@@ -18,6 +18,8 @@ from lasthop.core.effects import Overheard, Send
 from lasthop.core.exchanges import Exchanges
 from lasthop.core.feeds.feeds import Feeds
 from lasthop.core.feeds.terms import decode_terms
+from lasthop.core.groups.bonds import Bonds
+from lasthop.core.groups.circles import check_name, parse_circle
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.refusal import refuse
 from lasthop.core.replies import answered
@@ -64,8 +66,10 @@ class Inbound:
         acceptance: Acceptance,
         feeds: Feeds,
         subscriptions: Subscriptions,
+        bonds: Bonds,
     ) -> None:
         self._room = room
+        self._bonds = bonds
         self._acceptance = acceptance
         self._exchanges = Exchanges(room, acceptance)
         self._feeds = feeds
@@ -160,6 +164,13 @@ class Inbound:
                     self._exchanges.withdraw(session, frame.body, now)
                 case Operation.FIND:
                     self._exchanges.find(session, frame, now)
+                case Operation.JOIN:
+                    circle = parse_circle(headers.to)
+                    self._bonds.join(session, circle, now, by_itself=True)
+                case Operation.LEAVE:
+                    self._bonds.leave(session, parse_circle(headers.to), now)
+                case Operation.CLAIM:
+                    self._claim(session, frame, headers, now)
                 case other:
                     raise InvalidRequest("unknown operation", operation=other)
         except LasthopError as error:
@@ -221,10 +232,11 @@ class Inbound:
             handling=headers.handling,
             queue=headers.queue,
             in_reply_to=answers,
-            correlation=frame.key if headers.reply_within is not None else None,
+            correlation=frame.key if headers.reply_within is not None or headers.binding else None,
             reply_before=_after(headers.reply_within, start),
             headers=headers.extra,
             answer=answer,
+            binding=headers.binding,
         )
         device = session.device
         source = f"device:{device.name}"
@@ -235,6 +247,11 @@ class Inbound:
             )
             return None
         return self._acceptance.accept(device.app, source, [submission], now)[0]
+
+    def _claim(self, session: Session, frame: MessageFrame, headers: Headers, now: Micros) -> None:
+        if headers.in_reply_to is None:
+            raise InvalidRequest("a claim must name the message that it is about")
+        self._bonds.claim(session, headers.in_reply_to, frame.key, now)
 
     def _look(self, session: Session, frame: MessageFrame, now: Micros) -> None:
         look = _understood(decode_look, frame.body)
@@ -284,20 +301,18 @@ def parse_target(text: str | None) -> Target:
     kind, colon, name = (text or "").partition(":")
     if not colon or kind not in _ADDRESSABLE or (not name and kind != TargetKind.APP):
         raise InvalidRequest(
-            "a target is device:NAME, user:NAME, topic:NAME, service:NAME or app:", target=text
+            "a target is device:NAME, user:NAME, topic:NAME, service:NAME, group:NAME, queue:NAME"
+            " or app:",
+            target=text,
         )
     if kind == TargetKind.TOPIC:
         check_topic(name)
+    elif kind in (TargetKind.GROUP, TargetKind.QUEUE):
+        check_name(name)
     return Target(TargetKind(kind), name)
 
 
-_ADDRESSABLE = {
-    TargetKind.DEVICE,
-    TargetKind.USER,
-    TargetKind.TOPIC,
-    TargetKind.SERVICE,
-    TargetKind.APP,
-}
+_ADDRESSABLE = set(TargetKind) - {TargetKind.PUSH, TargetKind.PUBLISHER}
 
 
 def _understood(decode: Callable[[bytes], T], body: bytes) -> T:

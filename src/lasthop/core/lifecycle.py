@@ -9,6 +9,9 @@ A delivery is one message for one device. Odin's four states and the states that
        │  └────────┘  │ └───────┘  the device lost its memory, or the link its messages: once more
        ▼              ▼
     EXPIRED, CANCELLED, ...   every other end
+
+Of a queue's message one delivery at a time is under way; those of consumers that it was taken from
+again are PARKED, and may come back to PENDING.
 """
 
 from __future__ import annotations
@@ -28,6 +31,8 @@ class State(IntEnum):
     """Released: it has its sequence number and can no longer be taken back."""
     RECEIVED = 2
     """Safe on the device, not yet with the application."""
+    PARKED = 3
+    """Taken from this consumer of a queue, for another one to have."""
     DELIVERED = 10
     """The application has had it (or, at the level at-least-once delivery, the device has)."""
     SENT = 11
@@ -63,6 +68,7 @@ class Step(StrEnum):
     DELIVER = "deliver"
     HAND_OVER = "hand over"
     REQUEUE = "requeue"
+    PARK = "park"
     EXPIRE = "expire"
     CANCEL = "cancel"
     REPLACE = "replace"
@@ -74,10 +80,10 @@ class Step(StrEnum):
     SUPPRESS = "suppress"
 
 
-_P, _S, _R = State.PENDING, State.SENDING, State.RECEIVED
+_P, _S, _R, _K = State.PENDING, State.SENDING, State.RECEIVED, State.PARKED
 
 TRANSITIONS: dict[tuple[State, Step], tuple[State, Kind]] = {
-    # Ours to send. Everything that takes a message back is possible here and nowhere else.
+    # Ours to send. What one device is to have can be taken back here and nowhere else.
     (_P, Step.RELEASE): (State.SENDING, Kind.RELEASED),
     (_P, Step.EXPIRE): (State.EXPIRED, Kind.EXPIRED),
     (_P, Step.CANCEL): (State.CANCELLED, Kind.CANCELLED),
@@ -105,6 +111,27 @@ TRANSITIONS: dict[tuple[State, Step], tuple[State, Kind]] = {
     (_R, Step.EXPIRE): (State.EXPIRED, Kind.EXPIRED),
     (_R, Step.TIME_OUT): (State.TIMED_OUT, Kind.TIMED_OUT),
     (_R, Step.GIVE_UP): (State.UNDELIVERABLE, Kind.UNDELIVERABLE),
+    # Held on the device, unseen, until its group decides: then it can be taken back from all.
+    (_S, Step.CANCEL): (State.CANCELLED, Kind.CANCELLED),
+    (_R, Step.CANCEL): (State.CANCELLED, Kind.CANCELLED),
+    (_S, Step.REPLACE): (State.REPLACED, Kind.REPLACED),
+    (_R, Step.REPLACE): (State.REPLACED, Kind.REPLACED),
+    (_S, Step.ABORT): (State.ABORTED, Kind.ABORTED),
+    (_R, Step.ABORT): (State.ABORTED, Kind.ABORTED),
+    # Another member has claimed it, and the device let it go before anybody saw it.
+    (_S, Step.SUPPRESS): (State.SUPPRESSED, Kind.SUPPRESSED),
+    (_R, Step.SUPPRESS): (State.SUPPRESSED, Kind.SUPPRESSED),
+    # Of a queue: this consumer is gone, or too slow. It ends when the message has.
+    (_P, Step.PARK): (State.PARKED, Kind.PARKED),
+    (_S, Step.PARK): (State.PARKED, Kind.PARKED),
+    (_R, Step.PARK): (State.PARKED, Kind.PARKED),
+    (_K, Step.REQUEUE): (State.PENDING, Kind.REQUEUED),
+    (_K, Step.REASSIGN): (State.REASSIGNED, Kind.REASSIGNED),
+    (_K, Step.EXPIRE): (State.EXPIRED, Kind.EXPIRED),
+    (_K, Step.CANCEL): (State.CANCELLED, Kind.CANCELLED),
+    (_K, Step.REPLACE): (State.REPLACED, Kind.REPLACED),
+    (_K, Step.TIME_OUT): (State.TIMED_OUT, Kind.TIMED_OUT),
+    (_K, Step.GIVE_UP): (State.UNDELIVERABLE, Kind.UNDELIVERABLE),
 }
 """Every step that is possible, where it leads, and the event that records it. What is not here
 cannot happen."""

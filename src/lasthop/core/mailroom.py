@@ -53,6 +53,14 @@ class Limits:
     context: int = 16 << 10
     """Bytes of a device's context report: it is kept in memory with the device."""
     subscriptions_per_device: int = 1000
+    circles_per_device: int = 1000
+    """Groups and queues."""
+    bound_members: int = 1000
+    """Of an atomic or claimable message: they are decided about in one commit."""
+    claim_patience: Micros = 7 * DAY
+    """How long a message can be claimed that has no deliver_before."""
+    queue_length: int = 100_000
+    """Messages that wait in one queue: consumers that never come must not fill the store."""
     retained: int = 10_000
     """Messages of one ranked topic that wait for one device; beyond it the worst go, whatever a
     subscription asks for."""
@@ -246,6 +254,8 @@ class Mailroom:
         if item.push is not None:
             item.push.ended(delivery)
         self.release(item)
+        if item.bond is not None:
+            item.bond.ended(delivery)
         if delivery.ranked:
             delivery.ended()
         if self.surrogates is not None:

@@ -57,6 +57,9 @@ class Pilot:
             held = steering.held.get(lane)
             if held is None and not session.has_credit(delivery.item.size):
                 break
+            if delivery.item.message.binding and not session.holds:
+                session.set_aside(delivery)
+                continue
             session.take_best()
             if held is not None:
                 held.add(delivery)

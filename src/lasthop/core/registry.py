@@ -51,6 +51,8 @@ class DeviceRecord(msgspec.Struct, omit_defaults=True):
     """Topics that it is subscribed to by its rules."""
     services: dict[str, Service] = {}
     """What it does for others, by name."""
+    circles: list[str] = []
+    """Groups that it belongs to and queues that it takes from: `group:NAME`, `queue:NAME`."""
 
 
 _encode_record = msgspec.msgpack.Encoder().encode
@@ -94,6 +96,8 @@ class Registry:
         self._by_topic: dict[tuple[str, str], dict[int, Device]] = {}
         self._by_pattern: dict[str, PatternTree[Device]] = {}
         """Of an app, subscriptions to many topics at once."""
+        self._by_circle: dict[tuple[str, str], dict[int, Device]] = {}
+        """Members of groups, consumers of queues."""
         self._by_app: dict[str, dict[int, Device]] = {}
         self._by_host: dict[str, dict[int, Device]] = {}
         """Those with a route to this host."""
@@ -123,6 +127,8 @@ class Registry:
         """Forget a device."""
         for topic in list(device.record.subscriptions):
             self.unsubscribe(device, topic)
+        for circle in device.record.circles:
+            self._forget_circle(device, circle)
         del self._by_number[device.number]
         del self._by_name[device.app, device.name]
         del self._by_app[device.app][device.number]
@@ -183,6 +189,41 @@ class Registry:
         device.record.subscriptions.remove(topic)
         return True
 
+    def members(self, app: str, target: Target) -> dict[int, Device]:
+        """Who belongs to a group, or takes from a queue."""
+        return self._by_circle.get((app, str(target)), {})
+
+    def join(self, device: Device, target: Target) -> bool:
+        """Let a device belong to a group or queue; false when it did."""
+        circle = str(target)
+        if not self._index_circle(device, circle):
+            return False
+        device.record.circles = [*device.record.circles, circle]
+        return True
+
+    def leave(self, device: Device, target: Target) -> bool:
+        """And no longer; false when it did not."""
+        circle = str(target)
+        if not self._forget_circle(device, circle):
+            return False
+        device.record.circles = [name for name in device.record.circles if name != circle]
+        return True
+
+    def _index_circle(self, device: Device, circle: str) -> bool:
+        members = self._by_circle.setdefault((device.app, circle), {})
+        if device.number in members:
+            return False
+        members[device.number] = device
+        return True
+
+    def _forget_circle(self, device: Device, circle: str) -> bool:
+        members = self._by_circle.get((device.app, circle))
+        if members is None or members.pop(device.number, None) is None:
+            return False
+        if not members:
+            del self._by_circle[device.app, circle]
+        return True
+
     def _index_topic(self, device: Device, topic: str) -> bool:
         if is_pattern(topic):
             tree = self._by_pattern.setdefault(device.app, PatternTree())
@@ -230,6 +271,11 @@ class Registry:
             raise NotFound(
                 "a service is found when a message for it is accepted", target=target.name
             )
+        if target.kind is TargetKind.GROUP:
+            found = self._by_circle.get((app, str(target)))
+            if not found:
+                raise NotFound("nobody is in this group", app=app, group=target.name)
+            return found
         return self._by_app.get(app, {})
 
     def _subscribers(self, app: str, topic: str) -> dict[int, Device]:
@@ -270,3 +316,5 @@ class Registry:
             self.services.add(device)
         for topic in device.record.subscriptions:
             self._index_topic(device, topic)
+        for circle in device.record.circles:
+            self._index_circle(device, circle)

@@ -31,6 +31,7 @@ REPORTS: dict[State, Line] = {
     State.PENDING: Line(MessageState.PENDING, 1000),
     State.SENDING: Line(MessageState.PENDING, 1000),
     State.RECEIVED: Line(MessageState.PENDING, 1000),
+    State.PARKED: Line(MessageState.PENDING, 1000),
     # The client has confirmed it (5.1.2.2.5.2), or nobody was asked (5.1.2.2.5.1).
     State.DELIVERED: Line(MessageState.DELIVERED, 1000, DeliveryMethod.CONFIRMED),
     State.SENT: Line(MessageState.DELIVERED, 1000, DeliveryMethod.UNCONFIRMED),

@@ -11,13 +11,14 @@ from lasthop.core.delivery import Delivery, Item
 from lasthop.core.fanout import Fanouts
 from lasthop.core.feeds.feeds import Feeds
 from lasthop.core.feeds.restoring import FeedsRestored
+from lasthop.core.groups.bonds import Bonds
 from lasthop.core.lifecycle import State, Step
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.pushes import Pushes
 from lasthop.core.session import Session
 from lasthop.core.wishes import restore_wishes
 from lasthop.errors import StoreBroken
-from lasthop.message import Reliability
+from lasthop.message import Binding, Reliability, TargetKind
 from lasthop.store.commit import DeliveryRow, Restored, SessionRow
 from lasthop.wire.hop.frames import Skip
 from lasthop.wire.hop.persistence import Numbering
@@ -30,6 +31,7 @@ def restore(
     fanouts: Fanouts,
     pushes: Pushes,
     feeds: Feeds,
+    bonds: Bonds,
     now: Micros,
 ) -> None:
     """Fill an empty gateway from what its store knows."""
@@ -42,11 +44,13 @@ def restore(
     for key_row in restored.keys:
         acceptance.remember(key_row)
     pushes.restore(restored)
+    bonds.restore(restored.bonds)
     ranked = FeedsRestored(room, feeds, restored.ranked, now)
     spreading = {row.message: row for row in restored.fanouts}
     for opened in restored.open:
         item = room.own(opened.message)
         pushes.attach(item)
+        bonds.attach(item, spreading=opened.message.key in spreading)
         item.spreading = True
         for delivery_row in opened.deliveries:
             _reopen(room, item, delivery_row, ranked, now)
@@ -55,7 +59,9 @@ def restore(
         room.evict()
     pushes.restored()
     for fanout_row in spreading.values():
-        fanouts.resume(fanout_row)
+        if room.items[fanout_row.message].message.target.kind is not TargetKind.QUEUE:
+            fanouts.resume(fanout_row)
+    bonds.finish(now)
     ranked.finish(now)
     if room.surrogates is not None:
         room.surrogates.finish(restored.surrogates.held, now)
@@ -87,6 +93,8 @@ def _reopen(
         _watch_deadline(room, delivery, now)
     elif delivery.state is State.PENDING:
         _wait_again(room, delivery, now)
+    elif delivery.seq < 0 and item.bond is not None:
+        pass  # The device holds it, or it was taken from it: no number is under way.
     elif item.message.reliability is Reliability.BEST_EFFORT and delivery.seq < 0:
         # It left, or was lost with the gateway: sending it again could show it twice.
         session.depart(delivery, numbered=False)
@@ -124,9 +132,9 @@ def _under_way_again(room: Mailroom, delivery: Delivery, now: Micros) -> None:
 
 
 def _watch_deadline(room: Mailroom, delivery: Delivery, now: Micros) -> None:
-    before = delivery.item.message.deliver_before
-    if before is not None:
-        room.timers.add(max(before, now), delivery)
+    message = delivery.item.message
+    if message.deliver_before is not None and message.binding is not Binding.ATOMIC:
+        room.timers.add(max(message.deliver_before, now), delivery)
 
 
 def _resume(session: Session, row: SessionRow, now: Micros) -> None:
@@ -152,7 +160,7 @@ def _resume(session: Session, row: SessionRow, now: Micros) -> None:
 def _wait_again(room: Mailroom, delivery: Delivery, now: Micros) -> None:
     message = delivery.item.message
     session = delivery.session
-    if message.replace_key is not None and delivery.revocable:
+    if message.replace_key is not None and delivery.revocable and delivery.item.bond is None:
         session.replace(message.replace_key, delivery)
     waits = room.surrogates is not None and room.surrogates.wait_again(delivery, now)
     if message.deliver_after is not None and message.deliver_after > now:
@@ -161,5 +169,5 @@ def _wait_again(room: Mailroom, delivery: Delivery, now: Micros) -> None:
         session.enqueue(delivery)
         if session.device.record.routes:
             room.touch(session)
-    if message.deliver_before is not None:
+    if message.deliver_before is not None and message.binding is not Binding.ATOMIC:
         room.timers.add(message.deliver_before, delivery)

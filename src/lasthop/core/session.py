@@ -24,6 +24,7 @@ from lasthop.wire.hop.sequence import Inbound, Outbound
 
 if TYPE_CHECKING:
     from lasthop.core.feeds.keeper import Keeper
+    from lasthop.core.groups.queue import SharedQueue
     from lasthop.core.steering import Steering
 
 UnderWay: TypeAlias = Delivery | Skip
@@ -42,6 +43,7 @@ class Session:
     __slots__ = (
         "_waiting",
         "ack_due",
+        "aside",
         "contacts",
         "device",
         "dirty",
@@ -50,6 +52,7 @@ class Session:
         "feeds",
         "flight_bytes",
         "held_bytes",
+        "holds",
         "inbound",
         "incarnation",
         "leaving",
@@ -61,6 +64,7 @@ class Session:
         "preserve",
         "preserved",
         "previous",
+        "queues",
         "replaceable",
         "retransmission",
         "sendable",
@@ -114,6 +118,12 @@ class Session:
         self.touched = False
         self.feeds: dict[str, Keeper] | None = None
         """Its ranked topics."""
+        self.queues: list[SharedQueue] | None = None
+        """Queues that it takes from."""
+        self.holds = False
+        """Whether the device knows how to hold a message back until a decision comes."""
+        self.aside: list[Delivery] | None = None
+        """What waits until it does."""
 
     def row(self) -> SessionRow:
         """The session as the store keeps it."""
@@ -225,6 +235,19 @@ class Session:
         """It shall not leave after all: its rank has fallen while it waited for credit."""
         self._waiting = [row for row in self._waiting or () if row[2] is not delivery]
         heapq.heapify(self._waiting)
+
+    def set_aside(self, delivery: Delivery) -> None:
+        """Instead of what `best` returned: this device cannot have it as it is."""
+        self.take_best()
+        self.aside = [*(self.aside or ()), delivery]
+
+    def meet(self, *, holds: bool) -> None:
+        """The device has said what it can do."""
+        self.holds = holds
+        if holds and self.aside is not None:
+            aside, self.aside = self.aside, None
+            for delivery in aside:
+                self.enqueue(delivery)
 
     def best(self) -> Delivery | None:
         """The pending delivery whose turn it is; it stays in place."""

@@ -17,8 +17,10 @@ from lasthop.device.message import NO_POSITION, TIMEOUT_TYPE, Message, Refusal, 
 from lasthop.device.requests import Requests
 from lasthop.device.terms import Terms
 from lasthop.device.turnstile import Turnstile
+from lasthop.device.withheld import Withheld, is_withheld
 from lasthop.message import DEFAULT_CONTENT_TYPE, Reliability, key_time
 from lasthop.wire.hop.accept import preferred
+from lasthop.wire.hop.decisions import Decision, Verdict, decode_decision
 from lasthop.wire.hop.feeds import (
     FeedEnded,
     FeedTerms,
@@ -92,6 +94,9 @@ class Arrivals:
         """What was retracted since then, and whether the application had had it."""
         self.withdrawn: list[str] = []
         """Topics that were withdrawn since then."""
+        self.withheld = Withheld()
+        self.decided: list[tuple[int, Decision]] = []
+        """What was decided about our claims and messages, by their keys, since then."""
         self._restore(held)
 
     def _restore(self, held: Held) -> None:
@@ -139,14 +144,18 @@ class Arrivals:
         for unread in held.kept:
             kept = self._message(unread.frame, NO_POSITION, None)
             kept.default_type = unread.default_type
-            self.kept.restore(kept, unread.rank)
+            if is_withheld(kept):
+                self.withheld.restore(kept)
+            else:
+                self.kept.restore(kept, unread.rank)
         for control in self._controls:
             self._show_again(control)
 
     @property
     def dirty(self) -> bool:
         """Whether something must be made durable before long."""
-        return self._touched or self.kept.dirty or self.requests.dirty
+        changed = self.kept.dirty or self.requests.dirty or self.withheld.dirty
+        return self._touched or changed
 
     @dirty.setter
     def dirty(self, value: bool) -> None:
@@ -273,10 +282,18 @@ class Arrivals:
         knows nothing of it, and nobody will fill the gap.
         """
         self.base = max(self.base + self._inbound.received, self._top)
+        if not related:
+            self.withheld.clear()
         for number in sorted(self._gapped):
             message = self._gapped[number]
-            if _instructs(message) or (
-                related and message.reliability is not Reliability.AT_LEAST_ONCE_DELIVERY
+            if is_withheld(message) and related:
+                # The gateway may count on it: it has been acknowledged.
+                self._end(message)
+                self._withhold(message)
+            elif (
+                is_withheld(message)
+                or _instructs(message)
+                or (related and message.reliability is not Reliability.AT_LEAST_ONCE_DELIVERY)
             ):
                 self._end(message)
             elif message.headers.keep:
@@ -336,6 +353,7 @@ class Arrivals:
         self.kept.collect(change)
         change.requested = self.requests.take_requested()
         change.settled = self.requests.take_settled()
+        self.withheld.collect(change)
         self._skipped.drop_below(self._inbound.received)
         if len(self._dropped.ranges()) > MAX_RANGES:
             self._dropped = RangeSet(self.dropped)
@@ -379,7 +397,7 @@ class Arrivals:
                     self.kept.had(key)
                 self._end(message)
                 return
-            if key in self.kept:
+            if key in self.kept or key in self.withheld:
                 self._end(message)
                 return
             known = self._known.get(key)
@@ -388,6 +406,10 @@ class Arrivals:
                 return
             self._known[key] = message
         if message.frame.headers is not None:
+            if is_withheld(message):
+                self._end(message)
+                self._withhold(message)
+                return
             if message.deadline is not None and now >= message.deadline:
                 self.drop(message)
                 return
@@ -401,11 +423,61 @@ class Arrivals:
             self._unstored.append(message)
         self.turnstile.add(message)
 
+    # Groups.
+
+    def _withhold(self, message: Message) -> None:
+        if message.key not in self.withheld:
+            self.withheld.keep(self._message(message.frame, NO_POSITION, None))
+
+    def _decide(self, control: Message) -> None:
+        """Do as was decided; the number is finished when the application has had what it shows."""
+        decision, key = decode_decision(control.body), control.in_reply_to or 0
+        if decision.verdict is Verdict.RELEASE:
+            self._release(control, key)
+            return
+        if decision.verdict is Verdict.ABORT:
+            self.withheld.take(key)
+        elif decision.verdict is Verdict.RETRACT:
+            self._retract(key)
+        else:
+            self.decided.append((key, decision))
+        self._end(control)
+
+    def _release(self, control: Message, key: int) -> None:
+        """Show what was withheld: its place among messages is here."""
+        showing = Showing(control, ())
+        message = self.withheld.take(key)
+        if message is not None:
+            self.turnstile.add(self.move_in(message, in_time=True))
+            showing.left.add(key)
+        else:
+            self._look_for(key, showing)
+        self.kept.show(showing)
+        if not showing.left:
+            self._showed(showing)
+        elif not control.stored:
+            self._unstored.append(control)
+
+    def _retract(self, key: int) -> None:
+        """Nobody here shall act on it. What was not handed over yet never is."""
+        message = self._known.get(key)
+        if message is not None and not message.offered:
+            if message.number is not None:
+                self._dropped.add(message.number, message.number + 1)
+                self._news.add(message.number, message.number + 1)
+            self._end(message)
+            self.retracted.append((key, False))
+        elif message is not None or key in self._keys:
+            self.retracted.append((key, True))
+
     # Ranked topics.
 
     def _follow(self, control: Message, now: Micros) -> None:
         """Do as the gateway says; the number is finished when the application has had what it
         shows."""
+        if control.headers.operation == Operation.DECISION:
+            self._decide(control)
+            return
         kept, topic = self.kept, control.topic or ""
         keys: list[int] = []
         for instruction in decode_instructions(control.body):
@@ -466,7 +538,12 @@ class Arrivals:
         if kept is not None:
             messages.append(self.move_in(kept))
             showing.left.add(key)
-        elif key in self._known:
+        else:
+            self._look_for(key, showing)
+
+    def _look_for(self, key: int, showing: Showing) -> None:
+        """It is to be shown, and is not where it was kept."""
+        if key in self._known:
             showing.left.add(key)  # It is being shown already.
         elif key in self._keys:
             showing.had.append(key)
@@ -476,15 +553,8 @@ class Arrivals:
     def _show_again(self, control: Message) -> None:
         """After a restart: what of it is not done yet?"""
         showing = Showing(control, ())
-        for instruction in decode_instructions(control.body):
-            if isinstance(instruction, ShowKept):
-                for key in instruction.keys:
-                    if key in self._known:
-                        showing.left.add(key)
-                    elif key in self._keys:
-                        showing.had.append(key)
-                    else:
-                        showing.partly = True
+        for key in _shown_by(control):
+            self._look_for(key, showing)
         self.kept.show(showing)
         if not showing.left:
             self._showed(showing)
@@ -641,10 +711,21 @@ def _in_order(rows: list[InboxRow]) -> list[InboxRow]:
     return [row if row.number is None else next(numbered) for row in rows]
 
 
+_WORDS = frozenset({Operation.FEED, Operation.DECISION})
+
+
 def _instructs(message: Message) -> bool:
-    """Whether it is the gateway's word about a ranked topic."""
+    """Whether it is the gateway's word about a ranked topic, or a group's decision."""
     headers = message.frame.headers
-    return headers is not None and headers.operation == Operation.FEED
+    return headers is not None and headers.operation in _WORDS
+
+
+def _shown_by(control: Message) -> list[int]:
+    """What the gateway's word lets the application see."""
+    if control.headers.operation == Operation.DECISION:
+        return [control.in_reply_to or 0]
+    said = decode_instructions(control.body)
+    return [key for one in said if isinstance(one, ShowKept) for key in one.keys]
 
 
 def _without(start: int, stop: int, known: RangeSet) -> list[tuple[int, int]]:

@@ -31,9 +31,9 @@ from lasthop.device import compose
 from lasthop.device.clock import DeviceClock
 from lasthop.device.compose import Draft, Options, Wishes
 from lasthop.device.contact import Contact
-from lasthop.device.correspondence import Correspondence
+from lasthop.device.correspondence import Claim, Correspondence
 from lasthop.device.desk import Desk, HandlerFailed, Outcome, Transactional
-from lasthop.device.handle import MessageHandle
+from lasthop.device.handle import MessageHandle, Settlement
 from lasthop.device.heartbeats import MEMORY, Heartbeats
 from lasthop.device.inbox import Inbox
 from lasthop.device.inbox_memory import MemoryInbox
@@ -334,8 +334,9 @@ class Device:
     async def send(
         self, target: str, body: bytes | str, **options: Unpack[Options]
     ) -> MessageHandle:
-        """Send to `device:NAME`, `user:NAME`, `topic:NAME`, `service:NAME` or `app:`. Returns when
-        the message is durable here; the handle tells the rest."""
+        """Send to `device:NAME`, `user:NAME`, `topic:NAME`, `service:NAME`, `group:NAME`,
+        `queue:NAME` or `app:`. Returns when the message is durable here; the handle tells the
+        rest."""
         return await self._send(compose.message(target, body, **options))
 
     async def publish(
@@ -435,6 +436,55 @@ class Device:
         answer = await (await self.ask(compose.question(wanted, round(timeout * SECOND))))[1]
         return decode_offers(answer.body)
 
+    # Groups and queues.
+
+    async def join_group(self, name: str) -> MessageHandle:
+        """Belong to a group from now on."""
+        return await self._send(compose.membership(f"group:{name}", on=True))
+
+    async def leave_group(self, name: str) -> MessageHandle:
+        """Belong to it no longer; what was sent to it before still comes."""
+        return await self._send(compose.membership(f"group:{name}", on=False))
+
+    async def consume(self, queue: str) -> MessageHandle:
+        """Take messages from a queue, in turn with others who do. They come like any other; one
+        that is not done in the queue's patience goes to somebody else."""
+        return await self._send(compose.membership(f"queue:{queue}", on=True))
+
+    async def stop_consuming(self, queue: str) -> MessageHandle:
+        """Take no more from it."""
+        return await self._send(compose.membership(f"queue:{queue}", on=False))
+
+    async def claim(self, message: Message, *, timeout: float | None = None) -> Claim:  # noqa: ASYNC109
+        """Ask to be the one who acts on a message of a group. The answer is final, and asking
+        again, also after a crash, gets the same one. Raises MessageRefused when the message cannot
+        be claimed, or TimeoutError; the claim may be granted all the same then: ask again."""
+        draft = compose.claim(message)
+        answer: asyncio.Future[Claim] = asyncio.get_running_loop().create_future()
+        asked: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        def then(key: object) -> None:
+            if isinstance(key, int):
+                self._letters.claiming(key, answer)
+                asked.set_result(key)
+            elif not asked.done():
+                assert isinstance(key, BaseException)
+                asked.set_exception(key)
+
+        self._opened()
+        self._turns.post(draft.queue, then)
+        key = await asked
+        try:
+            async with asyncio.timeout(timeout):
+                return await answer
+        finally:
+            self._letters.stop_claiming(key)
+
+    def on_settled(self, callback: Callable[[str, Settlement], None]) -> None:
+        """Call this when it is decided what becomes of an atomic or claimable message of ours that
+        nobody here holds a handle of."""
+        self._letters.on_settled = callback
+
     # Ranked topics.
 
     async def read(
@@ -500,8 +550,8 @@ class Device:
 
     def on_retracted(self, callback: Callable[[str, bool], None]) -> None:
         """Call this with the id of a message of a ranked topic that is not worth reading any more,
-        and with whether the application has had it: then what is shown of it is better removed.
-        What it has not had is gone by itself."""
+        or of a message that somebody else has claimed, and with whether the application has had
+        it: then what is shown of it is better removed. What it has not had is gone by itself."""
         self._letters.on_retracted = callback
 
     def on_withdrawn(self, callback: Callable[[str], None]) -> None:

@@ -16,6 +16,7 @@ from lasthop.errors import Expired, InvalidRequest
 from lasthop.message import (
     DEFAULT_CONTENT_TYPE,
     DEFAULT_PRIORITY,
+    Binding,
     Handling,
     Reliability,
     TargetKind,
@@ -60,6 +61,10 @@ class Options(TypedDict, total=False):
     handling: Handling
     queue: str
     headers: Mapping[str, str]
+    atomic: bool
+    """For a group: all members are shown it, or none. It needs `expires_in`."""
+    claim: bool
+    """For a group: only the member that claims it first may act on it."""
 
 
 def message(
@@ -70,7 +75,8 @@ def message(
     expects: Expectation | None = None,
     **options: Unpack[Options],
 ) -> Draft:
-    """A message for `device:NAME`, `user:NAME`, `topic:NAME`, `service:NAME` or `app:`.
+    """A message for `device:NAME`, `user:NAME`, `topic:NAME`, `service:NAME`, `group:NAME`,
+    `queue:NAME` or `app:`.
 
     With `reply_within` it is a request, which nobody gets any more when nobody waits for its answer
     any more; `expects` says what is to become of that.
@@ -78,7 +84,9 @@ def message(
     kind, colon, name = target.partition(":")
     if not colon or kind not in _ADDRESSABLE:
         raise InvalidRequest(
-            "a target is device:NAME, user:NAME, topic:NAME, service:NAME or app:", target=target
+            "a target is device:NAME, user:NAME, topic:NAME, service:NAME, group:NAME, queue:NAME"
+            " or app:",
+            target=target,
         )
     topic = name if kind == TargetKind.TOPIC else None
     if reply_within is not None:
@@ -98,13 +106,20 @@ def message(
     )
 
 
-_ADDRESSABLE = {
-    TargetKind.DEVICE,
-    TargetKind.USER,
-    TargetKind.TOPIC,
-    TargetKind.SERVICE,
-    TargetKind.APP,
-}
+_ADDRESSABLE = set(TargetKind) - {TargetKind.PUSH, TargetKind.PUBLISHER}
+
+
+def membership(target: str, *, on: bool) -> Draft:
+    """A wish to belong to `group:NAME` or to take from `queue:NAME`, or not to any more."""
+    operation = Operation.JOIN if on else Operation.LEAVE
+    return Draft(Headers(operation=operation, to=target))
+
+
+def claim(of: Message) -> Draft:
+    """A wish to act on a message of a group."""
+    if of.headers.binding is not Binding.CLAIM or of.frame.key is None:
+        raise InvalidRequest("this message is not one to be claimed", id=of.id)
+    return Draft(Headers(operation=Operation.CLAIM, in_reply_to=of.frame.key))
 
 
 def reply(
@@ -258,7 +273,16 @@ def _headers(
         queue=options.get("queue"),
         correlation=correlation,
         gather=gather,
+        binding=_binding(options),
     )
+
+
+def _binding(options: Options) -> Binding:
+    if options.get("atomic") and options.get("claim"):
+        raise InvalidRequest("a message is atomic or to be claimed, not both")
+    if options.get("atomic"):
+        return Binding.ATOMIC
+    return Binding.CLAIM if options.get("claim") else Binding.NONE
 
 
 def _priority(priority: int) -> int:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 from weakref import WeakValueDictionary
 
-from lasthop.device.handle import MessageHandle, MessageRefused, Status
+import msgspec
+
+from lasthop.device.handle import MessageHandle, MessageRefused, Settlement, Status
 from lasthop.device.message import Message, Refusal
 from lasthop.device.requests import Answered, Gathered, TimedOut
 from lasthop.device.session import (
     Accepted,
+    Decided,
     Happening,
     Lapsed,
     LinksWanted,
@@ -22,8 +25,28 @@ from lasthop.device.session import (
     Sent,
     Withdrawn,
 )
+from lasthop.wire.hop.decisions import Decision, Verdict
 
 log = logging.getLogger("lasthop.device")
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """The answer to a claim; true if it was granted."""
+
+    granted: bool
+    by: str
+    """Who has claimed the message; empty if that device was removed, or nobody may any more."""
+
+    def __bool__(self) -> bool:
+        return self.granted
+
+
+_OUTCOMES: dict[Verdict, Literal["released", "aborted", "claimed", "unclaimed"]] = {
+    Verdict.RELEASED: "released",
+    Verdict.ABORTED: "aborted",
+    Verdict.CLAIMED: "claimed",
+    Verdict.UNCLAIMED: "unclaimed",
+}
 
 
 class Correspondence:
@@ -34,12 +57,14 @@ class Correspondence:
         self._answers: dict[int, asyncio.Future[Any]] = {}
         """Of a Message, or of what many have said."""
         self._looks: dict[int, asyncio.Future[list[Message]]] = {}
+        self._claims: dict[int, asyncio.Future[Claim]] = {}
         self.unclaimed: list[Message] = []
         """Shown to somebody who has just stopped to wait for it."""
         self.on_refused: Callable[[str, Refusal], None] | None = None
         self.on_links_wanted: Callable[[tuple[str, ...]], None] | None = None
         self.on_retracted: Callable[[str, bool], None] | None = None
         self.on_withdrawn: Callable[[str], None] | None = None
+        self.on_settled: Callable[[str, Settlement], None] | None = None
 
     def queued(self, key: int, answer: asyncio.Future[Any] | None) -> MessageHandle:
         """A message is on its way; `answer` waits for what is said to it."""
@@ -47,6 +72,30 @@ class Correspondence:
         if answer is not None:
             self._answers[key] = answer
         return handle
+
+    def claiming(self, key: int, answer: asyncio.Future[Claim]) -> None:
+        """Somebody waits for the answer to a claim."""
+        self._claims[key] = answer
+
+    def stop_claiming(self, key: int) -> None:
+        """And does no longer."""
+        self._claims.pop(key, None)
+
+    def _decided(self, key: int, decision: Decision) -> None:
+        if decision.verdict in (Verdict.GRANT, Verdict.DENY):
+            claim = self._claims.pop(key, None)
+            if claim is not None and not claim.done():
+                claim.set_result(Claim(decision.verdict is Verdict.GRANT, decision.by))
+            return
+        outcome = _OUTCOMES.get(decision.verdict)
+        if outcome is None:
+            return
+        settlement = Settlement(outcome, decision.by)
+        handle = self._handles.get(key)
+        if handle is not None:
+            handle.settle(settlement)
+        elif self.on_settled is not None:
+            self.on_settled(f"{key:016x}", settlement)
 
     def looking(self, key: int, answer: asyncio.Future[list[Message]]) -> None:
         """Somebody waits for the answer to a look."""
@@ -98,6 +147,8 @@ class Correspondence:
                 log.info("topic %s was withdrawn", topic)
                 if self.on_withdrawn is not None:
                     self.on_withdrawn(topic)
+            case Decided(key, decision):
+                self._decided(key, decision)
 
     def give_up(self, error: BaseException) -> None:
         """The device has ended: whoever waits is told why."""
@@ -109,6 +160,9 @@ class Correspondence:
         for look in self._looks.values():
             if not look.done():
                 look.set_exception(error)
+        for claim in self._claims.values():
+            if not claim.done():
+                claim.set_exception(error)
 
     def _answer(self, key: int, outcome: Message | Gathered) -> None:
         answer = self._answers.pop(key, None)
@@ -129,7 +183,10 @@ class Correspondence:
         look = self._looks.pop(key, None)
         if look is not None and not look.done():
             look.set_exception(MessageRefused(refusal, f"{key:016x}"))
-        if handle is None and answer is None and look is None:
+        claim = self._claims.pop(key, None)
+        if claim is not None and not claim.done():
+            claim.set_exception(MessageRefused(refusal, f"{key:016x}"))
+        if handle is None and answer is None and look is None and claim is None:
             log.warning("the gateway refused message %016x: %s", key, refusal.detail)
             if self.on_refused is not None:
                 self.on_refused(f"{key:016x}", refusal)

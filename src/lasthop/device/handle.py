@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from enum import IntEnum
+from typing import Literal
+
+import msgspec
 
 from lasthop.device.message import Refusal
 from lasthop.errors import Rejected
@@ -22,6 +25,14 @@ class Status(IntEnum):
     """The gateway will not act on it, and said why."""
 
 
+class Settlement(msgspec.Struct, frozen=True):
+    """What was decided about an atomic or claimable message."""
+
+    outcome: Literal["released", "aborted", "claimed", "unclaimed"]
+    by: str = ""
+    """The device that claimed it."""
+
+
 class MessageRefused(Rejected):
     """The gateway refused a message; `reason` is its stable code for why."""
 
@@ -35,7 +46,15 @@ class MessageRefused(Rejected):
 class MessageHandle:
     """One message on its way."""
 
-    __slots__ = ("__weakref__", "_failure", "_refusal", "_status", "_waiting", "key")
+    __slots__ = (
+        "__weakref__",
+        "_failure",
+        "_refusal",
+        "_settlement",
+        "_status",
+        "_waiting",
+        "key",
+    )
 
     def __init__(self, key: int) -> None:
         self.key = key
@@ -43,6 +62,7 @@ class MessageHandle:
         self._status = Status.QUEUED
         self._refusal: Refusal | None = None
         self._failure: BaseException | None = None
+        self._settlement: Settlement | None = None
         self._waiting: list[asyncio.Future[None]] = []
 
     @property
@@ -75,9 +95,24 @@ class MessageHandle:
                     return
                 if self._failure is not None:
                     raise self._failure
-                future = asyncio.get_running_loop().create_future()
-                self._waiting.append(future)
-                await future
+                await self._stirred()
+
+    async def settled(self, *, timeout: float | None = None) -> Settlement:  # noqa: ASYNC109
+        """Until it is decided what becomes of an atomic message, or who acts on a claimable one.
+        Raises MessageRefused, TimeoutError, or what ended the device."""
+        async with asyncio.timeout(timeout):
+            while self._settlement is None:
+                if self._refusal is not None:
+                    raise MessageRefused(self._refusal, self.id)
+                if self._failure is not None:
+                    raise self._failure
+                await self._stirred()
+            return self._settlement
+
+    def settle(self, settlement: Settlement) -> None:
+        """It is decided."""
+        self._settlement = settlement
+        self._stir()
 
     async def accepted(self, *, timeout: float | None = None) -> None:  # noqa: ASYNC109
         """Until the gateway has it."""
@@ -93,6 +128,11 @@ class MessageHandle:
         """The device has ended: it will come no further in this life."""
         self._failure = error
         self._stir()
+
+    async def _stirred(self) -> None:
+        future = asyncio.get_running_loop().create_future()
+        self._waiting.append(future)
+        await future
 
     def _stir(self) -> None:
         waiting, self._waiting = self._waiting, []

@@ -6,7 +6,7 @@ import msgspec
 
 from lasthop.clock import MILLISECOND, Micros
 from lasthop.device.change import RequestRow
-from lasthop.message import Handling, Reliability, key_time
+from lasthop.message import Binding, Handling, Reliability, key_time
 from lasthop.wire.hop.frames import ERROR_TYPE, Headers, MessageFrame
 
 TIMEOUT_TYPE = "application/vnd.lasthop.timeout"
@@ -111,6 +111,16 @@ class Message(msgspec.Struct, gc=False, eq=False):
     def queue(self) -> str | None:
         """The queue it was taken from."""
         return self.headers.queue
+
+    @property
+    def group(self) -> str | None:
+        """The group it was sent to."""
+        return self.headers.group
+
+    @property
+    def claimable(self) -> bool:
+        """Whether acting on it needs a claim: see `Device.claim`."""
+        return self.headers.binding is Binding.CLAIM
 
     @property
     def in_reply_to(self) -> int | None:

@@ -22,6 +22,7 @@ from lasthop.device.outgoing import Outbox
 from lasthop.device.requests import Answered, Expectation, Gathered, TimedOut
 from lasthop.device.terms import Terms
 from lasthop.message import KeyMaker, Reliability, key_time
+from lasthop.wire.hop.decisions import Decision
 from lasthop.wire.hop.feeds import Report, encode_look, encode_report
 from lasthop.wire.hop.frames import (
     MAX_RANGES,
@@ -98,6 +99,13 @@ class Lapsed(msgspec.Struct, frozen=True):
     message: Message
 
 
+class Decided(msgspec.Struct, frozen=True):
+    """What was decided about a claim or a group message of ours."""
+
+    key: int
+    decision: Decision
+
+
 class LinksWanted(msgspec.Struct, frozen=True):
     """Messages wait at the gateway for one of these links, the best first."""
 
@@ -116,6 +124,7 @@ Happening: TypeAlias = (
     | Looked
     | Retracted
     | Withdrawn
+    | Decided
 )
 
 
@@ -519,7 +528,9 @@ class DeviceSession:
         happenings += [Looked(key, messages) for key, messages in arrivals.shown]
         happenings += [Retracted(key, had) for key, had in arrivals.retracted]
         happenings += [Withdrawn(topic) for topic in arrivals.withdrawn]
+        happenings += [Decided(key, decision) for key, decision in arrivals.decided]
         arrivals.shown, arrivals.retracted, arrivals.withdrawn = [], [], []
+        arrivals.decided = []
         outbox.sent, outbox.accepted = [], []
         arrivals.refusals, arrivals.lapsed = [], []
         return happenings

@@ -21,7 +21,8 @@ BATCH = 20_000
 """Rows of the store that are sorted by their newest event before it is looked up: rows come by
 message, that is by time, so one batch reads a few neighbouring segments in order."""
 
-_OPEN = ("PENDING", "SENDING", "RECEIVED")
+_SEEN = ("PENDING", "SENDING", "RECEIVED")
+_OPEN = (*_SEEN, "PARKED")
 
 LIFE: dict[str, tuple[tuple[str, ...], str]] = {
     Kind.ACCEPTED: ((), "PENDING"),
@@ -30,17 +31,18 @@ LIFE: dict[str, tuple[tuple[str, ...], str]] = {
     Kind.RELEASED: (("PENDING",), "SENDING"),
     Kind.TRANSMITTED: (("SENDING",), "SENDING"),
     Kind.RECEIVED: (("SENDING",), "RECEIVED"),
-    Kind.REQUEUED: (("SENDING", "RECEIVED"), "PENDING"),
+    Kind.REQUEUED: (("SENDING", "RECEIVED", "PARKED"), "PENDING"),
+    Kind.PARKED: (_SEEN, "PARKED"),
     Kind.SENT: (("SENDING",), "SENT"),
-    Kind.DELIVERED: (_OPEN, "DELIVERED"),
+    Kind.DELIVERED: (_SEEN, "DELIVERED"),
     Kind.EXPIRED: (_OPEN, "EXPIRED"),
-    Kind.CANCELLED: (("PENDING",), "CANCELLED"),
-    Kind.REPLACED: (("PENDING",), "REPLACED"),
-    Kind.ABORTED: (("PENDING", "SENDING"), "ABORTED"),
+    Kind.CANCELLED: (_OPEN, "CANCELLED"),
+    Kind.REPLACED: (_OPEN, "REPLACED"),
+    Kind.ABORTED: (_SEEN, "ABORTED"),
     Kind.TIMED_OUT: (_OPEN, "TIMED_OUT"),
     Kind.UNDELIVERABLE: (_OPEN, "UNDELIVERABLE"),
-    Kind.REASSIGNED: (("PENDING",), "REASSIGNED"),
-    Kind.SUPPRESSED: (("PENDING",), "SUPPRESSED"),
+    Kind.REASSIGNED: (("PENDING", "PARKED"), "REASSIGNED"),
+    Kind.SUPPRESSED: (_SEEN, "SUPPRESSED"),
 }
 """For every event of a delivery: the states it may come in, and the state after it. The life cycle
 itself is core's; a test holds the two against each other."""

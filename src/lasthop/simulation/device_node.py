@@ -18,10 +18,11 @@ from lasthop.decision.preferences import Preferences
 from lasthop.device.change import Change
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.message import Message, Refusal
-from lasthop.device.session import DeviceSession, Looked as Answer, Refused
+from lasthop.device.session import Decided, DeviceSession, Looked as Answer, Refused
 from lasthop.device.terms import Terms
 from lasthop.errors import HopError
 from lasthop.simulation.gateway_node import GatewayNode
+from lasthop.simulation.groups import Claims
 from lasthop.simulation.kernel import Kernel
 from lasthop.simulation.link import End, Link, Weather
 from lasthop.simulation.verdict import Arrival
@@ -103,6 +104,9 @@ class DeviceNode:
         """What every look has shown, for those who want to know."""
         self.empty_looks = 0
         """Answers of the gateway in a row that had nothing to show."""
+        self.claims = Claims(kernel, random, self._say)
+        self.seen: set[int] = set()
+        """The keys of all messages that came over its channels."""
         self._expires: Micros | None = None
         self.refused: list[Refusal] = []
         self.commits = 0
@@ -145,6 +149,11 @@ class DeviceNode:
     def unsubscribe(self, topic: str) -> None:
         """Ask for no more of it."""
         self._say(b"", topic, Headers(operation=Operation.UNSUBSCRIBE))
+
+    def move(self, target: str, *, joins: bool) -> None:
+        """Join a group or queue, or leave it."""
+        operation = Operation.JOIN if joins else Operation.LEAVE
+        self._say(b"", None, Headers(operation=operation, to=target))
 
     def look(self, topic: str, wanted: int | None) -> None:
         """The user looks at a ranked topic: asks the gateway if it is there, reads what is here if
@@ -245,6 +254,7 @@ class DeviceNode:
 
     def _take(self, session: DeviceSession, wire: _Wire, frames: list[Frame]) -> None:
         now = self._kernel.now()
+        self.seen.update(f.key for f in frames if isinstance(f, MessageFrame) and f.key)
         if wire.mapping.ordered:
             # Elsewhere the link itself makes two of one.
             count = sum(isinstance(frame, MessageFrame) for frame in frames)
@@ -307,7 +317,8 @@ class DeviceNode:
         if not self._writing:
             queued = len(self._unsent)
             for body, topic, headers in self._unsent:
-                session.queue(now, topic=topic, headers=headers, body=body)
+                key = session.queue(now, topic=topic, headers=headers, body=body)
+                self.claims.queued(key, headers)
             self._use_ranked_topics(session)
             if self._transactional:
                 for message in session.fresh(now):
@@ -332,6 +343,8 @@ class DeviceNode:
             if isinstance(happening, Refused):
                 self.refused.append(happening.refusal)
                 self._asked.pop(happening.key, None)
+            elif isinstance(happening, Decided):
+                self.claims.hear(happening)
             elif isinstance(happening, Answer):
                 # It is shown when it is durable that it may have been.
                 self._answers.append(happening)
@@ -405,6 +418,7 @@ class DeviceNode:
             self._turn()
 
     def _show(self, message: Message) -> None:
+        self.claims.see(message)
         number = int(message.body.rstrip(b"."))
         arrival = Arrival(number, message.key, int(message.redelivered))
         if self._transactional:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,9 @@ from random import Random
 import msgspec
 
 from lasthop.clock import DAY, HOUR, MILLISECOND, SECOND, Micros
-from lasthop.core.gateway import Identity
+from lasthop.core.gateway import Gateway, Identity
+from lasthop.core.groups.circles import Circle
+from lasthop.core.inbound import parse_target
 from lasthop.core.lifecycle import State
 from lasthop.core.mailroom import Limits
 from lasthop.core.surrogates.post import Failing
@@ -26,6 +29,7 @@ from lasthop.message import Reliability
 from lasthop.simulation.device_node import DeviceNode
 from lasthop.simulation.disk import MemoryDisk, SqliteDisk
 from lasthop.simulation.gateway_node import Disk, GatewayNode
+from lasthop.simulation.groups import QUEUE, add_groups, judge_groups
 from lasthop.simulation.kernel import Kernel
 from lasthop.simulation.ledger import Ledger
 from lasthop.simulation.link import Weather
@@ -71,6 +75,7 @@ def run(seed: int, *, messages: int = 50, sqlite: bool = False) -> Outcome:
     """Run the schedule with this number."""
     schedule = draw(seed, messages=messages)
     add_ranked(schedule)
+    add_groups(schedule)
     if not sqlite:
         return Rehearsal(schedule, MemoryDisk()).run()
     with tempfile.TemporaryDirectory(prefix="lasthop-faults-") as directory:
@@ -136,12 +141,17 @@ class Rehearsal:
             self._devices[name].prefer(preferences)
         for name, terms in schedule.ranked.items():
             self._devices[name].subscribe(RANKED, terms)
+        self._form_circles()
         # Everybody is known before anything is sent to them.
         introduced = self._kernel.run(until=self._introduced, limit=PATIENCE)
         start = self._start = self._kernel.now()
         self._playing = True
         for batch in schedule.batches:
             self._kernel.at(start + batch.at, partial(self._publish, batch))
+        for move in schedule.moves:
+            device = self._devices[move.device]
+            act = partial(device.move, move.target, joins=move.joins)
+            self._kernel.at(start + move.at, act)
         for look in schedule.looks:
             device = self._devices[look.device]
             self._kernel.at(start + look.at, partial(device.look, RANKED, look.wanted))
@@ -221,11 +231,24 @@ class Rehearsal:
             # What was taken back or expired in the life that is undone is open again.
             unsteady = (wish.ttl, wish.cancel_after, wish.replace_key) != (None, None, None)
             # What was seen in that life, or has the rank of that life, may be open again.
-            unsteady = unsteady or wish.target == f"topic:{RANKED}"
+            unsteady = unsteady or wish.target in (f"topic:{RANKED}", QUEUE) or wish.binding > 0
             if wish.number not in known or unsteady:
                 self._forgiven.add(wish.number)
         for publisher in self._publishers.values():
             publisher.cancelled.clear()
+
+    def _form_circles(self) -> None:
+        schedule = self._schedule
+        if schedule.circles:
+            circle = Circle(patience=schedule.patience, prefetch=schedule.prefetch)
+
+            def make(gateway: Gateway, now: Micros) -> None:
+                gateway.make_circle(APP, parse_target(QUEUE), circle, now)
+
+            self._gateway.act(make, lambda: None)
+        for target, names in schedule.circles.items():
+            for name in names:
+                self._devices[name].move(target, joins=True)
 
     def _introduced(self) -> bool:
         store = self._gateway.store
@@ -319,6 +342,7 @@ class Rehearsal:
             for name, device in self._devices.items():
                 for number in cancelled.intersection(a.number for a in as_sent(device.had())):
                     verdict.add("untrue", f"{name} had {number}, which was cancelled")
+        self._judge_groups(verdict, wishes)
         self._judge_budgets(verdict)
         expected = {"expired"}
         gateway, store = self._gateway.gateway, self._gateway.store
@@ -340,9 +364,30 @@ class Rehearsal:
                 expected.add("surrogate_failed")
         for device in self._devices.values():
             for refusal in device.refused:
-                if refusal.code not in expected:
+                # A backup does not know what may be claimed.
+                forgiven = refusal.code == "not_found" and self._forgiven
+                if refusal.code not in expected and not forgiven:
                     verdict.add("untrue", f"the gateway refused: {refusal.detail}")
         return verdict
+
+    def _judge_groups(self, verdict: Verdict, wishes: dict[int, Wish]) -> None:
+        store = self._gateway.store
+        if not self._schedule.circles or store is None:
+            return
+        judge_groups(
+            verdict,
+            wishes,
+            [fate for fate in self._fates() if fate.number not in self._forgiven],
+            {name: device.had() for name, device in self._devices.items()},
+            {name: device.claims for name, device in self._devices.items()},
+            {name: device.seen for name, device in self._devices.items()},
+            self._events(store),
+        )
+
+    def _events(self, store: Store) -> Iterator[Event]:
+        for page in store.events(0, 1 << 40):
+            for line in page.lines.splitlines():
+                yield msgspec.json.decode(line, type=Event)
 
     def _judge_budgets(self, verdict: Verdict) -> None:
         """Nobody was sent more over a link than the device can afford in a day."""
@@ -350,11 +395,9 @@ class Rehearsal:
         if store is None or self._forgiven:
             return  # A backup does not know what was spent after it.
         sent: Counter[tuple[str, str, int]] = Counter()
-        for page in store.events(0, 1 << 40):
-            for line in page.lines.splitlines():
-                event = msgspec.json.decode(line, type=Event)
-                if event.kind == Kind.TRANSMITTED:
-                    sent[event.dev, event.link, event.t // DAY] += 1
+        for event in self._events(store):
+            if event.kind == Kind.TRANSMITTED:
+                sent[event.dev, event.link, event.t // DAY] += 1
         for name, device in self._devices.items():
             for (link, day), count in device.carried.items():
                 # What left just before a crash is not in the log.
@@ -396,4 +439,5 @@ def _headers(wish: Wish) -> Headers:
         priority=wish.priority,
         reliability=wish.reliability,
         deliver_within=wish.ttl // MILLISECOND if wish.ttl is not None else None,
+        binding=wish.binding,
     )

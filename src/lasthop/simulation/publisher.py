@@ -10,6 +10,7 @@ from lasthop.core.acceptance import Submission, Withdrawal
 from lasthop.core.gateway import Gateway, Idempotency
 from lasthop.core.inbound import parse_target
 from lasthop.core.lifecycle import State
+from lasthop.message import Binding
 from lasthop.simulation.gateway_node import GatewayNode
 from lasthop.simulation.kernel import Kernel
 from lasthop.simulation.schedule import Wish
@@ -31,7 +32,8 @@ class Publisher:
         """The newest rank of a message that was confirmed."""
         self._reranking = 0
         self.cancelled: set[int] = set()
-        """Messages for one device for which "cancelled" was the answer."""
+        """Messages that go to one device, or to all or none, for which "cancelled" was the
+        answer."""
 
     @property
     def busy(self) -> bool:
@@ -132,7 +134,8 @@ class Publisher:
         self._gateway.act(act, lambda: self._cancelled(wish, answers[0]))
 
     def _cancelled(self, wish: Wish, answer: Withdrawal | None) -> None:
-        if answer is not None and not answer.too_late and wish.target.startswith("device:"):
+        whole = wish.target.startswith(("device:", "queue:")) or wish.binding is Binding.ATOMIC
+        if answer is not None and not answer.too_late and whole:
             self.cancelled.add(wish.number)
 
 
@@ -151,4 +154,5 @@ def _submission(wish: Wish, start: Micros, now: Micros) -> Submission:
         deliver_before=before,
         replace_key=wish.replace_key,
         rank=wish.rank,
+        binding=wish.binding,
     )

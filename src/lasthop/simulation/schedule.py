@@ -15,7 +15,7 @@ from lasthop.decision.link_calendar import Entry, LinkCalendar
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.localtime import Period
 from lasthop.decision.preferences import Preferences
-from lasthop.message import DeliveryMethod, Reliability
+from lasthop.message import Binding, DeliveryMethod, Reliability
 from lasthop.simulation.link import Weather
 
 LANES = (4, 4, 4, 4, 7, 1)
@@ -41,6 +41,20 @@ class Wish:
     """New ranks, each so long after the one before was confirmed."""
     size: int = 20
     method: DeliveryMethod = DeliveryMethod.NOT_SPECIFIED
+    binding: Binding = Binding.NONE
+
+    @property
+    def may_reach_nobody(self) -> bool:
+        """Whether it may be accepted and go to no device at all."""
+        if self.target.startswith("group:"):
+            return self.withdrawable
+        late = self.target.startswith("queue:") and (self.withdrawable or self.ttl is not None)
+        return late or self.target.startswith("topic:")
+
+    @property
+    def withdrawable(self) -> bool:
+        """Whether it may be taken back."""
+        return self.cancel_after is not None or self.replace_key is not None
 
     @property
     def body(self) -> bytes:
@@ -54,6 +68,16 @@ class Look:
     at: Micros
     device: str
     wanted: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """A device joins a group or queue, or leaves it."""
+
+    at: Micros
+    device: str
+    target: str
+    joins: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +118,12 @@ class Schedule:
     storage: dict[str, int] = field(default_factory=dict)
     """By device, how much of it the device keeps."""
     looks: list[Look] = field(default_factory=list)
+    circles: dict[str, list[str]] = field(default_factory=dict)
+    """By group or queue, who belongs to it from the beginning."""
+    moves: list[Move] = field(default_factory=list)
+    patience: Micros = 60 * SECOND
+    """Of the queue."""
+    prefetch: int = 16
 
     @property
     def messages(self) -> int:

@@ -17,6 +17,7 @@ import msgspec
 from lasthop.clock import Micros
 from lasthop.errors import StoreBroken
 from lasthop.message import Message
+from lasthop.store.bonds import BondRow
 from lasthop.store.commit import Commit, DeliveryRow, DeviceRow, KeyRow, KnownPush, Restored
 
 RECENT_KEYS = 10_000
@@ -108,6 +109,10 @@ class Reader(Protocol):
         """The idempotency keys of an app that are known, by key."""
         ...
 
+    def find_bonds(self, messages: Iterable[int]) -> dict[int, BondRow]:
+        """What holds the deliveries of these messages together, by message."""
+        ...
+
     def find_pushes(self, ids: Iterable[bytes]) -> dict[bytes, KnownPush]:
         """The pushes with these ids that there have ever been."""
         ...
@@ -182,7 +187,8 @@ class Store(Reader, Protocol):
         """Do one step of forgetting what is old.
 
         Goes: a message accepted before `messages_before` with no open delivery, no unfinished
-        fan-out and nothing to report, with its deliveries and all of its push but the id; an
+        fan-out, no open bond and nothing to report, with its deliveries, its bond and all of its
+        push but the id; an
         idempotency key from before `keys_before`; a page of events that is exported and not among
         the newest `keep_events`.
         """

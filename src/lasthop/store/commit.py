@@ -13,6 +13,7 @@ import msgspec
 
 from lasthop.clock import Micros
 from lasthop.message import Message
+from lasthop.store.bonds import BondChanges, BondsRestored
 from lasthop.store.ranked import RankedChanges, RankedRestored
 from lasthop.store.surrogates import SurrogateChanges, SurrogatesRestored
 
@@ -211,6 +212,7 @@ class Commit(msgspec.Struct):
     notifications: dict[tuple[int, int], NotificationRow] = {}
     ranked: RankedChanges | None = None
     surrogates: SurrogateChanges | None = None
+    bonds: BondChanges | None = None
     events: bytearray = bytearray()
     """JSON lines, each ended by a newline."""
     event_count: int = 0
@@ -226,6 +228,12 @@ class Commit(msgspec.Struct):
         if self.surrogates is None:
             self.surrogates = SurrogateChanges()
         return self.surrogates
+
+    def bond_changes(self) -> BondChanges:
+        """What it changes of groups, queues and bonds, to be added to."""
+        if self.bonds is None:
+            self.bonds = BondChanges()
+        return self.bonds
 
     @property
     def empty(self) -> bool:
@@ -247,6 +255,7 @@ class Commit(msgspec.Struct):
             or self.notifications
             or self.ranked is not None
             or self.surrogates is not None
+            or self.bonds is not None
         )
 
 
@@ -284,3 +293,4 @@ class Restored(msgspec.Struct):
     notifications: Iterable[NotificationRow] = ()
     ranked: RankedRestored = RankedRestored()
     surrogates: SurrogatesRestored = SurrogatesRestored()
+    bonds: BondsRestored = BondsRestored()

@@ -20,6 +20,7 @@ from lasthop.clock import Micros
 from lasthop.errors import StoreBroken, StoreError
 from lasthop.message import Message, first_key_at
 from lasthop.store.base import RECENT_KEYS, Counts, EventPage, Forgotten, check_sequence
+from lasthop.store.bonds import RECENT_BONDS, BondChanges, BondRow, BondsRestored
 from lasthop.store.commit import (
     AddressRow,
     Commit,
@@ -67,6 +68,7 @@ class _Tables:
         self.notifications: dict[tuple[int, int], NotificationRow] = {}
         self.ranked = RankedChanges()
         self.surrogates = SurrogateChanges()
+        self.bonds = BondChanges()
         self.events: list[EventPage] = []
 
     def add(self, commit: Commit) -> None:
@@ -95,6 +97,8 @@ class _Tables:
             self._add_ranked(commit.ranked)
         if commit.surrogates is not None:
             self._add_surrogates(commit.surrogates)
+        if commit.bonds is not None:
+            self._add_bonds(commit.bonds)
         if commit.event_count:
             page = EventPage(self.next_event, commit.event_count, bytes(commit.events))
             self.events.append(page)
@@ -131,6 +135,20 @@ class _Tables:
         kept = self.surrogates
         revised = {row.content for row in kept.revisions.values() if row.open}
         return revised | {row.message for row in kept.consults.values()}
+
+    def _add_bonds(self, changes: BondChanges) -> None:
+        self.bonds.bonds.update(changes.bonds)
+        for at, row in changes.circles.items():
+            self.bonds.circles[at] = row
+            if not row.record:
+                del self.bonds.circles[at]
+
+    def wanted_bonds(self) -> list[BondRow]:
+        """The open ones, and the newest that are over and have a record, by message."""
+        rows = self.bonds.bonds.values()
+        over = sorted((r for r in rows if r.record and not r.open), key=lambda r: r.message)
+        wanted = [row for row in rows if row.open] + over[-RECENT_BONDS:]
+        return [copy(row) for row in sorted(wanted, key=lambda row: row.message)]
 
     def ranked_now(self, message: Message) -> Message:
         """A copy of a message, with the rank that it has by now."""
@@ -226,6 +244,10 @@ class MemoryStore:
                 topics=[copy(row) for _, row in sorted(kept.ranked.topics.items())],
             ),
             surrogates=self._surrogates(),
+            bonds=BondsRestored(
+                circles=[copy(row) for _, row in sorted(kept.bonds.circles.items())],
+                bonds=kept.wanted_bonds(),
+            ),
         )
 
     def _surrogates(self) -> SurrogatesRestored:
@@ -293,6 +315,10 @@ class MemoryStore:
         kept = self._kept.keys
         return {key: kept[app, key] for key in keys if (app, key) in kept}
 
+    def find_bonds(self, messages: Iterable[int]) -> dict[int, BondRow]:
+        kept = self._kept.bonds.bonds
+        return {key: copy(kept[key]) for key in messages if key in kept}
+
     def find_pushes(self, ids: Iterable[bytes]) -> dict[bytes, KnownPush]:
         kept = self._kept.pushes
         return {i: KnownPush(kept[i].message, copy(kept[i].row)) for i in ids if i in kept}
@@ -356,6 +382,7 @@ class MemoryStore:
             and key not in kept.fanouts
             and key not in to_report
             and key not in needed
+            and not ((bond := kept.bonds.bonds.get(key)) is not None and bond.open)
             and not any(row.open for row in kept.deliveries.get(key, {}).values())
         ]
         old_keys = [key for key, row in kept.keys.items() if row.at < keys_before]
@@ -372,6 +399,7 @@ class MemoryStore:
             kept.forget_push(key)
             kept.ranked.ranks.pop(key, None)
             kept.surrogates.revisions.pop(key, None)
+            kept.bonds.bonds.pop(key, None)
         for app_key in old_keys:
             del kept.keys[app_key]
         del kept.events[: len(old_events)]
@@ -392,6 +420,7 @@ class MemoryStore:
             for at in [at for at in kept.notifications if at[0] == key]:
                 del kept.notifications[at]
             kept.ranked.ranks.pop(key, None)
+            kept.bonds.bonds.pop(key, None)
         revised = kept.surrogates.revisions
         contents = [row.content for row in revised.values() if row.device == device]
         for content in contents:

@@ -8,6 +8,7 @@ from collections.abc import Collection
 import msgspec
 
 from lasthop.store.base import Forgotten
+from lasthop.store.sqlite.bonds import forget_bonds
 from lasthop.store.sqlite.pages import Page
 from lasthop.store.sqlite.reader import page_of
 from lasthop.store.sqlite.surrogates import NEEDED, contents_for, forget_revisions
@@ -51,6 +52,7 @@ def _pinned(connection: sqlite3.Connection, page: Page) -> frozenset[int]:
         "SELECT message FROM delivery WHERE open AND message BETWEEN ?1 AND ?2"
         " UNION SELECT message FROM fanout WHERE message BETWEEN ?1 AND ?2"
         " UNION SELECT message FROM notification WHERE message BETWEEN ?1 AND ?2"
+        " UNION SELECT message FROM bond WHERE open AND message BETWEEN ?1 AND ?2"
         f" UNION {NEEDED}",
         (page.first, page.last),
     )
@@ -83,6 +85,7 @@ def _take_off(connection: sqlite3.Connection, page: Page, gone: Collection[int])
         (msgspec.json.encode(list(gone)).decode(),),
     )
     forget_revisions(connection, gone)
+    forget_bonds(connection, gone)
     rest = page.without(gone)
     if rest is not None:
         connection.execute(

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from lasthop.errors import StoreBroken
+from lasthop.store.sqlite.bonds import TABLES as BOND_TABLES
 from lasthop.store.sqlite.connection import transaction
 from lasthop.store.sqlite.ranked import TABLES
 from lasthop.store.sqlite.surrogates import TABLES as SURROGATE_TABLES
@@ -113,6 +114,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     ),
     Migration(4, TABLES),
     Migration(5, SURROGATE_TABLES),
+    Migration(6, BOND_TABLES),
 )
 
 

@@ -17,6 +17,7 @@ import msgspec
 from lasthop.errors import StoreBroken
 from lasthop.message import Message
 from lasthop.store.base import Counts, EventPage
+from lasthop.store.bonds import BondRow
 from lasthop.store.commit import (
     DeliveryRow,
     DeviceRow,
@@ -27,6 +28,7 @@ from lasthop.store.commit import (
     PushRow,
 )
 from lasthop.store.sqlite.backup import copy_into
+from lasthop.store.sqlite.bonds import find_bonds
 from lasthop.store.sqlite.connection import FILE_NAME, connect, store_errors
 from lasthop.store.sqlite.migrations import check_version, version_of
 from lasthop.store.sqlite.pages import Page
@@ -133,6 +135,10 @@ class SqliteReader:
         wanted = msgspec.json.encode(list(keys)).decode()
         rows = (_key.decode(row) for (row,) in self._all(sql, app, wanted))
         return {row.key: row for row in rows}
+
+    def find_bonds(self, messages: Iterable[int]) -> dict[int, BondRow]:
+        with store_errors():
+            return find_bonds(self._connection, messages)
 
     def find_pushes(self, ids: Iterable[bytes]) -> dict[bytes, KnownPush]:
         sql = """SELECT id, message, row FROM push

@@ -10,6 +10,7 @@ from lasthop.clock import Micros
 from lasthop.errors import StoreBroken
 from lasthop.message import MAX_KEY, Message, first_key_at
 from lasthop.store.base import RECENT_KEYS, Durability, Forgotten, check_sequence
+from lasthop.store.bonds import BondsRestored, CircleRow
 from lasthop.store.commit import (
     AddressRow,
     Commit,
@@ -24,6 +25,7 @@ from lasthop.store.commit import (
 )
 from lasthop.store.ranked import FeedRow, KeptRow, RankedRestored, TopicRow
 from lasthop.store.sqlite.backup import new_incarnation
+from lasthop.store.sqlite.bonds import SETUP as BOND_SETUP, wanted_bonds
 from lasthop.store.sqlite.connection import (
     CACHE_KIB,
     FILE_NAME,
@@ -95,7 +97,7 @@ class SqliteStore(SqliteReader):
         page_size = execute("PRAGMA page_size").fetchone()[0]
         execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_BYTES // page_size}")
         execute("PRAGMA secure_delete = FAST")
-        for statement in (*SETUP, *RANKED_SETUP, *SURROGATE_SETUP):
+        for statement in (*SETUP, *RANKED_SETUP, *SURROGATE_SETUP, *BOND_SETUP):
             execute(statement)
         self._must_wipe = False
         self._next_commit, self._next_event, self._last_key = execute(
@@ -132,6 +134,10 @@ class SqliteStore(SqliteReader):
                 topics=self._rows("topic", TopicRow, "app, topic"),
             ),
             surrogates=self._surrogates(),
+            bonds=BondsRestored(
+                circles=self._rows("circle", CircleRow, "app, target"),
+                bonds=wanted_bonds(self._connection),
+            ),
         )
 
     def _surrogates(self) -> SurrogatesRestored:

@@ -16,6 +16,7 @@ import msgspec
 
 from lasthop.message import Message
 from lasthop.store.commit import Commit, DeliveryRow, MemoryRow, NotificationRow, ReplyRow
+from lasthop.store.sqlite.bonds import write_bonds
 from lasthop.store.sqlite.connection import transaction
 from lasthop.store.sqlite.pages import cut_into_pages
 from lasthop.store.sqlite.ranked import write_ranked
@@ -110,8 +111,8 @@ _INSERT = f"INSERT INTO incoming VALUES ({', '.join('?' * 20)})"
 def write(connection: sqlite3.Connection, commits: Sequence[Commit], *, next_event: int) -> None:
     """Write commits that are known to be in sequence, all or none."""
     runs = _runs(commits)
-    plain = all(commit.ranked is None and commit.surrogates is None for commit in commits)
-    if len(runs) == 1 and plain:
+    special = (part for c in commits for part in (c.ranked, c.surrogates, c.bonds))
+    if len(runs) == 1 and all(part is None for part in special):
         connection.execute(_INSERT, _values(runs[0], next_event))
         return
     with transaction(connection):
@@ -119,6 +120,7 @@ def write(connection: sqlite3.Connection, commits: Sequence[Commit], *, next_eve
             connection.execute(_INSERT, _values(run, next_event))
             write_ranked(connection, run)
             write_surrogates(connection, run)
+            write_bonds(connection, run)
             next_event += sum(commit.event_count for commit in run)
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from lasthop.errors import MalformedFrame, UnsupportedFrame
-from lasthop.message import DEFAULT_PRIORITY, Handling, Reliability
+from lasthop.message import DEFAULT_PRIORITY, Binding, Handling, Reliability
 from lasthop.wire.hop.frames import DEFAULT_MAX_FRAME
 from lasthop.wire.hop.kinds import (
+    BINDING,
     CREDIT,
     DOUBLE,
     FLAG,
@@ -161,6 +162,8 @@ HEADERS = Table(
     Field(15, "queue", TEXT),
     Field(16, "correlation", NUMBER),
     Field(17, "keep", MARK, False),
+    Field(18, "binding", BINDING, Binding.NONE),
+    Field(19, "group", TEXT),
     Field(21, "answer", MARK, False),
     Field(22, "gather", MARK, False),
 )

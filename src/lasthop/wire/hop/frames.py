@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from lasthop.message import DEFAULT_PRIORITY, Handling, Reliability
+from lasthop.message import DEFAULT_PRIORITY, Binding, Handling, Reliability
 
 VERSION: Final = 1
 
@@ -23,6 +23,9 @@ ASKED_TYPE: Final = "application/vnd.lasthop.asked+json"
 
 FEED_TYPE: Final = "application/vnd.lasthop.feed"
 """Content type of what the gateway says about a ranked topic; on the hop its operation tells."""
+
+DECISION_TYPE: Final = "application/vnd.lasthop.decision"
+"""Content type of what was decided about a message for a group; on the hop its operation tells."""
 
 DEFAULT_MAX_FRAME: Final = 2**20 + 2**10
 """A body of 1 MiB, the gateway's own limit, and room for its headers."""
@@ -80,6 +83,10 @@ class Operation(IntEnum):
     OFFER = 13
     WITHDRAW = 14
     FIND = 15
+    JOIN = 9
+    LEAVE = 10
+    CLAIM = 11
+    DECISION = 12
 
 
 class Feature(IntFlag):
@@ -89,9 +96,10 @@ class Feature(IntFlag):
     BUNDLE = 1
     TIME = 2
     FEEDS = 4
+    GROUPS = 8
 
 
-ALL_FEATURES: Final = Feature.BUNDLE | Feature.TIME | Feature.FEEDS
+ALL_FEATURES: Final = Feature.BUNDLE | Feature.TIME | Feature.FEEDS | Feature.GROUPS
 
 
 class Credit(msgspec.Struct, frozen=True, gc=False):
@@ -205,6 +213,11 @@ class Headers(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """It answers a request that wanted one: whoever does not wait for it lets it go."""
     gather: bool = False
     """Of a request: many may answer it, and its sender wants to know who was asked."""
+    binding: Binding = Binding.NONE
+    """Of a group: not to be shown (ATOMIC), or not to be acted on (CLAIM), before a DECISION says
+    so."""
+    group: str | None = None
+    """The group that it was sent to."""
 
 
 class MessageFrame(msgspec.Struct, frozen=True, gc=False):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from lasthop.errors import MalformedFrame
-from lasthop.message import Handling, Reliability
+from lasthop.message import Binding, Handling, Reliability
 from lasthop.wire.hop.frames import MAX_LIST, MAX_RANGES, MIN_MAX_FRAME, Credit, Ranges
 from lasthop.wire.varint import MAX_VALUE, encode_varint, read_varint
 
@@ -219,3 +219,4 @@ PRIORITY = _octet("priority", 9)
 OPERATION = _octet("operation", 255)
 HANDLING = _octet("handling", 3, Handling)
 RELIABILITY = _octet("reliability", 3, Reliability)
+BINDING = _octet("binding", 2, Binding)

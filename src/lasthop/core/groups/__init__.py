@@ -1,0 +1,1 @@
+"""Groups and queues: who belongs to them, and messages whose deliveries depend on each other."""

@@ -1,0 +1,158 @@
+"""Named groups and queues of an app, and who belongs to them: by an administrator's word, or by the
+devices' own where that is open to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from lasthop.clock import SECOND, Micros
+from lasthop.core.mailroom import Mailroom
+from lasthop.core.session import Session
+from lasthop.errors import Forbidden, InvalidRequest, NotFound, QuotaExceeded, TooLarge
+from lasthop.events import Kind
+from lasthop.message import Target, TargetKind
+from lasthop.store.bonds import CircleRow
+
+MAX_NAME = 200
+"""Bytes, as of a topic."""
+
+MAX_CIRCLES = 10_000
+"""Groups and queues of an app: they are kept in memory, and listed."""
+
+KINDS = frozenset({TargetKind.GROUP, TargetKind.QUEUE})
+
+
+class Circle(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What is known of a group or a queue beside its members."""
+
+    title: str = ""
+    open: bool = True
+    """Whether devices may join by themselves."""
+    made_at: Micros = 0
+    patience: Micros = 60 * SECOND
+    """Of a queue: how long a consumer may take over a message before another one gets it. Longer
+    than the longest piece of work, or that is done twice."""
+    prefetch: int = 16
+    """Of a queue: messages that a consumer has at a time. More make a slow one hoard them, fewer
+    make a fast one wait for the next."""
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Circle).decode
+
+
+class Circles:
+    """All groups and queues."""
+
+    def __init__(self, room: Mailroom) -> None:
+        self._room = room
+        self._circles: dict[tuple[str, str], Circle] = {}
+        self._count: dict[str, int] = {}
+
+    def restore(self, rows: Iterable[CircleRow]) -> None:
+        """As the store has them."""
+        for row in rows:
+            self._keep(row.app, row.target, _decode(row.record))
+
+    def find(self, app: str, target: Target) -> Circle | None:
+        """A group or queue, if there is one of this name."""
+        return self._circles.get((app, str(target)))
+
+    def known(self, app: str, target: Target) -> Circle:
+        """A group or queue that there must be."""
+        circle = self.find(app, target)
+        if circle is None:
+            raise NotFound(f"no such {target.kind}", app=app, name=target.name)
+        return circle
+
+    def all(self, app: str, kind: TargetKind) -> list[tuple[str, Circle]]:
+        """Those of an app, by name."""
+        start = f"{kind}:"
+        found = [
+            (target.removeprefix(start), circle)
+            for (of, target), circle in self._circles.items()
+            if of == app and target.startswith(start)
+        ]
+        return sorted(found)
+
+    def make(self, app: str, target: Target, circle: Circle, now: Micros) -> bool:
+        """Let there be a group or queue, or change it; false when it was just so."""
+        check_name(target.name)
+        before = self.find(app, target)
+        if before is None and self._count.get(app, 0) >= MAX_CIRCLES:
+            raise QuotaExceeded("too many groups and queues", retry_after=60, limit=MAX_CIRCLES)
+        circle.made_at = now if before is None else before.made_at
+        if circle == before:
+            return False
+        self._keep(app, str(target), circle)
+        self._note(app, target, _encode(circle))
+        return True
+
+    def remove(self, app: str, target: Target) -> None:
+        """Let there be none, when everybody has left it."""
+        del self._circles[app, str(target)]
+        self._count[app] -= 1
+        self._note(app, target, b"")
+
+    def join(self, session: Session, target: Target, now: Micros, *, by_itself: bool) -> bool:
+        """A device belongs to it from now on; false when it did. What nobody has made is made by
+        the first who joins."""
+        device = session.device
+        circle = self.find(device.app, target)
+        if circle is not None and not circle.open and by_itself:
+            raise Forbidden(f"only an administrator adds to this {target.kind}", name=target.name)
+        most = self._room.limits.circles_per_device
+        if len(device.record.circles) >= most and str(target) not in device.record.circles:
+            raise QuotaExceeded("too many groups and queues", retry_after=60, limit=most)
+        if circle is None:
+            self.make(device.app, target, Circle(), now)
+        if not self._room.registry.join(device, target):
+            return False
+        self._changed(session, Kind.JOINED, target, now)
+        return True
+
+    def leave(self, session: Session, target: Target, now: Micros) -> bool:
+        """And no longer; false when it did not."""
+        check_name(target.name)
+        if not self._room.registry.leave(session.device, target):
+            return False
+        self._changed(session, Kind.LEFT, target, now)
+        return True
+
+    def _changed(self, session: Session, kind: Kind, target: Target, now: Micros) -> None:
+        device = session.device
+        self._room.journal.commit.devices[device.number] = device.row()
+        self._room.journal.tell(kind, now, session, target=str(target))
+        self._room.journal.hurry()
+
+    def _keep(self, app: str, target: str, circle: Circle) -> None:
+        if (app, target) not in self._circles:
+            self._count[app] = self._count.get(app, 0) + 1
+        self._circles[app, target] = circle
+
+    def _note(self, app: str, target: Target, record: bytes) -> None:
+        row = CircleRow(app, str(target), record)
+        self._room.journal.commit.bond_changes().circles[app, str(target)] = row
+        self._room.journal.hurry()
+
+
+def check_name(name: str) -> str:
+    """The name of a group or queue has up to 200 bytes, without spaces and slashes."""
+    if not name:
+        raise InvalidRequest("a group or queue needs a name")
+    size = len(name.encode())
+    if size > MAX_NAME:
+        raise TooLarge("the name is too long", size=size, limit=MAX_NAME)
+    if any(c in "/ " or not c.isprintable() for c in name):
+        raise InvalidRequest("a name has no spaces and no slashes", name=name)
+    return name
+
+
+def parse_circle(text: str | None) -> Target:
+    """Read `group:NAME` or `queue:NAME`."""
+    kind, colon, name = (text or "").partition(":")
+    if not colon or kind not in KINDS:
+        raise InvalidRequest("name a group or a queue: group:NAME or queue:NAME", target=text)
+    return Target(TargetKind(kind), check_name(name))

@@ -1,0 +1,224 @@
+"""First-ack-wins: all members of a group are shown a message, and the one that claims it first may
+act on it.
+
+The claim is granted once, and that is durable before anybody hears of it. The others are told; who
+has not been shown the message never is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from lasthop.clock import Micros
+from lasthop.core.groups.bond import WITHDRAWN, Bond, Standing, is_under_way
+from lasthop.core.lifecycle import PENDING, Step
+from lasthop.errors import Forbidden
+from lasthop.events import Kind
+from lasthop.message import Message, Target, TargetKind
+from lasthop.store.bonds import BondRow
+from lasthop.wire.hop.decisions import Decision, Verdict
+
+if TYPE_CHECKING:
+    from lasthop.core.delivery import Delivery, Item
+    from lasthop.core.groups.bonds import Bonds
+    from lasthop.core.registry import Device
+
+
+class About(msgspec.Struct, array_like=True):
+    """What is to be known of a claimable message when none of its deliveries is open any more."""
+
+    app: str
+    group: str
+    source: str
+    correlation: int | None
+    priority: int
+    before: Micros
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(About).decode
+
+
+class Contest:
+    """One claimable message, as long as somebody may ask for it. It outlives its deliveries: what
+    was shown today may be claimed tomorrow."""
+
+    __slots__ = ("_bonds", "about", "key", "members", "standing", "winner")
+
+    def __init__(self, bonds: Bonds, key: int, about: About, members: tuple[int, ...]) -> None:
+        self._bonds = bonds
+        self.key = key
+        self.about = about
+        self.members = frozenset(members)
+        self.standing = Standing.CLAIMABLE
+        self.winner = 0
+
+    @classmethod
+    def of(cls, bonds: Bonds, message: Message, members: tuple[int, ...]) -> Contest:
+        """Of a message that was just accepted."""
+        before = message.deliver_before
+        if before is None:
+            before = message.accepted_at + bonds.room.limits.claim_patience
+        about = About(
+            message.app,
+            message.target.name,
+            message.source,
+            message.correlation,
+            message.priority,
+            before,
+        )
+        return cls(bonds, message.key, about, members)
+
+    @classmethod
+    def resume(cls, bonds: Bonds, row: BondRow) -> Contest:
+        """As it stood before a restart."""
+        contest = cls(bonds, row.message, _decode(row.record), row.members)
+        contest.standing = Standing(row.state)
+        contest.winner = row.device
+        return contest
+
+    def note(self, now: Micros) -> None:
+        """Write it with the open commit."""
+        row = BondRow(
+            self.key,
+            self.standing,
+            self.standing is Standing.CLAIMABLE,
+            self.winner,
+            now,
+            tuple(sorted(self.members)),
+            _encode(self.about),
+        )
+        self._bonds.room.journal.commit.bond_changes().bonds[self.key] = row
+
+    @property
+    def name(self) -> str:
+        """Of whoever has claimed it; empty when the device is gone since."""
+        device = self._bonds.room.registry.numbered(self.winner)
+        return device.name if device is not None else ""
+
+    def claim(self, device: Device, now: Micros) -> Decision:
+        """Somebody wants it. Asking again gets the same answer."""
+        if self.standing is Standing.CLAIMABLE:
+            if device.number not in self.members:
+                raise Forbidden("this message was not for this device", id=f"{self.key:016x}")
+            self.winner = device.number
+            session = self._bonds.room.session(device)
+            room = self._bonds.room
+            self._close(Standing.CLAIMED, f"claimed by {device.name}", device.name, now)
+            room.journal.tell(
+                Kind.SETTLED,
+                now,
+                session,
+                msg=self.key,
+                target=str(self._target),
+                state=Standing.CLAIMED.name,
+            )
+        if self.winner == device.number:
+            return Decision(Verdict.GRANT, device.name)
+        return Decision(Verdict.DENY, self.name)
+
+    @property
+    def _target(self) -> Target:
+        return Target(TargetKind.GROUP, self.about.group)
+
+    def close(
+        self, standing: Standing, reason: str, now: Micros, step: Step = Step.SUPPRESS
+    ) -> None:
+        """Nobody may claim it any more; `step` ends what has not left."""
+        self._close(standing, reason, "", now, step)
+        self._bonds.room.journal.tell(
+            Kind.SETTLED,
+            now,
+            app=self.about.app,
+            msg=self.key,
+            target=str(self._target),
+            state=standing.name,
+            reason=reason,
+        )
+
+    def _close(
+        self, standing: Standing, reason: str, by: str, now: Micros, step: Step = Step.SUPPRESS
+    ) -> None:
+        self.standing = standing
+        told = self._retract(step, reason, now)
+        about = self.about
+        self._bonds.decisions.tell(
+            about.app,
+            self._target,
+            told,
+            self.key,
+            Decision(Verdict.RETRACT, by),
+            now,
+            priority=about.priority,
+        )
+        verdict = Verdict.CLAIMED if self.winner else Verdict.UNCLAIMED
+        self._bonds.decisions.report(
+            about.app, about.source, about.correlation, Decision(verdict, by), now
+        )
+        self.members = frozenset()
+        self.note(now)
+        self._bonds.over(self)
+
+    def _retract(self, step: Step, reason: str, now: Micros) -> dict[int, Device]:
+        """Take it back from those who have nothing of it; the others, who have to be told."""
+        room = self._bonds.room
+        left = set(self.members) - {self.winner}
+        item = room.items.get(self.key)
+        if item is not None:
+            left.difference_update(d.number for d in self._bonds.fanouts.still_to_come(self.key))
+            self._bonds.fanouts.stop(self.key, now)
+            for delivery in list(item.deliveries):
+                number = delivery.session.device.number
+                if number != self.winner and delivery.state is PENDING:
+                    if not is_under_way(delivery):
+                        left.discard(number)
+                    room.give_up(delivery, step, now, reason)
+        found = ((number, room.registry.numbered(number)) for number in sorted(left))
+        return {number: device for number, device in found if device is not None}
+
+    def woken(self, now: Micros) -> None:
+        """Its time is over."""
+        if self.standing is Standing.CLAIMABLE and now >= self.about.before:
+            self.close(Standing.UNCLAIMED, "nobody claimed it in time", now)
+
+
+class Claimable(Bond):
+    """The open deliveries of a message that can be claimed."""
+
+    __slots__ = ("_bonds", "contest")
+
+    def __init__(self, bonds: Bonds, item: Item, contest: Contest) -> None:
+        super().__init__(bonds.room, item)
+        self._bonds = bonds
+        self.contest = contest
+
+    def dropped(self, delivery: Delivery, now: Micros) -> None:
+        """Too late, or let go unseen because somebody else has it."""
+        before = self.item.message.deliver_before
+        late = before is not None and now >= before
+        if late or self.contest.standing is Standing.CLAIMABLE:
+            super().dropped(delivery, now)
+        else:
+            by = self.contest.name
+            reason = f"claimed by {by}" if by else "nobody may claim it any more"
+            self.room.step(delivery, Step.SUPPRESS, now, reason)
+
+    def withdraw(self, step: Step, now: Micros, reason: str) -> tuple[int, int]:
+        """Take back the right to act on it, and the message from those who were not shown it; too
+        late once somebody has claimed it."""
+        contest = self.contest
+        if contest.standing is not Standing.CLAIMABLE:
+            return 0, len(self.item.deliveries)
+        count = len(contest.members)
+        contest.close(WITHDRAWN[step], reason, now, step)
+        return count, 0
+
+    def audience(self) -> Mapping[int, Device]:
+        if self.contest.standing is not Standing.CLAIMABLE:
+            return {}
+        registry = self.room.registry
+        found = ((number, registry.numbered(number)) for number in sorted(self.contest.members))
+        return {number: device for number, device in found if device is not None}

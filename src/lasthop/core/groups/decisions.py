@@ -1,0 +1,71 @@
+"""Telling devices what was decided: ordinary messages, numbered, durable and in order, that never
+expire."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lasthop.clock import Micros
+from lasthop.core.delivery import Item
+from lasthop.core.fanout import Fanouts
+from lasthop.core.mailroom import Mailroom
+from lasthop.core.registry import Device
+from lasthop.message import DEFAULT_PRIORITY, Message, Target, TargetKind
+from lasthop.wire.hop.decisions import Decision, encode_decision
+from lasthop.wire.hop.frames import DECISION_TYPE
+
+
+class Decisions:
+    """Says what was decided."""
+
+    def __init__(self, room: Mailroom, fanouts: Fanouts) -> None:
+        self._room = room
+        self._fanouts = fanouts
+
+    def tell(
+        self,
+        app: str,
+        target: Target,
+        devices: Mapping[int, Device],
+        about: int,
+        decision: Decision,
+        now: Micros,
+        *,
+        priority: int = DEFAULT_PRIORITY,
+    ) -> Item | None:
+        """Tell these devices what was decided about a message; nobody is told if there is none."""
+        if not devices:
+            return None
+        room = self._room
+        message = Message(
+            room.keys.key(now),
+            room.keys.salt(),
+            app,
+            "gateway:",
+            target,
+            now,
+            encode_decision(decision),
+            DECISION_TYPE,
+            priority=priority,
+            in_reply_to=about,
+        )
+        room.journal.add_message(message)
+        item = room.own(message)
+        self._fanouts.begin(item, devices, now)
+        room.journal.hurry()
+        return item
+
+    def answer(self, device: Device, about: int, decision: Decision, now: Micros) -> None:
+        """Tell one device."""
+        target = Target(TargetKind.DEVICE, device.name)
+        self.tell(device.app, target, {device.number: device}, about, decision, now)
+
+    def report(
+        self, app: str, source: str, correlation: int | None, decision: Decision, now: Micros
+    ) -> None:
+        """Tell the device that sent a message, if it was one and still is there."""
+        kind, _, name = source.partition(":")
+        if kind == TargetKind.DEVICE and correlation is not None:
+            device = self._room.registry.find(app, name)
+            if device is not None:
+                self.answer(device, correlation, decision, now)

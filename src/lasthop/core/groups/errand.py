@@ -1,0 +1,230 @@
+"""One message of a shared queue: it is with one consumer at a time, and with nobody while it waits.
+
+What a consumer has had in its hands and not finished goes to another one, marked as redelivered.
+Its delivery to the first is parked meanwhile, and ends when the message does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lasthop.clock import SECOND, Micros
+from lasthop.core.effects import Changed
+from lasthop.core.groups.bond import WITHDRAWN, Bond, Standing, detach, is_under_way
+from lasthop.core.lifecycle import DELIVERED, PENDING, SENDING, State, Step
+from lasthop.store.bonds import BondRow
+from lasthop.store.commit import FanoutRow
+
+if TYPE_CHECKING:
+    from lasthop.core.delivery import Delivery, Item
+    from lasthop.core.groups.queue import SharedQueue
+    from lasthop.core.session import Session
+
+PARKED = State.PARKED
+
+
+class Errand(Bond):
+    """A message that one consumer is to have."""
+
+    __slots__ = ("_queue", "active", "left", "over", "parked", "spent", "until", "waiting")
+
+    def __init__(self, queue: SharedQueue, item: Item) -> None:
+        super().__init__(queue.room, item)
+        self._queue = queue
+        item.spreading = True  # Deliveries of it are to come, until it is over.
+        self.active: Delivery | None = None
+        """With whom it is now."""
+        self.parked: dict[int, Delivery] = {}
+        """Deliveries to consumers that it was taken from, by device."""
+        self.spent: set[int] | None = None
+        """Consumers that cannot have it."""
+        self.left = False
+        """Some consumer may have had it."""
+        self.until: Micros = 0
+        """How long the one who has it may take."""
+        self.waiting = False
+        """It stands among those that wait."""
+        self.over = False
+
+    def begin(self, now: Micros) -> None:
+        """It was accepted."""
+        key = self.item.message.key
+        self.room.journal.commit.fanouts[key] = FanoutRow(key, 0, 0, done=False)
+        self._watch(now)
+        self.wait(now)
+
+    def _watch(self, now: Micros) -> None:
+        message = self.item.message
+        if message.deliver_before is not None:
+            self.room.timers.add(message.deliver_before, self)
+        if message.deliver_after is not None and message.deliver_after > now:
+            self.room.timers.add(message.deliver_after, self)
+
+    def wait(self, now: Micros) -> None:
+        """Nobody has it: its turn comes, if its time has."""
+        after = self.item.message.deliver_after
+        if not (self.over or self.waiting) and (after is None or now >= after):
+            self._queue.add(self)
+
+    # With a consumer.
+
+    def give(self, session: Session, now: Micros) -> None:
+        """This consumer has it from now on."""
+        number = session.device.number
+        delivery = self.parked.pop(number, None)
+        if delivery is None:
+            self._queue.fanouts.deliver(self.item, session.device, now)
+            delivery = session.mailbox[self.item.message.key]
+        else:
+            self.room.step(delivery, Step.REQUEUE, now, "given to it once more")
+            session.enqueue(delivery)
+            self.room.touch(session)
+        delivery.redelivered = self.left
+        self.active = delivery
+        self._allow(now)
+
+    def take_back(self, reason: str, now: Micros) -> None:
+        """Whoever has it does not any more, as far as we are concerned."""
+        delivery = self.active
+        assert delivery is not None
+        self._let_go(delivery)
+        self.left = self.left or is_under_way(delivery)
+        self.room.step(delivery, Step.PARK, now, reason)
+        detach(delivery)
+        self.parked[delivery.session.device.number] = delivery
+        self.wait(now)
+
+    def _let_go(self, delivery: Delivery) -> None:
+        self.active = None
+        self._queue.returned(delivery.session, self)
+
+    def woken(self, now: Micros) -> None:
+        """Its delay is over, or its deadline is here, or a consumer takes too long."""
+        before = self.item.message.deliver_before
+        if self.over:
+            return
+        if before is not None and now >= before:
+            if self.active is None:
+                self._expire(now)
+            return  # Otherwise its delivery has its own deadline.
+        delivery = self.active
+        if delivery is None:
+            self.wait(now)
+        elif now >= self.until:
+            if self._is_leaving(delivery) or not self._queue.another(self, delivery.session):
+                # Nobody else could have it: then whoever has it may as well go on.
+                self._allow(now)
+            else:
+                seconds = self._queue.circle.patience / SECOND
+                self.take_back(f"not done within {seconds:g} s", now)
+
+    def _allow(self, now: Micros) -> None:
+        self.until = now + self._queue.circle.patience
+        self.room.timers.add(self.until, self)
+
+    def _is_leaving(self, delivery: Delivery) -> bool:
+        """Whether its number is about to leave over the open channel, and cannot be called
+        back."""
+        session = delivery.session
+        unsent = not delivery.attempts or delivery.sent_in != session.contacts
+        return delivery.state is SENDING and unsent and session.channel != 0
+
+    # The end.
+
+    def ended(self, delivery: Delivery) -> None:
+        now = delivery.changed_at
+        number = delivery.session.device.number
+        self.parked.pop(number, None)
+        was_active = delivery is self.active
+        if was_active:
+            self._let_go(delivery)
+        if self.over:
+            return
+        if delivery.state is DELIVERED:
+            self._finish(Step.REASSIGN, now, f"{delivery.session.device.name} has done it")
+        elif not was_active:
+            return
+        elif delivery.state in (State.EXPIRED, State.TIMED_OUT) and self._is_late(now):
+            self._finish(Step.EXPIRE, now, "deliver_before has passed")
+        else:
+            # This consumer cannot have it, whoever it was; another one may.
+            self.spent = (self.spent or set()) | {number}
+            self.left = self.left or is_under_way(delivery)
+            self.wait(now)
+
+    def _is_late(self, now: Micros) -> bool:
+        before = self.item.message.deliver_before
+        return before is not None and now >= before
+
+    def _expire(self, now: Micros) -> None:
+        reason = "deliver_before has passed in the queue"
+        told = bool(self.item.deliveries)
+        self._finish(Step.EXPIRE, now, reason)
+        if not told:
+            self._stand(Standing.EXPIRED, reason, now)
+
+    def _finish(self, step: Step, now: Micros, reason: str) -> None:
+        """Its story ends here: that of everybody who was to have it, too."""
+        self.over = True
+        key = self.item.message.key
+        self._queue.gone(self)
+        self.room.journal.commit.fanouts[key] = FanoutRow(key, 0, 0, done=True)
+        self.room.journal.hurry()
+        others = [*self.parked.values()]
+        if self.active is not None and self.active.state is PENDING:
+            others.append(self.active)
+        self.parked = {}
+        for delivery in others:
+            if step is Step.EXPIRE:
+                self.room.give_up(delivery, step, now, reason)
+            else:
+                self.room.step(delivery, step, now, reason)
+        self.item.spreading = False
+        self.room.release(self.item)
+
+    def _stand(self, standing: Standing, reason: str, now: Micros) -> None:
+        """Nobody ever had it, so no delivery tells of its end."""
+        message = self.item.message
+        row = BondRow(message.key, standing, open=False, at=now)
+        self.room.journal.commit.bond_changes().bonds[message.key] = row
+        self._queue.settled(message, standing, reason, now, count=0)
+        if message.key in self.room.watched:
+            change = Changed(message.key, 0, None)
+            self.room.journal.when_durable(lambda _: self.room.effects.append(change))
+
+    def withdraw(self, step: Step, now: Micros, reason: str) -> tuple[int, int]:
+        """It is taken back, unless some consumer may have had it."""
+        active = self.active
+        if self.over or self.left or (active is not None and not active.revocable):
+            return 0, max(1, len(self.item.deliveries))
+        told = bool(self.item.deliveries)
+        self._finish(step, now, reason)
+        if not told:
+            self._stand(WITHDRAWN[step], reason, now)
+        return 1, 0
+
+    # After a restart.
+
+    def resume(self, *, over: bool) -> None:
+        """Before its deliveries are opened again."""
+        self.over = over
+        self.item.spreading = not over
+
+    def restored(self, now: Micros) -> None:
+        self.left = any(map(is_under_way, self.item.deliveries))
+        if self.over:
+            return
+        for delivery in self.item.deliveries:
+            if delivery.state is PARKED:
+                self.parked[delivery.session.device.number] = delivery
+            else:
+                self.active = delivery
+        self._watch(now)
+        if self.active is None:
+            self.wait(now)
+            return
+        self._queue.took(self.active.session, self)
+        if self.active.state is PENDING:
+            self.take_back("the gateway was restarted before it left", now)
+        else:
+            self._allow(now)

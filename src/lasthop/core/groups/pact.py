@@ -1,0 +1,224 @@
+"""Atomic multicast: all members of a group are shown a message, or none of them.
+
+Members get the message, store it and show nothing. When all of them have it the gateway decides
+once to release it; if that has not come about by deliver_before, or it is taken back earlier, it is
+aborted for all. Either way a decision follows, which no member misses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from lasthop.clock import Micros
+from lasthop.core.groups.bond import WITHDRAWN, Bond, Standing, detach, is_under_way
+from lasthop.core.lifecycle import DELIVERED, PENDING, State, Step
+from lasthop.store.bonds import BondRow
+from lasthop.wire.hop.decisions import Decision, Verdict
+
+if TYPE_CHECKING:
+    from lasthop.core.delivery import Delivery, Item
+    from lasthop.core.groups.bonds import Bonds
+    from lasthop.core.registry import Device
+
+HELD = "held until every member has it"
+RELEASED = "every member had it"
+TOO_LATE = "not every member had it by deliver_before"
+
+
+class Pact(Bond):
+    """One atomic message, until it is shown everywhere or nowhere."""
+
+    __slots__ = ("_bonds", "_broken", "_had", "_size", "before", "standing")
+
+    def __init__(self, bonds: Bonds, item: Item, members: tuple[int, ...]) -> None:
+        super().__init__(bonds.room, item)
+        self._bonds = bonds
+        self._size = len(members)
+        """Frozen: nobody joins, and whoever cannot have it any more aborts it."""
+        self._had = 0
+        """Members that have it."""
+        self._broken = ""
+        """Why it must be aborted, if it must."""
+        self.standing = Standing.HELD
+        before = item.message.deliver_before
+        assert before is not None, "an atomic message has a deadline"
+        self.before = before
+
+    @property
+    def holds(self) -> bool:  # type: ignore[override]
+        return self.standing is Standing.HELD
+
+    def begin(self, members: tuple[int, ...], now: Micros) -> None:
+        """It was accepted for these."""
+        self._note(now, members)
+        self.room.timers.add(self.before, self)
+
+    def _note(self, now: Micros, members: tuple[int, ...] = ()) -> None:
+        key = self.item.message.key
+        still = self.standing in (Standing.HELD, Standing.RELEASED)
+        row = BondRow(key, self.standing, still, at=now, members=members)
+        self.room.journal.commit.bond_changes().bonds[key] = row
+
+    # What members say.
+
+    def received(self, delivery: Delivery, now: Micros) -> None:
+        if self.standing is not Standing.HELD:
+            self.room.step(delivery, Step.RECEIVE, now)
+            return
+        self.room.step(delivery, Step.RECEIVE, now, HELD)
+        detach(delivery)  # The number has said all that it can. Another one will say the rest.
+        self._had += 1
+        self._consider(now)
+
+    def acknowledged(self, delivery: Delivery, now: Micros) -> None:
+        """Of what comes after the release, and is shown as it comes, the number tells that it was
+        shown; of what is held only that the device has it."""
+        if self.standing is Standing.RELEASED:
+            self.room.step(delivery, Step.DELIVER, now, RELEASED)
+        else:
+            self.received(delivery, now)
+
+    def forgotten(self, delivery: Delivery, now: Micros) -> None:
+        """The device has lost it: it has to come again, and to be shown at once if that is decided
+        already."""
+        session = delivery.session
+        self.room.step(delivery, Step.REQUEUE, now, "lost with the device's memory")
+        detach(delivery)
+        delivery.redelivered = self.standing is Standing.RELEASED
+        if self.standing is Standing.HELD:
+            self._had -= 1
+        session.enqueue(delivery)
+        self.room.touch(session)
+
+    def shown(self, delivery: Delivery, now: Micros) -> None:
+        """The application of a member has had it."""
+        if delivery.state < DELIVERED:
+            self.room.step(delivery, Step.DELIVER, now, RELEASED)
+
+    def ended(self, delivery: Delivery) -> None:
+        if self.standing is Standing.HELD and not self._broken:
+            name = delivery.session.device.name
+            self._broken = f"{name} can no longer have it ({delivery.state.name.lower()})"
+            # Not now: whoever ends a delivery is in the middle of something.
+            self.room.timers.add(delivery.changed_at, self)
+        elif self.standing is Standing.RELEASED and not self.item.deliveries:
+            key = self.item.message.key
+            row = BondRow(key, self.standing, open=False, at=delivery.changed_at)
+            self.room.journal.commit.bond_changes().bonds[key] = row
+
+    # The decision.
+
+    def _consider(self, now: Micros) -> None:
+        if self._had == self._size and not self._broken and now < self.before:
+            self._release(now)
+
+    def woken(self, now: Micros) -> None:
+        """Its deadline has come, or something that makes it impossible."""
+        if self.standing is not Standing.HELD:
+            return
+        if self._broken:
+            self._abort(Step.ABORT, now, self._broken)
+        elif now >= self.before:
+            self._abort(Step.ABORT, now, TOO_LATE)
+
+    def _release(self, now: Micros) -> None:
+        self.standing = Standing.RELEASED
+        message = self.item.message
+        # It was in time, and now it is owed to every member, however long one stays away.
+        message.deliver_before = None
+        self._note(now)
+        self._bonds.settled(message, Standing.RELEASED, RELEASED, now, count=self._size)
+        told = self._bonds.decisions.tell(
+            message.app,
+            message.target,
+            {d.session.device.number: d.session.device for d in self.item.deliveries},
+            message.key,
+            Decision(Verdict.RELEASE),
+            now,
+            priority=message.priority,
+        )
+        if told is not None:
+            Notice(self, told)
+        self._bonds.report(message, Decision(Verdict.RELEASED), now)
+
+    def _abort(self, step: Step, now: Micros, reason: str) -> int:
+        self.standing = WITHDRAWN[step]
+        message = self.item.message
+        self._note(now)
+        self._bonds.settled(message, self.standing, reason, now, count=self._size)
+        never_begun = self._bonds.fanouts.stop(message.key, now)
+        told: dict[int, Device] = {}
+        deliveries = list(self.item.deliveries)
+        for delivery in deliveries:
+            if delivery.state is not PENDING or is_under_way(delivery):
+                told[delivery.session.device.number] = delivery.session.device
+            self.room.step(delivery, step, now, reason)
+        self._bonds.decisions.tell(
+            message.app,
+            message.target,
+            told,
+            message.key,
+            Decision(Verdict.ABORT),
+            now,
+            priority=message.priority,
+        )
+        self._bonds.report(message, Decision(Verdict.ABORTED), now)
+        return never_begun + len(deliveries)
+
+    def withdraw(self, step: Step, now: Micros, reason: str) -> tuple[int, int]:
+        """All of it, or it is too late."""
+        if self.standing is not Standing.HELD:
+            return 0, len(self.item.deliveries)
+        return self._abort(step, now, reason), 0
+
+    def audience(self) -> Mapping[int, Device]:
+        if self.standing is not Standing.HELD:
+            return {}
+        devices = [delivery.session.device for delivery in self.item.deliveries]
+        devices += self._bonds.fanouts.still_to_come(self.item.message.key)
+        return {device.number: device for device in devices}
+
+    # After a restart.
+
+    def resume(self, row: BondRow) -> None:
+        """As it stood; before its deliveries are opened again."""
+        self.standing = Standing(row.state)
+        if self.standing is Standing.RELEASED:
+            self.item.message.deliver_before = None
+
+    def restored(self, now: Micros) -> None:
+        if self.standing is not Standing.HELD:
+            return
+        self._had = sum(d.state is State.RECEIVED for d in self.item.deliveries)
+        to_come = len(self._bonds.fanouts.still_to_come(self.item.message.key))
+        if len(self.item.deliveries) + to_come < self._size:
+            self._broken = "a member can no longer have it"
+        self.room.timers.add(now if self._broken else self.before, self)
+        self._consider(now)
+
+
+class Notice(Bond):
+    """The message that tells members to show what they hold: its end is the end of that."""
+
+    __slots__ = ("_pact",)
+
+    def __init__(self, pact: Pact, item: Item) -> None:
+        super().__init__(pact.room, item)
+        self._pact = pact
+
+    def _subject(self, delivery: Delivery) -> Delivery | None:
+        return delivery.session.mailbox.get(self._pact.item.message.key)
+
+    def acknowledged(self, delivery: Delivery, now: Micros) -> None:
+        self.room.step(delivery, Step.DELIVER, now)
+        subject = self._subject(delivery)
+        if subject is not None:
+            self._pact.shown(subject, now)
+
+    def dropped(self, delivery: Delivery, now: Micros) -> None:
+        """The device does not have what it was to show: it gets that once more, to be shown."""
+        self.room.step(delivery, Step.GIVE_UP, now, "the device no longer had what it is about")
+        subject = self._subject(delivery)
+        if subject is not None and subject.state is State.RECEIVED:
+            self._pact.forgotten(subject, now)

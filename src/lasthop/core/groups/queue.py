@@ -1,0 +1,215 @@
+"""A shared queue: messages wait in it, and go round the consumers that are there and have room."""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from lasthop.clock import Micros
+from lasthop.core.delivery import Item
+from lasthop.core.fanout import Fanouts
+from lasthop.core.groups.circles import Circle
+from lasthop.core.groups.errand import Errand
+from lasthop.core.lifecycle import PENDING
+from lasthop.core.mailroom import Mailroom
+from lasthop.core.session import Session
+from lasthop.errors import QuotaExceeded
+
+if TYPE_CHECKING:
+    from lasthop.core.groups.bonds import Settled
+
+
+class SharedQueue:
+    """One queue of an app."""
+
+    def __init__(
+        self,
+        room: Mailroom,
+        fanouts: Fanouts,
+        circle: Circle,
+        *,
+        stir: Callable[[SharedQueue], None],
+        settled: Settled,
+    ) -> None:
+        """`stir` is told when something may be given to somebody."""
+        self.room = room
+        self.fanouts = fanouts
+        self.circle = circle
+        self.settled = settled
+        self.stirred = False
+        self._stir = stir
+        self._waiting: list[tuple[int, int, Errand]] = []
+        """By priority, then in order of acceptance; those that are gone stay until their turn."""
+        self._aside: list[Errand] = []
+        """What no consumer that is here can have."""
+        self.length = 0
+        """How many wait."""
+        self.consumers: dict[int, Session] = {}
+        self._ring: deque[Session] = deque()
+        """Consumers that may have room, whose turn it is first."""
+        self._ringed: set[Session] = set()
+        self._hands: dict[Session, dict[int, Errand]] = {}
+        """What every consumer has, by message."""
+
+    def check_room(self) -> None:
+        """Refuse what does not fit."""
+        most = self.room.limits.queue_length
+        if self.length >= most:
+            raise QuotaExceeded("the queue is full", retry_after=60, limit=most)
+
+    def accept(self, item: Item, now: Micros) -> Errand:
+        """A new message."""
+        errand = Errand(self, item)
+        errand.begin(now)
+        return errand
+
+    def add(self, errand: Errand) -> None:
+        """It waits for a consumer; what comes back stands before those accepted later."""
+        errand.waiting = True
+        self.length += 1
+        message = errand.item.message
+        heapq.heappush(self._waiting, (-message.priority, message.key, errand))
+        self._stir(self)
+
+    def gone(self, errand: Errand) -> None:
+        """It waits no longer; its place is cleared when its turn comes."""
+        if errand.waiting:
+            errand.waiting = False
+            self.length -= 1
+
+    # Consumers.
+
+    def join(self, session: Session) -> None:
+        """One more consumer."""
+        self.consumers[session.device.number] = session
+        self._look_again()
+        self.look_at(session)
+
+    def _look_again(self) -> None:
+        aside, self._aside = self._aside, []
+        for errand in aside:
+            if errand.waiting:
+                errand.waiting = False
+                self.length -= 1
+                self.add(errand)
+
+    def leave(self, session: Session, reason: str, now: Micros) -> None:
+        """One consumer less. What has not left for it goes to others at once, and the rest when
+        the queue's patience is over."""
+        self.consumers.pop(session.device.number, None)
+        self.lost(session, reason, now)
+
+    def lost(self, session: Session, reason: str, now: Micros) -> None:
+        """A consumer is not there."""
+        for errand in list(self._hands.get(session, {}).values()):
+            if errand.active is not None and errand.active.state is PENDING:
+                errand.take_back(reason, now)
+
+    def remove(self, session: Session, reason: str, now: Micros) -> None:
+        """A consumer is gone for good, with what it had in its hands."""
+        self.consumers.pop(session.device.number, None)
+        for errand in list(self._hands.get(session, {}).values()):
+            errand.take_back(reason, now)
+
+    def look_at(self, session: Session) -> None:
+        """A consumer may have room."""
+        if session.greeted and session not in self._ringed:
+            self._ringed.add(session)
+            self._ring.append(session)
+            if self._waiting:
+                self._stir(self)
+
+    def took(self, session: Session, errand: Errand) -> None:
+        """A consumer has it in its hands."""
+        self._hands.setdefault(session, {})[errand.item.message.key] = errand
+
+    def returned(self, session: Session, errand: Errand) -> None:
+        """And not any more."""
+        hands = self._hands.get(session)
+        if hands is not None:
+            hands.pop(errand.item.message.key, None)
+            if not hands:
+                del self._hands[session]
+        self.look_at(session)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a message waits in it, or is with somebody."""
+        return self.length > 0 or bool(self._hands)
+
+    def holding(self, session: Session) -> int:
+        """How many messages a consumer has."""
+        return len(self._hands.get(session, ()))
+
+    def _has_room(self, session: Session, size: int) -> bool:
+        return (
+            session.greeted
+            and session.device.number in self.consumers
+            and self.holding(session) < self.circle.prefetch
+            and session.has_credit(size)
+            and len(session.mailbox) < self.room.limits.open_per_device
+        )
+
+    # Round and round.
+
+    def offer(self, now: Micros) -> None:
+        """Give what waits to those who have room, each in turn.
+
+        Every step gives a message away, or takes a consumer out of the ring until something changes
+        for it: so it costs what it moves.
+        """
+        while self._ring and (errand := self._first()) is not None:
+            session = self._next(errand)
+            if session is None:
+                return
+            if session is _NOBODY:
+                heapq.heappop(self._waiting)
+                self._aside.append(errand)
+                continue
+            heapq.heappop(self._waiting)
+            self.gone(errand)
+            self.took(session, errand)
+            errand.give(session, now)
+
+    def _first(self) -> Errand | None:
+        while self._waiting:
+            errand = self._waiting[0][2]
+            if errand.waiting:
+                return errand
+            heapq.heappop(self._waiting)
+        return None
+
+    def _next(self, errand: Errand) -> Session | None:
+        """Whose turn it is; nobody has room (None), or those who have cannot have this one."""
+        size = errand.item.size
+        passed = 0
+        while self._ring and passed < len(self._ring):
+            session = self._ring[0]
+            if not self._has_room(session, size):
+                self._ring.popleft()
+                self._ringed.discard(session)
+            elif errand.spent is not None and session.device.number in errand.spent:
+                self._ring.rotate(-1)
+                passed += 1
+            else:
+                self._ring.rotate(-1)
+                return session
+        return _NOBODY if self._ring else None
+
+    def another(self, errand: Errand, but: Session) -> bool:
+        """Whether somebody else could have it now."""
+        for session in list(self._ring):
+            if session is but:
+                continue
+            if self._has_room(session, errand.item.size):
+                if errand.spent is None or session.device.number not in errand.spent:
+                    return True
+            else:
+                self._ring.remove(session)
+                self._ringed.discard(session)
+        return False
+
+
+_NOBODY: Session = object()  # type: ignore[assignment]

@@ -1,0 +1,278 @@
+"""Groups and queues in a fault schedule: who belongs to them, what is sent to them, and what has to
+be true of it in the end.
+
+They are drawn by themselves, so that the rest of a schedule is what it was without them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from random import Random
+
+from lasthop.clock import SECOND, Micros
+from lasthop.core.groups.bond import Standing
+from lasthop.core.lifecycle import State
+from lasthop.device.message import Message
+from lasthop.device.session import Decided
+from lasthop.events import Event, Kind
+from lasthop.message import Binding, Reliability
+from lasthop.simulation.kernel import Kernel
+from lasthop.simulation.schedule import LANES, Batch, Move, Schedule, Wish
+from lasthop.simulation.verdict import Arrival, Fate, Verdict
+from lasthop.wire.hop.decisions import Verdict as Decision
+from lasthop.wire.hop.frames import Headers, Operation
+
+GROUP, QUEUE = "group:crew", "queue:jobs"
+
+
+def add_groups(schedule: Schedule) -> None:
+    """Let some devices belong to a group and a queue: in a third of all schedules."""
+    if schedule.seed % 3 != 1:
+        return
+    random = Random(schedule.seed ^ 0x6209)
+    members = [name for name in schedule.devices if random.random() < 0.8]
+    consumers = [name for name in schedule.devices if random.random() < 0.8]
+    schedule.circles = {GROUP: members or schedule.devices, QUEUE: consumers or schedule.devices}
+    schedule.patience = random.choice((3, 10, 60)) * SECOND
+    schedule.prefetch = random.choice((1, 2, 16))
+    number = schedule.messages
+    end = schedule.batches[-1].at
+    for at in sorted(random.randint(0, end) for _ in range(random.choice((2, 4, 8)))):
+        source = random.choice(("publisher:p", "publisher:q", *_senders(schedule)))
+        wishes: list[Wish] = []
+        for _ in range(random.choice((1, 1, 2, 4))):
+            wishes.append(_wish(random, number, source))
+            number += 1
+        schedule.batches.append(Batch(at=at, wishes=wishes))
+    schedule.batches.sort(key=lambda batch: batch.at)
+    if schedule.copy_at is None:
+        # A backup would not know who has come back, or who has given up.
+        _draw_moves(schedule, random, end)
+        _draw_crashes(schedule, random)
+
+
+def _draw_moves(schedule: Schedule, random: Random, end: Micros) -> None:
+    for target, names in schedule.circles.items():
+        for name in names[1:] if target == GROUP else names:
+            if random.random() < 0.3:
+                at = random.randint(0, end)
+                away = random.randint(0, 10 * SECOND)
+                schedule.moves.append(Move(at=at, device=name, target=target, joins=False))
+                schedule.moves.append(Move(at=at + away, device=name, target=target, joins=True))
+
+
+def _draw_crashes(schedule: Schedule, random: Random) -> None:
+    """What is decided comes long after what is accepted: so do these."""
+    for when in (schedule.crash_before, schedule.crash_after):
+        for _ in range(random.choice((0, 1, 2))):
+            when.add(random.randint(1, 10 * len(schedule.batches)))
+
+
+def _senders(schedule: Schedule) -> list[str]:
+    return [f"device:{name}" for name in schedule.devices]
+
+
+def _wish(random: Random, number: int, source: str) -> Wish:
+    by_publisher = source.startswith("publisher:")
+    target = random.choice((GROUP, GROUP, QUEUE))
+    binding = random.choice(tuple(Binding)) if target == GROUP else Binding.NONE
+    ttl = random.randint(SECOND, 40 * SECOND)
+    if binding is not Binding.ATOMIC and random.random() < 0.8:
+        ttl = 0
+    if binding is Binding.ATOMIC and random.random() < 0.5:
+        ttl = 600 * SECOND
+    return Wish(
+        number=number,
+        source=source,
+        target=target,
+        binding=binding,
+        priority=random.choice(LANES),
+        reliability=Reliability.EXACTLY_ONCE,
+        ttl=ttl or None,
+        delay=random.randint(0, 5 * SECOND) if by_publisher and random.random() < 0.1 else None,
+        replace_key="g" if by_publisher and random.random() < 0.1 else None,
+        cancel_after=random.randint(0, 4 * SECOND)
+        if by_publisher and random.random() < 0.25
+        else None,
+        size=random.choice((20, 20, 300)),
+    )
+
+
+class Claims:
+    """An application that wants to act on what it is shown, and remembers what it was told."""
+
+    def __init__(
+        self, kernel: Kernel, random: Random, say: Callable[[bytes, str | None, Headers], None]
+    ) -> None:
+        self._kernel = kernel
+        self._random = random
+        self._say = say
+        self._asked: dict[int, int] = {}
+        self.answers: list[tuple[int, bool]] = []
+        """By message: whether it was granted."""
+        self.shown: dict[int, Micros] = {}
+        """When messages for groups were first shown."""
+
+    def see(self, message: Message) -> None:
+        """The user sees a message: a claim may follow, or two."""
+        if message.group is None:
+            return
+        self.shown.setdefault(message.key, self._kernel.now())
+        if message.claimable:
+            headers = Headers(operation=Operation.CLAIM, in_reply_to=message.key)
+            for _ in range(self._random.choice((0, 1, 1, 2, 3))):
+                delay = self._random.randint(0, self._random.choice((3, 30)) * SECOND)
+                self._kernel.after(delay, partial(self._say, b"", None, headers))
+
+    def queued(self, key: int, headers: Headers) -> None:
+        """A claim is on its way."""
+        if headers.operation == Operation.CLAIM:
+            self._asked[key] = headers.in_reply_to or 0
+
+    def hear(self, told: Decided) -> None:
+        """What was decided."""
+        verdict = told.decision.verdict
+        if verdict in (Decision.GRANT, Decision.DENY) and told.key in self._asked:
+            self.answers.append((self._asked[told.key], verdict is Decision.GRANT))
+
+
+@dataclass(slots=True)
+class _Story:
+    """What the log has about one message for a group."""
+
+    members: int = 0
+    """How many there were when it was accepted."""
+    accepted: set[str] = field(default_factory=set)
+    received: set[str] = field(default_factory=set)
+    released: set[str] = field(default_factory=set)
+    """Devices that it left for, or could have."""
+    before: Micros = 0
+    settled: list[tuple[str, str, Micros]] = field(default_factory=list)
+    """How it was settled, by whom, and when."""
+    early: bool = False
+    """It was released for all before all had it."""
+
+
+def judge_groups(
+    verdict: Verdict,
+    wishes: Mapping[int, Wish],
+    fates: Iterable[Fate],
+    arrivals: Mapping[str, list[Arrival]],
+    claims: Mapping[str, Claims],
+    seen: Mapping[str, set[int]],
+    events: Iterable[Event],
+) -> None:
+    """Hold what happened to groups and queues against what they promise; `seen` has the keys of
+    all messages that came over each device's channels."""
+    bound = [f for f in fates if wishes[f.number].target in (GROUP, QUEUE)]
+    by_number: dict[int, list[Fate]] = defaultdict(list)
+    for fate in bound:
+        by_number[fate.number].append(fate)
+    stories = _stories(events, {fate.key for fate in bound})
+    for number, theirs in by_number.items():
+        wish = wishes[number]
+        story = stories[theirs[0].key]
+        had = {name: [a for a in there if a.number == number] for name, there in arrivals.items()}
+        if wish.target == QUEUE:
+            _judge_queue(verdict, wish, theirs, had)
+        elif wish.binding is Binding.ATOMIC:
+            _judge_atomic(verdict, number, theirs, had, story, claims, seen)
+        elif wish.binding is Binding.CLAIM:
+            _judge_claim(verdict, number, theirs, story, claims)
+        if wish.target == GROUP and not wish.withdrawable and wish.binding is not Binding.CLAIM:
+            _judge_members(verdict, number, story)
+
+
+def _stories(events: Iterable[Event], keys: set[int]) -> dict[int, _Story]:
+    stories: dict[int, _Story] = defaultdict(_Story)
+    for event in events:
+        if event.msg not in keys:
+            continue
+        story = stories[event.msg]
+        if event.kind == Kind.PUBLISHED:
+            story.members = event.count
+        elif event.kind == Kind.ACCEPTED:
+            story.accepted.add(event.dev)
+            story.before = event.before
+        elif event.kind == Kind.RELEASED:
+            story.released.add(event.dev)
+        elif event.kind == Kind.RECEIVED:
+            story.received.add(event.dev)
+        elif event.kind == Kind.SETTLED:
+            story.settled.append((event.state, event.dev, event.t))
+            if event.state == Standing.RELEASED.name:
+                story.early = story.received != story.accepted or event.t >= story.before
+    return stories
+
+
+def _judge_members(verdict: Verdict, number: int, story: _Story) -> None:
+    if len(story.accepted) != story.members:
+        told = f"{number} was for {story.members} members"
+        verdict.add("lost", f"{told}, and went to {sorted(story.accepted)}")
+
+
+def _judge_atomic(
+    verdict: Verdict,
+    number: int,
+    fates: list[Fate],
+    had: Mapping[str, list[Arrival]],
+    story: _Story,
+    claims: Mapping[str, Claims],
+    seen: Mapping[str, set[int]],
+) -> None:
+    key = fates[0].key
+    shown = {name for name, arrivals in had.items() if arrivals}
+    delivered = {fate.device for fate in fates if fate.state is State.DELIVERED}
+    if len(story.settled) != 1:
+        verdict.add("untrue", f"atomic {number} was settled {len(story.settled)} times")
+        return
+    state, _, at = story.settled[0]
+    if state == Standing.RELEASED.name:
+        if story.early:
+            verdict.add("untrue", f"atomic {number} was released too early, or too late")
+        if shown != story.accepted:
+            verdict.add("lost", f"atomic {number} was released, and shown to {sorted(shown)} only")
+        for name in shown:
+            if claims[name].shown.get(key, at) < at:
+                verdict.add("untrue", f"atomic {number} was shown on {name} before its release")
+    elif shown or delivered:
+        verdict.add("untrue", f"atomic {number} was {state}, and shown to {sorted(shown)}")
+    for fate in fates:
+        if fate.device not in story.released and key in seen[fate.device]:
+            verdict.add("untrue", f"{fate.device} was sent {number}, which never left")
+
+
+def _judge_claim(
+    verdict: Verdict, number: int, fates: list[Fate], story: _Story, claims: Mapping[str, Claims]
+) -> None:
+    key = fates[0].key
+    answers = {name: {a for k, a in c.answers if k == key} for name, c in claims.items()}
+    granted = [name for name, told in answers.items() if True in told]
+    winners = [dev for state, dev, _ in story.settled if state == Standing.CLAIMED.name]
+    if len(story.settled) > 1 or len(granted) > 1:
+        verdict.add("untrue", f"{number} was granted to {granted}, by the log to {winners}")
+    if granted and granted != winners:
+        verdict.add("untrue", f"{number} was granted to {granted}, by the log to {winners}")
+    for name, told in answers.items():
+        if len(told) > 1:
+            verdict.add("untrue", f"{name} was told yes and no about {number}")
+    for fate in fates:
+        if winners and fate.state is State.PENDING:
+            verdict.add("lost", f"{number} is still open for {fate.device}")
+
+
+def _judge_queue(
+    verdict: Verdict, wish: Wish, fates: list[Fate], had: Mapping[str, list[Arrival]]
+) -> None:
+    arrivals = [(name, arrival) for name, there in had.items() for arrival in there]
+    unmarked = [name for name, arrival in arrivals if not arrival.redelivered]
+    if len(unmarked) > 1:
+        verdict.add("duplicated", f"{wish.number} of the queue was shown to {unmarked}, unmarked")
+    states = {fate.state for fate in fates}
+    if states == {State.REASSIGNED}:
+        verdict.add("lost", f"{wish.number} of the queue was passed on to nobody")
+    if wish.ttl is None and not wish.withdrawable and not arrivals:
+        verdict.add("lost", f"{wish.number} of the queue was shown to nobody")

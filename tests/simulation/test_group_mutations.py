@@ -1,0 +1,182 @@
+"""Would the fault schedules notice? Bugs in atomic messages, claims and queues, planted alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from lasthop.core.fanout import Fanouts
+from lasthop.core.groups.bond import Standing
+from lasthop.core.groups.contest import Contest
+from lasthop.core.groups.errand import Errand
+from lasthop.core.groups.pact import Notice, Pact
+from lasthop.core.lifecycle import Step
+from lasthop.device.arrivals import Arrivals
+from lasthop.device.withheld import Withheld
+from lasthop.message import Binding
+from lasthop.simulation.faults import run
+from lasthop.wire.hop.decisions import Decision, Verdict
+
+SCHEDULES = 400
+"""How many schedules with groups a bug may survive. Most are caught by the first ten."""
+
+Patch = pytest.MonkeyPatch
+Mutation = Callable[[Patch], None]
+
+
+def release_when_most_have_it(patch: Patch) -> None:
+    """The decision does not wait for the last member."""
+
+    def consider(self: Any, now: int) -> None:
+        if self._had >= max(1, self._size - 1) and not self._broken and now < self.before:
+            self._release(now)
+
+    patch.setattr(Pact, "_consider", consider)
+
+
+def show_what_is_held(patch: Patch) -> None:
+    """The device takes a held message for a plain one."""
+    patch.setattr("lasthop.device.arrivals.is_withheld", lambda message: False)
+
+
+def abort_without_a_word(patch: Patch) -> None:
+    """Whoever holds an aborted message is told to show it."""
+    release = Arrivals._release
+
+    def decide(self: Any, control: Any) -> None:
+        release(self, control, control.in_reply_to)
+
+    patch.setattr(Arrivals, "_decide", decide)
+
+
+def decide_late(patch: Patch) -> None:
+    """The deadline does not bound the decision."""
+    patch.setattr(Pact, "woken", lambda self, now: None)
+    consider = Pact._consider
+
+    def late(self: Any, now: int) -> None:
+        before, self.before = self.before, now + 1
+        consider(self, now)
+        self.before = before
+
+    patch.setattr(Pact, "_consider", late)
+
+
+def cancel_only_those_who_wait(patch: Patch) -> None:
+    """A cancellation says yes although the group has decided."""
+
+    def withdraw(self: Any, step: Step, now: int, reason: str) -> tuple[int, int]:
+        return self._size, 0
+
+    patch.setattr(Pact, "withdraw", withdraw)
+
+
+def lose_what_is_held(patch: Patch) -> None:
+    """The device acknowledges what it holds and does not store it, and nobody notices."""
+    keep = Withheld.keep
+
+    def forgetful(self: Withheld, message: Any) -> None:
+        keep(self, message)
+        self._stored.clear()
+
+    def shrug(self: Any, delivery: Any, now: int) -> None:
+        self.acknowledged(delivery, now)
+
+    patch.setattr(Withheld, "keep", forgetful)
+    patch.setattr(Notice, "dropped", shrug)
+
+
+def grant_to_everybody(patch: Patch) -> None:
+    claim = Contest.claim
+
+    def generous(self: Any, device: Any, now: int) -> Decision:
+        claim(self, device, now)
+        return Decision(Verdict.GRANT, device.name)
+
+    patch.setattr(Contest, "claim", generous)
+
+
+def forget_the_winner(patch: Patch) -> None:
+    """The grant is not written down."""
+    note = Contest.note
+
+    def forgetful(self: Any, now: int) -> None:
+        standing, self.standing = self.standing, Standing.CLAIMABLE
+        members, self.members = self.members, frozenset(range(1, 10))
+        note(self, now)
+        self.standing, self.members = standing, members
+
+    patch.setattr(Contest, "note", forgetful)
+
+
+def resume_for_those_who_are_there_now(patch: Patch) -> None:
+    """A stop in the middle of a fan-out forgets who a message was for."""
+    resume = Fanouts.resume
+
+    def forgetful(self: Any, row: Any) -> None:
+        self.rosters = {}
+        resume(self, row)
+
+    patch.setattr(Fanouts, "resume", forgetful)
+
+
+def pass_on_unmarked(patch: Patch) -> None:
+    """What another consumer may have had is not marked as redelivered."""
+    give = Errand.give
+
+    def careless(self: Any, session: Any, now: int) -> None:
+        give(self, session, now)
+        self.active.redelivered = False
+
+    patch.setattr(Errand, "give", careless)
+
+
+def give_to_two(patch: Patch) -> None:
+    """What waits for a consumer that is gone is given to another, and left with the first."""
+
+    def take_back(self: Any, reason: str, now: int) -> None:
+        delivery = self.active
+        self._let_go(delivery)
+        self.wait(now)
+
+    patch.setattr(Errand, "take_back", take_back)
+
+
+def forget_the_queue(patch: Patch) -> None:
+    """What was with nobody when the gateway stopped is with nobody for ever."""
+    patch.setattr(Errand, "restored", lambda self, now: None)
+
+
+MUTATIONS: list[Mutation] = [
+    release_when_most_have_it,
+    show_what_is_held,
+    abort_without_a_word,
+    decide_late,
+    cancel_only_those_who_wait,
+    lose_what_is_held,
+    grant_to_everybody,
+    forget_the_winner,
+    resume_for_those_who_are_there_now,
+    pass_on_unmarked,
+    give_to_two,
+    forget_the_queue,
+]
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
+def test_a_planted_bug_is_caught(mutation: Mutation, monkeypatch: Patch) -> None:
+    mutation(monkeypatch)
+    for seed in range(1, 3 * SCHEDULES, 3):
+        try:
+            outcome = run(seed, messages=20)
+        except Exception:
+            return  # A broken invariant may also end the gateway.
+        if not outcome.verdict.good:
+            return
+    pytest.fail(f"{SCHEDULES} schedules found nothing wrong with {mutation.__name__}")
+
+
+def test_the_bindings_are_those_that_are_rehearsed() -> None:
+    assert set(Binding) == {Binding.NONE, Binding.ATOMIC, Binding.CLAIM}
