@@ -219,24 +219,24 @@ def _choose_a_link(day: Rehearsal) -> None:
 def _together(day: Rehearsal) -> None:
     """A group that decides, a claim, and a queue whose first consumer does not come back."""
     crew, jobs = Target(TargetKind.GROUP, "crew"), Target(TargetKind.QUEUE, "jobs")
-    for name, channel in (("bob", 70), ("eve", 71)):
+    for name, channel in (("bob", 80), ("eve", 81)):
         day.register(name)
         day.gateway.join(APP, name, crew, day.now)
         day.gateway.join(APP, name, jobs, day.now)
         day.hear(channel, Hello(app=APP, device=name, features=int(ALL_FEATURES)))
     for reach in (1, 2):
         day.publish(crew, binding=Binding.ATOMIC, deliver_before=day.now + MINUTE)
-        for channel in (70, 71)[:reach]:
+        for channel in (80, 81)[:reach]:
             day.hear(channel, Ack(reach, reach))
         day.pass_time(2 * MINUTE)
     claimed = day.publish(crew, binding=Binding.CLAIM)
     claim = Headers(operation=Operation.CLAIM, in_reply_to=claimed)
-    day.hear(70, MessageFrame(0, 9, None, claim, b""))
+    day.hear(80, MessageFrame(0, 9, None, claim, b""))
     day.publish(jobs)
-    day.lose(70)
+    day.lose(80)
     day.pass_time(HOUR)
     all_of_it = day.gateway.room.session(day.gateway.device(APP, "eve")).sendable
-    day.hear(71, Ack(all_of_it, all_of_it))
+    day.hear(81, Ack(all_of_it, all_of_it))
     day.gateway.leave(APP, "bob", jobs, day.now)
     day.settle()
 

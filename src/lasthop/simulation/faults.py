@@ -98,7 +98,8 @@ class Rehearsal:
             window_messages=1024,
             preserve=HOUR,
         )
-        self._trouble = draw_trouble(schedule.seed)
+        # A surrogate says what becomes of messages one by one; groups and queues decide themselves.
+        self._trouble = None if schedule.circles else draw_trouble(schedule.seed)
         self._worker: RehearsedWorker | None = None
         if self._trouble is not None:
             self._worker = RehearsedWorker(kernel, Random(schedule.seed), self._trouble)
