@@ -65,7 +65,7 @@ export class MessageHandle {
    * Until the gateway has it.
    * @param {{timeout?: number}} options
    */
-  accepted(options) {
+  accepted(options = {}) {
     return this.reached(Status.ACCEPTED, options);
   }
 

@@ -278,6 +278,14 @@ class Registry:
             return found
         return self._by_app.get(app, {})
 
+    def topics(self, app: str) -> list[str]:
+        """The topics of an app that somebody has subscribed to by name, in no order."""
+        return [topic for of, topic in self._by_topic if of == app]
+
+    def apps(self) -> list[str]:
+        """The apps that have a device, by name."""
+        return sorted(self._by_app)
+
     def _subscribers(self, app: str, topic: str) -> dict[int, Device]:
         subscribers = self._by_topic.get((app, topic), {})
         tree = self._by_pattern.get(app)

@@ -176,6 +176,10 @@ class Engine:
             if not self._watchers[key]:
                 del self._watchers[key]
 
+    def channel(self, number: int) -> Channel | None:
+        """An open channel."""
+        return self._channels.get(number)
+
     @property
     def connections(self) -> int:
         """How many channels are open."""

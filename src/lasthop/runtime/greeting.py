@@ -21,12 +21,14 @@ def for_people(places: Places) -> None:
         "lasthop is ready",
         f"  publishers  {places.http}",
         f"  devices     {', '.join(_ways(places))}",
+        f"  dashboard   {places.http}/dashboard",
         f"  data        {os.path.abspath(places.data)}",
     )
     if places.first_start and places.open_house:
         _say(
             "",
-            "Try it: start a device in another terminal,",
+            f"Try it: open {places.http}/device in a browser, and see a push arrive.",
+            "Or start a device in another terminal,",
             f"  lasthop device run --url {places.tcp} --name phone --topic news",
             "and send it something from a third:",
             f"  curl -d 'hello, world' {places.http}/news",

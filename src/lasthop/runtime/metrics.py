@@ -81,6 +81,13 @@ class Metrics(Observer):
             registry=registry,
         )
 
+        self.tally = Tally[str]()
+        """The same counts as plain numbers, for who asks every second: `accepted`, `commits`, and
+        the final states."""
+        self.commit_seconds = 0.0
+        self.also: Callable[[Commit], None] | None = None
+        """Told of every commit as well."""
+
     def gauge(self, name: str, about: str, value: Callable[[], float]) -> None:
         """Ask for this value at every scrape."""
         Gauge(name, about, registry=self._registry).set_function(value)
@@ -94,12 +101,19 @@ class Metrics(Observer):
     def committed(self, commit: Commit, seconds: float) -> None:
         self._commits.inc()
         self._commit_seconds.observe(seconds)
+        self.tally["commits"] += 1
+        self.commit_seconds += seconds
         self._events.inc(commit.event_count)
         if commit.messages:
             self._accepted.inc(len(commit.messages))
+            self.tally["accepted"] += len(commit.messages)
         ended = Tally([row.state for row in commit.deliveries.values() if not row.open])
         for state, count in ended.items():
-            self._ended.labels(State(state).name.lower()).inc(count)
+            name = State(state).name.lower()
+            self._ended.labels(name).inc(count)
+            self.tally[name] += count
+        if self.also is not None:
+            self.also(commit)
 
     def disconnected(self, code: CloseCode) -> None:
         self._disconnected.labels(code.name.lower()).inc()

@@ -37,6 +37,7 @@ from lasthop.eventlog.exporter import Exporter, Rolling
 from lasthop.runtime import interconnects, logs
 from lasthop.runtime.air import on_air
 from lasthop.runtime.clock import SystemClock
+from lasthop.runtime.dashboard.assembly import dashboard
 from lasthop.runtime.engine import Engine
 from lasthop.runtime.exporting import Export
 from lasthop.runtime.failure import Failure
@@ -205,8 +206,9 @@ async def running(
             hold=settings.http.hold,
             max_frame=settings.limits.core(settings.ota).max_frame,
         )
+        people, live = dashboard(settings, door, engine, metrics, learned)
         front = Front(
-            door,
+            people,
             websocket=(settings.http.websocket, by_websocket),
             requests=(settings.http.requests, by_requests),
             pap=(settings.pap.path, pap_door),
@@ -220,6 +222,7 @@ async def running(
         stack.push_async_callback(by_websocket.stop)
         stack.push_async_callback(by_requests.stop)
         await web.start()
+        stack.push_async_callback(live.close)
         stack.callback(engine.drain)
 
         places = interconnects.places(settings, sockets, first_start=restored.boot == 1)

@@ -222,6 +222,10 @@ class Feed:
         entry = self._holdings.entries.get(key)
         return ENDED if entry is None else entry.place
 
+    def ranks(self) -> list[tuple[float, Place]]:
+        """What every event that is not over is worth, and where it is."""
+        return [(entry.rank, entry.place) for entry in self._holdings.entries.values()]
+
     def entries(self) -> list[int]:
         """Every event that is not over."""
         return list(self._holdings.entries)

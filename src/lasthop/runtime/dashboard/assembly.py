@@ -1,0 +1,57 @@
+"""The dashboard, put together from the parts of a running gateway."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from lasthop.access.rest import Door
+from lasthop.access.rest.app import make_token
+from lasthop.core.lifecycle import State
+from lasthop.policy.shelf import Shelf
+from lasthop.runtime.dashboard.live import Live, Totals
+from lasthop.runtime.dashboard.pages import Pages
+from lasthop.runtime.dashboard.sessions import Sessions
+from lasthop.runtime.dashboard.views import Views
+from lasthop.runtime.engine import Engine
+from lasthop.runtime.learned import LearnedPolicies
+from lasthop.runtime.metrics import Metrics
+from lasthop.runtime.places import LAKE_DIRECTORY, POLICY_DIRECTORY
+from lasthop.runtime.settings import Settings
+
+
+def dashboard(
+    settings: Settings, door: Door, engine: Engine, metrics: Metrics, policies: LearnedPolicies
+) -> tuple[Pages, Live]:
+    """The pages, which stand in front of the REST door, and the samples that they show."""
+    live = Live(partial(_totals, metrics, engine), engine.now)
+    metrics.also = live.committed
+    data = Path(settings.data)
+    pages = Pages(
+        door,
+        live=live,
+        views=Views(engine),
+        sessions=Sessions(make_token),
+        shelf=Shelf(data / POLICY_DIRECTORY),
+        in_force=lambda: policies.index.version,
+        lake=data / LAKE_DIRECTORY,
+        websocket=settings.http.websocket,
+        secure=bool(settings.tls.cert),
+    )
+    return pages, live
+
+
+def _totals(metrics: Metrics, engine: Engine) -> Totals:
+    tally = metrics.tally
+    return Totals(
+        accepted=tally["accepted"],
+        ended={name: tally[name] for name in _FINAL},
+        commits=tally["commits"],
+        commit_seconds=metrics.commit_seconds,
+        connections=engine.connections,
+        devices=len(engine.gateway.registry),
+        messages=len(engine.gateway.room.items),
+    )
+
+
+_FINAL = [state.name.lower() for state in State if state.final]

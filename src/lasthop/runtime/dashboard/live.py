@@ -1,0 +1,244 @@
+"""What the gateway is doing right now, once a second, for those who look.
+
+Counters are sampled, so that nothing is done for a message because of it. Only while somebody looks
+the ends of deliveries are timed and a few events are picked out of each commit; and only so many a
+second, however busy the gateway is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable
+
+import msgspec
+
+from lasthop.clock import MILLISECOND, SECOND, Micros
+from lasthop.core.lifecycle import State
+from lasthop.errors import Overloaded
+from lasthop.events import Event
+from lasthop.message import key_time
+from lasthop.store.commit import Commit
+
+PERIOD = 1.0
+"""Seconds between two samples."""
+
+HISTORY = 300
+"""Samples that a page gets when it opens: five minutes."""
+
+LINGER = 300
+"""Samples that are taken after the last page was closed, so that a reload has no gap."""
+
+MOST_WATCHERS = 64
+"""Each holds a connection."""
+
+MOST_TIMED = 2000
+"""Deliveries timed in one period: enough for percentiles."""
+
+MOST_EVENTS = 12
+"""Events shown of one period: more cannot be read."""
+
+RECENT = 200
+"""Messages that are remembered, of each commit at most the last few."""
+
+PER_COMMIT = 4
+
+_decode = msgspec.json.Decoder(Event).decode
+
+
+class Arrived(msgspec.Struct):
+    """A message that was accepted lately."""
+
+    id: str
+    app: str
+    to: str
+    source: str
+    at: Micros
+    size: int
+
+
+class Happened(msgspec.Struct, omit_defaults=True):
+    """An event of the log, picked out."""
+
+    at: Micros
+    kind: str
+    app: str = ""
+    device: str = ""
+    message: str = ""
+    reason: str = ""
+    link: str = ""
+
+
+class Totals(msgspec.Struct, omit_defaults=True):
+    """What the gateway counts; asked for once a period."""
+
+    accepted: int
+    ended: dict[str, int]
+    commits: int
+    commit_seconds: float
+    connections: int
+    devices: int
+    messages: int
+    """That are not at their end."""
+
+
+class Sample(msgspec.Struct, omit_defaults=True):
+    """One period, as numbers a second and as states."""
+
+    at: Micros
+    accepted: float
+    ended: dict[str, float]
+    commits: float
+    commit_ms: float
+    """How long a commit took, on average."""
+    connections: int
+    devices: int
+    messages: int
+    latency: tuple[float, float, float] | None = None
+    """Of deliveries, in milliseconds: half of them, nine tenths, 99 hundredths were faster."""
+    events: list[Happened] = []
+
+
+class Live:
+    """Samples for everyone who looks, and a memory of what was lately accepted."""
+
+    def __init__(self, totals: Callable[[], Totals], now: Callable[[], Micros]) -> None:
+        self._totals = totals
+        self._now = now
+        self.recent: deque[Arrived] = deque(maxlen=RECENT)
+        self._history: deque[Sample] = deque(maxlen=HISTORY)
+        self._task: asyncio.Task[None] | None = None
+        self._tick = asyncio.Condition()
+        self._count = 0
+        """Samples so far."""
+        self._watchers = 0
+        self._closed = False
+        self._latencies: list[Micros] = []
+        self._events: list[Happened] = []
+
+    @property
+    def watchers(self) -> int:
+        """How many look."""
+        return self._watchers
+
+    def committed(self, commit: Commit) -> None:
+        """A commit is durable: called for each, and does next to nothing while nobody looks."""
+        for message in commit.messages[-PER_COMMIT:]:
+            self.recent.append(
+                Arrived(
+                    message.id,
+                    message.app,
+                    str(message.target),
+                    message.source,
+                    message.accepted_at,
+                    len(message.body),
+                )
+            )
+        if self._task is not None:
+            self._look_into(commit)
+
+    def _look_into(self, commit: Commit) -> None:
+        room = MOST_TIMED - len(self._latencies)
+        if room > 0:
+            for row in commit.deliveries.values():
+                if row.state == State.DELIVERED:
+                    self._latencies.append(max(0, row.changed_at - key_time(row.message)))
+                    room -= 1
+                    if not room:
+                        break
+        room = MOST_EVENTS - len(self._events)
+        if room > 0 and commit.event_count:
+            for line in bytes(commit.events).split(b"\n", room)[:room]:
+                if line:
+                    self._events.append(_happened(_decode(line)))
+
+    def watch(self) -> AsyncIterator[list[Sample]]:
+        """What there is, and then every new sample, until the gateway shuts down."""
+        if self._watchers >= MOST_WATCHERS:
+            raise Overloaded("too many pages are open", retry_after=10)
+        return self._samples()
+
+    async def _samples(self) -> AsyncIterator[list[Sample]]:
+        self._watchers += 1
+        if self._task is None:
+            self._task = asyncio.create_task(self._run())
+        try:
+            seen = self._count
+            yield list(self._history)
+            while not self._closed:
+                async with self._tick:
+                    while self._count == seen and not self._closed:
+                        await self._tick.wait()
+                # Who is slow gets the newest of what was missed, not all of it.
+                missed = min(self._count - seen, len(self._history))
+                seen = self._count
+                if missed:
+                    yield list(self._history)[-missed:]
+        finally:
+            self._watchers -= 1
+
+    async def close(self) -> None:
+        """Let everyone go: the gateway shuts down."""
+        self._closed = True
+        async with self._tick:
+            self._tick.notify_all()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        before, since = self._totals(), self._now()
+        lingered = 0
+        while lingered < LINGER:
+            lingered = 0 if self._watchers else lingered + 1
+            await asyncio.sleep(PERIOD)
+            after, now = self._totals(), self._now()
+            self._history.append(self._sample(before, after, now, (now - since) / SECOND))
+            before, since = after, now
+            self._count += 1
+            async with self._tick:
+                self._tick.notify_all()
+        self._history.clear()
+        self._task = None
+
+    def _sample(self, before: Totals, after: Totals, now: Micros, seconds: float) -> Sample:
+        seconds = max(seconds, 1e-3)
+        commits = after.commits - before.commits
+        spent = after.commit_seconds - before.commit_seconds
+        ended = Counter(after.ended)
+        ended.subtract(before.ended)
+        sample = Sample(
+            at=now,
+            accepted=(after.accepted - before.accepted) / seconds,
+            ended={state: count / seconds for state, count in ended.items() if count},
+            commits=commits / seconds,
+            commit_ms=1000 * spent / commits if commits else 0.0,
+            connections=after.connections,
+            devices=after.devices,
+            messages=after.messages,
+            latency=_percentiles(self._latencies),
+            events=self._events,
+        )
+        self._latencies, self._events = [], []
+        return sample
+
+
+def _percentiles(values: list[Micros]) -> tuple[float, float, float] | None:
+    if not values:
+        return None
+    values.sort()
+    last = len(values) - 1
+    half, most, all_but = (values[round(last * share)] / MILLISECOND for share in (0.5, 0.9, 0.99))
+    return half, most, all_but
+
+
+def _happened(event: Event) -> Happened:
+    return Happened(
+        at=event.t,
+        kind=event.kind,
+        app=event.app,
+        device=event.dev,
+        message=f"{event.msg:016x}" if event.msg else "",
+        reason=event.reason,
+        link=event.link,
+    )

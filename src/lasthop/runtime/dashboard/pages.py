@@ -1,0 +1,281 @@
+"""The pages' own paths, and who may see what; everything else is passed on to the REST door.
+
+    /                     where to go from here
+    /device               a device in the browser
+    /sdk/                 the JavaScript SDK
+    /dashboard            the dashboard; below it:
+        static/           its files
+        login, logout     for those who are not on this machine
+        live              samples, as server-sent events
+        data/             what only the dashboard shows
+        v1/               the REST door, for whoever has logged in
+
+Whoever the REST door serves without a credential (a process of this machine, on an open gateway)
+need not log in. Everyone else shows a token once, and gets a cookie for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.types import Receive, Scope as Connection, Send
+
+from lasthop.access.callers import Caller, certificate_of, peer_of
+from lasthop.access.rest import Door
+from lasthop.access.rest.answers import json_response
+from lasthop.access.rest.problems import malformed, problem_of
+from lasthop.core.credentials import Scope
+from lasthop.errors import (
+    Forbidden,
+    InvalidRequest,
+    LasthopError,
+    NotFound,
+    TooLarge,
+    Unauthorized,
+)
+from lasthop.policy.shelf import Shelf
+from lasthop.runtime.dashboard import learned
+from lasthop.runtime.dashboard.files import HEADERS, Files
+from lasthop.runtime.dashboard.live import Live, Sample
+from lasthop.runtime.dashboard.sessions import Sessions, cookie_in, set_cookie
+from lasthop.runtime.dashboard.views import Views
+
+ROOT = "/dashboard"
+
+MAX_LOGIN = 4096
+"""Bytes of a login form: a token has 43."""
+
+MARK = b"x-lasthop-dashboard"
+"""A header that the pages send with whatever changes something. Another site's page cannot send it
+without asking us first, and is not allowed to."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Query(msgspec.Struct, forbid_unknown_fields=True):
+    """What a page may ask for."""
+
+    name: str = ""
+    search: str = ""
+    after: str = ""
+
+
+class Pages:
+    """An ASGI application in front of the REST door."""
+
+    def __init__(
+        self,
+        door: Door,
+        *,
+        live: Live,
+        views: Views,
+        sessions: Sessions,
+        shelf: Shelf,
+        in_force: Callable[[], str],
+        lake: Path,
+        websocket: str,
+        secure: bool,
+    ) -> None:
+        """`in_force` tells the policy's version, `websocket` where devices connect; `secure` says
+        that browsers come by TLS only."""
+        self._door = door
+        self._live = live
+        self._views = views
+        self._sessions = sessions
+        self._shelf = shelf
+        self._in_force = in_force
+        self._lake = lake
+        self._secure = secure
+        self._files = Files(websocket=websocket)
+
+    async def __call__(self, connection: Connection, receive: Receive, send: Send) -> None:
+        if connection["type"] == "http":
+            path, method = connection["path"], connection["method"]
+            if path == ROOT or path.startswith(f"{ROOT}/"):
+                await self._dashboard(connection, receive, send)
+                return
+            if method in {"GET", "HEAD"}:
+                response = self._public(path, dict(connection["headers"]))
+                if response is not None:
+                    await response(connection, receive, send)
+                    return
+        await self._door(connection, receive, send)
+
+    def _public(self, path: str, headers: dict[bytes, bytes]) -> Response | None:
+        """Pages and files without secrets."""
+        if path == "/":
+            file = self._files.page("home")
+        elif path == "/device":
+            file = self._files.page("device")
+        elif path == "/favicon.ico":
+            return RedirectResponse(f"{ROOT}/static/icon.svg")
+        elif path.startswith("/sdk/"):
+            found = self._files.find(path)
+            if found is None:
+                return None
+            file = found
+        else:
+            return None
+        return file.response(headers.get(b"if-none-match", b""))
+
+    async def _dashboard(self, connection: Connection, receive: Receive, send: Send) -> None:
+        headers: dict[bytes, bytes] = dict(connection["headers"])
+        try:
+            if connection["path"].startswith(f"{ROOT}/v1/"):
+                await self._pass_on(connection, headers, receive, send)
+                return
+            response = await self._answer(Request(connection, receive), headers)
+        except LasthopError as error:
+            self._door.clerk.refused[error.code] += 1
+            response = json_response(problem_of(error), error.http_status)
+        await response(connection, receive, send)
+
+    async def _answer(self, request: Request, headers: dict[bytes, bytes]) -> Response:
+        path = request.url.path.removeprefix(ROOT).strip("/")
+        if path.startswith("static/"):
+            file = self._files.find(request.url.path)
+            if file is None:
+                raise NotFound("there is no such file")
+            return file.response(headers.get(b"if-none-match", b""))
+        if path == "login":
+            return await self._login(request, headers)
+        if request.method == "POST" and path == "logout":
+            _from_here(headers)
+            self._sessions.end(cookie_in(headers))
+            gone = {"set-cookie": set_cookie("", secure=self._secure)}
+            return RedirectResponse(f"{ROOT}/login", 303, headers=gone)
+        if request.method not in {"GET", "HEAD"}:
+            raise NotFound("there is nothing to change at this path")
+        if not path:
+            return await self._front_page(request, headers)
+        caller = await self._caller(request.scope, headers)
+        if path == "live":
+            return self._stream()
+        if path.startswith("data/"):
+            return await self._data(path.removeprefix("data/"), caller, request)
+        raise NotFound("there is nothing at this path")
+
+    async def _front_page(self, request: Request, headers: dict[bytes, bytes]) -> Response:
+        try:
+            await self._caller(request.scope, headers)
+        except (Unauthorized, Forbidden):
+            return RedirectResponse(f"{ROOT}/login", 303)
+        return self._files.page("index").response(headers.get(b"if-none-match", b""))
+
+    # Who is asking.
+
+    async def _caller(self, connection: Connection, headers: dict[bytes, bytes]) -> Caller:
+        """An administrator: by cookie, by credential, or because this machine is trusted."""
+        known = self._sessions.find(cookie_in(headers), self._door.clerk.desk.now())
+        if known is not None:
+            headers = {**headers, b"authorization": known}
+        return await self._identify(connection, headers)
+
+    async def _identify(self, connection: Connection, headers: dict[bytes, bytes]) -> Caller:
+        callers = self._door.clerk.callers
+        caller = await callers.identify(headers, peer_of(connection), certificate_of(connection))
+        caller.require(Scope.ADMIN)
+        return caller
+
+    async def _pass_on(
+        self, connection: Connection, headers: dict[bytes, bytes], receive: Receive, send: Send
+    ) -> None:
+        """Let the REST door serve whoever has logged in."""
+        await self._caller(connection, headers)
+        if connection["method"] not in {"GET", "HEAD"}:
+            if MARK not in headers:
+                raise Forbidden("this is for the dashboard's own pages")
+            _from_here(headers)
+        known = self._sessions.find(cookie_in(headers), self._door.clerk.desk.now())
+        sent = [(name, value) for name, value in connection["headers"] if name != b"cookie"]
+        if known is not None:
+            sent = [pair for pair in sent if pair[0] != b"authorization"]
+            sent.append((b"authorization", known))
+        path = connection["path"].removeprefix(ROOT)
+        inner = {**connection, "path": path, "raw_path": path.encode(), "headers": sent}
+        await self._door(inner, receive, send)
+
+    async def _login(self, request: Request, headers: dict[bytes, bytes]) -> Response:
+        page = self._files.page("login")
+        if request.method in {"GET", "HEAD"}:
+            return page.response()
+        if request.method != "POST":
+            raise NotFound("log in with POST")
+        _from_here(headers)
+        body = b""
+        async for piece in request.stream():
+            body += piece
+            if len(body) > MAX_LOGIN:
+                raise TooLarge("a login form is small", most=MAX_LOGIN)
+        token = parse_qs(body.decode("latin-1")).get("token", [""])[0].strip()
+        authorization = b"Bearer " + token.encode("latin-1", "replace")
+        try:
+            await self._identify(request.scope, {**headers, b"authorization": authorization})
+        except (Unauthorized, Forbidden) as error:
+            why = "not-an-admin" if isinstance(error, Forbidden) else "unknown"
+            return RedirectResponse(f"{ROOT}/login?problem={why}", 303)
+        session = self._sessions.begin(authorization, self._door.clerk.desk.now())
+        cookie = {"set-cookie": set_cookie(session, secure=self._secure)}
+        return RedirectResponse(ROOT, 303, headers=cookie)
+
+    # What is shown.
+
+    def _stream(self) -> Response:
+        watching = self._live.watch()
+        headers = {**HEADERS, "cache-control": "no-store", "x-accel-buffering": "no"}
+        return StreamingResponse(_events(watching), headers=headers, media_type="text/event-stream")
+
+    async def _data(self, what: str, caller: Caller, request: Request) -> Response:
+        try:
+            query = msgspec.convert(dict(request.query_params), Query)
+        except msgspec.ValidationError as error:
+            raise malformed(error) from None
+        views, app = self._views, caller.app
+        ask: dict[str, Callable[[], object]] = {
+            "about": lambda: {"app": app, "apps": views.apps(), "who": caller.name},
+            "recent": lambda: [one for one in self._live.recent if one.app == app][::-1],
+            "devices": lambda: views.devices(app, after=_number(query.after), search=query.search),
+            "device": lambda: views.device(app, query.name),
+            "topics": lambda: views.topics(app, after=query.after),
+            "topic": lambda: views.topic(app, query.name),
+            "links": views.links,
+        }
+        slow: dict[str, Callable[[], object]] = {
+            "policies": lambda: learned.policies(self._shelf, self._in_force()),
+            "pipeline": lambda: learned.summary(self._lake),
+        }
+        if what in ask:
+            return json_response(ask[what]())
+        if what in slow:
+            return json_response(await asyncio.to_thread(slow[what]))
+        raise NotFound("the dashboard has no such data")
+
+
+def _number(text: str) -> int:
+    if not text:
+        return 0
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise InvalidRequest("after: the number of a device", field="after")
+    return int(text)
+
+
+def _from_here(headers: dict[bytes, bytes]) -> None:
+    """Refuse what another site's page has sent."""
+    origin = headers.get(b"origin")
+    if origin is not None and urlsplit(origin).netloc != headers.get(b"host", b""):
+        raise Forbidden("this came from another site's page")
+    if headers.get(b"sec-fetch-site", b"same-origin") not in {b"same-origin", b"none"}:
+        raise Forbidden("this came from another site's page")
+
+
+async def _events(watching: AsyncIterator[list[Sample]]) -> AsyncIterator[bytes]:
+    """Samples in the form of server-sent events."""
+    yield b"retry: 2000\n\n"
+    async for samples in watching:
+        yield b"data: " + _encode(samples) + b"\n\n"

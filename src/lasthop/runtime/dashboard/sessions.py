@@ -1,0 +1,73 @@
+"""Who has logged in: a cookie that cannot be guessed stands for a credential, for half a day.
+
+They are kept in memory: after a restart people log in again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lasthop.clock import HOUR, Micros
+
+COOKIE = "lasthop_session"
+
+LIFETIME: Micros = 12 * HOUR
+"""A working day."""
+
+MOST = 1000
+"""Sessions at once. When there are more the oldest ends: administrators are few, and a script that
+logs in again and again must not fill the memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    authorization: bytes
+    ends_at: Micros
+
+
+class Sessions:
+    """Sessions by the cookie that names them."""
+
+    def __init__(self, make_token: Callable[[], str]) -> None:
+        self._make_token = make_token
+        self._open: dict[str, _Session] = {}
+
+    def begin(self, authorization: bytes, now: Micros) -> str:
+        """Remember a credential; returns the cookie's value."""
+        while len(self._open) >= MOST:
+            del self._open[next(iter(self._open))]
+        token = self._make_token()
+        self._open[token] = _Session(authorization, now + LIFETIME)
+        return token
+
+    def find(self, token: str, now: Micros) -> bytes | None:
+        """The Authorization header that a cookie stands for."""
+        session = self._open.get(token)
+        if session is None:
+            return None
+        if now >= session.ends_at:
+            del self._open[token]
+            return None
+        return session.authorization
+
+    def end(self, token: str) -> None:
+        """Forget a session."""
+        self._open.pop(token, None)
+
+
+def cookie_in(headers: dict[bytes, bytes]) -> str:
+    """The value of our cookie, or nothing."""
+    for part in headers.get(b"cookie", b"").decode("latin-1").split(";"):
+        name, _, value = part.strip().partition("=")
+        if name == COOKIE:
+            return value
+    return ""
+
+
+def set_cookie(token: str, *, secure: bool) -> str:
+    """The header that hands a session to the browser: no script sees it, and no other site can
+    make use of it."""
+    lasts = LIFETIME // 1_000_000 if token else 0
+    only = "; Secure" if secure else ""
+    return f"{COOKIE}={token}; Path=/dashboard; Max-Age={lasts}; HttpOnly; SameSite=Strict{only}"

@@ -1,0 +1,60 @@
+/** What the pages ask the gateway, on behalf of whoever has logged in, for one app. */
+
+/** A refusal, in the gateway's words. */
+export class Refused extends Error {
+  /** @param {number} status @param {string} code @param {string} detail */
+  constructor(status, code, detail) {
+    super(detail);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+/** @type {{app: string}} */
+export const chosen = { app: "default" };
+
+/**
+ * @param {string} path @param {string} [method] @param {unknown} [body]
+ * @returns {Promise<Response>}
+ */
+async function ask(path, method = "GET", body = undefined) {
+  const response = await fetch(`/dashboard/${path}`, {
+    method,
+    headers: { "x-app": chosen.app, "x-lasthop-dashboard": "1", ...(body === undefined ? {} : { "content-type": "application/json" }) },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  if (response.ok) return response;
+  if (response.status === 401) location.assign("/dashboard/login");
+  const said = await response.json().catch(() => null);
+  throw new Refused(response.status, said?.error?.code ?? "unknown", said?.error?.detail ?? response.statusText);
+}
+
+/** @param {Record<string, string | number | undefined>} query */
+function queryOf(query) {
+  const pairs = Object.entries(query).filter(([, value]) => value !== undefined && value !== "");
+  return pairs.length ? `?${new URLSearchParams(pairs.map(([name, value]) => [name, String(value)]))}` : "";
+}
+
+/**
+ * What only the dashboard shows.
+ * @param {string} what @param {Record<string, string | number | undefined>} [query] @returns {Promise<any>}
+ */
+export const data = async (what, query = {}) => (await ask(`data/${what}${queryOf(query)}`)).json();
+
+/**
+ * The REST interface.
+ * @param {string} path @param {{method?: string, body?: unknown, query?: Record<string, string | number | undefined>}} options
+ * @returns {Promise<any>}
+ */
+export async function rest(path, { method, body, query = {} } = {}) {
+  return (await ask(`v1/${path}${queryOf(query)}`, method, body)).json();
+}
+
+/**
+ * A device's answer, as it was sent.
+ * @param {string} id @param {number} timeout seconds
+ */
+export const replyTo = async (id, timeout) => (await ask(`v1/messages/${id}/reply?timeout=${timeout}`)).text();
+
+/** @param {string} part */
+export const segment = encodeURIComponent;

@@ -1,0 +1,114 @@
+/** One device: its channels, its session, what waits for it, what it may spend. */
+
+import { data, rest, segment } from "../api.js";
+import { card, count, figure, h, moment, numbers, pill, size, span, stateOf, table, to, wide } from "../dom.js";
+
+export const title = "Device";
+
+/** @param {any[]} lines */
+const channels = (lines) =>
+  table(
+    ["link", "network", "carried by", "#round trip", "#heartbeat"],
+    lines.map((line) => [
+      h("span", null, pill(line.link, "good"), line.sending ? " in use" : ""),
+      line.network || "–",
+      line.carrier || "–",
+      line.round_trip === undefined ? "–" : `${figure(line.round_trip)} ms`,
+      line.heartbeat === undefined ? "–" : span(line.heartbeat),
+    ]),
+    "The device is not in contact.",
+  );
+
+/** @param {any} view */
+const mailbox = (view) =>
+  table(
+    ["message", "state", "since", "topic", "#priority", "#size", "#attempts"],
+    view.mailbox.map((/** @type {any} */ mail) => [
+      h("span", null, to("message", [mail.id, view.info.name], h("code", null, mail.id.slice(0, 16))), mail.title ? ` ${mail.title}` : ""),
+      stateOf(mail.state),
+      moment(mail.changed_at),
+      mail.topic ? to("topic", [mail.topic]) : "–",
+      mail.priority,
+      size(mail.size),
+      mail.attempts ?? 0,
+    ]),
+    "Its mailbox is empty: everything that was accepted for it has come to its end.",
+  );
+
+/** @param {any} usage */
+function budget({ limit, used, reserved, until, shared }) {
+  const { amount, measure, period, queues = [], link } = limit;
+  // Money is counted in millionths.
+  const show = (/** @type {number} */ value) => (measure === "money" ? figure(value / 1e6) : measure === "bytes" ? size(value) : count(value));
+  const name = `${measure} per ${period}${queues.length ? ` of ${queues.join(", ")}` : ""}${link ? ` over ${link}` : ""}`;
+  return [
+    h("span", null, name, shared ? " (shared by all devices)" : ""),
+    h("meter", { min: 0, max: amount, value: used, "aria-label": `${show(used)} of ${show(amount)} used` }),
+    `${show(used)} of ${show(amount)}`,
+    reserved ? show(reserved) : "–",
+    moment(until),
+  ];
+}
+
+/** @param {any[]} subscriptions */
+const subscribed = (subscriptions) =>
+  table(
+    ["topic", "mode", "#max", "#threshold", "policy", "#unread there", "#waiting here"],
+    subscriptions.map((one) => [
+      to("topic", [one.topic]),
+      one.terms ? (one.terms.mode ?? "on-demand") : "as it comes",
+      one.terms?.max ?? "–",
+      one.terms?.threshold ?? "–",
+      one.policy ?? "–",
+      one.unread ?? "–",
+      one.waiting ?? "–",
+    ]),
+    "It has subscribed to nothing.",
+  );
+
+/** @param {HTMLElement} root @param {string[]} path */
+export async function render(root, [name = ""]) {
+  const of = `devices/${segment(name)}`;
+  const [view, budgets, { subscriptions }] = await Promise.all([
+    data("device", { name }),
+    rest(`${of}/budgets`),
+    rest(`${of}/subscriptions`),
+  ]);
+  const { info } = view;
+  root.append(
+    h("h1", null, info.name, " ", info.in_contact ? pill("in contact", "good") : pill("away")),
+    h(
+      "p",
+      { class: "soft" },
+      info.user ? `Of ${info.user}. ` : "",
+      "Registered ",
+      moment(info.registered_at),
+      `. Zone ${info.zone}. `,
+      info.lost_at ? h("span", null, "Lost ", moment(info.lost_at), ". ") : "",
+      to("send", [`device:${info.name}`], "Send it something"),
+    ),
+    numbers([
+      ["in its mailbox", count(view.mailbox_size)],
+      ["under way", count(view.in_flight)],
+      ["received so far", count(view.received)],
+      ["delivered so far", count(view.delivered)],
+      ["sent by it", count(view.inbound)],
+      ["session, epoch", count(info.epoch)],
+      ["window", `${count(view.window[0])} / ${size(view.window[1])}`],
+    ]),
+    h(
+      "div",
+      { class: "cards" },
+      wide("Channels", channels(view.lines)),
+      wide("Mailbox", mailbox(view), view.mailbox_size > view.mailbox.length ? h("p", { class: "soft" }, `The first ${view.mailbox.length} of ${count(view.mailbox_size)}.`) : null),
+      wide(
+        "Budgets",
+        table(["limit", "", "#used", "#about to leave", "until"], budgets.limits.map(budget), "It has no limits."),
+        budgets.held ? h("p", { class: "warn" }, `${count(budgets.held)} messages wait for a link, a limit or a better time.`) : null,
+      ),
+      wide("Subscriptions", subscribed(subscriptions)),
+      Object.keys(info.context).length ? card("What it says of itself", h("pre", null, JSON.stringify(info.context, null, 2))) : null,
+      info.routes?.length ? card("Reached over the air", h("pre", null, JSON.stringify(info.routes, null, 2))) : null,
+    ),
+  );
+}

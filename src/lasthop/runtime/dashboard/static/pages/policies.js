@@ -1,0 +1,62 @@
+/** The versions of the learned policy, and how each did against what was in force before it. */
+
+import { data } from "../api.js";
+import { legend, picture, piles } from "../charts.js";
+import { card, count, figure, h, moment, pill, table, wide } from "../dom.js";
+
+export const title = "Policies";
+
+/** @param {number | undefined} value */
+const percent = (value) => (value === undefined ? "–" : `${figure(100 * value)} %`);
+
+/** @param {any[]} versions */
+function beforeAndAfter(versions) {
+  const judged = versions.filter(({ held_out: held }) => held?.waste_and_loss !== undefined).reverse();
+  if (!judged.length) return null;
+  const drawing = picture(
+    "Waste and loss on held-out days, under the policy that was in force and under the learned one",
+    piles(() => ({
+      unit: "%",
+      tones: ["e", "c"],
+      bars: judged.flatMap(({ version, held_out: held }) => [
+        { label: "before", parts: [100 * (held.live_waste_and_loss ?? 0), 0] },
+        { label: version.slice(0, 13), parts: [0, 100 * held.waste_and_loss] },
+      ]),
+    })),
+    legend([["what was in force", "e"], ["learned", "c"]]),
+  );
+  return card("Waste and loss, before and after", drawing.element, h("p", { class: "soft small" }, "On days that the version was not learned from."));
+}
+
+/** @param {HTMLElement} root */
+export async function render(root) {
+  const page = await data("policies");
+  const { versions } = page;
+  root.append(
+    h("h1", null, "Policies"),
+    h("p", { class: "soft" }, "In force: ", h("code", null, page.in_force || "built in"), `. ${count(page.total)} versions are kept.`),
+    h(
+      "div",
+      { class: "cards" },
+      beforeAndAfter(versions),
+      wide(
+        "Versions, newest first",
+        table(
+          ["version", "made", "learned from", "#events", "#devices", "#networks", "#before", "#after", ""],
+          versions.map((/** @type {any} */ one) => [
+            h("span", null, h("code", null, one.version), " ", one.in_force ? pill("in force", "good") : ""),
+            one.made_at ? moment(one.made_at) : "–",
+            one.first_day ? `${one.first_day} to ${one.last_day}` : "–",
+            count(one.events ?? 0),
+            count(one.devices ?? 0),
+            count(one.networks ?? 0),
+            percent(one.held_out?.live_waste_and_loss),
+            percent(one.held_out?.waste_and_loss),
+            one.problem ? h("span", { class: "bad" }, one.problem) : (one.note ?? ""),
+          ]),
+          "Nothing was learned yet: lasthop pipeline learn. Until then the built-in policy holds.",
+        ),
+      ),
+    ),
+  );
+}

@@ -1,0 +1,346 @@
+"""What the dashboard shows beyond the REST door: each page's data, asked for when it is looked at.
+
+Lists come page by page, and what is counted over many devices has a limit: a page may be open on a
+gateway of a hundred thousand devices.
+"""
+
+from __future__ import annotations
+
+from heapq import nsmallest
+from itertools import islice
+
+import msgspec
+
+from lasthop.access.rest.answers import DeviceInfo, device_of
+from lasthop.clock import Micros
+from lasthop.core.delivery import Delivery
+from lasthop.core.gateway import Gateway
+from lasthop.core.session import Session
+from lasthop.decision.volume.entry import Place
+from lasthop.errors import NotFound
+from lasthop.message import Target, TargetKind
+from lasthop.runtime.engine import Engine
+from lasthop.wire.hop.connection import Open
+
+PAGE = 50
+"""Rows of a list at once."""
+
+MOST_SCANNED = 20_000
+"""Devices that are looked at for a picture of all of them."""
+
+MOST_RANKED = 5_000
+"""Messages in a picture of ranks."""
+
+BARS = 20
+
+
+class LineView(msgspec.Struct, omit_defaults=True):
+    """One live channel of a device."""
+
+    link: str
+    network: str = ""
+    carrier: str = ""
+    heartbeat: float | None = None
+    """Seconds of silence after which the device asks whether the gateway is there."""
+    round_trip: float | None = None
+    """Milliseconds."""
+    sending: bool = False
+    """It is the one that the gateway sends over."""
+
+
+class MailView(msgspec.Struct, omit_defaults=True):
+    """One message that a device has not had yet."""
+
+    id: str
+    state: str
+    changed_at: Micros
+    size: int
+    priority: int
+    topic: str = ""
+    title: str = ""
+    attempts: int = 0
+
+
+class Row(msgspec.Struct, omit_defaults=True):
+    """A device in the list."""
+
+    info: DeviceInfo
+    lines: list[LineView] = []
+    limits: int = 0
+    """How many budgets it has."""
+
+
+class DevicePage(msgspec.Struct, omit_defaults=True):
+    """Some of the devices."""
+
+    devices: list[Row]
+    total: int
+    next: int | None = None
+
+
+class DeviceView(msgspec.Struct, omit_defaults=True):
+    """Everything about one device that is not in the REST door's answers."""
+
+    info: DeviceInfo
+    lines: list[LineView]
+    assigned: int
+    received: int
+    delivered: int
+    inbound: int
+    in_flight: int
+    window: tuple[int, int]
+    mailbox: list[MailView]
+    mailbox_size: int
+
+
+class TopicRow(msgspec.Struct, omit_defaults=True):
+    """A topic in the list."""
+
+    topic: str
+    subscribers: int
+    title: str = ""
+    advertised: bool = False
+
+
+class TopicPage(msgspec.Struct, omit_defaults=True):
+    """Some of the topics, by name."""
+
+    topics: list[TopicRow]
+    total: int
+    next: str | None = None
+
+
+class Subscriber(msgspec.Struct, omit_defaults=True):
+    """A device that has subscribed to a topic."""
+
+    device: str
+    ranked: bool = False
+    mode: str = ""
+    max: int | None = None
+    threshold: float | None = None
+    policy: str = ""
+    unread: int = 0
+    waiting: int = 0
+
+
+class Bar(msgspec.Struct):
+    """Messages with ranks from `low` to `high`."""
+
+    low: float
+    high: float
+    here: int
+    """They wait at the gateway."""
+    there: int
+    """The device keeps them, unread."""
+
+
+class TopicView(msgspec.Struct, omit_defaults=True):
+    """A topic, who has subscribed, and what the messages under way are worth."""
+
+    topic: str
+    subscribers: list[Subscriber]
+    total: int
+    ranks: list[Bar] = []
+
+
+class LinkView(msgspec.Struct, omit_defaults=True):
+    """All live channels with one label."""
+
+    link: str
+    channels: int
+    networks: int
+    round_trip: tuple[float, float] | None = None
+    """Milliseconds: half of them, and nine tenths, are faster."""
+    heartbeat: tuple[float, float] | None = None
+    """Seconds: the shortest and the longest."""
+    price: tuple[float, float] | None = None
+    """Of a kilobyte, by the tariffs that devices have declared: the lowest and the highest."""
+
+
+class LinkPage(msgspec.Struct):
+    """How devices are connected now."""
+
+    links: list[LinkView]
+    looked_at: int
+    in_contact: int
+
+
+class Views:
+    """Looks at a running gateway."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @property
+    def _gateway(self) -> Gateway:
+        return self._engine.gateway
+
+    def apps(self) -> list[str]:
+        """The apps that have devices."""
+        return self._gateway.registry.apps()
+
+    def devices(self, app: str, *, after: int = 0, search: str = "") -> DevicePage:
+        """A page of the devices, in the order of their registration."""
+        gateway = self._gateway
+        everyone = gateway.registry.reach(app, Target(TargetKind.APP, ""))
+        found = (
+            device
+            for device in everyone.values()
+            if device.number > after and (not search or search in device.name)
+        )
+        page = list(islice(found, PAGE + 1))
+        rows = []
+        for device in page[:PAGE]:
+            session = gateway.room.session(device)
+            steering = session.steering
+            limits = len(steering.preferences.limits) if steering is not None else 0
+            rows.append(Row(device_of(device, session), self._lines(session), limits))
+        return DevicePage(rows, len(everyone), page[PAGE - 1].number if len(page) > PAGE else None)
+
+    def device(self, app: str, name: str) -> DeviceView:
+        """One device."""
+        gateway = self._gateway
+        device = gateway.device(app, name)
+        session = gateway.room.session(device)
+        outbound = session.outbound
+        return DeviceView(
+            info=device_of(device, session),
+            lines=self._lines(session),
+            assigned=outbound.assigned,
+            received=outbound.received,
+            delivered=outbound.delivered,
+            inbound=session.inbound.received,
+            in_flight=outbound.in_flight,
+            window=(session.window.messages, session.window.bytes),
+            mailbox=[_mail(delivery) for delivery in islice(session.mailbox.values(), PAGE)],
+            mailbox_size=len(session.mailbox),
+        )
+
+    def _lines(self, session: Session) -> list[LineView]:
+        lines = []
+        for line in session.lines:
+            channel = self._engine.channel(line.channel)
+            machine = getattr(channel, "machine", None)
+            view = LineView(
+                link=line.link or "unnamed",
+                network=line.network,
+                carrier=_carrier(channel),
+                sending=line is session.line and len(session.lines) > 1,
+            )
+            if isinstance(machine, Open):
+                view.heartbeat = machine.heartbeat.interval / 1e6
+                smoothed = machine.roundtrip.smoothed
+                view.round_trip = None if smoothed is None else smoothed / 1e3
+            lines.append(view)
+        return lines
+
+    def topics(self, app: str, *, after: str = "") -> TopicPage:
+        """A page of the topics that somebody has subscribed to, or that are advertised."""
+        gateway = self._gateway
+        advertised = {row.topic: row for row in gateway.topics.advertised(app)}
+        names = set(gateway.registry.topics(app)) | advertised.keys()
+        page = nsmallest(PAGE + 1, (name for name in names if name > after))
+        rows = []
+        for name in page[:PAGE]:
+            subscribers = gateway.registry.reach(app, Target(TargetKind.TOPIC, name))
+            row = advertised.get(name)
+            title = row.title if row is not None else ""
+            rows.append(TopicRow(name, len(subscribers), title, row is not None))
+        return TopicPage(rows, len(names), page[PAGE - 1] if len(page) > PAGE else None)
+
+    def topic(self, app: str, name: str) -> TopicView:
+        """One topic: its subscribers, and the ranks of what is under way to them."""
+        gateway = self._gateway
+        devices = gateway.registry.reach(app, Target(TargetKind.TOPIC, name))
+        if not devices and gateway.topics.find(app, name) is None:
+            raise NotFound("nobody has subscribed to this topic, and nobody advertises it")
+        subscribers: list[Subscriber] = []
+        ranks: list[tuple[float, Place]] = []
+        for device in islice(devices.values(), MOST_SCANNED):
+            session = gateway.room.session(device)
+            keeper = gateway.feeds.keeper(session, name)
+            if keeper is not None and len(ranks) < MOST_RANKED:
+                ranks += keeper.feed.ranks()[: MOST_RANKED - len(ranks)]
+            if len(subscribers) < PAGE:
+                shown = Subscriber(device.name, ranked=keeper is not None)
+                if keeper is not None:
+                    terms = keeper.terms
+                    shown.mode, shown.max, shown.threshold = terms.mode, terms.max, terms.threshold
+                    shown.policy = keeper.choice.label
+                    shown.unread = keeper.feed.unread_there
+                    shown.waiting = len(keeper.feed.ranks()) - shown.unread
+                subscribers.append(shown)
+            elif len(ranks) >= MOST_RANKED:
+                break
+        return TopicView(name, subscribers, len(devices), bars(ranks))
+
+    def links(self) -> LinkPage:
+        """How devices are connected now, by the label of the link."""
+        sessions = self._gateway.room.sessions_in_contact()
+        seen: dict[str, list[LineView]] = {}
+        prices: dict[str, list[float]] = {}
+        for session in islice(sessions, MOST_SCANNED):
+            for line in self._lines(session):
+                seen.setdefault(line.link, []).append(line)
+            if session.steering is not None:
+                for link in session.steering.preferences.links:
+                    prices.setdefault(link.label, []).append(link.tariff.price(1000) / 1e6)
+        labels = sorted(seen, key=lambda label: -len(seen[label]))
+        rows = [_link(label, seen[label], prices.get(label, [])) for label in labels]
+        return LinkPage(rows, min(len(sessions), MOST_SCANNED), len(sessions))
+
+
+def bars(ranks: list[tuple[float, Place]]) -> list[Bar]:
+    """A histogram of ranks; of one value only, one bar."""
+    if not ranks:
+        return []
+    low, high = min(rank for rank, _ in ranks), max(rank for rank, _ in ranks)
+    width = (high - low) / BARS
+    if not width:
+        there = sum(place is Place.DEVICE for _, place in ranks)
+        return [Bar(low, high, len(ranks) - there, there)]
+    found = [Bar(low + width * n, low + width * (n + 1), 0, 0) for n in range(BARS)]
+    for rank, place in ranks:
+        bar = found[min(BARS - 1, int((rank - low) / width))]
+        if place is Place.DEVICE:
+            bar.there += 1
+        else:
+            bar.here += 1
+    return found
+
+
+def _mail(delivery: Delivery) -> MailView:
+    message = delivery.item.message
+    target = message.target
+    return MailView(
+        id=message.id,
+        state=delivery.state.name.lower(),
+        changed_at=delivery.changed_at,
+        size=delivery.item.size,
+        priority=message.priority,
+        topic=target.name if target.kind is TargetKind.TOPIC else "",
+        title=message.title or "",
+        attempts=delivery.attempts,
+    )
+
+
+def _link(label: str, lines: list[LineView], prices: list[float]) -> LinkView:
+    trips = sorted(line.round_trip for line in lines if line.round_trip is not None)
+    beats = [line.heartbeat for line in lines if line.heartbeat is not None]
+    last = len(trips) - 1
+    return LinkView(
+        link=label,
+        channels=len(lines),
+        networks=len({line.network for line in lines if line.network}),
+        round_trip=(trips[last // 2], trips[round(last * 0.9)]) if trips else None,
+        heartbeat=(min(beats), max(beats)) if beats else None,
+        price=(min(prices), max(prices)) if prices else None,
+    )
+
+
+def _carrier(channel: object) -> str:
+    """What carries a channel, as people call it."""
+    return _CARRIERS.get(type(channel).__name__, "")
+
+
+_CARRIERS = {"StreamLink": "TCP", "WebSocketLink": "WebSocket", "RequestLink": "HTTP"}

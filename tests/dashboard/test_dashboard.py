@@ -1,0 +1,225 @@
+"""Every page of the dashboard in Chromium, on a gateway with a fleet; and with a keyboard only."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from tests.dashboard.conftest import Guarded
+from tests.dashboard.fleet import Fleet, fleet
+from tests.runtime.processes import GatewayProcess
+
+pytestmark = pytest.mark.peer
+
+PAGES = ["", "devices", "topics", "links", "message", "send", "policies", "pipeline"]
+
+UNNAMED = """
+() => [...document.querySelectorAll("a, button, input, select, textarea, meter, [role=img]")]
+    .filter((one) => one.offsetParent !== null)
+    .filter((one) => !(one.getAttribute("aria-label") || one.textContent.trim()
+        || [...(one.labels ?? [])].some((label) => label.textContent.trim())))
+    .map((one) => one.outerHTML)
+"""
+"""What somebody who hears the page would not know the name of."""
+
+
+@pytest.fixture(scope="module")
+async def busy(up: GatewayProcess) -> AsyncIterator[Fleet]:
+    async with fleet(up) as made:
+        yield made
+
+
+async def look(page: Page, fleet: Fleet, path: str) -> None:
+    """Open a page of the dashboard, and wait until it is drawn."""
+    await page.goto(f"{fleet.gateway.http}/dashboard#/{path}")
+    await page.locator("main h1").wait_for()
+    await expect(page.locator("#status")).to_have_text("live")
+
+
+async def test_throughput_and_latency_are_live(page: Page, busy: Fleet) -> None:
+    await look(page, busy, "")
+    accepted = page.locator("dt", has_text="accepted a second").locator("+ dd")
+    await expect(accepted).to_have_text("0")
+    publishing = asyncio.create_task(busy.publish(40, topic="news"))
+    await expect(accepted).not_to_have_text("0")
+    latency = page.locator("dt", has_text="latency").locator("+ dd")
+    await expect(latency).to_have_text(re.compile(r"^[\d.,]+ ms$"))
+    await expect(page.get_by_role("log", name="Events")).to_contain_text("transmitted over wifi")
+    await expect(page.locator("svg path.curve.a").first).to_be_visible()
+    await publishing
+    await expect(page.get_by_role("table").first).to_contain_text("topic:news")
+
+
+async def test_devices_show_link_session_mailbox_budgets_and_heartbeat(
+    page: Page, busy: Fleet
+) -> None:
+    await look(page, busy, "devices")
+    row = page.get_by_role("row", name=re.compile("alice-phone"))
+    await expect(row).to_contain_text("wifi (ssid:home)")
+    await expect(row).to_contain_text("4.5 min")
+    assert (await row.locator("td").all_inner_texts())[7] == "2"
+    await expect(page.get_by_role("row", name=re.compile("dave-laptop"))).to_contain_text("never")
+    await page.get_by_label("Name contains").fill("carol")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("row")).to_have_count(2)
+    await page.get_by_role("link", name="carol-tablet").click()
+    await expect(page.locator("h1")).to_contain_text("carol-tablet")
+
+
+async def test_a_device_shows_its_channels_and_what_is_left_of_its_budgets(
+    page: Page, busy: Fleet
+) -> None:
+    await look(page, busy, "device/alice-phone")
+    await expect(page.locator("main")).to_contain_text("bytes per day over mno")
+    await expect(page.get_by_role("meter").last).to_be_visible()
+    await look(page, busy, "device/dave-laptop")
+    await expect(page.locator("h1")).to_contain_text("away")
+    await expect(page.get_by_text("While you were away").first).to_be_visible()
+
+
+async def test_a_message_tells_its_story_as_a_picture(page: Page, busy: Fleet) -> None:
+    await look(page, busy, f"message/{busy.story}/alice-phone")
+    drawing = page.get_by_role("img", name=re.compile("accepted: .*delivered over wifi"))
+    await expect(drawing.locator("circle")).to_have_count(5)
+    await expect(drawing).to_contain_text("wifi has the lowest cost")
+    await page.get_by_text("The same as a table").click()
+    await expect(page.get_by_role("cell", name="the application has had it")).to_be_visible()
+
+
+async def test_topics_show_subscribers_and_the_ranks_of_what_waits(page: Page, busy: Fleet) -> None:
+    await look(page, busy, "topics")
+    await expect(page.get_by_role("row", name=re.compile("news"))).to_contain_text("What happens")
+    await page.get_by_role("link", name="offers").click()
+    await expect(page.get_by_role("img", name=re.compile("Ranks of 48 messages"))).to_be_visible()
+    assert await page.locator("svg rect.fa").count() > 5
+    await expect(page.get_by_role("row", name=re.compile("door-sensor"))).to_contain_text("unified")
+
+
+async def test_channels_show_latency_and_price(page: Page, busy: Fleet) -> None:
+    await look(page, busy, "links")
+    await expect(page.get_by_role("row", name=re.compile("mno"))).to_contain_text("0.0038")
+    await expect(page.get_by_role("row", name=re.compile("wifi"))).to_contain_text(" ms")
+
+
+async def test_publish_and_follow_with_nothing_but_a_keyboard(page: Page, busy: Fleet) -> None:
+    await look(page, busy, "")
+    await page.keyboard.press("Tab")
+    await expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    for _ in range(30):
+        await page.keyboard.press("Tab")
+        if await page.evaluate("document.activeElement.textContent") == "Send":
+            break
+    await page.keyboard.press("Enter")
+    await expect(page.locator("h1")).to_have_text("Send")
+    await page.keyboard.press("Tab")
+    await expect(page.get_by_label("For (device:NAME")).to_be_focused()
+    await page.keyboard.type("device:alice-phone")
+    await page.keyboard.press("Tab")
+    await page.keyboard.type("By keyboard")
+    await page.keyboard.press("Tab")
+    await page.keyboard.type("No mouse was used.")
+    await page.keyboard.press("Tab")
+    await page.keyboard.press("Tab")
+    await expect(page.get_by_role("button", name="Publish")).to_be_focused()
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("status").nth(1)).to_contain_text("delivered 1")
+    assert "No mouse was used." in busy.heard
+    await page.get_by_role("link", name="Its story").focus()
+    await page.keyboard.press("Enter")
+    await expect(page.locator("h1")).to_contain_text("Message")
+
+
+async def test_ask_a_device_something(page: Page, busy: Fleet) -> None:
+    await look(page, busy, "send/device:carol-tablet")
+    await page.get_by_label("Question").fill("Are you well?")
+    await page.get_by_role("button", name="Ask").click()
+    await expect(page.get_by_text("Are you well? Yes: all is well.")).to_be_visible()
+
+
+async def test_a_message_is_cancelled_and_another_replaced(page: Page, busy: Fleet) -> None:
+    first = await busy.publish(device="dave-laptop", body="one")
+    await look(page, busy, f"message/{first}")
+    await page.get_by_role("button", name="Cancel it where").click()
+    await expect(page.get_by_text("1 deliveries cancelled; for 0 it was too late.")).to_be_visible()
+    second = await busy.publish(device="dave-laptop", body="two")
+    await look(page, busy, "send")
+    await page.get_by_label("Message id").fill(second)
+    await page.get_by_label("New text").fill("two, corrected")
+    await page.get_by_role("button", name="Cancel or replace").click()
+    await expect(page.get_by_text("1 replaced, 0 too late.")).to_be_visible()
+    await page.get_by_label("Message id").fill(busy.story)
+    await page.get_by_label("New text").fill("")
+    await look(page, busy, f"message/{busy.story}")
+    await expect(page.get_by_text("nothing can be taken back or replaced")).to_be_visible()
+
+
+async def test_a_mistake_is_said_where_it_was_made(browser: Browser, busy: Fleet) -> None:
+    page = await browser.new_page()
+    await look(page, busy, "send/device:nobody")
+    await page.get_by_role("button", name="Publish").click()
+    await expect(page.get_by_role("alert")).to_contain_text("no such device")
+    await look(page, busy, "message/123")
+    await expect(page.get_by_role("alert")).to_contain_text("a message id has 32")
+    await page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_every_page_can_be_heard_and_fits_a_phone(
+    browser: Browser, busy: Fleet, scheme: str
+) -> None:
+    context = await browser.new_context(
+        viewport={"width": 360, "height": 740},
+        color_scheme="dark" if scheme == "dark" else "light",
+    )
+    page = await context.new_page()
+    shown = set()
+    for path in [*PAGES, "device/alice-phone", "topic/offers", f"message/{busy.story}/alice-phone"]:
+        await look(page, busy, path)
+        assert await page.evaluate(UNNAMED) == [], path
+        wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert await page.evaluate(wide) <= 0, path
+        shown.add(await page.evaluate("getComputedStyle(document.body).backgroundColor"))
+    assert shown == {"rgb(18, 22, 28)" if scheme == "dark" else "rgb(246, 247, 249)"}
+    await context.close()
+
+
+async def test_where_a_log_in_is_needed_it_leads_to_the_dashboard_and_out(
+    page: Page, guarded: Guarded
+) -> None:
+    await page.goto(f"{guarded.gateway.http}/dashboard")
+    await page.get_by_label("Token").fill("wrong")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("alert")).to_have_text("This token is unknown or was revoked.")
+    await page.get_by_label("Token").fill(guarded.admin)
+    await page.keyboard.press("Enter")
+    await expect(page.locator("h1")).to_have_text("Overview")
+    assert await page.evaluate("document.cookie") == ""
+    await page.get_by_role("link", name="Send").click()
+    await page.get_by_label("For (device:NAME").fill("topic:news")
+    await page.get_by_role("button", name="Publish").click()
+    await expect(page.get_by_text("no device was addressed")).to_be_visible()
+    await page.get_by_role("button", name="Log out").click()
+    await expect(page.locator("h1")).to_have_text("Log in")
+    await page.goto(f"{guarded.gateway.http}/dashboard")
+    await expect(page.locator("h1")).to_have_text("Log in")
+
+
+async def test_a_gateway_that_comes_back_is_followed_again(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    gateway = GatewayProcess(tmp_path_factory.mktemp("back") / "data")
+    page = await browser.new_page()
+    try:
+        await page.goto(f"{gateway.http}/dashboard")
+        await expect(page.locator("#status")).to_have_text("live")
+        await asyncio.to_thread(gateway.kill)
+        await expect(page.locator("#status")).to_have_text("no contact")
+        gateway = await asyncio.to_thread(gateway.again)
+        await expect(page.locator("#status")).to_have_text("live", timeout=30_000)
+    finally:
+        gateway.kill()
+        await page.close()
