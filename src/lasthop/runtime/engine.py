@@ -257,10 +257,13 @@ class Engine:
         gateway.settle(now)
         self._perform(gateway.effects())
         if self._writing is None:
-            commit = gateway.commit(now)
-            if commit is not None:
-                self._write(commit)
+            self._write_next(now)
         self._arm(now)
+
+    def _write_next(self, now: Micros) -> None:
+        commit = self.gateway.commit(now)
+        if commit is not None:
+            self._write(commit)
 
     def _write(self, commit: Commit) -> None:
         self._writing = commit
@@ -278,7 +281,10 @@ class Engine:
             return
         self._refusal = None
         self._durable = n
-        self._observer.committed(commit, time.perf_counter() - self._written_from)
+        seconds = time.perf_counter() - self._written_from
+        # The disk need not wait while those are served who waited for it.
+        self._write_next(self._clock.now())
+        self._observer.committed(commit, seconds)
         self.gateway.committed(n, self._clock.now())
         waiting = self._waiting
         while waiting and waiting[0][0] <= n:

@@ -182,9 +182,7 @@ class GatewayNode:
         for effect in gateway.effects():
             self._perform(gateway, effect)
         if not self._writing:
-            commit = gateway.commit(now)
-            if commit is not None:
-                self._write(gateway, commit)
+            self._write_next(gateway)
         if self.gateway is gateway:
             due = gateway.next_wake()
             if due is not None and not (self._writing and due <= now):
@@ -197,6 +195,11 @@ class GatewayNode:
             due = gateway.next_wake()
             if due is not None and due <= self._kernel.now():
                 self.turn()
+
+    def _write_next(self, gateway: Gateway) -> None:
+        commit = gateway.commit(self._kernel.now())
+        if commit is not None:
+            self._write(gateway, commit)
 
     def _write(self, gateway: Gateway, commit: Commit) -> None:
         self._writing = True
@@ -216,6 +219,7 @@ class GatewayNode:
             self.crash()
             return
         self._writing = False
+        self._write_next(gateway)
         gateway.committed(commit.n, self._kernel.now())
         heard = [done for n, done in self._waiting if n <= commit.n]
         self._waiting = [(n, done) for n, done in self._waiting if n > commit.n]
