@@ -102,7 +102,25 @@ class Foreman:
     def consult(self, consult: Consult) -> None:
         """The gateway asks; one such question is open at a time."""
         self._given, self._at, self._busy = consult, 0, False
-        self._woken.set()
+        if self._fit:
+            self._give()  # At once, and not when the loop comes round: somebody waits.
+        else:
+            self._woken.set()
+
+    @property
+    def _fit(self) -> bool:
+        """Whether there is a worker that can be given something now."""
+        worker = self._worker
+        if worker is None or worker.gone is not None or not worker.serving:
+            return False
+        return not self._outdated and self._successor is None
+
+    def _give(self) -> None:
+        assert self._given is not None
+        assert self._worker is not None
+        self._busy = True
+        self._watch()
+        self._worker.send(Work(self._given.mails))
 
     async def reload(self) -> None:
         """Load the class anew; new code takes over between two inputs. If it cannot be loaded the
@@ -152,9 +170,7 @@ class Foreman:
         if self._outdated:
             await worker.begin(self._desk.surrogate_state(self._app), self._duty.state)
             self._outdated = False
-        self._busy = True
-        self._watch()
-        worker.send(Work(self._given.mails))
+        self._give()
 
     async def _hire(self) -> None:
         try:
@@ -181,9 +197,9 @@ class Foreman:
         assert successor is not None
         old = self._worker
         self._employ(successor)
+        self._outdated = True  # The old one may have worked since this one was started.
         if old is not None:
             await old.end()
-        self._outdated = True  # The old one may have worked since this one was started.
         log.info("surrogate reloaded", app=self._app, pid=successor.pid)
 
     def _reported(self, report: Report) -> None:

@@ -61,7 +61,8 @@ class WorkerProcess:
         self._transport: asyncio.Transport | None = None
         self._answers: asyncio.Queue[Report | None] = asyncio.Queue()
         self._tasks: list[asyncio.Task[None]] = []
-        self._serving = False
+        self.serving = False
+        """Whether it is at its desk."""
         self.reported: Callable[[Report], None] = lambda report: None
         self.ended: Callable[[str], None] = lambda how: None
         self.gone: str | None = None
@@ -112,14 +113,14 @@ class WorkerProcess:
 
     async def begin(self, entries: dict[str, bytes], limit: int) -> None:
         """Let the surrogate start from this state; raises `CannotStart` or `Ended`."""
-        self._serving = False
+        self.serving = False
         self.send(Begin(entries, limit))
         try:
             async with asyncio.timeout(LOAD_SECONDS):
                 await self._expect(Begun)
         except TimeoutError:
             raise CannotStart(f"__init__ took longer than {LOAD_SECONDS:.0f} s") from None
-        self._serving = True
+        self.serving = True
 
     def send(self, order: Order) -> None:
         """Tell it something."""
@@ -163,7 +164,7 @@ class WorkerProcess:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             self.broke("it broke the protocol")
             return
-        if self._serving:
+        if self.serving:
             self.reported(report)
         else:
             self._answers.put_nowait(report)
