@@ -151,8 +151,8 @@ class Trouble:
 
 
 def draw_trouble(seed: int) -> Trouble | None:
-    """In every third schedule the app has a surrogate."""
-    if seed % 3 != 1:
+    """In every third schedule the app has a surrogate: not in those that have groups."""
+    if seed % 3 != 2:
         return None
     random = Random(seed ^ 0x50BB)
     failing = random.choice((Failing.RELAY, Failing.RELAY, Failing.REFUSE))
