@@ -7,7 +7,6 @@ full, which keys were used) and does so for a whole batch before it changes anyt
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -307,10 +306,11 @@ class Acceptance:
         """A sender to one device is told when its mailbox is full; for one among many the delivery
         is suppressed."""
         limit = self._room.limits.open_per_device
-        alone: Counter[Device] = Counter()
+        alone: dict[Device, int] = {}
         for submission, devices in zip(submissions, reached, strict=True):
             if submission.target.kind is DEVICE:
-                alone.update(devices.values())
+                for device in devices.values():
+                    alone[device] = alone.get(device, 0) + 1
         for device, count in alone.items():
             if len(self._room.session(device).mailbox) + count > limit:
                 raise QuotaExceeded("mailbox full", retry_after=60, device=device.name, limit=limit)

@@ -210,7 +210,10 @@ class Mailroom:
         if delivery.seq >= 0:
             event.epoch = delivery.epoch
             event.seq = delivery.seq
-            event.link = (session.line_of(delivery.sent_over) or session.line).link
+            line = session.line
+            if line.channel != delivery.sent_over:
+                line = session.line_of(delivery.sent_over) or line
+            event.link = line.link
         if state >= DELIVERED:
             delivery.code = code
             if session.steering is not None:
