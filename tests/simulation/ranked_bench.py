@@ -29,6 +29,7 @@ from lasthop.message import Target, TargetKind
 from lasthop.simulation.device_node import LOCAL, DeviceNode
 from lasthop.simulation.disk import MemoryDisk
 from lasthop.simulation.gateway_node import GatewayNode
+from lasthop.simulation.interconnect import Interconnect
 from lasthop.simulation.kernel import Kernel
 from lasthop.simulation.link import Weather
 from lasthop.simulation.publisher import APP
@@ -109,10 +110,11 @@ class RankedBench:
 
     # The stage.
 
-    def _weather(self) -> tuple[Weather, bool]:
+    def _weather(self) -> tuple[Weather, Interconnect]:
         if self.kernel.now() - self.begin > 90 * SECOND:
-            return Weather(), True
-        return weather(self.random, stream=self.stream), self.stream
+            return Weather(), Interconnect.STREAM
+        kind = Interconnect.STREAM if self.stream else Interconnect.LOSSY
+        return weather(self.random, stream=self.stream), kind
 
     def _dies(self) -> bool:
         if not (self.playing and self.crashing and self.random.random() < 0.02):

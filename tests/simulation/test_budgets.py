@@ -19,6 +19,7 @@ from lasthop.core.steering import Steering
 from lasthop.decision.budgets import Budgets
 from lasthop.simulation.disk import MemoryDisk
 from lasthop.simulation.faults import Rehearsal
+from lasthop.simulation.interconnect import Interconnect
 from lasthop.simulation.link import Weather
 from lasthop.simulation.schedule import draw, preferences
 from lasthop.simulation.verdict import Verdict
@@ -30,9 +31,9 @@ Patch = pytest.MonkeyPatch
 class Calm(Rehearsal):
     """Links of fair weather: quick, reliable, and there for a minute or so."""
 
-    def _weather(self) -> tuple[Weather, bool]:
+    def _weather(self) -> tuple[Weather, Interconnect]:
         lives = self._random.randint(5 * SECOND, 90 * SECOND)
-        return Weather(delay=MILLISECOND // 10, lives=lives), True
+        return Weather(delay=MILLISECOND // 10, lives=lives), Interconnect.STREAM
 
 
 def run(seed: int) -> Verdict:

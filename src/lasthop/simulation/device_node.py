@@ -23,6 +23,8 @@ from lasthop.device.terms import Terms
 from lasthop.errors import HopError
 from lasthop.simulation.gateway_node import GatewayNode
 from lasthop.simulation.groups import Claims
+from lasthop.simulation.interconnect import Interconnect
+from lasthop.simulation.interconnects import join
 from lasthop.simulation.kernel import Kernel
 from lasthop.simulation.link import End, Link, Weather
 from lasthop.simulation.verdict import Arrival
@@ -67,7 +69,7 @@ class DeviceNode:
         gateway: GatewayNode,
         *,
         transactional: bool,
-        weather: Callable[[], tuple[Weather, bool]],
+        weather: Callable[[], tuple[Weather, Interconnect]],
         crash_at: set[int],
         another: float = 0.0,
         write_time: Micros = 2 * MILLISECOND,
@@ -202,30 +204,43 @@ class DeviceNode:
         if hello is not None and len(self._wires) < MOST_WIRES:
             self._open(hello)
 
-    def _open(self, hello: Hello) -> None:
-        weather, stream = self._weather()
-        mapping = Mapping.STREAM if stream else Mapping.UNORDERED
-        link = Link(
+    def switch(self) -> None:
+        """Go over to a new channel; when it is there, the others end."""
+        session = self._session
+        hello = session.joining(link="sim") if session is not None else None
+        if hello is not None and len(self._wires) < MOST_WIRES:
+            self._open(hello, instead=True)
+
+    def _leave_others(self, wire: _Wire) -> None:
+        now = self._kernel.now()
+        for other in self._wires:
+            if other is not wire and isinstance(other.phase, Open):
+                other.phase.close(Close(CloseCode.BYE, 0, "gone over to another channel"), now)
+
+    def _open(self, hello: Hello, *, instead: bool = False) -> None:
+        wire: _Wire
+        weather, kind = self._weather()
+        link = join(
             self._kernel,
             self._random,
             weather,
-            stream=stream,
-            arrived=lambda end, data: self._arrived(wire, end, data),
+            kind,
+            arrived=lambda end, data, number=None: self._arrived(wire, end, data, number),
             broken=lambda end: self._broken(wire, end),
         )
-        link.channel = self._gateway.dial(link, mapping)
-        phase = Dialing(hello, mapping=mapping, now=self._kernel.now())
-        wire = _Wire(hello.link or "", link, mapping, phase)
+        link.channel = self._gateway.dial(link, kind)
+        phase = Dialing(hello, mapping=kind.mapping, now=self._kernel.now())
+        wire = _Wire(hello.link or "", link, kind.mapping, phase, instead=instead)
         self._wires.append(wire)
         if not link.channel:
             link.cut()
         self._flush()
 
-    def _arrived(self, wire: _Wire, end: End, data: bytes) -> None:
+    def _arrived(self, wire: _Wire, end: End, data: bytes, number: int | None) -> None:
         if end is End.GATEWAY:
-            self._gateway.arrived(wire.link.channel, data)
+            self._gateway.arrived(wire.link.channel, data, number)
         elif wire in self._wires and self._session is not None:
-            self._hear(self._session, wire, data)
+            self._hear(self._session, wire, data, number)
             self._turn()
 
     def _broken(self, wire: _Wire, end: End) -> None:
@@ -234,7 +249,7 @@ class DeviceNode:
         elif wire in self._wires:
             self._hang_up(wire)
 
-    def _hear(self, session: DeviceSession, wire: _Wire, data: bytes) -> None:
+    def _hear(self, session: DeviceSession, wire: _Wire, data: bytes, number: int | None) -> None:
         now = self._kernel.now()
         phase = wire.phase
         try:
@@ -245,9 +260,13 @@ class DeviceNode:
                         self._hang_up(wire)
                         return
                     wire.phase = opened.connection
+                    if wire.instead:
+                        self._leave_others(wire)
                     self._take(session, wire, opened.frames)
-            else:
+            elif number is None:
                 self._take(session, wire, phase.receive(data, now))
+            else:
+                self._take(session, wire, phase.receive_unit(data, number, now))
         except HopError as error:
             if isinstance(wire.phase, Open):
                 wire.phase.close(Close(CloseCode(error.hop_code), 0, str(error)), now)
@@ -497,9 +516,13 @@ class Looked:
 class _Wire:
     """One channel, seen from the device."""
 
-    __slots__ = ("label", "link", "mapping", "phase", "watched")
+    __slots__ = ("instead", "label", "link", "mapping", "phase", "watched")
 
-    def __init__(self, label: str, link: Link, mapping: Mapping, phase: Dialing) -> None:
+    def __init__(
+        self, label: str, link: Link, mapping: Mapping, phase: Dialing, *, instead: bool
+    ) -> None:
+        self.instead = instead
+        """The device goes over to it, and leaves the others."""
         self.label = label
         self.link = link
         self.mapping = mapping

@@ -30,12 +30,14 @@ from lasthop.simulation.device_node import DeviceNode
 from lasthop.simulation.disk import MemoryDisk, SqliteDisk
 from lasthop.simulation.gateway_node import Disk, GatewayNode
 from lasthop.simulation.groups import QUEUE, add_groups, judge_groups
+from lasthop.simulation.interconnect import Interconnect
+from lasthop.simulation.interconnects import Thrift, add_interconnects, climate
 from lasthop.simulation.kernel import Kernel
 from lasthop.simulation.ledger import Ledger
 from lasthop.simulation.link import Weather
 from lasthop.simulation.publisher import APP, Publisher
 from lasthop.simulation.ranked import RANKED, add_ranked
-from lasthop.simulation.schedule import Batch, Schedule, Wish, draw, weather
+from lasthop.simulation.schedule import Batch, Schedule, Wish, draw
 from lasthop.simulation.surrogates import (
     RehearsedWorker,
     as_sent,
@@ -76,6 +78,7 @@ def run(seed: int, *, messages: int = 50, sqlite: bool = False) -> Outcome:
     schedule = draw(seed, messages=messages)
     add_ranked(schedule)
     add_groups(schedule)
+    add_interconnects(schedule)
     if not sqlite:
         return Rehearsal(schedule, MemoryDisk()).run()
     with tempfile.TemporaryDirectory(prefix="lasthop-faults-") as directory:
@@ -118,6 +121,7 @@ class Rehearsal:
         )
         if self._worker is not None:
             self._worker.turn = self._gateway.turn
+        self._thrift = self._gateway.thrift = Thrift()
         self._devices = {name: self._device(name) for name in schedule.devices}
         self._publishers = {
             source: Publisher(kernel, self._random, self._gateway)
@@ -156,6 +160,8 @@ class Rehearsal:
         for look in schedule.looks:
             device = self._devices[look.device]
             self._kernel.at(start + look.at, partial(device.look, RANKED, look.wanted))
+        for at, name in schedule.switches:
+            self._kernel.at(start + at, self._devices[name].switch)
         through = introduced and self._kernel.run(until=self._through, limit=PATIENCE)
         verdict = self._judge()
         if not through:
@@ -179,6 +185,8 @@ class Rehearsal:
             window=Credit(schedule.window, 1 << 20),
             storage=schedule.storage.get(name),
         )
+        if schedule.tight:
+            terms = msgspec.structs.replace(terms, inbox_messages=schedule.window)
         return DeviceNode(
             self._kernel,
             self._random,
@@ -190,11 +198,11 @@ class Rehearsal:
             another=schedule.another,
         )
 
-    def _weather(self) -> tuple[Weather, bool]:
-        stream = self._random.random() < self._schedule.stream_share
+    def _weather(self) -> tuple[Weather, Interconnect]:
+        kind = self._random.choice(self._schedule.kinds)
         if self._kernel.now() - self._begin > STORM:
-            return Weather(), stream
-        return weather(self._random, stream=stream), stream
+            return Weather(), kind
+        return climate(self._random, kind), kind
 
     def _dies_before(self, n: int) -> bool:
         return self._dies(n, self._schedule.crash_before)
@@ -273,15 +281,18 @@ class Rehearsal:
     def _through(self) -> bool:
         if self._kernel.now() < self._begin + self._schedule.batches[-1].at:
             return False
+        gateway = self._gateway.gateway
+        # Asked after everything that happens, so what is mostly the answer comes first; messages of
+        # the ranked topic are open until somebody looks.
+        if gateway is None or (gateway.room.items and not self._schedule.ranked):
+            return False
         if any(publisher.busy for publisher in self._publishers.values()):
             return False
         if not all(device.quiet for device in self._devices.values()):
             return False
         if not self._read_to_the_end():
             return False
-        store = self._gateway.store
-        gateway = self._gateway.gateway
-        return gateway is not None and store is not None and not gateway.room.items and gateway.idle
+        return self._gateway.store is not None and not gateway.room.items and gateway.idle
 
     def _read_to_the_end(self) -> bool:
         """When everything has been said, users of the ranked topic read on until there is nothing
@@ -336,7 +347,7 @@ class Rehearsal:
         )
         if self._gateway.store is not None:
             self._ledger.close(self._gateway.store)
-        for problem in self._ledger.problems:
+        for problem in (*self._ledger.problems, *self._thrift.problems):
             verdict.add("untrue", problem)
         for publisher in self._publishers.values():
             cancelled = publisher.cancelled - self._forgiven

@@ -15,9 +15,12 @@ from lasthop.clock import MILLISECOND, Micros
 from lasthop.core.effects import Carry, Consult, Disconnect, Effect, Fetch, Notify, Overheard, Send
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.results import write_result
+from lasthop.core.session import Session
 from lasthop.decision.routes import Variant
 from lasthop.delivery.carrier import Carrier, Outcome
 from lasthop.message import Message
+from lasthop.simulation.interconnect import Interconnect
+from lasthop.simulation.interconnects import Thrift
 from lasthop.simulation.kernel import Kernel
 from lasthop.simulation.link import End, Link
 from lasthop.store.base import Store
@@ -25,7 +28,6 @@ from lasthop.store.commit import Commit
 from lasthop.wire.hop.connection import Open
 from lasthop.wire.hop.frames import Close, Frame, Welcome
 from lasthop.wire.hop.handshake import Waiting
-from lasthop.wire.hop.mapping import Mapping as HopMapping
 from lasthop.wire.pap.answers import Answer
 
 Tell: TypeAlias = Callable[[str, bytes, Callable[[Answer], None]], None]
@@ -83,6 +85,8 @@ class GatewayNode:
         self._carriers: Mapping[Variant, Carrier] = {}
         self.gateway: Gateway | None = None
         self.store: Store | None = None
+        self.thrift: Thrift | None = None
+        """Looks at what is sent again, where somebody wants to know."""
         self.crashes = 0
         self.commits = 0
         self._channels: dict[int, _Channel] = {}
@@ -122,14 +126,16 @@ class GatewayNode:
         for channel in channels.values():
             channel.link.cut()
 
-    def dial(self, link: Link, mapping: HopMapping) -> int:
+    def dial(self, link: Link, kind: Interconnect) -> int:
         """A device connects; 0 when nobody is there."""
         if self.gateway is None:
             return 0
         self._last_channel += 1
         number = self._last_channel
-        self._channels[number] = _Channel(link, Waiting(mapping=mapping, now=self._kernel.now()))
-        self.gateway.channel_opened(number, reliable=mapping.ordered)
+        self._channels[number] = _Channel(
+            link, Waiting(mapping=kind.mapping, now=self._kernel.now())
+        )
+        self.gateway.channel_opened(number, reliable=kind.lossless)
         self._watch(number)
         return number
 
@@ -150,8 +156,8 @@ class GatewayNode:
         self.turn()
         return True
 
-    def arrived(self, number: int, data: bytes) -> None:
-        """Bytes came in over a channel."""
+    def arrived(self, number: int, data: bytes, unit: int | None = None) -> None:
+        """Bytes came in over a channel; as a numbered unit, where they overtake one another."""
         channel = self._channels.get(number)
         if channel is None or self.gateway is None:
             return
@@ -159,8 +165,10 @@ class GatewayNode:
         if isinstance(channel.phase, Waiting):
             hello = channel.phase.receive(data, now)
             frames: list[Frame] = [hello] if hello is not None else []
-        else:
+        elif unit is None:
             frames = channel.phase.receive(data, now)
+        else:
+            frames = channel.phase.receive_unit(data, unit, now)
         self.gateway.frames_received(number, frames, now, local=True)
         self._flush(number, channel)
         self.turn()
@@ -232,6 +240,8 @@ class GatewayNode:
         if isinstance(effect, Send):
             channel = self._channels.get(effect.channel)
             if channel is not None:
+                if self.thrift is not None:
+                    self.thrift.sent(session_of(gateway, effect.channel), effect.frames)
                 self._send(channel, effect.frames)
                 self._flush(effect.channel, channel)
         elif isinstance(effect, Overheard):
@@ -319,6 +329,14 @@ class GatewayNode:
             channel.phase.timeout(self._kernel.now())
             self._flush(number, channel)
             self.turn()
+
+
+def session_of(gateway: Gateway, channel: int) -> Session | None:
+    """Whose channel this is."""
+    for session in gateway.room.sessions():
+        if any(line.channel == channel for line in session.lines):
+            return session
+    return None
 
 
 class _Channel:

@@ -16,10 +16,15 @@ from lasthop.decision.links import Link, Tariff
 from lasthop.decision.localtime import Period
 from lasthop.decision.preferences import Preferences
 from lasthop.message import Binding, DeliveryMethod, Reliability
+from lasthop.simulation.interconnect import Interconnect
 from lasthop.simulation.link import Weather
 
 LANES = (4, 4, 4, 4, 7, 1)
 """Priorities to draw from: mostly the usual one, so that long lanes arise."""
+
+STREAMS = (Interconnect.STREAM,)
+DIALLED = (STREAMS, STREAMS, (Interconnect.STREAM, Interconnect.LOSSY), (Interconnect.LOSSY,))
+"""Kinds of channels to draw from; `interconnects` has more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +115,12 @@ class Schedule:
     """Devices that say which links they like and what they can afford."""
     another: float = 0.0
     """How likely devices open one more channel beside the one that they have."""
-    stream_share: float = 1.0
+    kinds: tuple[Interconnect, ...] = STREAMS
+    """By which kinds of channels devices dial."""
+    switches: list[tuple[Micros, str]] = field(default_factory=list)
+    """When which device goes over to a new channel."""
+    tight: bool = False
+    """The inboxes of devices are so small that they say when they take no more."""
     window: int = 64
     resident: int = 1 << 20
     ranked: dict[str, dict[str, object]] = field(default_factory=dict)
@@ -161,7 +171,7 @@ def draw(seed: int, *, messages: int = 50, lossy: bool = True) -> Schedule:
         },
         plain={name for name in devices if random.random() < 0.2},
         copy_at=random.randint(1, span) if random.random() < 0.25 else None,
-        stream_share=random.choice((1.0, 1.0, 0.5, 0.0)) if lossy else 1.0,
+        kinds=random.choice(DIALLED) if lossy else STREAMS,
         window=random.choice((1, 3, 16, 64, 1024)),
         resident=random.choice((0, 200, 1 << 20)),
         another=1.0 if choosy else random.choice((0.0, 0.0, 0.5, 1.0)),

@@ -49,6 +49,21 @@ def test_messages_and_words_about_them_go_both_ways(mapping: Mapping) -> None:
     assert pair.device.peer_window == Credit(3, 4)
 
 
+def test_a_window_that_was_overtaken_by_a_newer_one_is_no_news() -> None:
+    pair = Pair(mapping=Mapping.UNORDERED)
+    units = []
+    for window in (Credit(0, 0), Credit(7, 70)):
+        pair.device.send([Ack(0, 0), window], pair.now)
+        units.append(pair.device.data_to_send()[0])
+    assert pair.gateway.receive_unit(units[1], 5, pair.now) == [Ack(0, 0), Credit(7, 70)]
+    assert pair.gateway.receive_unit(units[0], 4, pair.now) == [Ack(0, 0)]
+    assert pair.gateway.peer_window == Credit(7, 70)
+    assert pair.gateway.receive_unit(units[0], 6, pair.now) == [Ack(0, 0), Credit(0, 0)]
+    assert pair.gateway.receive_unit(b"\x81", 7, pair.now) == []
+    assert isinstance(pair.gateway.error, MalformedFrame)
+    assert pair.gateway.receive_unit(units[0], 8, pair.now) == []
+
+
 def test_a_ping_is_answered_and_not_passed_on() -> None:
     pair = Pair()
     assert pair.gateway.receive(encoded(Ping()), pair.now) == []

@@ -15,6 +15,7 @@ from lasthop.message import Target, TargetKind
 from lasthop.simulation.device_node import DeviceNode
 from lasthop.simulation.disk import MemoryDisk
 from lasthop.simulation.gateway_node import GatewayNode
+from lasthop.simulation.interconnect import Interconnect
 from lasthop.simulation.kernel import Kernel
 from lasthop.simulation.link import Weather
 from lasthop.simulation.odin.radio import Bearer, Radio
@@ -110,7 +111,7 @@ class Experiment:
         """The application has a message."""
         self._shown.append((number, self._now()))
 
-    def _weather(self) -> tuple[Weather, bool]:
+    def _weather(self) -> tuple[Weather, Interconnect]:
         bearer, now = self._bearer, self._now()
         goes = self._setting.next_break(now)
         weather = Weather(
@@ -120,7 +121,7 @@ class Experiment:
             silent=UNNOTICED,
             tap=self._tap,
         )
-        return weather, True
+        return weather, Interconnect.STREAM
 
     def _tap(self, size: int) -> Micros:
         self._bytes += size

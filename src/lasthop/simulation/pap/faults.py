@@ -21,6 +21,7 @@ from lasthop.simulation.device_node import DeviceNode
 from lasthop.simulation.disk import MemoryDisk, SqliteDisk
 from lasthop.simulation.faults import STORM, Outcome
 from lasthop.simulation.gateway_node import Disk, GatewayNode
+from lasthop.simulation.interconnect import Interconnect
 from lasthop.simulation.kernel import Kernel
 from lasthop.simulation.ledger import Ledger
 from lasthop.simulation.link import Weather
@@ -106,10 +107,10 @@ class PapRehearsal:
             crash_at=self._schedule.device_crashes.get(name, set()),
         )
 
-    def _weather(self) -> tuple[Weather, bool]:
+    def _weather(self) -> tuple[Weather, Interconnect]:
         if self._kernel.now() - self._start > STORM:
-            return Weather(), True
-        return weather(self._random, stream=True), True
+            return Weather(), Interconnect.STREAM
+        return weather(self._random, stream=True), Interconnect.STREAM
 
     def _dies(self, when: set[int], n: int) -> bool:
         if n not in when:

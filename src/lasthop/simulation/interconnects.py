@@ -1,0 +1,254 @@
+"""Every kind of channel in rehearsal, and going over from one to another in mid-flight.
+
+A stream, ordered units, units that get lost, and HTTP requests, held or polling: the last two with
+the product's own `wire.requests` between two ends of which each may miss any request or answer. It
+is drawn by itself, so that the rest of a schedule is what it was without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from random import Random
+from typing import Protocol
+
+from lasthop.clock import SECOND, Micros
+from lasthop.core.session import Session
+from lasthop.errors import LasthopError
+from lasthop.simulation.interconnect import Interconnect
+from lasthop.simulation.kernel import Kernel
+from lasthop.simulation.link import End, Link, Weather
+from lasthop.simulation.schedule import Schedule, weather
+from lasthop.wire.hop.frames import Frame, MessageFrame
+from lasthop.wire.requests.answering import Answering
+from lasthop.wire.requests.asking import Ask, Asking, Held, Polling
+from lasthop.wire.requests.bodies import unpack
+
+MIXTURES = (
+    (Interconnect.STREAM,),
+    (Interconnect.STREAM, Interconnect.DATAGRAM),
+    (Interconnect.STREAM, Interconnect.LOSSY),
+    (Interconnect.LOSSY,),
+    (Interconnect.HELD,),
+    (Interconnect.HELD, Interconnect.POLLED, Interconnect.STREAM),
+    tuple(Interconnect),
+)
+"""Which kinds of channels the devices of one schedule dial."""
+
+OPENING: Micros = 20 * SECOND
+"""How long the gateway may hold the request that opens a connection."""
+
+
+def add_interconnects(schedule: Schedule) -> None:
+    """Let devices dial by all kinds, and change them."""
+    random = Random(schedule.seed ^ 0x1C0)
+    schedule.kinds = random.choice(MIXTURES)
+    # A word about the window that gets lost is not said again, so nobody pauses over such a link.
+    schedule.tight = random.random() < 0.4 and all(kind.lossless for kind in schedule.kinds)
+    end = schedule.batches[-1].at
+    for name in schedule.devices:
+        for _ in range(random.choice((0, 0, 1, 3))):
+            schedule.switches.append((random.randint(0, end + 5 * SECOND), name))
+
+
+def climate(random: Random, kind: Interconnect) -> Weather:
+    """The weather of the next channel of this kind. Whatever keeps order loses nothing before it
+    breaks; of requests and their answers any may get lost, which whoever asked will notice."""
+    drawn = weather(random, stream=kind.ordered)
+    if kind in (Interconnect.HELD, Interconnect.POLLED):
+        lost = random.choice((0.0, 0.05, 0.2))
+        return replace(drawn, loss=lost, duplication=0.0, reorder=0.0)
+    return drawn
+
+
+class Arrived(Protocol):
+    """Is told what arrives at an end, with its number where units have one."""
+
+    def __call__(self, end: End, data: bytes, number: int | None = None) -> None: ...
+
+
+class Broken(Protocol):
+    """Is told that an end has lost the link."""
+
+    def __call__(self, end: End) -> None: ...
+
+
+def join(
+    kernel: Kernel,
+    random: Random,
+    weather: Weather,
+    kind: Interconnect,
+    *,
+    arrived: Arrived,
+    broken: Broken,
+) -> Link:
+    """A link of this kind."""
+    if kind in (Interconnect.HELD, Interconnect.POLLED):
+        every = random.choice((1, 5)) * SECOND if kind is Interconnect.POLLED else None
+        return RequestsLink(kernel, random, weather, every=every, arrived=arrived, broken=broken)
+    make = OrderedLink if kind is Interconnect.DATAGRAM else Link
+    return make(
+        kernel, random, weather, stream=kind is Interconnect.STREAM, arrived=arrived, broken=broken
+    )
+
+
+class OrderedLink(Link):
+    """Whole units, in order, until it breaks."""
+
+    def _write_datagram(self, end: End, data: bytes) -> None:
+        self._deliver(end.other, data, max(self._earliest[end.other], self._due()))
+
+
+class RequestsLink(Link):
+    """A connection over requests, each of which fares on its own."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        random: Random,
+        weather: Weather,
+        *,
+        every: Micros | None,
+        arrived: Arrived,
+        broken: Broken,
+    ) -> None:
+        super().__init__(kernel, random, weather, stream=False, arrived=arrived, broken=broken)
+        self._told: Arrived = arrived
+        now = kernel.now()
+        self._asking: Asking = Held() if every is None else Polling(now, every=every)
+        self._answering = Answering(now, every=every or 0)
+        self._opening = True
+        self._planned: dict[End, Micros | None] = {End.DEVICE: None, End.GATEWAY: None}
+
+    def write(self, end: End, data: bytes) -> None:
+        if self._cut or self._ended[end]:
+            return
+        if end is End.GATEWAY:
+            self._answering.write([data])
+            self._answer()
+        elif self._opening:
+            opening = Held()
+            opening.write([data])
+            (ask,) = (ask for ask in opening.requests(self._kernel.now()) if ask.body)
+            self._opening = False
+            self._travel(partial(self._asked, ask._replace(number=0, seen=0, wait=OPENING)), 0)
+        else:
+            self._asking.write([data])
+            self._pump()
+
+    def close(self, end: End) -> None:
+        if self._ended[end] or self._cut:
+            self._ended[end] = True
+            return
+        if end is End.DEVICE:
+            self._asking.finish()
+            self._pump()
+        else:
+            self._answering.ending = True
+            self._answer()
+            # Whoever asks from now on hears that there is no such connection.
+        self._ended[end] = True
+
+    # The device's side.
+
+    def _pump(self) -> None:
+        if self._cut:
+            return
+        now = self._kernel.now()
+        for ask in self._asking.requests(now):
+            self._travel(partial(self._asked, ask), ask.number)
+        self._plan(End.DEVICE, self._asking.next_timeout(), self._pump)
+
+    def _answered(self, number: int, body: bytes) -> None:
+        opened = number == 0
+        first = opened or self._asking.answered(number, self._kernel.now(), brought=bool(body))
+        if first and not self._ended[End.DEVICE]:
+            for unit in unpack(body):
+                self._told(End.DEVICE, unit, number)
+        self._pump()
+
+    def _refused(self) -> None:
+        if not self._cut:
+            self._end(End.DEVICE)
+
+    def _failed(self, number: int) -> None:
+        """The device notices that there was no answer."""
+        if self._cut:
+            return
+        if number == 0 or not self._asking.failed(number, self._kernel.now()):
+            self._end(End.DEVICE)
+        else:
+            self._pump()
+
+    # The gateway's side.
+
+    def _asked(self, ask: Ask) -> None:
+        now = self._kernel.now()
+        if self._ended[End.GATEWAY]:
+            self._travel(self._refused, ask.number)
+            return
+        try:
+            new = self._answering.ask(ask.number, seen=ask.seen, wait=ask.wait, now=now)
+        except LasthopError:
+            self._failed(ask.number)
+            return
+        for unit in unpack(ask.body) if new else ():
+            self._told(End.GATEWAY, unit, ask.number)
+        self._answer()
+
+    def _answer(self) -> None:
+        if self._cut:
+            return
+        now = self._kernel.now()
+        if self._answering.gone(now):
+            self._end(End.GATEWAY)
+            return
+        for number, body in self._answering.answers(now):
+            self._travel(partial(self._answered, number, body), number)
+        self._plan(End.GATEWAY, self._answering.next_timeout(), self._answer)
+
+    # Between them.
+
+    def _travel(self, happen: partial[None] | object, number: int) -> None:
+        lost = self._random.random() < self._weather.loss
+        action = partial(self._failed, number) if lost else happen
+        assert callable(action)
+
+        def arrive() -> None:
+            if not self._cut:
+                action()
+
+        self._kernel.at(self._due(), arrive)
+
+    def _plan(self, end: End, due: Micros | None, action: object) -> None:
+        """Come back when there may be more to do at this end, once for each time."""
+        assert callable(action)
+        planned = self._planned[end]
+        if due is None or (planned is not None and planned <= due):
+            return
+        self._planned[end] = due
+
+        def again() -> None:
+            self._planned[end] = None
+            if not (self._cut or self._ended[end]):
+                action()
+
+        self._kernel.at(due, again)
+
+
+class Thrift:
+    """The judge of what is sent again: nothing that the gateway knows to have arrived."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+
+    def sent(self, session: Session | None, frames: Sequence[Frame]) -> None:
+        """The gateway hands frames of a session to a channel."""
+        if session is None:
+            return
+        received = session.outbound.received
+        for frame in frames:
+            if type(frame) is MessageFrame and frame.seq is not None and frame.seq < received:
+                told = f"{session.device.name} was sent {frame.seq} again, which it acknowledged"
+                self.problems.append(told)
