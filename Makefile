@@ -7,7 +7,7 @@ ARGS ?=
 help:
 	@echo 'make up      set up and run the gateway (ARGS="--help" for its options)'
 	@echo 'make test    set up and run every check (ARGS="-k name" goes to pytest)'
-	@echo 'make nightly the long checks: 20,000 fault schedules (SCHEDULES=n), 5,000 of pushes'
+	@echo 'make nightly the long checks: 100,000 fault schedules (SCHEDULES=n), 5,000 of pushes'
 	@echo '             (KILLS=n, SEED=n to repeat a series of kills), 8,000 documents for libwbxml,'
 	@echo '             3,000 rounds of XPath subscriptions against lxml (XPATH_ROUNDS=n),'
 	@echo '             10,000 documents through each level of Weft (WEFT_DOCUMENTS=n),'
@@ -27,7 +27,7 @@ test: .venv/.dev
 	@scripts/check $(ARGS)
 
 nightly: .venv/.dev
-	@.venv/bin/lasthop sim faults --schedules $${SCHEDULES:-20000}
+	@.venv/bin/lasthop sim faults --schedules $${SCHEDULES:-100000}
 	@.venv/bin/lasthop sim pap --schedules $${PAP_SCHEDULES:-5000}
 	@.venv/bin/lasthop sim air --schedules $${AIR_SCHEDULES:-5000}
 	@RANKED_TRACES=$${RANKED_TRACES:-10000} .venv/bin/pytest tests/simulation/test_ranked_oracle.py
