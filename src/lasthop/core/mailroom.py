@@ -241,6 +241,12 @@ class Mailroom:
             change = Changed(key, delivery.session.device.number, delivery.state)
             self.journal.when_durable(lambda _: self.effects.append(change))
 
+    def announce_message(self, key: int) -> None:
+        """Tell those who watch a message that something was decided about it as a whole."""
+        if key in self.watched:
+            change = Changed(key, 0, None)
+            self.journal.when_durable(lambda _: self.effects.append(change))
+
     def _end(self, delivery: Delivery) -> None:
         session = delivery.session
         item = delivery.item

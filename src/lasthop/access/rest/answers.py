@@ -75,6 +75,11 @@ class MessageStatus(msgspec.Struct, omit_defaults=True):
     """There are more deliveries than are listed."""
     satisfied: bool | None = None
     """After a wait: whether it came to what was waited for."""
+    outcome: str | None = None
+    """Of a message for a group or queue as a whole: held, released, aborted, claimable, claimed,
+    unclaimed, cancelled, replaced or expired."""
+    claimed_by: str | None = None
+    """The device that may act on it, unless it was removed since."""
 
 
 class Cancelled(msgspec.Struct):

@@ -18,13 +18,15 @@ from lasthop.access.rest.answers import (
     json_response,
     summary_of,
 )
+from lasthop.access.rest.clerk import Clerk
 from lasthop.access.rest.exchange import Exchange
 from lasthop.access.rest.problems import TooLate
 from lasthop.access.rest.requests import Publication
 from lasthop.access.rest.times import datetime_of
+from lasthop.core.groups.bond import Standing
 from lasthop.core.lifecycle import State
 from lasthop.errors import NotFound
-from lasthop.message import Message
+from lasthop.message import Message, TargetKind
 from lasthop.store.commit import DeliveryRow
 
 Ready: TypeAlias = Callable[[list[DeliveryRow]], bool]
@@ -34,7 +36,7 @@ class StatusQuery(msgspec.Struct, forbid_unknown_fields=True):
     """How to look at a message."""
 
     wait: Annotated[
-        Literal["received", "delivered", "final", "reply"] | None,
+        Literal["received", "delivered", "final", "reply", "settled"] | None,
         Meta(description="Answer when some device has come so far, or none can any more"),
     ] = None
     timeout: Annotated[float, Meta(ge=0, description="Seconds to wait at most")] = 30.0
@@ -82,11 +84,23 @@ async def status(exchange: Exchange) -> Response:
     if query.wait is None:
         rows = await clerk.deliveries(message.key)
         return json_response(await _status(exchange, message, rows, query))
-    ready = partial(is_ready, query.wait)
+    ready = partial(_is_ready_here, clerk, message.key, query.wait)
     rows = await clerk.wait(exchange.request.receive, message.key, ready, query.timeout)
     answer = await _status(exchange, message, rows, query)
-    answer.satisfied = REACHED[query.wait](rows)
+    if query.wait == "settled":
+        answer.satisfied = answer.outcome not in (None, "held", "claimable")
+    else:
+        answer.satisfied = REACHED[query.wait](rows) and ready(rows)
     return json_response(answer)
+
+
+def _is_ready_here(clerk: Clerk, key: int, goal: str, rows: list[DeliveryRow]) -> bool:
+    """The same, where deliveries may be yet to come, or others decide."""
+    if goal == "settled":
+        return not clerk.desk.look(lambda gateway: gateway.bonds.is_undecided(key))
+    if not is_ready(goal, rows):
+        return False
+    return not (_over(rows) and clerk.desk.look(lambda gateway: key in gateway.room.items))
 
 
 async def _status(
@@ -99,6 +113,7 @@ async def _status(
     names = names_of(exchange, [row.device for row in listed])
     keys = [row.reply for row in listed if row.reply]
     replies = await clerk.desk.read(lambda reader: reader.messages(keys)) if keys else {}
+    outcome, winner = await _outcome(exchange, message)
     return MessageStatus(
         id=message.id,
         to=str(message.target),
@@ -107,7 +122,24 @@ async def _status(
         summary=summary_of(rows),
         deliveries=[delivery_of(row, names, replies) for row in listed],
         more=len(listed) < len(shown),
+        outcome=outcome,
+        claimed_by=winner,
     )
+
+
+_UNSAID = {Standing.SPREADING, Standing.SPREAD}
+
+
+async def _outcome(exchange: Exchange, message: Message) -> tuple[str | None, str | None]:
+    """How a message for a group or queue stands as a whole, and who has claimed it."""
+    if message.target.kind not in (TargetKind.GROUP, TargetKind.QUEUE):
+        return None, None
+    found = await exchange.clerk.desk.read(lambda reader: reader.find_bonds([message.key]))
+    row = found.get(message.key)
+    if row is None or row.state in _UNSAID:
+        return None, None
+    winner = names_of(exchange, [row.device] if row.device else []).get(row.device)
+    return Standing(row.state).name.lower(), winner
 
 
 def names_of(exchange: Exchange, numbers: list[int]) -> dict[int, str]:

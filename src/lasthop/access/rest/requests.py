@@ -26,6 +26,7 @@ from lasthop.errors import InvalidRequest, Rejected, TooLarge, UnsupportedMedia
 from lasthop.message import (
     DEFAULT_CONTENT_TYPE,
     DEFAULT_PRIORITY,
+    Binding,
     DeliveryMethod,
     Handling,
     Message,
@@ -52,15 +53,28 @@ _HEADER_VALUE = re.compile(r"[^\x00-\x1f\x7f]{0,1024}")
 class Publication(
     msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False
 ):
-    """A message to send. Exactly one of `to`, `device`, `user` and `topic` says to whom."""
+    """A message to send. Exactly one of `to`, `device`, `user`, `topic` and `group` says to
+    whom."""
 
     to: Annotated[
         _Address | None,
-        Meta(description="device:NAME, user:NAME, topic:NAME, service:NAME or app: (everyone)"),
+        Meta(
+            description="device:NAME, user:NAME, topic:NAME, service:NAME, group:NAME, queue:NAME"
+            " or app: (everyone)"
+        ),
     ] = None
     device: Annotated[_Address | None, Meta(description="Short for device:NAME")] = None
     user: Annotated[_Address | None, Meta(description="Short for user:NAME")] = None
     topic: Annotated[_Address | None, Meta(description="Short for topic:NAME")] = None
+    group: Annotated[_Address | None, Meta(description="Short for group:NAME")] = None
+    atomic: Annotated[
+        bool,
+        Meta(description="All members of the group are shown it, or none; needs deliver_before"),
+    ] = False
+    claim: Annotated[
+        bool,
+        Meta(description="Only the member of the group that claims it first may act on it"),
+    ] = False
     body: Annotated[str | None, Meta(description="The content, as text")] = None
     body_base64: Annotated[str | None, Meta(description="The content, as bytes in base64")] = None
     json: Annotated[
@@ -181,7 +195,7 @@ class Converter:
     ) -> Submission:
         """One message. A `target` that is already known need not be repeated, that of the message
         that it `answers` among them; `content` is a body that was no part of a JSON document."""
-        address = (p.to, p.device, p.user, p.topic)
+        address = (p.to, p.device, p.user, p.topic, p.group)
         found = self._targets.get(address)
         if found is None:
             found = self._targets[address] = _target(address, target)
@@ -201,6 +215,8 @@ class Converter:
             replace_key=p.replace_key,
             headers=() if p.headers is None else _headers(p.headers),
         )
+        if p.atomic or p.claim:
+            result.binding = _binding(p)
         self._set_times(p, result)
         if answers is not None:
             _answer(result, answers)
@@ -247,17 +263,26 @@ def _answer(s: Submission, question: Message) -> None:
         s.deliver_before = min(s.deliver_before or question.reply_before, question.reply_before)
 
 
+_TARGETS = ("to", "device", "user", "topic", "group")
+
+
+def _binding(p: Publication) -> Binding:
+    if p.atomic and p.claim:
+        raise InvalidRequest("claim: a message is atomic or to be claimed", field="claim")
+    return Binding.ATOMIC if p.atomic else Binding.CLAIM
+
+
 def _target(address: tuple[str | None, ...], known: Target | None) -> Target:
     given = [
         (field, name if field == "to" else f"{field}:{name}")
-        for field, name in zip(("to", "device", "user", "topic"), address, strict=True)
+        for field, name in zip(_TARGETS, address, strict=True)
         if name is not None
     ]
     if not given and known is not None:
         return known
     if len(given) != 1:
         raise InvalidRequest(
-            "a message needs one target: to, device, user or topic",
+            "a message needs one target: to, device, user, topic or group",
             field=given[1][0] if given else "to",
         )
     field, text = given[0]

@@ -156,6 +156,17 @@ class Bonds:
             count=count,
         )
         self.room.journal.hurry()
+        self.room.announce_message(message.key)
+
+    def is_undecided(self, key: int) -> bool:
+        """Whether it is open what becomes of a message as a whole."""
+        item = self.room.items.get(key)
+        bond = item.bond if item is not None else None
+        if isinstance(bond, Pact):
+            return bond.holds
+        if isinstance(bond, Errand):
+            return not bond.over
+        return key in self._contests
 
     def report(self, message: Message, decision: Decision, now: Micros) -> None:
         """Tell the device that sent it."""

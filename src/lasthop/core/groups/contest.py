@@ -161,6 +161,7 @@ class Contest:
         self.members = frozenset()
         self.note(now)
         self._bonds.over(self)
+        self._bonds.room.announce_message(self.key)
 
     def _retract(self, step: Step, reason: str, now: Micros) -> dict[int, Device]:
         """Take it back from those who have nothing of it; the others, who have to be told."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lasthop.clock import SECOND, Micros
-from lasthop.core.effects import Changed
 from lasthop.core.groups.bond import WITHDRAWN, Bond, Standing, detach, is_under_way
 from lasthop.core.lifecycle import DELIVERED, PENDING, SENDING, State, Step
 from lasthop.store.bonds import BondRow
@@ -188,9 +187,6 @@ class Errand(Bond):
         row = BondRow(message.key, standing, open=False, at=now)
         self.room.journal.commit.bond_changes().bonds[message.key] = row
         self._queue.settled(message, standing, reason, now, count=0)
-        if message.key in self.room.watched:
-            change = Changed(message.key, 0, None)
-            self.room.journal.when_durable(lambda _: self.room.effects.append(change))
 
     def withdraw(self, step: Step, now: Micros, reason: str) -> tuple[int, int]:
         """It is taken back, unless some consumer may have had it."""

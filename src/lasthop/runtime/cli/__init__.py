@@ -26,6 +26,8 @@ COMMANDS = {
     "pap": "Push, cancel and ask at any Push Proxy Gateway.",
     "service": "Services that devices offer.",
     "topic": "Topics, and what their messages are worth.",
+    "group": "Groups of devices.",
+    "queue": "Queues that devices share.",
     "explain": "What became of a message for one device, and why.",
     "log": "Follow the event log, or check it.",
     "surrogate": "Classes that act for devices at the gateway.",

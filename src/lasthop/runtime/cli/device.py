@@ -54,6 +54,7 @@ commands = new_commands("Run a device, and administer devices.")
         "lasthop device run --url wss://push.example.org/hop --name phone --token TOKEN",
         "lasthop device run --url https://push.example.org/hop --enc --name phone --token TOKEN",
         "lasthop device run --name phone --topic news --max 8 --threshold 3 --read-every 60",
+        "lasthop device run --name printer --queue jobs --group crew --claim",
     ),
 )
 def run(
@@ -71,6 +72,11 @@ def run(
         str | None, typer.Option(help="The device's own; none if it has none.")
     ] = None,
     topic: Annotated[list[str] | None, typer.Option(help="Subscribe to it; repeatable.")] = None,
+    group: Annotated[list[str] | None, typer.Option(help="Join it; repeatable.")] = None,
+    queue: Annotated[list[str] | None, typer.Option(help="Take from it; repeatable.")] = None,
+    claim: Annotated[
+        bool, typer.Option("--claim", help="Claim what can be claimed, and say who may act on it.")
+    ] = False,
     most: Annotated[
         int | None, typer.Option("--max", help="Of each topic the best N at a time.")
     ] = None,
@@ -119,6 +125,10 @@ def run(
     as_json: Json = False,
 ) -> None:
     logs.configure("info" if sys.stderr.isatty() and not as_json else "warning")
+    if claim and output is not None:
+        raise Failure(
+            "--claim says who may act on a message, and does not go with --output", exit_code=2
+        )
     if output is not None and inbox is None:
         inbox = output.with_name(output.name + ".inbox")
     plan = Plan(
@@ -127,6 +137,9 @@ def run(
         name=name,
         token=token,
         topics=topic or [],
+        groups=group or [],
+        queues=queue or [],
+        claim=claim,
         wishes=_wishes(
             max=most, threshold=threshold, mode=mode, interrupt=interrupt, policy=policy
         ),

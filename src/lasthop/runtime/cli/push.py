@@ -29,7 +29,7 @@ BATCH_LINES = 1000
 
 BATCH_BYTES = 4 << 20
 
-KINDS = ("device", "user", "topic", "app")
+KINDS = ("device", "user", "topic", "service", "group", "queue", "app")
 
 
 commands = new_commands()
@@ -37,9 +37,11 @@ commands = new_commands()
 
 @commands.command(
     help=described(
-        "Send a message to a topic, or to device:NAME, user:NAME or app: (everyone).",
+        "Send a message to a topic, or to device:NAME, user:NAME, group:NAME, queue:NAME or app:"
+        " (everyone).",
         "lasthop push news 'hello, world' --title Greeting --ttl 1h",
         "lasthop push device:phone hello --wait 10",
+        "lasthop push group:crew 'all hands' --atomic --ttl 30s",
         "date | lasthop push news -",
         "lasthop push --batch messages.ndjson",
     )
@@ -63,6 +65,12 @@ def push(
     replace_key: Annotated[
         str | None, typer.Option(metavar="KEY", help="Replace what is pending under this key.")
     ] = None,
+    atomic: Annotated[
+        bool, typer.Option("--atomic", help="All of a group are shown it, or none; needs --ttl.")
+    ] = False,
+    claim: Annotated[
+        bool, typer.Option("--claim", help="Who of a group claims it first may act on it.")
+    ] = False,
     content_type: Annotated[str | None, typer.Option(help="When it is not plain text.")] = None,
     once: Annotated[
         str | None, typer.Option(metavar="KEY", help="Sent once, however often this is repeated.")
@@ -98,6 +106,8 @@ def push(
         "delay": delay,
         "replace_key": replace_key,
         "content_type": content_type,
+        "atomic": atomic or None,
+        "claim": claim or None,
         **_body(content),
     }
     given = {name: value for name, value in message.items() if value is not None}

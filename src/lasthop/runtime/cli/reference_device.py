@@ -8,7 +8,7 @@ import signal
 import ssl
 import sys
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -54,6 +54,8 @@ class Line(msgspec.Struct, omit_defaults=True):
     in_reply_to: str | None = None
     redelivered: bool = False
     headers: dict[str, str] = {}
+    group: str | None = None
+    queue: str | None = None
 
 
 class Plan(msgspec.Struct, kw_only=True):
@@ -64,6 +66,10 @@ class Plan(msgspec.Struct, kw_only=True):
     name: str
     token: str | None
     topics: Sequence[str]
+    groups: Sequence[str] = ()
+    queues: Sequence[str] = ()
+    claim: bool = False
+    """Claim what can be claimed."""
     wishes: Wishes = {}
     """With some, the topics are ranked ones."""
     storage: int | None = None
@@ -101,6 +107,8 @@ def line_of(message: Message) -> bytes:
         None if answered is None else f"{answered:016x}",
         message.redelivered,
         message.extra,
+        message.group,
+        message.queue,
     )
     return msgspec.json.encode(line) + b"\n"
 
@@ -137,9 +145,13 @@ async def run(plan: Plan) -> None:
         if output is not None:
             device.transactional(_into(output))
         else:
-            device.on_message(_print)
+            device.on_message(_claiming(device) if plan.claim else _print)
         for topic in plan.topics:
             await device.subscribe(topic, **plan.wishes)
+        for group in plan.groups:
+            await device.join_group(group)
+        for queue in plan.queues:
+            await device.consume(queue)
         if plan.read is not None:
             await device.contact(timeout=READ_PATIENCE)
             await _read(device, plan, plan.read)
@@ -185,6 +197,16 @@ async def _until_over(device: Device, stop: asyncio.Event, plan: Plan) -> None:
 async def _say_contact(device: Device) -> None:
     await device.contact()
     log.info("in contact with the gateway")
+
+
+def _claiming(device: Device) -> Callable[[Message], Awaitable[None]]:
+    async def show(message: Message) -> None:
+        _print(message)
+        if message.claimable:
+            claim = await device.claim(message)
+            _write({"claim": message.id, "granted": claim.granted, "by": claim.by})
+
+    return show
 
 
 def _into(output: OutputFile) -> Transactional:
