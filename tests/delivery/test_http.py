@@ -155,7 +155,7 @@ async def test_a_bad_request_gets_a_clear_answer(
     place = await house.open()
     answer = await house.post(path.format(place=place), content)
     assert (answer.status_code, answer.text) == (status, text)
-    assert house.listener.refused == 1
+    assert house.listener.errors.total() == 1
     assert house.board.ends == []
 
 

@@ -158,8 +158,6 @@ class HttpListener(Listener):
         self._hold = hold
         self._max_frame = max_frame
         self._by_secret: dict[str, RequestLink] = {}
-        self.refused = 0
-        """Requests that were answered with an error."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -173,7 +171,7 @@ class HttpListener(Listener):
             else:
                 await self._continue(rest, scope, receive, send)
         except LasthopError as error:
-            self.refused += 1
+            self.errors[error.code] += 1
             status = 400 if isinstance(error, HopError) else error.http_status
             retry = error.retry_after if isinstance(error, Limited) else None
             await _answer(send, status, f"{error}\n".encode(), retry_after=retry)
