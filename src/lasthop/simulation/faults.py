@@ -45,6 +45,7 @@ from lasthop.simulation.surrogates import (
     draw_trouble,
     judge_surrogate,
     kept_by_surrogate,
+    may_be_stopped,
 )
 from lasthop.simulation.verdict import Fate, Verdict, judge
 from lasthop.store.base import Store
@@ -241,6 +242,8 @@ class Rehearsal:
             unsteady = (wish.ttl, wish.cancel_after, wish.replace_key) != (None, None, None)
             # What was seen in that life, or has the rank of that life, may be open again.
             unsteady = unsteady or wish.target in (f"topic:{RANKED}", QUEUE) or wish.binding > 0
+            if self._trouble is not None:
+                unsteady = unsteady or may_be_stopped(self._trouble, wish.number, self._devices)
             if wish.number not in known or unsteady:
                 self._forgiven.add(wish.number)
         for publisher in self._publishers.values():

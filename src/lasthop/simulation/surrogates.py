@@ -104,6 +104,15 @@ def kept_by_surrogate(trouble: Trouble, sent: set[int], wishes: Mapping[int, Wis
     }
 
 
+def may_be_stopped(trouble: Trouble, number: int, devices: Iterable[str]) -> bool:
+    """Whether the surrogate, asked again after the gateway went back to a backup, may stop what it
+    let go on before: it fails at random, and what it fails at is treated otherwise."""
+    if trouble.terms.failing is Failing.REFUSE:
+        return True
+    stops = (Choice.ANSWER, Choice.DROP)
+    return any(choice(number, way, name, "publisher:") in stops for name in devices for way in Way)
+
+
 def _name(source: str) -> str:
     return source.partition(":")[2]
 

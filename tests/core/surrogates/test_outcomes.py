@@ -171,7 +171,10 @@ def test_a_message_of_a_device_goes_on_changed() -> None:
     phone = office.connect("phone")
     office.hear(phone, publication(0, b"raw"))
     office.say(changed(b"cooked"))
-    assert office.mails[0].body == b"cooked"  # On its way to the tablet it is asked about again.
+    (mail,) = office.mails
+    assert mail.body == b"cooked"  # On its way to the tablet it is asked about again.
+    assert office.story(mail.key) == ["accepted", "vetted"]
+    assert office.reasons(mail.key)[1] == "changed by its surrogate: body"
     office.say()
     (frame,) = office.messages(tablet)
     assert frame.headers is not None

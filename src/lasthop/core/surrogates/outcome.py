@@ -110,9 +110,9 @@ class Outcomes:
         self, consultation: Consultation, content: Content | None, told: str, now: Micros
     ) -> None:
         """Let the message go on, perhaps with other content."""
-        remark(self._room, consultation, told, now)
         delivery = consultation.delivery
         if delivery is not None:
+            remark(self._room, consultation, told, now)
             if content is not None:
                 self._revise(delivery, content, now)
             delivery.session.enqueue(delivery)
@@ -128,10 +128,13 @@ class Outcomes:
             # Under a new key, also if nothing has changed: keys are in the order of verdicts then.
             (message,) = self._acceptance.accept(message.app, message.source, [submission], now)
         except LasthopError as error:
+            remark(self._room, consultation, told, now)
             # Nobody is there any more, or it is too late: its sender hears of it as always.
             key = consultation.sent_as or None
             refuse(self._acceptance, consultation.session, key, error, now)
             return
+        # In the log it is the message that others get.
+        remark(self._room, consultation, told, now, message.key)
         if consultation.answers:
             answered(self._room, consultation.session, consultation.answers, message, now)
 
@@ -167,8 +170,10 @@ class Outcomes:
             self.let_fall(consultation)
 
 
-def remark(room: Mailroom, consultation: Consultation, told: str, now: Micros) -> None:
-    """Put into the log what the surrogate did."""
+def remark(
+    room: Mailroom, consultation: Consultation, told: str, now: Micros, key: int | None = None
+) -> None:
+    """Put into the log what the surrogate did; with a message of a device, as which it goes on."""
     delivery = consultation.delivery
     if delivery is not None:
         room.journal.story(delivery, Kind.CONSULTED, now, told)
@@ -178,7 +183,7 @@ def remark(room: Mailroom, consultation: Consultation, told: str, now: Micros) -
         Kind.VETTED,
         now,
         consultation.session,
-        msg=message.key,
+        msg=key or message.key,
         reason=told,
         target=str(message.target),
         other=consultation.answers,

@@ -215,28 +215,38 @@ class Surrogates:
     def failed(
         self, app: str, number: int, reason: str, now: Micros, *, hopeless: bool = False
     ) -> None:
-        """Nothing came of the next of what the surrogate was given; `hopeless` when nothing can."""
+        """Nothing came of the next of what the surrogate was given; `hopeless` when nothing can
+        come of any of it."""
         post = self._posts.get(app)
         if post is None or not post.flight or post.flight[0].number != number:
             return
-        consultation = post.flight[0]
+        given = list(post.flight)
         post.give_back()
         post.outcomes["failed"] += 1
         self._touch(post)
-        if consultation.over:
-            return
+        reason = reason[:REMEMBERED_REASON]
+        if hopeless:
+            for consultation in given:
+                self._give_up(post, consultation, reason, now)
+        elif not given[0].over:
+            self._failed(post, given[0], reason, now)
+
+    def _failed(self, post: Post, consultation: Consultation, reason: str, now: Micros) -> None:
         consultation.attempts += 1
         limit = post.terms.attempts
-        reason = reason[:REMEMBERED_REASON]
-        if hopeless or consultation.attempts >= limit:
-            self._close(consultation)
-            self._outcomes.give_up(post, consultation, reason, now)
+        if consultation.attempts >= limit:
+            self._give_up(post, consultation, reason, now)
             return
         told = f"its surrogate failed ({consultation.attempts} of {limit}): {reason}"
         remark(self._room, consultation, told, now)
         self._note(consultation)
         post.resting = True
         self._room.timers.add(now + (FIRST_REST << 2 * (consultation.attempts - 1)), post)
+
+    def _give_up(self, post: Post, consultation: Consultation, reason: str, now: Micros) -> None:
+        if not consultation.over:
+            self._close(consultation)
+            self._outcomes.give_up(post, consultation, reason, now)
 
     def post(self, app: str) -> Post | None:
         """An app's post, to look at."""

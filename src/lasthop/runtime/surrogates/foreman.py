@@ -13,7 +13,7 @@ from lasthop.core.effects import Consult
 from lasthop.errors import Conflict
 from lasthop.runtime.surrogates.duty import Duty
 from lasthop.runtime.surrogates.process import CannotStart, Ended, WorkerProcess
-from lasthop.surrogate.frames import Done, Failed, Report, Work
+from lasthop.surrogate.frames import Done, Failed, FrameTooLong, Report, Work
 from lasthop.surrogate.mail import Verdict
 
 FIRST_PAUSE = 0.1
@@ -118,9 +118,13 @@ class Foreman:
     def _give(self) -> None:
         assert self._given is not None
         assert self._worker is not None
+        try:
+            self._worker.send(Work(self._given.mails))
+        except FrameTooLong as error:
+            self._give_back(str(error), hopeless=True)
+            return
         self._busy = True
         self._watch()
-        self._worker.send(Work(self._given.mails))
 
     async def reload(self) -> None:
         """Load the class anew; new code takes over between two inputs. If it cannot be loaded the
