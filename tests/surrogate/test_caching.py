@@ -271,6 +271,35 @@ def test_a_policy_of_ones_own_is_a_few_lines() -> None:
     assert hit(bench, "paris") is None
 
 
+def test_answers_are_let_go_of_one_device_or_of_all() -> None:
+    class Album(Surrogate):
+        @cacheable(ttl=60)
+        def list(self, mail: Mail) -> Decision | None:
+            return None
+
+        def from_device(self, mail: Mail) -> Decision | None:
+            if mail.body == b"changed":
+                self.forget("list", device=mail.device)
+            if mail.body == b"all changed":
+                self.forget("list")
+            if mail.body == b"nonsense":
+                self.forget("nothing")
+            return None
+
+    bench = Bench(Album)
+    for device in ("phone", "phone-2"):
+        fill(bench, "paris", device, device=device)
+    bench.give("changed", way=Way.FROM_DEVICE)
+    assert hit(bench, "paris") is None
+    assert hit(bench, "paris", device="phone-2") == b"phone-2"
+    bench.reply(bench.last - 1, "again")
+    assert hit(bench, "paris") == b"again"
+    bench.give("all changed", way=Way.FROM_DEVICE)
+    assert hit(bench, "paris") is hit(bench, "paris", device="phone-2") is None
+    with pytest.raises(ValueError, match="no method keeps answers to 'nothing'"):
+        bench.give("nonsense", way=Way.FROM_DEVICE)
+
+
 def test_a_cache_keeps_something() -> None:
     with pytest.raises(ValueError, match="at least one"):
         Lru(0)

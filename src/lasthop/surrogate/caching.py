@@ -147,6 +147,12 @@ class Cache:
             self._evict()
         return True
 
+    def clear(self, device: str | None) -> None:
+        """Keep nothing any longer; of one device, if that is given."""
+        for key in list(self._entries):
+            if device is None or key.startswith(f"{device}\x1f"):
+                self._remove(key)
+
     def forget(self) -> None:
         """What was done last does not count: look at the state again."""
         self._order = None

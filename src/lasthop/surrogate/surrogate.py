@@ -77,6 +77,10 @@ class Surrogate:
         micros = None if ttl is None else max(1, round(ttl * SECOND))
         self._sends.append(Outgoing(str(to), content, priority, micros))
 
+    def forget(self, method: str, *, device: str | None = None) -> None:
+        """Keep no answer to this method's requests any longer; with `device`, none of its."""
+        self._desk.forget(method, device)
+
 
 class Desk:
     """Where a surrogate works: inputs come in, verdicts go out."""
@@ -154,6 +158,12 @@ class Desk:
         elif not isinstance(decision, Drop):
             self._asked.note(mail, method, key)
         return decision
+
+    def forget(self, method: str, device: str | None) -> None:
+        """Let kept answers go."""
+        if method not in self._caches:
+            raise ValueError(f"no method keeps answers to {method!r}")
+        self._caches[method].clear(device)
 
     def _learn(self, mail: Mail, decision: Decision | None) -> None:
         """Keep a device's answer to a request whose answers are kept."""
