@@ -6,18 +6,20 @@ import base64
 import re
 from pathlib import Path
 
+import msgspec
 from pyspark.sql import SparkSession
 
 from lasthop.pipeline.jobs import Pipeline
 from lasthop.pipeline.lake import Lake
 from lasthop.pipeline.report import render
+from lasthop.pipeline.summary import Summary, summarise, write
 from lasthop.policy import FORMAT, Lineage, Policies
 
 
 def test_a_page_has_every_plot_and_needs_nothing_else(fleet: Pipeline) -> None:
     held = {"waste_and_loss": 0.1, "live_waste_and_loss": 0.4}
     lineage = Lineage("1", 0, "2026-09-04", "2026-09-07", 2000, held)
-    page = render(fleet, Policies(FORMAT, "v1", lineage))
+    page = render(summarise(fleet, 0), Policies(FORMAT, "v1", lineage))
     pictures = re.findall(r'src="data:image/png;base64,([^"]+)"', page)
     assert len(pictures) == 8
     for picture in pictures:
@@ -29,6 +31,18 @@ def test_a_page_has_every_plot_and_needs_nothing_else(fleet: Pipeline) -> None:
 
 
 def test_without_any_rows_there_is_a_page(spark: SparkSession, tmp_path: Path) -> None:
-    page = render(Pipeline(spark, tmp_path, Lake(tmp_path)))
+    page = render(summarise(Pipeline(spark, tmp_path, Lake(tmp_path)), 0))
     assert "no deliveries yet" in page
     assert "<img" not in page
+
+
+def test_the_summary_is_small_and_reads_back(fleet: Pipeline) -> None:
+    summary = summarise(fleet, 1_800_000_000_000_000)
+    write(fleet, summary)
+    data = (fleet.lake.root / "summary.json").read_bytes()
+    assert len(data) < 200_000
+    assert msgspec.json.decode(data, type=Summary) == summary
+    assert sum(day.delivered for day in summary.outcomes) == summary.totals.delivered
+    assert [day.date for day in summary.outcomes] == sorted(day.date for day in summary.outcomes)
+    assert all(0 <= share <= 1 for week in summary.calendar for share in week.hours)
+    assert len(summary.read_hours) == 24

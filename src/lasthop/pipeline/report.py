@@ -1,29 +1,21 @@
-"""A page for people: what the tables say, drawn, in one HTML file that needs nothing else.
-
-Everything that is fetched from Spark is an aggregate of a size that does not grow with the log: by
-day, by hour, by link; of networks the busiest.
-"""
+"""A page for people: what the tables say, drawn, in one HTML file that needs nothing else."""
 
 from __future__ import annotations
 
 import base64
 import html
 from collections.abc import Callable, Sequence
+from datetime import date
 from io import BytesIO
 from typing import Any
 
-from pyspark.sql import DataFrame, functions as fn
-
-from lasthop.pipeline.bronze import quarantined
-from lasthop.pipeline.gold.calendar import HOURS
-from lasthop.pipeline.jobs import Pipeline
-from lasthop.pipeline.schema import ratio
+from lasthop.pipeline.summary import BINS, Summary
 from lasthop.policy import Policies
 
-BUSIEST = 8
-"""Networks that get a curve."""
-
 BLUE, ORANGE, GREEN, RED, GREY = "#2f6f9f", "#d9822b", "#3d8f5f", "#b5403b", "#8a8f98"
+
+COLOURS = (BLUE, GREEN, ORANGE, RED, GREY) * 9
+"""For as many links as anybody has."""
 
 STYLE = """
 :root { color-scheme: light }
@@ -39,52 +31,52 @@ th { text-align: left; border-bottom: 1px solid #c8ced6 } td.n, th.n { text-alig
 """
 
 
-def render(pipeline: Pipeline, policies: Policies | None = None) -> str:
+def render(summary: Summary, policies: Policies | None = None) -> str:
     """The page."""
     parts = [
-        _numbers(pipeline),
+        _numbers(summary),
         _section(
             "What became of messages",
             "Deliveries by the day on which they were accepted, by how they ended.",
-            _outcomes(pipeline),
+            _outcomes(summary),
         ),
         _section(
             "How long they took",
             "From acceptance (or deliver_after) until delivery. Waiting for contact is part of it.",
-            _latency(pipeline),
+            _latency(summary),
         ),
         _section(
             "Waste and loss on the last hop",
             "Waste: forwarded and never read. Loss: read under the on-line policy, on the same "
             "arrivals, contacts and looks, and not under the live one. What is unread at the end "
             "of the log counts as wasted.",
-            _last_hop(pipeline),
+            _last_hop(summary),
         ),
         _section(
             "When people read",
             "Reads a day and device in each hour of UTC.",
-            _hours(pipeline),
+            _hours(summary),
         ),
         _section(
             "When links are there",
             "The mean chance of each link by hour of the device's local week.",
-            _calendar(pipeline),
+            _calendar(summary),
         ),
         _section(
             "How long idle connections live",
             "The share that is still there after so long without traffic, for the networks with "
             "the most observations.",
-            _survival(pipeline),
+            _survival(summary),
         ),
-        _section("What links carried", "Bytes handed to each link, by day.", _usage(pipeline)),
+        _section("What links carried", "Bytes handed to each link, by day.", _usage(summary)),
         _section(
             "What radios took",
             "Odin's efficiency index in our reading, from a model of the radio: 1 is the device "
             "whose battery suffers least from messaging, relative to doing nothing.",
-            _energy(pipeline),
+            _energy(summary),
         ),
-        _channels(pipeline),
-        _quarantine(pipeline),
+        _channels(summary),
+        _quarantine(summary),
         _policy(policies),
     ]
     body = "\n".join(part for part in parts if part)
@@ -101,27 +93,18 @@ def _section(title: str, text: str, picture: str) -> str:
     return f"<h2>{html.escape(title)}</h2><p>{html.escape(text)}</p>{picture}"
 
 
-def _numbers(pipeline: Pipeline) -> str:
-    quality = pipeline.gold("delivery_quality")
-    sums = quality.agg(
-        *(fn.sum(name).alias(name) for name in ("accepted", "delivered", "duplicates", "bytes")),
-        fn.sum("order_violations").alias("misordered"),
-        fn.min("date").alias("first"),
-        fn.max("date").alias("last"),
-    ).first()
-    devices = pipeline.silver("deliveries").agg(fn.count_distinct("app", "dev").alias("n")).first()
-    assert sums is not None
-    assert devices is not None
+def _numbers(summary: Summary) -> str:
+    totals = summary.totals
     shown = {
-        "deliveries": f"{sums['accepted'] or 0:,}",
-        "delivered": f"{sums['delivered'] or 0:,}",
-        "devices": f"{devices['n']:,}",
-        "delivered twice": f"{sums['duplicates'] or 0:,}",
-        "out of order": f"{sums['misordered'] or 0:,}",
-        "sent": f"{(sums['bytes'] or 0) / 1e6:,.1f} MB",
+        "deliveries": f"{totals.accepted:,}",
+        "delivered": f"{totals.delivered:,}",
+        "devices": f"{totals.devices:,}",
+        "delivered twice": f"{totals.duplicates:,}",
+        "out of order": f"{totals.misordered:,}",
+        "sent": f"{totals.bytes / 1e6:,.1f} MB",
     }
     cells = "".join(f"<div><b>{value}</b>{name}</div>" for name, value in shown.items())
-    span = f"{sums['first']} to {sums['last']}" if sums["first"] else "no deliveries yet"
+    span = f"{totals.first} to {totals.last}" if totals.first else "no deliveries yet"
     return f'<h1>Deliveries</h1><p>{span}</p><div class="numbers">{cells}</div>'
 
 
@@ -146,168 +129,134 @@ def _axes(figure: Any, label: str = "") -> Any:
     return axes
 
 
-def _outcomes(pipeline: Pipeline) -> str:
-    names = {"delivered": GREEN, "expired": ORANGE, "suppressed": GREY, "open": BLUE}
-    rest = ("sent", "cancelled", "replaced", "aborted", "timed_out", "undeliverable", "reassigned")
-    daily = pipeline.gold("delivery_quality").groupBy("date")
-    rows = (
-        daily.agg(
-            *(fn.sum(name).alias(name) for name in names),
-            fn.sum(sum((fn.col(name) for name in rest), fn.lit(0))).alias("other ends"),
-        )
-        .orderBy("date")
-        .collect()
-    )
+def _days(rows: Sequence[Any]) -> list[date]:
+    return [date.fromisoformat(row.date) for row in rows]
+
+
+def _legend(axes: Any, columns: int = 5, **style: Any) -> None:
+    axes.legend(frameon=False, ncols=columns, loc="lower left", bbox_to_anchor=(0, 1), **style)
+
+
+def _outcomes(summary: Summary) -> str:
+    rows = summary.outcomes
+    names = {"delivered": GREEN, "expired": ORANGE, "suppressed": GREY, "open": BLUE, "other": RED}
 
     def draw(figure: Any) -> None:
         axes = _axes(figure, "deliveries")
         bottom = [0] * len(rows)
-        for name, colour in {**names, "other ends": RED}.items():
-            heights = [row[name] for row in rows]
+        for name, colour in names.items():
+            heights = [getattr(row, name) for row in rows]
+            label = "other ends" if name == "other" else name
             if any(heights):
-                days = [row["date"] for row in rows]
-                axes.bar(days, heights, bottom=bottom, color=colour, label=name, width=0.8)
+                axes.bar(_days(rows), heights, bottom=bottom, color=colour, label=label, width=0.8)
                 bottom = [a + b for a, b in zip(bottom, heights, strict=True)]
-        axes.legend(frameon=False, ncols=5, loc="lower left", bbox_to_anchor=(0, 1))
+        _legend(axes)
 
     return _drawn(draw) if rows else ""
 
 
-def _latency(pipeline: Pipeline) -> str:
-    rows = _daily(
-        pipeline.silver("deliveries")
-        .where(fn.col("delivered_at").isNotNull())
-        .withColumn("s", (fn.col("delivered_at") - fn.greatest("accepted_at", "after")) / 1e6),
-        *(fn.percentile_approx("s", p / 100, 1000).alias(f"p{p}") for p in (50, 90, 99)),
-    )
+def _latency(summary: Summary) -> str:
+    rows = summary.latency
 
     def draw(figure: Any) -> None:
         axes = _axes(figure, "seconds")
         for name, colour in (("p50", GREEN), ("p90", BLUE), ("p99", ORANGE)):
-            values = [max(row[name], 1e-3) for row in rows]
-            axes.plot([row["date"] for row in rows], values, color=colour, label=name, marker=".")
+            values = [max(getattr(row, name), 1e-3) for row in rows]
+            axes.plot(_days(rows), values, color=colour, label=name, marker=".")
         axes.set_yscale("log")
-        axes.legend(frameon=False, ncols=3, loc="lower left", bbox_to_anchor=(0, 1))
+        _legend(axes, 3)
 
     return _drawn(draw) if rows else ""
 
 
-def _daily(frame: DataFrame, *measures: Any) -> list[Any]:
-    return frame.groupBy("date").agg(*measures).orderBy("date").collect()
-
-
-def _last_hop(pipeline: Pipeline) -> str:
-    rows = _daily(
-        pipeline.gold("last_hop"),
-        ratio(fn.sum("wasted"), fn.sum("forwarded")).alias("waste"),
-        ratio(fn.sum("lost"), fn.sum("read_online")).alias("loss"),
-    )
+def _last_hop(summary: Summary) -> str:
+    rows = summary.last_hop
 
     def draw(figure: Any) -> None:
         axes = _axes(figure, "%")
-        days = [row["date"] for row in rows]
         for name, colour in (("waste", ORANGE), ("loss", RED)):
-            values = [100 * (row[name] or 0) for row in rows]
-            axes.plot(days, values, color=colour, label=name, marker=".")
+            values = [100 * (getattr(row, name) or 0) for row in rows]
+            axes.plot(_days(rows), values, color=colour, label=name, marker=".")
         axes.set_ylim(bottom=0)
-        axes.legend(frameon=False, ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
+        _legend(axes, 2)
 
     return _drawn(draw) if rows else ""
 
 
-def _hours(pipeline: Pipeline) -> str:
-    profiles = pipeline.gold("read_profiles").where(fn.col("hours").isNotNull())
-    row = profiles.agg(*(fn.avg(fn.col("hours")[h]).alias(f"h{h}") for h in range(24))).first()
-    if row is None or row["h0"] is None:
-        return ""
+def _hours(summary: Summary) -> str:
+    hours = summary.read_hours
 
     def draw(figure: Any) -> None:
         axes = _axes(figure, "reads")
-        axes.bar(range(24), [row[f"h{h}"] for h in range(24)], color=BLUE, width=0.85)
+        axes.bar(range(24), hours, color=BLUE, width=0.85)
         axes.set_xticks(range(0, 24, 2), [f"{h}:00" for h in range(0, 24, 2)])
 
-    return _drawn(draw, height=2.4)
+    return _drawn(draw, height=2.4) if hours else ""
 
 
-def _calendar(pipeline: Pipeline) -> str:
-    mean = [fn.avg(fn.col("hours")[h]).alias(f"h{h}") for h in range(HOURS)]
-    devices = fn.count("*").alias("devices")
-    table = pipeline.gold("link_calendar").groupBy("link").agg(devices, *mean)
-    rows = table.orderBy(fn.desc("devices")).limit(4).collect()
+def _calendar(summary: Summary) -> str:
+    rows = summary.calendar
 
     def draw(figure: Any) -> None:
         picture = None
         grid = figure.subplots(len(rows), 1, squeeze=False)
         for axes, row in zip(grid[:, 0], rows, strict=True):
-            week = [[row[f"h{24 * day + hour}"] for hour in range(24)] for day in range(7)]
+            week = [row.hours[24 * day : 24 * day + 24] for day in range(7)]
             picture = axes.imshow(week, vmin=0, vmax=1, cmap="Blues", aspect="auto")
             axes.set_yticks(range(7), ["Mo", "Tu", "We", "Th", "Fr", "Sa", "Su"])
             axes.set_xticks(range(0, 24, 3), [f"{h}:00" for h in range(0, 24, 3)])
-            axes.set_title(f"{row['link']}: {row['devices']:,} devices", loc="left", fontsize=10)
+            axes.set_title(f"{row.link}: {row.devices:,} devices", loc="left", fontsize=10)
         figure.colorbar(picture, ax=grid[:, 0], label="chance", shrink=0.9)
 
     return _drawn(draw, height=0.6 + 2.0 * len(rows)) if rows else ""
 
 
-def _survival(pipeline: Pipeline) -> str:
-    curves = pipeline.gold("survival")
-    weight = fn.sum(fn.col("answered") + fn.col("missed")).alias("weight")
-    busiest = curves.groupBy("network").agg(weight).orderBy(fn.desc("weight")).limit(BUSIEST)
-    rows = curves.join(busiest, "network").orderBy(fn.desc("weight"), "interval").collect()
-    names = list(dict.fromkeys(row["network"] for row in rows))
+def _survival(summary: Summary) -> str:
+    curves = summary.survival
 
     def draw(figure: Any) -> None:
         axes = _axes(figure, "share alive")
-        for name in names:
-            of_network = [row for row in rows if row["network"] == name]
-            minutes = [row["interval"] / 60e6 for row in of_network]
-            axes.step(minutes, [row["survival"] for row in of_network], where="post", label=name)
+        for curve in curves:
+            axes.step(curve.minutes, curve.alive, where="post", label=curve.network)
         axes.set_xlabel("minutes without traffic")
         axes.set_ylim(0, 1.03)
-        axes.legend(frameon=False, fontsize=8, ncols=4, loc="lower left", bbox_to_anchor=(0, 1))
+        _legend(axes, 4, fontsize=8)
 
-    return _drawn(draw) if rows else ""
+    return _drawn(draw) if curves else ""
 
 
-def _usage(pipeline: Pipeline) -> str:
-    links = pipeline.gold("usage").groupBy("date", "link").agg(fn.sum("bytes").alias("bytes"))
-    rows = links.orderBy("date").collect()
+def _usage(summary: Summary) -> str:
+    rows = summary.usage
 
     def draw(figure: Any) -> None:
         axes = _axes(figure, "MB")
-        days = sorted({row["date"] for row in rows})
-        bottom = dict.fromkeys(days, 0.0)
-        for link, colour in zip(
-            sorted({row["link"] for row in rows}),
-            (BLUE, GREEN, ORANGE, RED, GREY) * 9,
-            strict=False,
-        ):
-            sizes = {row["date"]: row["bytes"] / 1e6 for row in rows if row["link"] == link}
+        days = sorted(set(_days(rows)))
+        bottom = [0.0] * len(days)
+        links = sorted({row.link for row in rows})
+        for link, colour in zip(links, COLOURS, strict=False):
+            sizes = {date.fromisoformat(r.date): r.bytes / 1e6 for r in rows if r.link == link}
             heights = [sizes.get(day, 0.0) for day in days]
-            axes.bar(days, heights, bottom=list(bottom.values()), color=colour, label=link)
-            bottom = {day: bottom[day] + sizes.get(day, 0.0) for day in days}
-        axes.legend(frameon=False, ncols=5, loc="lower left", bbox_to_anchor=(0, 1))
+            axes.bar(days, heights, bottom=bottom, color=colour, label=link)
+            bottom = [a + b for a, b in zip(bottom, heights, strict=True)]
+        _legend(axes)
 
     return _drawn(draw) if rows else ""
 
 
-def _energy(pipeline: Pipeline) -> str:
-    tenth = fn.least(fn.floor(fn.col("efficiency") * 20), fn.lit(19)).alias("bin")
-    counts = pipeline.gold("energy").groupBy("link", tenth).agg(fn.count("*").alias("n"))
-    rows = counts.collect()
+def _energy(summary: Summary) -> str:
+    rows = summary.energy
 
     def draw(figure: Any) -> None:
         axes = _axes(figure, "devices and days")
-        links = sorted({row["link"] for row in rows})
-        bottom = [0] * 20
-        for link, colour in zip(links, (BLUE, GREEN, ORANGE, RED, GREY) * 9, strict=False):
-            found = {row["bin"]: row["n"] for row in rows if row["link"] == link}
-            heights = [found.get(place, 0) for place in range(20)]
-            places = [(place + 0.5) / 20 for place in range(20)]
-            axes.bar(places, heights, bottom=bottom, width=0.045, color=colour, label=link)
+        bottom = [0] * BINS
+        for link, colour in zip(sorted({row.link for row in rows}), COLOURS, strict=False):
+            found = {row.bin: row.count for row in rows if row.link == link}
+            heights = [found.get(place, 0) for place in range(BINS)]
+            places = [(place + 0.5) / BINS for place in range(BINS)]
+            axes.bar(places, heights, bottom=bottom, width=0.9 / BINS, color=colour, label=link)
             bottom = [a + b for a, b in zip(bottom, heights, strict=True)]
         axes.set_xlabel("efficiency index")
-        axes.legend(frameon=False, ncols=5, loc="lower left", bbox_to_anchor=(0, 1))
+        _legend(axes)
 
     return _drawn(draw, height=2.4) if rows else ""
 
@@ -326,43 +275,29 @@ def _table(
     return f"<h2>{html.escape(title)}</h2><table><tr>{head}</tr>{lines}</table>"
 
 
-def _channels(pipeline: Pipeline) -> str:
-    rows = (
-        pipeline.gold("channels")
-        .groupBy("link")
-        .agg(
-            fn.count_distinct("network").alias("networks"),
-            fn.sum("transmissions").alias("transmissions"),
-            fn.avg("rtt_p50").alias("rtt"),
-            fn.avg("contention").alias("contention"),
-            fn.avg("contended").alias("contended"),
-        )
-        .orderBy("link")
-        .collect()
-    )
+def _channels(summary: Summary) -> str:
     return _table(
         "Channels",
         ("link", "networks", "transmissions", "round trip", "contention", "contended"),
         [
             (
-                row["link"],
-                f"{row['networks']:,}",
-                f"{row['transmissions']:,}",
-                f"{(row['rtt'] or 0) / 1e3:,.0f} ms",
-                f"{row['contention'] or 1:.2f}",
-                f"{row['contended'] or 0:.1%}",
+                row.link,
+                f"{row.networks:,}",
+                f"{row.transmissions:,}",
+                f"{(row.rtt or 0) * 1e3:,.0f} ms",
+                f"{row.contention or 1:.2f}",
+                f"{row.contended or 0:.1%}",
             )
-            for row in rows
+            for row in summary.channels
         ],
     )
 
 
-def _quarantine(pipeline: Pipeline) -> str:
-    rows = quarantined(pipeline.spark, pipeline.lake).limit(20).collect()
+def _quarantine(summary: Summary) -> str:
     return _table(
         "In quarantine",
         ("problem", "file", "lines"),
-        [(row["problem"], row["file"], f"{row['lines']:,}") for row in rows],
+        [(row.problem, row.file, f"{row.lines:,}") for row in summary.quarantine],
         left=2,
     )
 

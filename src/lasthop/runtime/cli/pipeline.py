@@ -26,6 +26,7 @@ from lasthop.runtime.places import LAKE_DIRECTORY, LOG_DIRECTORY, POLICY_DIRECTO
 if TYPE_CHECKING:
     from lasthop.pipeline.jobs import Outcome, Pipeline
     from lasthop.pipeline.stream import Progress
+    from lasthop.pipeline.summary import Summary
 
 commands = new_commands("Learn from the event log: tables, policies, what-if; on Spark.")
 
@@ -138,10 +139,21 @@ def run(
         opened(data, log, lake, master=master, remote=remote, conf=conf, say_line=told) as pipeline,
     ):
         outcome = pipeline.run()
+        told("summing up")
+        _sum_up(pipeline)
     if as_json:
         say_json(msgspec.to_builtins(outcome))
     else:
         _report(outcome)
+
+
+def _sum_up(pipeline: Pipeline) -> Summary:
+    """Leave the numbers for the gateway's dashboard."""
+    from lasthop.pipeline.summary import summarise, write  # noqa: PLC0415
+
+    summary = summarise(pipeline, time.time_ns() // 1000)
+    write(pipeline, summary)
+    return summary
 
 
 def _report(outcome: Outcome) -> None:
@@ -460,7 +472,7 @@ def report(
         if not pipeline.lake.dates("silver", "events"):
             raise Failure("there are no tables yet: lasthop pipeline run")
         told("drawing")
-        page = render(pipeline, Shelf(policies or data / POLICY_DIRECTORY).current())
+        page = render(_sum_up(pipeline), Shelf(policies or data / POLICY_DIRECTORY).current())
     out.write_text(page)
     if as_json:
         say_json({"file": str(out), "bytes": len(page.encode())})
