@@ -85,6 +85,12 @@ async def fleet(gateway: GatewayProcess) -> AsyncIterator[Fleet]:
             await terms.accepted(timeout=30)
         gateway.request("PUT", "/v1/topics/news", b'{"title":"What happens"}')
         gateway.request("POST", "/v1/devices", b'{"name":"dave-laptop","user":"dave"}')
+        gateway.request("PUT", "/v1/groups/family", b'{"title":"Alice and Bob"}')
+        gateway.request("PUT", "/v1/queues/jobs", b'{"title":"To be done by one"}')
+        for path in ("groups/family/members/alice-phone", "groups/family/members/bob-phone"):
+            gateway.request("PUT", f"/v1/{path}")
+        gateway.request("PUT", "/v1/queues/jobs/consumers/dave-laptop")
+        await made.publish(3, to="queue:jobs")
         made.story = await made.publish(
             device="alice-phone", title="Your parcel", body="It is at the door."
         )

@@ -6,16 +6,46 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 
+import msgspec
 import pytest
 from playwright.async_api import Browser, Page, expect
 
+from lasthop.pipeline.summary import (
+    Carried,
+    Channel,
+    LastHop,
+    Latency,
+    Outcomes,
+    Quarantined,
+    Summary,
+    Survival,
+    Totals,
+    Week,
+)
+from lasthop.policy import FORMAT, Lineage, Policies
+from lasthop.policy.shelf import Shelf
 from tests.dashboard.conftest import Guarded
 from tests.dashboard.fleet import Fleet, fleet
 from tests.runtime.processes import GatewayProcess
 
 pytestmark = pytest.mark.peer
 
-PAGES = ["", "devices", "topics", "links", "message", "send", "policies", "pipeline"]
+PAGES = ["", "devices", "topics", "groups", "links", "message", "send", "policies", "pipeline"]
+
+SUMMARY = Summary(
+    made_at=1_800_000_000_000_000,
+    totals=Totals(1234, 1200, 0, 0, 5_000_000, 6, "2026-09-04", "2026-09-05"),
+    outcomes=[Outcomes("2026-09-04", 600, 10, 5, 0, 2), Outcomes("2026-09-05", 600, 8, 5, 4, 0)],
+    latency=[Latency("2026-09-04", 0.1, 3.0, 900.0), Latency("2026-09-05", 0.2, 4.0, 1000.0)],
+    last_hop=[LastHop("2026-09-04", 0.3, 0.02), LastHop("2026-09-05", 0.1, None)],
+    read_hours=[0.1 * hour for hour in range(24)],
+    calendar=[Week("wifi", 6, [0.5] * 168)],
+    survival=[Survival("operator:1", [1.0, 5.0, 15.0], [1.0, 0.9, 0.2])],
+    usage=[Carried("2026-09-04", "wifi", 4_000_000), Carried("2026-09-05", "mno", 1_000_000)],
+    energy=[],
+    channels=[Channel("wifi", 2, 900, 0.04, 1.1, 0.05), Channel("sms", 1, 4, None, None, None)],
+    quarantine=[Quarantined("not_json", "events-1.jsonl", 3)],
+)
 
 UNNAMED = """
 () => [...document.querySelectorAll("a, button, input, select, textarea, meter, [role=img]")]
@@ -97,6 +127,17 @@ async def test_topics_show_subscribers_and_the_ranks_of_what_waits(page: Page, b
     await expect(page.get_by_role("img", name=re.compile("Ranks of 48 messages"))).to_be_visible()
     assert await page.locator("svg rect.fa").count() > 5
     await expect(page.get_by_role("row", name=re.compile("door-sensor"))).to_contain_text("unified")
+
+
+async def test_groups_and_queues_show_who_belongs_and_what_waits(page: Page, busy: Fleet) -> None:
+    await look(page, busy, "groups")
+    await expect(page.get_by_role("row", name=re.compile("jobs"))).to_contain_text("To be done")
+    await page.get_by_role("link", name="family").click()
+    await expect(page.get_by_role("link", name="bob-phone")).to_be_visible()
+    await look(page, busy, "group/queues/jobs")
+    waiting = page.locator("dt", has_text="waiting").locator("+ dd")
+    await expect(waiting).to_have_text("3")
+    await expect(page.get_by_role("row", name=re.compile("dave-laptop"))).to_contain_text("away")
 
 
 async def test_channels_show_latency_and_price(page: Page, busy: Fleet) -> None:
@@ -185,6 +226,31 @@ async def test_every_page_can_be_heard_and_fits_a_phone(
         shown.add(await page.evaluate("getComputedStyle(document.body).backgroundColor"))
     assert shown == {"rgb(18, 22, 28)" if scheme == "dark" else "rgb(246, 247, 249)"}
     await context.close()
+
+
+async def test_tables_and_policies_are_drawn_from_what_the_pipeline_left(
+    page: Page, busy: Fleet
+) -> None:
+    data = busy.gateway.data
+    lake = data / "lake"
+    lake.mkdir()
+    (lake / "summary.json").write_bytes(msgspec.json.encode(SUMMARY))
+    held = {"waste_and_loss": 0.1, "live_waste_and_loss": 0.4}
+    lineage = Lineage("1", SUMMARY.made_at, "2026-09-04", "2026-09-07", 2000, held)
+    version = Shelf(data / "policies").publish(Policies(FORMAT, "draft", lineage))
+    await look(page, busy, "pipeline")
+    await expect(page.locator("dt", has_text="deliveries").locator("+ dd")).to_have_text("1,234")
+    await expect(page.get_by_role("img", name="Deliveries by day and end")).to_be_visible()
+    for heading in ("How long they took", "When people read", "When wifi is there"):
+        await expect(page.get_by_role("heading", name=heading)).to_be_visible()
+    await expect(page.get_by_text("not_json")).to_be_visible()
+    await look(page, busy, "policies")
+    row = page.get_by_role("row", name=re.compile(version))
+    await expect(row).to_contain_text("40 %")
+    await expect(row).to_contain_text("10 %")
+    await expect(page.get_by_role("img", name=re.compile("Waste and loss"))).to_be_visible()
+    await look(page, busy, "links")
+    await expect(page.get_by_role("heading", name="Measured by the pipeline")).to_be_visible()
 
 
 async def test_where_a_log_in_is_needed_it_leads_to_the_dashboard_and_out(

@@ -5,6 +5,7 @@ import { utf8 } from "./wire/bytes.js";
 import { DEFAULT_CONTENT_TYPE, Operation } from "./wire/frames.js";
 
 const JSON_TYPE = "application/json";
+const ADDRESSABLE = ["device", "user", "topic", "service", "group", "queue", "app"];
 
 /**
  * @typedef {import("./wire/frames.js").Headers} Headers
@@ -62,15 +63,15 @@ function headersOf(body, options) {
 }
 
 /**
- * A message for `device:NAME`, `user:NAME`, `topic:NAME` or `app:`.
+ * A message for `device:NAME`, `user:`, `topic:`, `service:`, `group:`, `queue:NAME`, or `app:`.
  * @param {string} target @param {Body} body @param {Options} options @param {number} [replyWithin]
  * milliseconds
  * @returns {Draft}
  */
 export function message(target, body, options, replyWithin) {
   const [kind, name] = target.split(/:(.*)/s);
-  if (name === undefined || !["device", "user", "topic", "app"].includes(kind)) {
-    throw invalid("a target is device:NAME, user:NAME, topic:NAME or app:", { target });
+  if (name === undefined || !ADDRESSABLE.includes(kind)) {
+    throw invalid("a target is device:NAME, user:, topic:, service:, group:, queue:NAME, or app:", { target });
   }
   const topic = kind === "topic" ? name : undefined;
   const headers = { ...headersOf(body, options), to: topic ? undefined : target, replyWithin };

@@ -257,7 +257,7 @@ export class Device {
     this._onRefused = callback;
   }
 
-  /** Send to `device:NAME`, `user:NAME`, `topic:NAME` or `app:`. Resolves when the message is durable
+  /** Send to `device:NAME`, `user:`, `topic:`, `service:`, `group:`, `queue:NAME`, or `app:`. Resolves when it is durable
    * here; the handle tells the rest.
    * @param {string} target @param {Body} body @param {MessageOptions} [options] */
   send(target, body, options = {}) {

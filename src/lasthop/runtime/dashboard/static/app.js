@@ -5,6 +5,8 @@ import { h } from "./dom.js";
 import { live } from "./live.js";
 import * as device from "./pages/device.js";
 import * as devices from "./pages/devices.js";
+import * as group from "./pages/group.js";
+import * as groups from "./pages/groups.js";
 import * as links from "./pages/links.js";
 import * as message from "./pages/message.js";
 import * as overview from "./pages/overview.js";
@@ -28,6 +30,8 @@ const PAGES = [
   ["device", "", device],
   ["topics", "Topics", topics],
   ["topic", "", topic],
+  ["groups", "Groups", groups],
+  ["group", "", group],
   ["links", "Channels", links],
   ["message", "Messages", message],
   ["send", "Send", send],
@@ -36,7 +40,7 @@ const PAGES = [
 ];
 
 /** @type {Record<string, string>} Pages that belong to another in the navigation. */
-const BELONGS = { device: "devices", topic: "topics" };
+const BELONGS = { device: "devices", topic: "topics", group: "groups" };
 
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 const status = /** @type {HTMLElement} */ (document.getElementById("status"));

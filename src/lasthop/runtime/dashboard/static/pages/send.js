@@ -58,7 +58,7 @@ function publishCard(target) {
   const form = h(
     "form",
     { class: "stack" },
-    field("For (device:NAME, user:NAME, topic:NAME, app:)", "to", { value: target, required: true, spellcheck: "false" }),
+    field("For (device:NAME, user:, topic:, group:, queue:NAME, or app:)", "to", { value: target, required: true, spellcheck: "false" }),
     field("Title", "title"),
     h("label", null, "Text", h("textarea", { name: "body" })),
     h(
