@@ -11,6 +11,7 @@ from lasthop.transport.http import HttpAnswer, HttpFailure
 from lasthop.transport.keepalive import HttpServer
 from lasthop.transport.link import Ends, Link, Machine
 from lasthop.transport.stream import HIGH_WATER
+from lasthop.wire.hop.connection import Open
 from lasthop.wire.requests.asking import Ask, Asking, Held, Polling
 from lasthop.wire.requests.bodies import CONTENT_TYPE, Outgoing, unpack
 
@@ -76,6 +77,8 @@ class RequestsLink(Link):
         if self._asking.over:
             self._end("the connection is over")
             return
+        if isinstance(self._asking, Held):
+            self._asking.greeted = type(self.machine) is Open
         now = self._ends.clock.now()
         for ask in self._asking.requests(now):
             task = asyncio.get_running_loop().create_task(self._ask(ask))

@@ -124,6 +124,15 @@ def test_two_requests_wait_and_two_talk() -> None:
     assert third.seen == 1
 
 
+def test_before_the_welcome_one_request_waits_alone() -> None:
+    asking = Held()
+    asking.greeted = False
+    assert len(asking.requests(START)) == 1
+    assert asking.requests(START) == []
+    asking.greeted = True
+    assert len(asking.requests(START)) == TOKENS - 1
+
+
 def test_a_request_that_waits_long_does_not_stop_those_that_talk() -> None:
     asking, answering = Held(), Answering(START)
     waiting = {ask.number for ask in asking.requests(START)}

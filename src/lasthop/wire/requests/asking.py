@@ -142,7 +142,12 @@ class Asking:
 class Held(Asking):
     """Some requests wait at the gateway, some talk."""
 
-    __slots__ = ()
+    __slots__ = ("greeted",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.greeted = True
+        """Whether the WELCOME is here. Before, only one request waits: nothing may overtake it."""
 
     def _new(self, now: Micros) -> list[Micros]:
         oldest = min(self._open, default=self._next)
@@ -155,7 +160,8 @@ class Held(Asking):
             room -= 1
         tokens = len(self._open) - talking
         if not self._ending:
-            new += [WAIT] * min(TOKENS - tokens, max(0, room))
+            most = TOKENS if self.greeted else 1
+            new += [WAIT] * min(most - tokens, max(0, room))
         return new
 
 
