@@ -1,0 +1,77 @@
+"""One member of the network, on a device of theirs."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from lasthop.device.client import Device
+from lasthop.device.handle import Settlement
+from lasthop.device.message import Message
+from lasthop.device.requests import Gathered
+
+PLACE, NOTE = {"kind": "place"}, {"kind": "note"}
+
+
+class Member:
+    """Somebody who tells, hears, asks and answers."""
+
+    def __init__(self, url: str, name: str, inbox: Path, *, free: bool) -> None:
+        self.name = name
+        self.device = Device(url, app="social", name=name, inbox=inbox)
+        self.places: dict[str, str] = {}
+        """Where people are, as they said."""
+        self.notes: list[str] = []
+        self._free = free
+        self._news = asyncio.Condition()
+
+    async def open(self) -> None:
+        """Be there."""
+        await self.device.open()
+        self.device.on_message(self._heard)
+
+    async def be_at(self, place: str) -> None:
+        """Tell everyone where you are."""
+        await self.device.send("app:", place, headers=PLACE)
+
+    async def join(self, group: str) -> None:
+        """Be one of a group."""
+        await (await self.device.join_group(group)).accepted()
+
+    async def agree(self, group: str, note: str) -> Settlement:
+        """Tell a group something that all of them know, or none."""
+        sent = await self.device.send(
+            f"group:{group}", note, atomic=True, expires_in=30, headers=NOTE
+        )
+        return await sent.settled(timeout=60)
+
+    async def follow(self, name: str) -> None:
+        """Hear what somebody says to their followers."""
+        await (await self.device.subscribe(f"people.{name}")).accepted()
+
+    async def post(self, note: str) -> None:
+        """Say something to your followers."""
+        await self.device.publish(f"people.{self.name}", note, headers=NOTE)
+
+    async def ask_around(self, question: str, *, patience: float) -> Gathered:
+        """Ask everyone, and wait for those who answer in time."""
+        return await self.device.gather("app:", question, timeout=patience)
+
+    async def until(self, *, places: int = 0, notes: int = 0) -> None:
+        """Wait until so much was heard."""
+        async with asyncio.timeout(30), self._news:
+            await self._news.wait_for(
+                lambda: len(self.places) >= places and len(self.notes) >= notes
+            )
+
+    async def _heard(self, message: Message) -> None:
+        kind = dict(message.headers.extra).get("kind")
+        sender = (message.source or "").removeprefix("device:")
+        if message.wants_reply:
+            await self.device.reply(message, "yes" if self._free else "no")
+        elif kind == "place":
+            self.places[sender] = message.text
+        elif kind == "note":
+            self.notes.append(f"{sender}: {message.text}")
+        async with self._news:
+            self._news.notify_all()
