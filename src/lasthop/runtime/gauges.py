@@ -45,6 +45,19 @@ def show(
         "Outcomes of pushes that their initiators have not heard.",
         lambda: len(gateway.notifications),
     )
+    surrogates = gateway.room.surrogates
+    if surrogates is not None:
+        metrics.gauge(
+            "lasthop_surrogate_waiting",
+            "Messages that wait for their app's surrogate.",
+            lambda: surrogates.waiting,
+        )
+        metrics.counts(
+            "lasthop_surrogate_messages",
+            "What surrogates made of messages, by app and outcome.",
+            ["app", "outcome"],
+            surrogates.outcomes,
+        )
     metrics.counts(
         "lasthop_hop_errors",
         "Channels that ended badly, by carrier and reason.",

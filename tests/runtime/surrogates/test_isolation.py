@@ -211,6 +211,9 @@ def test_one_is_shown(served: Served, lasthop: Lasthop) -> None:
 def test_after_all_that_the_gateway_is_well(served: Served) -> None:
     assert served.request("GET", "/ready")[0] == 200
     served.reply("good", served.send("good", "count?"))
+    metrics = served.request("GET", "/metrics")[1].decode()
+    assert 'lasthop_surrogate_messages_total{app="good",outcome="answered"}' in metrics
+    assert "lasthop_surrogate_waiting " in metrics
 
 
 def alive(pid: int) -> bool:

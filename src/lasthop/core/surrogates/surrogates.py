@@ -252,6 +252,19 @@ class Surrogates:
         """An app's post, to look at."""
         return self._posts.get(app)
 
+    @property
+    def waiting(self) -> int:
+        """How many messages of all apps wait."""
+        return sum(post.waiting for post in self._posts.values())
+
+    def outcomes(self) -> dict[tuple[str, ...], int]:
+        """How often each came of a message since the start, by app and outcome."""
+        return {
+            (app, outcome): count
+            for app, post in self._posts.items()
+            for outcome, count in post.outcomes.items()
+        }
+
     # After a restart.
 
     def restore(self, restored: SurrogatesRestored) -> None:
