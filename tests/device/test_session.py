@@ -548,6 +548,15 @@ def test_a_hello_gives_room_to_what_was_under_way_and_the_pause_follows() -> Non
     assert peer.session.hello().window == Credit(0, 0)
 
 
+def test_a_hello_counts_numbers_so_that_a_gap_can_be_filled() -> None:
+    peer = welcomed(Terms(app="shop", name="phone", window=Credit(6, 1000), inbox_messages=6))
+    peer.arrive(*(frame(seq) for seq in (2, 3, 4)))
+    peer.said()
+    peer.session.lost()
+    # Numbers 0, 1 and 5 were promised a place, and that is below 6.
+    assert peer.session.hello().window == Credit(6, 1000)
+
+
 def test_an_inbox_full_of_bytes_pauses_the_gateway() -> None:
     terms = Terms(app="shop", name="phone", window=Credit(9, 100), inbox_bytes=150)
     peer = welcomed(terms)

@@ -204,7 +204,9 @@ class Arrivals:
         """What the gateway may send after a HELLO: what was under way when the last channel ended
         comes again and was promised a place, also if we have asked for a pause meanwhile."""
         terms = self._terms
-        messages = min(terms.window.messages, terms.inbox_messages - self.held)
+        # It is counted in numbers: those beyond a gap that are here already need no more room.
+        room = terms.inbox_messages - self.held + len(self._gapped)
+        messages = min(terms.window.messages, room)
         size = min(terms.window.bytes, terms.inbox_bytes - self.held_bytes)
         return Credit(messages, size) if messages > 0 and size > 0 else PAUSE
 

@@ -42,6 +42,7 @@ LIFE = (
     Kind.TRANSMITTED,
     Kind.RECEIVED,
     Kind.REQUEUED,
+    Kind.PARKED,
     *ENDS,
 )
 """Everything that happens to one message for one device."""

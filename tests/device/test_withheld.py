@@ -1,0 +1,176 @@
+"""Groups on the device, frame by frame, and across its own crash."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lasthop.device import compose
+from lasthop.device.inbox import Inbox
+from lasthop.device.inbox_memory import MemoryInbox
+from lasthop.device.inbox_sqlite import SqliteInbox
+from lasthop.device.message import Message
+from lasthop.device.session import Decided, Retracted
+from lasthop.errors import InvalidRequest
+from lasthop.message import Binding
+from lasthop.wire.hop.decisions import Decision, Verdict, encode_decision
+from lasthop.wire.hop.frames import Ack, Dropped, Headers, MessageFrame, Operation
+from tests.device.test_kept import KEY, Phone, again
+
+
+class Member(Phone):
+    """A device in a group."""
+
+    def get(self, n: int, binding: Binding = Binding.NONE, ttl: int | None = None) -> int:
+        headers = Headers(group="crew", binding=binding, deliver_within=ttl)
+        self.receive(self.frame(KEY + n, headers, b"%d" % n))
+        return KEY + n
+
+    def decide(self, verdict: Verdict, about: int, by: str = "") -> None:
+        self.receive(self.decision(verdict, about, by))
+
+    def decision(self, verdict: Verdict, about: int, by: str = "") -> MessageFrame:
+        headers = Headers(operation=Operation.DECISION, in_reply_to=about)
+        body = encode_decision(Decision(verdict, by))
+        return self.frame(KEY + 900 + self.sent, headers, body)
+
+    def frame(self, key: int, headers: Headers, body: bytes) -> MessageFrame:
+        """The next number."""
+        self.sent += 1
+        return MessageFrame(self.sent - 1, key, None, headers, body)
+
+    def shown(self) -> list[int]:
+        """Hand over what is ready, and let the application be done with it."""
+        messages = self.ready()
+        self.session.finished(*messages)
+        self.settle()
+        return [message.key for message in messages]
+
+    def ready(self) -> list[Message]:
+        messages = self.session.ready(self.now)
+        self.settle()
+        return messages
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def phone(request: pytest.FixtureRequest, tmp_path: Path) -> Member:
+    inbox: Inbox = MemoryInbox()
+    if request.param == "sqlite":
+        inbox = SqliteInbox(tmp_path / "inbox.db")
+    return Member(inbox)
+
+
+@pytest.mark.parametrize("crash", [False, True])
+def test_what_is_held_is_shown_when_the_group_says_so(
+    phone: Member, tmp_path: Path, crash: bool
+) -> None:
+    held = phone.get(1, Binding.ATOMIC)
+    assert phone.ack == Ack(1, 1)
+    plain = phone.get(2)
+    assert phone.shown() == [plain]
+    if crash:
+        again(phone, tmp_path)
+        phone.connect(resumed=True)
+        assert phone.shown() == []
+    phone.decide(Verdict.RELEASE, held)
+    assert phone.ack == Ack(3, 2), "not before the application has had it"
+    assert phone.shown() == [held]
+    assert phone.ack == Ack(3, 3)
+
+
+def test_a_crash_between_the_release_and_the_application_loses_nothing(
+    phone: Member, tmp_path: Path
+) -> None:
+    held = phone.get(1, Binding.ATOMIC)
+    phone.decide(Verdict.RELEASE, held)
+    again(phone, tmp_path)
+    phone.connect(resumed=True)
+    assert phone.shown() == [held]
+    assert phone.session.hello().delivered == 2
+
+
+def test_a_released_message_is_never_too_late(phone: Member) -> None:
+    held = phone.get(1, Binding.ATOMIC, ttl=1)
+    phone.now += 10_000_000
+    phone.decide(Verdict.RELEASE, held)
+    assert phone.shown() == [held]
+
+
+def test_an_aborted_message_is_gone(phone: Member, tmp_path: Path) -> None:
+    held = phone.get(1, Binding.ATOMIC)
+    phone.decide(Verdict.ABORT, held)
+    assert phone.ack == Ack(2, 2)
+    again(phone, tmp_path)
+    phone.connect(resumed=True)
+    phone.decide(Verdict.RELEASE, held)
+    assert phone.shown() == []
+    assert [f.ranges for f in phone.said if isinstance(f, Dropped)] == [((2, 3),)]
+
+
+def test_a_copy_that_comes_again_changes_nothing(phone: Member) -> None:
+    held = phone.get(1, Binding.ATOMIC)
+    phone.get(1, Binding.ATOMIC)
+    phone.decide(Verdict.RELEASE, held)
+    assert phone.shown() == [held]
+    phone.decide(Verdict.RELEASE, held)
+    assert phone.shown() == []
+    assert phone.ack == Ack(4, 4)
+
+
+def test_what_is_held_survives_a_new_numbering(phone: Member) -> None:
+    held = phone.get(1, Binding.ATOMIC)
+    phone.sent = 5
+    beyond = phone.get(2, Binding.ATOMIC)  # Behind a gap: acknowledged as received all the same.
+    assert phone.ack.individual == ((5, 6),)
+    phone.connect(epoch=2)
+    phone.sent = 0
+    phone.decide(Verdict.RELEASE, held)
+    phone.decide(Verdict.RELEASE, beyond)
+    assert phone.shown() == [held, beyond]
+
+
+def test_a_message_that_somebody_else_claimed_is_not_shown(phone: Member) -> None:
+    seen = phone.get(1, Binding.CLAIM)
+    (message,) = phone.ready()
+    phone.decide(Verdict.RETRACT, seen, "anna")
+    unseen = KEY + 2
+    phone.receive(
+        phone.frame(unseen, Headers(binding=Binding.CLAIM), b"2"),
+        phone.decision(Verdict.RETRACT, unseen, "anna"),
+    )
+    phone.decide(Verdict.RETRACT, KEY + 77, "anna")
+    told = [h for h in phone.session.happenings() if isinstance(h, Retracted)]
+    assert told == [Retracted(seen, had=True), Retracted(unseen, had=False)]
+    assert [f.ranges for f in phone.said if isinstance(f, Dropped)] == [((2, 3),)]
+    phone.session.finished(message)
+    phone.settle()
+    assert phone.ready() == []
+
+
+def test_answers_and_outcomes_are_told_once(phone: Member) -> None:
+    claimed = phone.get(1, Binding.CLAIM)
+    (message,) = phone.ready()
+    key = compose.claim(message).queue(phone.session, phone.now)
+    phone.settle()
+    (sent,) = [f for f in phone.said if isinstance(f, MessageFrame)]
+    assert sent.headers is not None
+    assert (sent.headers.operation, sent.headers.in_reply_to) == (Operation.CLAIM, claimed)
+    phone.decide(Verdict.GRANT, key, "phone")
+    phone.decide(Verdict.CLAIMED, 7, "phone")
+    told = [h for h in phone.session.happenings() if isinstance(h, Decided)]
+    assert told == [
+        Decided(key, Decision(Verdict.GRANT, "phone")),
+        Decided(7, Decision(Verdict.CLAIMED, "phone")),
+    ]
+    assert not phone.session.happenings()
+
+
+def test_only_what_can_be_claimed_is_claimed(phone: Member) -> None:
+    phone.get(1)
+    (message,) = phone.ready()
+    assert (message.group, message.claimable) == ("crew", False)
+    with pytest.raises(InvalidRequest, match="not one to be claimed"):
+        compose.claim(message)
+    with pytest.raises(InvalidRequest, match="atomic or to be claimed, not both"):
+        compose.message("group:crew", "x", atomic=True, claim=True)
