@@ -282,7 +282,7 @@ class Rehearsal:
                 self._sent_by_devices.add(wish.number)
 
     def _through(self) -> bool:
-        if self._kernel.now() < self._begin + self._schedule.batches[-1].at:
+        if self._kernel.now() <= self._start + self._schedule.batches[-1].at:
             return False
         gateway = self._gateway.gateway
         # Asked after everything that happens, so what is mostly the answer comes first; messages of
@@ -307,6 +307,9 @@ class Rehearsal:
             device = self._devices[name]
             if device.looking or name in self._given_up:
                 continue
+            if name not in self._next_look:
+                # What was empty while others still spoke says nothing of what is left now.
+                device.empty_looks = 0
             if self._kernel.now() < self._next_look.get(name, 0):
                 return False
             self._next_look[name] = self._kernel.now() + 2 * SECOND
