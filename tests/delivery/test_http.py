@@ -12,7 +12,7 @@ from lasthop.clock import SECOND
 from lasthop.delivery.http import HttpListener, RequestLink
 from lasthop.wire.hop.bundling import units
 from lasthop.wire.hop.encoder import Encoder
-from lasthop.wire.hop.frames import CloseCode, Frame, Hello, MessageFrame, Ping
+from lasthop.wire.hop.frames import CloseCode, Credit, Frame, Hello, MessageFrame, Ping
 from lasthop.wire.hop.mapping import Mapping
 from lasthop.wire.requests.answering import SHORTEST_IDLE
 from lasthop.wire.requests.bodies import CONTENT_TYPE, Outgoing, unpack
@@ -190,6 +190,14 @@ async def test_the_last_word_waits_for_a_request_for_a_while() -> None:
     answer = await house.post(f"{places[0]}/1?seen=1")
     assert unpack(answer.content)[0][:2] == bytes((0x42, CloseCode.SHUTTING_DOWN))
     assert [number for number, _ in house.board.ends] == [1]
+
+
+async def test_a_window_that_was_overtaken_is_not_believed() -> None:
+    house = House()
+    place = await house.open()
+    await house.post(f"{place}/2?seen=1", body(Credit(7, 70)))
+    await house.post(f"{place}/1?seen=1", body(Credit(0, 0)))
+    assert [frame for _, frame in house.board.frames[1:]] == [Credit(7, 70)]
 
 
 async def test_a_page_from_elsewhere_is_not_from_this_machine() -> None:

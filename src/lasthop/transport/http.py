@@ -84,11 +84,8 @@ class AnswerParser:
         self._body = bytearray()
         self._started = False
         self._complete = False
-
-    @property
-    def reusable(self) -> bool:
+        self.reusable = False
         """Whether another request may follow on the same connection."""
-        return self._complete and self._parser.should_keep_alive()
 
     async def read(self, reader: asyncio.StreamReader) -> HttpAnswer:
         """The answer, when all of it is here."""
@@ -127,6 +124,8 @@ class AnswerParser:
             self._started = False
         else:
             self._complete = True
+            # The parser knows only now; it is about to forget the headers.
+            self.reusable = self._parser.should_keep_alive()
 
 
 class _Exchange:
