@@ -93,11 +93,17 @@ class House:
         for frame in frames:
             if isinstance(frame, Hello):
                 watched.device = frame.device
+        self.engine.received(watched, frames)
+        # What the engine has decided before it heard this leaves with its next turn, which it has
+        # asked the loop for by now: what leaves after that turn was decided in full knowledge.
+        asyncio.get_running_loop().call_soon(self._note, watched.device, frames)
+
+    def _note(self, device: str, frames: Sequence[Frame]) -> None:
+        acknowledged = self._acknowledged[device]
+        for frame in frames:
             if isinstance(frame, Ack | Hello):
-                acknowledged = self._acknowledged[watched.device]
                 for start, stop in ((0, frame.received), *frame.individual):
                     acknowledged.add(start, stop)
-        self.engine.received(watched, frames)
 
     def paused(self, channel: Channel, paused: bool) -> None:
         self.engine.paused(self.channels[channel], paused)

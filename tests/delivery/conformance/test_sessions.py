@@ -159,6 +159,17 @@ async def test_switching_to_every_other_kind_and_back_loses_and_repeats_nothing(
         assert resent <= 2 * (len(KINDS) - 1) * 20
 
 
+async def test_requests_teach_nothing_about_how_long_a_connection_lives(
+    authority: Authority, tmp_path: Path
+) -> None:
+    async with housed(authority, tmp_path, "http", "tcp") as house:
+        for kind, tries in (("http", False), ("tcp", True)):
+            async with in_contact(house, kind) as traffic:
+                probe, granted = await traffic.device._contact.probe(60)
+                assert (granted is not None) is tries
+                probe.end(answered=True)
+
+
 async def test_what_cannot_be_joined_leaves_the_old_channel_alone(
     authority: Authority, tmp_path: Path
 ) -> None:

@@ -26,8 +26,8 @@ def _group() -> None:
 @commands.command(
     "faults",
     help=described(
-        "Run random fault schedules: gateway and devices crash, links break at any byte. "
-        "Nothing accepted may be lost, shown twice or out of order.",
+        "Run random fault schedules: gateway and devices crash, links of every kind break at any "
+        "byte, devices change links. Nothing accepted may be lost, shown twice or out of order.",
         "lasthop sim faults --schedules 2000 --seed 1",
         "lasthop sim faults --schedules 1 --seed 4711   # one schedule, again",
     ),
