@@ -12,7 +12,13 @@ from lasthop.access.rest import RestSettings, make_app
 from lasthop.core.mailroom import Limits
 from lasthop.message import first_key_at, parse_id
 from lasthop.wire.hop.frames import Headers, MessageFrame, Operation
-from lasthop.wire.hop.services import OPERATION_HEADER, Service, ServiceOperation, encode
+from lasthop.wire.hop.services import (
+    DECLINED_TYPE,
+    OPERATION_HEADER,
+    Service,
+    ServiceOperation,
+    encode,
+)
 from tests.access.desk import MemoryDesk, Phone
 from tests.access.knocking import knock, refusal
 
@@ -221,6 +227,19 @@ class TestServices:
         phone.reply(question.key, b"3.50")
         answer = await asking
         assert (answer.status_code, answer.content) == (200, b"3.50")
+
+    @pytest.mark.parametrize(
+        "body, told", [(b'{"reason": "sold_out", "detail": "no tea"}', "no tea"), (b"{", "unknown")]
+    )
+    async def test_may_decline(
+        self, http: httpx.AsyncClient, phone: Phone, body: bytes, told: str
+    ) -> None:
+        asking, question = await self.ask(http, phone)
+        assert question.key is not None
+        phone.reply(question.key, body, DECLINED_TYPE)
+        answer = await asking
+        assert refusal(answer)[:2] == (422, "declined")
+        assert told in answer.json()["error"]["detail"]
 
     async def test_that_do_not_answer_in_time_are_said_to(
         self, http: httpx.AsyncClient, desk: MemoryDesk, phone: Phone

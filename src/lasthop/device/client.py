@@ -20,7 +20,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeAlias, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, Unpack
 
 import msgspec
 
@@ -49,6 +49,9 @@ from lasthop.errors import Conflict, StoreError
 from lasthop.transport.address import Address, parse
 from lasthop.transport.encryption import insist
 from lasthop.wire.hop.services import Offers, Question, Service, decode_offers
+
+if TYPE_CHECKING:
+    from lasthop.device.exchange.switchboard import Switchboard
 
 T = TypeVar("T")
 
@@ -112,6 +115,8 @@ class Device:
         self._expiry_due: Micros | None = None
         self._contact: Contact
         self._turns: Turns
+        self.switchboard: Switchboard | None = None
+        """Who sorts the messages, once an exchange needs it."""
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -291,7 +296,7 @@ class Device:
             while (message := await self._next()) is not None:
                 yield message
                 if automatic:
-                    self._finish(message)
+                    self.finish(message)
         finally:
             self._consumer = None
 
@@ -319,6 +324,10 @@ class Device:
 
         self._turns.post(install)
         return handler
+
+    def finish(self, message: Message) -> None:
+        """The application is done with a message; that becomes durable before long."""
+        self._turns.post(lambda session, _now: session.finished(message))
 
     async def done(self, message: Message) -> None:
         """The application is done with a message; returns when that is durable."""
@@ -435,6 +444,14 @@ class Device:
         wanted = Question(name, operation)
         answer = await (await self.ask(compose.question(wanted, round(timeout * SECOND))))[1]
         return decode_offers(answer.body)
+
+    def background(self, work: Awaitable[None]) -> None:
+        """Run something for as long as the device lives; what it raises ends the device."""
+        self._start(work)
+
+    def now(self) -> Micros:
+        """The time by the device's clock."""
+        return self._clock.now()
 
     # Groups and queues.
 
@@ -666,9 +683,6 @@ class Device:
             self._stirred.clear()
             await self._stirred.wait()
 
-    def _finish(self, message: Message) -> None:
-        self._turns.post(lambda session, _now: session.finished(message))
-
     def _lapse(self, message: Message) -> None:
         self._turns.post(lambda session, _now: session.lapsed(message))
 
@@ -680,7 +694,7 @@ class Device:
                     await result
             except Exception as error:
                 raise HandlerFailed(message, error) from error
-            self._finish(message)
+            self.finish(message)
 
     def _start(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(self._watched(work))

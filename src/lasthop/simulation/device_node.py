@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from random import Random
+from typing import NamedTuple
 
 import msgspec
 
@@ -18,9 +19,11 @@ from lasthop.decision.preferences import Preferences
 from lasthop.device.change import Change
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.message import Message, Refusal
+from lasthop.device.requests import Answered, Expectation
 from lasthop.device.session import Decided, DeviceSession, Looked as Answer, Refused
 from lasthop.device.terms import Terms
 from lasthop.errors import HopError
+from lasthop.simulation.exchange import Ask, Ending, Made, Talk, answer_to, concerns
 from lasthop.simulation.gateway_node import GatewayNode
 from lasthop.simulation.groups import Claims
 from lasthop.simulation.interconnect import Interconnect
@@ -92,7 +95,12 @@ class DeviceNode:
         self._batch: list[Arrival] = []
         self._todo: list[Message] = []
         self._attending = False
-        self._unsent: list[tuple[bytes, str | None, Headers]] = []
+        self._unsent: list[Letter] = []
+        self.talk = Talk()
+        """What it has asked others, and how that ended."""
+        self._asked_now: list[Made] = []
+        self._ended_now: list[Ending] = []
+        """Questions and their ends that the next commit makes durable."""
         self.carried: Counter[tuple[str, int]] = Counter()
         """How many messages have come over reliable channels, by link and day."""
         self._glances: list[tuple[str, int | None]] = []
@@ -119,6 +127,7 @@ class DeviceNode:
         self._session = DeviceSession(self._terms, self._inbox.load())
         self._writing = False
         self._batch = []
+        self._asked_now, self._ended_now = [], []
         self._todo = []
         self._attending = False
         self._asked, self._answers, self._answered = {}, [], []
@@ -141,6 +150,7 @@ class DeviceNode:
             and session.settled
             and not session.waiting
             and not session.held
+            and not session.asking
         )
 
     def subscribe(self, topic: str, terms: dict[str, object] | None = None) -> None:
@@ -183,9 +193,22 @@ class DeviceNode:
         else:
             self._say(body, None, headers)
 
-    def _say(self, body: bytes, topic: str | None, headers: Headers) -> None:
-        self._unsent.append((body, topic, headers))
+    def ask(self, ask: Ask) -> None:
+        """Ask others something."""
+        self._unsent.append(Letter(ask.body, ask.topic, ask.headers, ask.expects))
         self._turn()
+
+    def _say(self, body: bytes, topic: str | None, headers: Headers) -> None:
+        self._unsent.append(Letter(body, topic, headers))
+        self._turn()
+
+    def _queue(self, session: DeviceSession, letter: Letter) -> None:
+        now = self._kernel.now()
+        body, topic, headers, expects = letter
+        key = session.queue(now, topic=topic, headers=headers, body=body, expects=expects)
+        self.claims.queued(key, headers)
+        if expects is not None:
+            self._asked_now.append(Made(key, body, expects, self.crashes))
 
     def _dial(self) -> None:
         session = self._session
@@ -335,20 +358,25 @@ class DeviceNode:
             self._attend(session)
         if not self._writing:
             queued = len(self._unsent)
-            for body, topic, headers in self._unsent:
-                key = session.queue(now, topic=topic, headers=headers, body=body)
-                self.claims.queued(key, headers)
+            for letter in self._unsent:
+                self._queue(session, letter)
             self._use_ranked_topics(session)
             if self._transactional:
                 for message in session.fresh(now):
                     self._show(message)
+                    reply = answer_to(message, now)
+                    if reply is not None:
+                        self._queue(session, Letter(*reply))
                     session.finished(message)
             change = session.change()
             if change is not None:
                 self._writing = True
                 batch, self._batch = self._batch, []
+                talked = self._asked_now, self._ended_now
+                self._asked_now, self._ended_now = [], []
                 delay = self._random.randint(0, self._write_time)
-                self._kernel.after(delay, lambda: self._write(session, change, batch, queued))
+                write = partial(self._write, session, change, batch, queued, talked)
+                self._kernel.after(delay, write)
             else:
                 # Best effort is not stored: it leaves now or never.
                 self._unsent = []
@@ -359,11 +387,17 @@ class DeviceNode:
 
     def _hear_what_happened(self, session: DeviceSession) -> None:
         for happening in session.happenings():
+            self.talk.heard(happening)
             if isinstance(happening, Refused):
                 self.refused.append(happening.refusal)
                 self._asked.pop(happening.key, None)
             elif isinstance(happening, Decided):
                 self.claims.hear(happening)
+            elif isinstance(happening, Answered):
+                reply = answer_to(happening.message, self._kernel.now())
+                if reply is not None:
+                    self._unsent.append(Letter(*reply))
+                    self._kernel.after(0, self._turn)
             elif isinstance(happening, Answer):
                 # It is shown when it is durable that it may have been.
                 self._answers.append(happening)
@@ -434,9 +468,17 @@ class DeviceNode:
         if session is self._session:
             self._attending = False
             session.finished(message)
+            reply = answer_to(message, self._kernel.now())
+            if reply is not None:
+                self._unsent.append(Letter(*reply))
             self._turn()
 
     def _show(self, message: Message) -> None:
+        if concerns(message):
+            ending = self.talk.show(message)
+            if ending is not None:
+                (self._ended_now if self._transactional else self.talk.endings).append(ending)
+            return
         self.claims.see(message)
         number = int(message.body.rstrip(b"."))
         arrival = Arrival(number, message.key, int(message.redelivered))
@@ -446,7 +488,12 @@ class DeviceNode:
             self._screen.append(arrival)
 
     def _write(
-        self, session: DeviceSession, change: Change, batch: list[Arrival], queued: int
+        self,
+        session: DeviceSession,
+        change: Change,
+        batch: list[Arrival],
+        queued: int,
+        talked: tuple[list[Made], list[Ending]],
     ) -> None:
         if session is not self._session:
             return
@@ -460,6 +507,8 @@ class DeviceNode:
                 lines = "".join(f"{a.number}:{a.key}:{a.redelivered}\n" for a in batch)
                 transaction.put(LOG, (transaction.get(LOG) or b"") + lines.encode())
             transaction.apply(change)
+        self.talk.note(talked[0])
+        self.talk.endings += talked[1]
         # Now it is in the outbox; had we died before, the application would say it again.
         self._unsent = self._unsent[queued:]
         if dies:
@@ -502,6 +551,15 @@ class DeviceNode:
             if due is not None and due <= now:
                 wire.phase.timeout(now)
             self._flush()
+
+
+class Letter(NamedTuple):
+    """A message that the application wants sent."""
+
+    body: bytes
+    topic: str | None
+    headers: Headers
+    expects: Expectation | None = None
 
 
 @dataclass(frozen=True, slots=True)

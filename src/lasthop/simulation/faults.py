@@ -28,6 +28,7 @@ from lasthop.events import Event, Kind
 from lasthop.message import Reliability
 from lasthop.simulation.device_node import DeviceNode
 from lasthop.simulation.disk import MemoryDisk, SqliteDisk
+from lasthop.simulation.exchange import ASKED, TOLD, draw_asks, judge_talk
 from lasthop.simulation.gateway_node import Disk, GatewayNode
 from lasthop.simulation.groups import QUEUE, add_groups, judge_groups
 from lasthop.simulation.interconnect import Interconnect
@@ -128,6 +129,8 @@ class Rehearsal:
             source: Publisher(kernel, self._random, self._gateway)
             for source in ("publisher:p", "publisher:q")
         }
+        self._asks = draw_asks(schedule) if self._trouble is None else []
+        self._last_ask = max((ask.at for ask in self._asks), default=0)
         self._sent_by_devices: set[int] = set()
         self._start = self._begin
         self._given_up: set[str] = set()
@@ -163,6 +166,8 @@ class Rehearsal:
             self._kernel.at(start + look.at, partial(device.look, RANKED, look.wanted))
         for at, name in schedule.switches:
             self._kernel.at(start + at, self._devices[name].switch)
+        for ask in self._asks:
+            self._kernel.at(start + ask.at, partial(self._devices[ask.device].ask, ask))
         through = introduced and self._kernel.run(until=self._through, limit=PATIENCE)
         verdict = self._judge()
         if not through:
@@ -289,6 +294,8 @@ class Rehearsal:
         # the ranked topic are open until somebody looks.
         if gateway is None or (gateway.room.items and not self._schedule.ranked):
             return False
+        if self._kernel.now() <= self._start + self._last_ask:
+            return False
         if any(publisher.busy for publisher in self._publishers.values()):
             return False
         if not all(device.quiet for device in self._devices.values()):
@@ -362,6 +369,9 @@ class Rehearsal:
                     verdict.add("untrue", f"{name} had {number}, which was cancelled")
         self._judge_groups(verdict, wishes)
         self._judge_budgets(verdict)
+        for name, device in self._devices.items():
+            plain = name in self._schedule.plain
+            judge_talk(verdict, name, device.talk, crashes=device.crashes, plain=plain)
         expected = {"expired"}
         gateway, store = self._gateway.gateway, self._gateway.store
         if self._trouble is not None and gateway is not None and store is not None:
@@ -442,8 +452,8 @@ class Rehearsal:
         fates = []
         for row in store.all_deliveries():
             message = store.messages([row.message])[row.message]
-            if message.source == "gateway:":
-                continue  # An answer that says why a device's message was refused.
+            if message.source == "gateway:" or message.body[:1] in (ASKED, TOLD):
+                continue  # An answer of the gateway's own, or of a conversation.
             device = gateway.registry.numbered(row.device)
             assert device is not None
             number = int(message.body.rstrip(b"."))

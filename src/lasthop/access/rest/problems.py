@@ -5,6 +5,7 @@
     │   └── NoReply                the message is known, and no device has answered it
     ├── Conflict
     │   └── TooLate                released or ended everywhere: it can no longer be taken back
+    ├── Declined                   a device that offers the service will not, and says why
     └── MethodNotAllowed
 
 Codes, statuses and facts come from the errors themselves.
@@ -38,6 +39,11 @@ _MISSING = re.compile(r"Object missing required field `(.*)`")
 
 class NoReply(NotFound):
     code = "no_reply"
+
+
+class Declined(Rejected):
+    code = "declined"
+    http_status = 422
 
 
 class TooLate(Conflict):

@@ -95,12 +95,12 @@ async def get_reply(exchange: Exchange) -> Response:
     query = exchange.query(ReplyQuery)
     message = await exchange.clerk.find(exchange.caller, exchange.path("id"))
     wanted = None if query.device is None else device_number(exchange, query.device)
-    return await first_reply(exchange, message, wanted, query.timeout)
+    return content_of(await first_reply(exchange, message, wanted, query.timeout))
 
 
 async def first_reply(
     exchange: Exchange, message: Message, device: int | None, patience: float
-) -> Response:
+) -> Message:
     """Wait for an answer, no longer than one is of use."""
     clerk = exchange.clerk
 
@@ -113,7 +113,7 @@ async def first_reply(
     found = await clerk.desk.read(lambda reader: reader.messages(keys[:1]))
     if not found:
         raise NoReply("no device has answered this message", id=message.id)
-    return _content(found[keys[0]])
+    return found[keys[0]]
 
 
 async def get_replies(exchange: Exchange) -> Response:
@@ -194,7 +194,7 @@ def _patience(exchange: Exchange, message: Message, timeout: float) -> float:
     return min(timeout, max(0.0, left))
 
 
-def _content(message: Message) -> Response:
+def content_of(message: Message) -> Response:
     """A body that somebody else wrote. A browser must not take it for a page of ours."""
     content_type = message.content_type
     if not (content_type.isascii() and content_type.isprintable()):

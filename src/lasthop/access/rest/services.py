@@ -10,11 +10,12 @@ from starlette.responses import Response
 
 from lasthop.access.rest.answers import json_response
 from lasthop.access.rest.exchange import Exchange
-from lasthop.access.rest.replies import first_reply
+from lasthop.access.rest.problems import Declined
+from lasthop.access.rest.replies import content_of, first_reply
 from lasthop.access.rest.requests import Publication, digest
 from lasthop.errors import InvalidRequest, NotFound
-from lasthop.message import TargetKind
-from lasthop.wire.hop.services import OPERATION_HEADER, Offer, Question
+from lasthop.message import Message, TargetKind
+from lasthop.wire.hop.services import DECLINED_TYPE, OPERATION_HEADER, Offer, Question
 
 BINARY = b"application/octet-stream"
 
@@ -78,4 +79,16 @@ async def ask(exchange: Exchange) -> Response:
     submission = clerk.converter().one(request, content=body)
     accepted = await clerk.accept(caller, [submission], digest=lambda: digest([request]))
     message = await clerk.find(caller, accepted.ids[0])
-    return await first_reply(exchange, message, None, timeout)
+    answer = await first_reply(exchange, message, None, timeout)
+    if answer.content_type == DECLINED_TYPE:
+        raise _declined(answer)
+    return content_of(answer)
+
+
+def _declined(answer: Message) -> Declined:
+    try:
+        told = msgspec.json.decode(answer.body, type=dict[str, str])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        told = {}
+    reason = told.get("reason", "unknown")
+    return Declined(told.get("detail") or reason, reason=reason)

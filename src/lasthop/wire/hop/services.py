@@ -24,6 +24,9 @@ SERVICE_HEADER: Final = "lasthop-service"
 OPERATION_HEADER: Final = "lasthop-operation"
 """What is asked of the service."""
 
+DECLINED_TYPE: Final = "application/vnd.lasthop.declined+json"
+"""Content type of an answer that is none: `{"reason", "detail"}`."""
+
 _NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,62}[A-Za-z0-9_])?")
 _About = Annotated[str, Meta(max_length=1000)]
 _Type = Annotated[str, Meta(max_length=200)]

@@ -1,0 +1,458 @@
+"""One small way to talk, over any payload.
+
+    orders = Exchange(device, Json(Order))
+    price = await orders.call("service:pricing", order, operation="price", timeout=5)
+
+What is sent is durable on the device before it leaves. Answers are handed over in the order of the
+requests to the same target; one that does not come holds the others up until its deadline, and no
+longer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Mapping
+from typing import Any, Generic, TypedDict, TypeVar, Unpack
+
+from lasthop.clock import SECOND
+from lasthop.device import compose
+from lasthop.device.client import Device
+from lasthop.device.compose import Draft, Options
+from lasthop.device.desk import HandlerFailed
+from lasthop.device.exchange.binding import Binding, Content
+from lasthop.device.exchange.declining import Declined, declined, encode as encode_declined
+from lasthop.device.exchange.received import (
+    CALLBACK_HEADER,
+    SENDER_HEADER,
+    Asking,
+    Handler,
+    Received,
+    Result,
+)
+from lasthop.device.exchange.switchboard import Switchboard, Taker
+from lasthop.device.handle import MessageHandle, MessageRefused
+from lasthop.device.message import Message, refusal
+from lasthop.device.requests import Expectation, Gathered
+from lasthop.errors import Expired, Rejected
+from lasthop.wire.hop.services import DECLINED_TYPE, OPERATION_HEADER, Service
+
+log = logging.getLogger("lasthop.device")
+
+T = TypeVar("T")
+
+
+class Wishes(TypedDict, total=False):
+    """What can be said of anything that an exchange sends."""
+
+    operation: str
+    """What is asked of the receiver."""
+    sender: str
+    """The name of a callback registered here, where the receiver may send at any later time."""
+    priority: int
+    title: str
+    expires_in: float
+    headers: Mapping[str, str]
+
+
+class Pending(Generic[T]):
+    """An answer to come."""
+
+    __slots__ = ("_future", "handle")
+
+    def __init__(self, handle: MessageHandle, future: asyncio.Future[Received[T]]) -> None:
+        self.handle = handle
+        """Of the request."""
+        self._future = future
+
+    def done(self) -> bool:
+        """Whether it has come, or will not."""
+        return self._future.done()
+
+    async def received(self) -> Received[T]:
+        """The answer with all that came along, or what came in its place."""
+        return await asyncio.shield(self._future)
+
+    async def value(self) -> T:
+        """The answer. Raises TimeoutError, MessageRefused or Declined."""
+        return (await self.received()).value
+
+    def cancel(self) -> None:
+        """Wait no longer; whatever comes is let go."""
+        self._future.cancel()
+
+
+class Replies(Generic[T]):
+    """What many have answered."""
+
+    __slots__ = ("complete", "declined", "missing", "values")
+
+    def __init__(
+        self,
+        values: dict[str, T],
+        declined: dict[str, Rejected],
+        missing: tuple[str, ...] | None,
+        complete: bool,
+    ) -> None:
+        self.values = values
+        """By device, in the order in which they came."""
+        self.declined = declined
+        """Who answered with a reason not to, or with something else than was expected."""
+        self.missing = missing
+        """Who was asked and has not answered; None: the gateway has not said who was asked."""
+        self.complete = complete
+        """Whether it ended before the deadline."""
+
+
+class Exchange(Generic[T]):
+    """Sends values of one type, and takes them."""
+
+    def __init__(
+        self,
+        device: Device,
+        binding: Binding[T],
+        *,
+        timeout: float = 30.0,
+        ordered: bool = True,
+    ) -> None:
+        """`timeout` is in seconds, for requests that do not say otherwise. Not `ordered`, answers
+        are handed over as they come."""
+        self._device = device
+        self._binding = binding
+        self._timeout = timeout
+        self._ordered = ordered
+        self._due: asyncio.Queue[tuple[Handler[T], asyncio.Future[Received[T]]]] = asyncio.Queue()
+        self._calling = False
+
+    # Sending.
+
+    async def send(self, target: str, value: T, **wishes: Unpack[Wishes]) -> MessageHandle:
+        """Send to whom `device.send` sends, or to a callback of a device: `device:NAME#CALLBACK`.
+        Returns when it is durable here."""
+        return await self._device.post(self._draft(target, value, wishes))
+
+    async def call(
+        self,
+        target: str,
+        value: T,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109
+        **wishes: Unpack[Wishes],
+    ) -> T:
+        """Send, and wait for the answer. Raises TimeoutError, MessageRefused or Declined."""
+        return (await self.ask(target, value, timeout=timeout, **wishes)).value
+
+    async def ask(
+        self,
+        target: str,
+        value: T,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109
+        **wishes: Unpack[Wishes],
+    ) -> Received[T]:
+        """Like `call`, for an answer that may be a question: `ask` it back, or `reply`. Raises what
+        stands in the place of an answer."""
+        pending = await self.begin(target, value, timeout=timeout, **wishes)
+        return await self._awaited(pending)
+
+    async def begin(
+        self,
+        target: str,
+        value: T,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109
+        **wishes: Unpack[Wishes],
+    ) -> Pending[T]:
+        """Send, and look for the answer later."""
+        expects = Expectation(lane=target if self._ordered else "")
+        draft = self._draft(target, value, wishes, self._within(timeout), expects)
+        return await self._begin(draft)
+
+    async def send_callback(
+        self,
+        target: str,
+        value: T,
+        callback: Handler[T] | str,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109
+        **wishes: Unpack[Wishes],
+    ) -> MessageHandle:
+        """Send, and let a callback have the answer, or what comes in its place, once. A function is
+        gone with the process; the name of a registered callback is kept with the device's inbox,
+        and gets the outcome in whatever life it comes."""
+        within = self._within(timeout)
+        lane = target if self._ordered else ""
+        if isinstance(callback, str):
+            wishes.setdefault("sender", callback)
+            expects = Expectation(lane=lane, callback=callback)
+            return await self._device.post(self._draft(target, value, wishes, within, expects))
+        draft = self._draft(target, value, wishes, within, Expectation(lane=lane))
+        return await self._begin_for(draft, callback)
+
+    async def gather(
+        self,
+        target: str,
+        value: T,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109
+        most: int | None = None,
+        **wishes: Unpack[Wishes],
+    ) -> Replies[T]:
+        """Ask everyone of a topic, a user or the app, until all have answered, or `most` have, or
+        the time is up."""
+        expects = Expectation(gather=True, most=most)
+        draft = self._draft(target, value, wishes, self._within(timeout), expects)
+        gathered: Gathered = await (await self._device.ask(draft))[1]
+        values: dict[str, T] = {}
+        refused: dict[str, Rejected] = {}
+        for name, message in gathered.replies.items():
+            received = self.receive(message)
+            if isinstance(received.error, Rejected):
+                refused[name] = received.error
+            else:
+                values[name] = received.value
+        return Replies(values, refused, gathered.missing, gathered.complete)
+
+    async def notify(self, topic: str, value: T, **wishes: Unpack[Wishes]) -> MessageHandle:
+        """Send to everyone who has subscribed to a topic."""
+        return await self.send(f"topic:{topic}", value, **wishes)
+
+    # Taking.
+
+    def register(self, name: str, callback: Handler[T]) -> None:
+        """Let a callback be known by a name, in this life: it takes the outcomes of requests that
+        were sent with the name, in an earlier life as well, and messages for
+        `device:THIS#NAME`."""
+        self._board.register(name, self._take(callback))
+
+    def deregister(self, name: str) -> None:
+        """It is not known any more; what comes for it waits."""
+        self._board.deregister(name)
+
+    def on_message(self, callback: Handler[T]) -> Handler[T]:
+        """Take what this exchange's binding reads and nobody else is there for. What the callback
+        returns is the answer, if one is wanted. Usable as a decorator."""
+        self._board.take_others(Taker(self._binding.takes, self._take(callback)))
+        return callback
+
+    async def serve(self, service: Service, operations: Mapping[str, Handler[T]]) -> MessageHandle:
+        """Offer a service at the gateway, and answer its operations; the operation "" stands for
+        all others."""
+        for name, handler in operations.items():
+            self._board.serve(service.name, name, self._take(handler))
+        return await self._device.offer(service)
+
+    async def subscribe(self, topic: str, callback: Handler[T]) -> MessageHandle:
+        """Take what is published to a topic, or to topics of a pattern."""
+        self._board.follow(topic, self._take(callback))
+        return await self._device.subscribe(topic)
+
+    async def unsubscribe(self, topic: str) -> MessageHandle:
+        """Take no more of it."""
+        self._board.unfollow(topic)
+        return await self._device.unsubscribe(topic)
+
+    # Answering; `Received` is the usual way here.
+
+    async def reply(self, to: Received[T], value: T) -> MessageHandle:
+        """Answer a message."""
+        return await self._device.post(self._reply_draft(to, value))
+
+    async def ask_back(
+        self,
+        to: Received[T],
+        value: T,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> Received[T]:
+        """Answer with a question, and wait for what is answered to that."""
+        draft = self._reply_draft(to, value, self._within(timeout), Expectation())
+        return await self._awaited(await self._begin(draft))
+
+    def receive(self, message: Message) -> Received[T]:
+        """A message of the device as this exchange sees it."""
+        error = self._against(message)
+        if error is not None:
+            return Received(self, message, error=error)
+        content = Content(message.content_type, message.body, message.headers.extra)
+        try:
+            value = self._binding.decode(content, message.source or "")
+        except Rejected as wrong:
+            return Received(self, message, error=wrong)
+        return Received(self, message, value)
+
+    # Within.
+
+    @property
+    def _board(self) -> Switchboard:
+        board = self._device.switchboard
+        if board is None:
+            board = self._device.switchboard = Switchboard(self._device, self._decline)
+        return board
+
+    def _within(self, timeout: float | None) -> int:
+        return round((self._timeout if timeout is None else timeout) * SECOND)
+
+    def _draft(
+        self,
+        target: str,
+        value: T,
+        wishes: Wishes,
+        within: int | None = None,
+        expects: Expectation | None = None,
+    ) -> Draft:
+        target, _, callback = target.partition("#")
+        content = self._binding.encode(value, target)
+        headers = dict(wishes.get("headers", {})) | dict(content.headers)
+        named = {
+            CALLBACK_HEADER: callback,
+            OPERATION_HEADER: wishes.get("operation", ""),
+            SENDER_HEADER: wishes.get("sender", ""),
+        }
+        headers |= {name: text for name, text in named.items() if text}
+        options: Options = {"content_type": content.content_type, "headers": headers}
+        if "priority" in wishes:
+            options["priority"] = wishes["priority"]
+        if "title" in wishes:
+            options["title"] = wishes["title"]
+        if "expires_in" in wishes:
+            options["expires_in"] = wishes["expires_in"]
+        return compose.message(
+            target, content.body, reply_within=within, expects=expects, **options
+        )
+
+    def _reply_draft(
+        self,
+        to: Received[T],
+        value: T,
+        within: int | None = None,
+        expects: Expectation | None = None,
+    ) -> Draft:
+        if to.message is None:
+            raise ValueError("nothing came that could be answered")
+        content = self._binding.encode(value, to.message.source or "")
+        return compose.reply(
+            to.message,
+            content.body,
+            self._device.now(),
+            reply_within=within,
+            expects=expects,
+            content_type=content.content_type,
+            headers=dict(content.headers),
+        )
+
+    async def _begin(self, draft: Draft) -> Pending[T]:
+        handle, answer = await self._device.ask(draft)
+        future: asyncio.Future[Received[T]] = asyncio.get_running_loop().create_future()
+
+        def over(answer: asyncio.Future[Any]) -> None:
+            if answer.cancelled():
+                future.cancel()
+            elif not future.done():
+                error = answer.exception()
+                if error is None:
+                    future.set_result(self.receive(answer.result()))
+                elif isinstance(error, TimeoutError | MessageRefused):
+                    future.set_result(Received(self, None, error=error))
+                else:
+                    future.set_exception(error)
+
+        answer.add_done_callback(over)
+        future.add_done_callback(lambda done: answer.cancel() if done.cancelled() else None)
+        return Pending(handle, future)
+
+    async def _awaited(self, pending: Pending[T]) -> Received[T]:
+        try:
+            received = await pending.received()
+        except asyncio.CancelledError:
+            pending.cancel()
+            raise
+        if received.error is not None:
+            raise received.error
+        return received
+
+    async def _begin_for(self, draft: Draft, callback: Handler[T]) -> MessageHandle:
+        """Let a function have the outcome; functions are called one after the other."""
+        if not self._calling:
+            self._calling = True
+            self._device.background(self._call_back())
+        pending = await self._begin(draft)
+        pending._future.add_done_callback(
+            lambda done: None if done.cancelled() else self._due.put_nowait((callback, done))
+        )
+        return pending.handle
+
+    async def _call_back(self) -> None:
+        while True:
+            callback, done = await self._due.get()
+            if done.exception() is None:  # Otherwise the device has ended.
+                await self._handle(callback, done.result())
+
+    def _take(self, callback: Handler[T]) -> Any:
+        async def take(message: Message) -> None:
+            received = self.receive(message)
+            if received.error is not None and message.request is None:
+                log.warning("message %s cannot be read: %s", message.id, received.error)
+                if message.wants_reply:
+                    await self._decline(message, Declined("unreadable", str(received.error)))
+                return
+            await self._handle(callback, received)
+
+        return take
+
+    async def _handle(self, callback: Handler[T], received: Received[T]) -> None:
+        """Call, and send what is returned. Who waits for an answer hears of a failure; without
+        anybody who does, it ends the device, and the message comes again."""
+        message = received.message
+        try:
+            result: Any = callback(received)
+            if inspect.isawaitable(result):
+                result = await result
+            await self._follow_up(received, result)
+        except Declined as error:
+            if message is not None and message.wants_reply:
+                await self._decline(message, error)
+        except Expired:
+            log.info("the answer to message %s came too late", message.id if message else "")
+        except Exception as error:
+            if message is None or not message.wants_reply:
+                raise _failed(message, error) from error
+            log.exception("the handler failed for message %s", message.id)
+            await self._decline(message, Declined("failed", "the handler failed"))
+
+    async def _follow_up(self, received: Received[T], result: Result[T]) -> None:
+        if result is None or not received.wants_reply:
+            return
+        if not isinstance(result, Asking):
+            await self.reply(received, result)
+            return
+        within = self._within(result.timeout)
+        if isinstance(result.then, str):
+            expects = Expectation(callback=result.then)
+            await self._device.post(self._reply_draft(received, result.value, within, expects))
+        else:
+            draft = self._reply_draft(received, result.value, within, Expectation())
+            await self._begin_for(draft, result.then)
+
+    async def _decline(self, message: Message, error: Declined) -> None:
+        try:
+            draft = compose.reply(
+                message, encode_declined(error), self._device.now(), content_type=DECLINED_TYPE
+            )
+        except Expired:
+            return  # Nobody waits for it any more.
+        await self._device.post(draft)
+
+    def _against(self, message: Message) -> Exception | None:
+        """What stands in the place of an answer."""
+        if message.timed_out:
+            return TimeoutError("no answer came in time")
+        told = refusal(message)
+        if told is not None:
+            return MessageRefused(told, f"{message.in_reply_to or 0:016x}")
+        return declined(message)
+
+
+def _failed(message: Message | None, error: Exception) -> Exception:
+    return error if message is None else HandlerFailed(message, error)

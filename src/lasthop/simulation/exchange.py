@@ -1,0 +1,229 @@
+"""Requests, gathers and conversations in a fault schedule: who asks whom, and how each must end.
+
+A question reads `?N:T`: number N, with T turns to go. Its answer is `!N:0` when there are none, and
+the question `?N:T-1` otherwise. Whatever crashes, a question for a callback by name ends once; one
+of the moment ends once, or is gone with the process that asked it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from random import Random
+
+from lasthop.clock import MILLISECOND, SECOND, Micros
+from lasthop.device.message import Message, refusal
+from lasthop.device.requests import Answered, Expectation, Gathered, TimedOut
+from lasthop.device.session import Happening, Refused
+from lasthop.simulation.schedule import Schedule
+from lasthop.simulation.verdict import Verdict
+from lasthop.wire.hop.frames import Headers, Operation
+
+TOPIC = "news"
+CALLBACK = "callback"
+ASKED, TOLD = b"?", b"!"
+
+TIMEOUT, REFUSED = "timeout", "refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """Somebody will ask something."""
+
+    at: Micros
+    device: str
+    body: bytes
+    headers: Headers
+    topic: str | None
+    expects: Expectation
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A question that is safe in its asker's outbox."""
+
+    key: int
+    body: bytes
+    expects: Expectation
+    life: int
+    """How often the asker had crashed before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a question ended, as the application had it."""
+
+    key: int
+    outcome: str
+    """The answer's text, or what came in its place."""
+    redelivered: bool = False
+
+
+@dataclass(slots=True)
+class Talk:
+    """What one device has asked, and how it ended."""
+
+    made: dict[int, Made] = field(default_factory=dict)
+    endings: list[Ending] = field(default_factory=list)
+    strays: list[str] = field(default_factory=list)
+    """Answers that were shown as something else."""
+
+    def note(self, made: list[Made]) -> None:
+        """These are durable."""
+        self.made.update((question.key, question) for question in made)
+
+    def heard(self, happening: Happening) -> bool:
+        """Something happened to a question of the moment; true if it was its end."""
+        if isinstance(happening, Answered):
+            self.endings.append(Ending(happening.key, happening.message.text))
+        elif isinstance(happening, TimedOut):
+            self.endings.append(Ending(happening.key, TIMEOUT))
+        elif isinstance(happening, Gathered):
+            texts = sorted({message.text for message in happening.replies.values()})
+            short = happening.complete and bool(happening.missing)
+            text = ",".join(texts)
+            self.endings.append(Ending(happening.key, f"short:{text}" if short else text))
+        elif isinstance(happening, Refused):
+            if all(ending.key != happening.key for ending in self.endings):
+                self.endings.append(Ending(happening.key, REFUSED))
+        else:
+            return False
+        return True
+
+    def show(self, message: Message) -> Ending | None:
+        """The application got a message of a conversation; how a question of ours ended, if that is
+        what it is."""
+        if message.request is not None:
+            outcome = message.text
+            if message.timed_out:
+                outcome = TIMEOUT
+            elif refusal(message) is not None:
+                outcome = REFUSED
+            return Ending(message.request.key, outcome, message.redelivered)
+        if message.in_reply_to is not None:
+            self.strays.append(message.text)
+        return None
+
+
+def concerns(message: Message) -> bool:
+    """Whether it belongs to a conversation."""
+    return message.request is not None or message.body[:1] in (ASKED, TOLD)
+
+
+def answer_to(
+    message: Message, now: Micros
+) -> tuple[bytes, str | None, Headers, Expectation | None] | None:
+    """What every application answers, to be sent; None when nobody waits for it."""
+    before = message.reply_before
+    if message.body[:1] != ASKED or before is None or now >= before:
+        return None
+    number, turns = map(int, message.body[1:].split(b":"))
+    body, expects, within = TOLD + b"%d:0" % number, None, None
+    if turns:
+        body = ASKED + b"%d:%d" % (number, turns - 1)
+        expects = expectation(number + turns, message.source or "")
+        within = 20_000
+    headers = Headers(
+        operation=Operation.REPLY,
+        in_reply_to=message.frame.key,
+        to=message.source,
+        correlation=message.headers.correlation,
+        deliver_within=-(-(before - now) // MILLISECOND),
+        reply_within=within,
+    )
+    return body, None, headers, expects
+
+
+def expectation(number: int, target: str) -> Expectation:
+    """Some are for a callback, some in order."""
+    return Expectation(
+        target=target,
+        callback=CALLBACK if number % 2 else "",
+        lane=target if number % 3 else "",
+    )
+
+
+def draw_asks(schedule: Schedule) -> list[Ask]:
+    """Questions for a schedule, drawn by themselves, so that the rest of it is what it was."""
+    random = Random(schedule.seed ^ 0xA5C)
+    end = schedule.batches[-1].at
+    asks: list[Ask] = []
+    for number in range(random.choice((0, 0, 2, 5, 9))):
+        gathers = bool(schedule.topic_members) and random.random() < 0.3
+        target = f"topic:{TOPIC}" if gathers else f"device:{random.choice(schedule.devices)}"
+        turns = 0 if gathers else random.choice((0, 0, 1, 3))
+        within = random.choice((1, 5, 20, 120)) * 1000
+        expects = expectation(number, target)
+        if gathers:
+            most = random.choice((None, None, 1))
+            expects = Expectation(target=target, gather=True, most=most)
+        asks.append(
+            Ask(
+                at=random.randint(0, end + 5 * SECOND),
+                device=random.choice(schedule.devices),
+                body=ASKED + b"%d:%d" % (number, turns),
+                headers=Headers(
+                    to=None if gathers else target,
+                    reply_within=within,
+                    deliver_within=within,
+                    gather=gathers,
+                ),
+                topic=TOPIC if gathers else None,
+                expects=expects,
+            )
+        )
+    return asks
+
+
+def judge_talk(verdict: Verdict, device: str, talk: Talk, *, crashes: int, plain: bool) -> None:
+    """Every question ended once, with its own answer or with its deadline, in order."""
+    for stray in talk.strays:
+        verdict.add("untrue", f"{device} was shown the answer {stray} as something else")
+    endings: dict[int, list[Ending]] = defaultdict(list)
+    for ending in talk.endings:
+        if ending.outcome != REFUSED or ending.key in talk.made:  # Others are refused as well.
+            endings[ending.key].append(ending)
+    for key in endings.keys() - talk.made.keys():
+        verdict.add("untrue", f"{device} has an answer to a question that it never asked: {key}")
+    for key, made in talk.made.items():
+        about = f"the question {made.body.decode()} of {device}"
+        found = endings[key]
+        lives_on = bool(made.expects.callback) or made.life == crashes
+        if not found and lives_on:
+            verdict.add("lost", f"{about} has no end")
+        again = [ending for ending in found[1:] if not (plain and ending.redelivered)]
+        if again:
+            verdict.add("duplicated", f"{about} ended {len(found)} times")
+        for ending in found:
+            if ending.outcome not in (TIMEOUT, REFUSED, *_answers(made)):
+                verdict.add("untrue", f"{about} was answered with {ending.outcome}")
+        if len({ending.outcome for ending in found}) > 1:
+            verdict.add("untrue", f"{about} ended in different ways")
+    _judge_order(verdict, device, talk)
+
+
+def _answers(made: Made) -> list[str]:
+    number, turns = map(int, made.body[1:].split(b":"))
+    if made.expects.gather:
+        # Whoever answers says the same; that somebody is missing is right if few were enough.
+        few = [] if made.expects.most is None else [f"short:!{number}:0"]
+        return ["", f"!{number}:0", *few]
+    return [f"?{number}:{turns - 1}" if turns else f"!{number}:0"]
+
+
+def _judge_order(verdict: Verdict, device: str, talk: Talk) -> None:
+    newest: Counter[tuple[str, str, int]] = Counter()
+    seen: set[int] = set()
+    for ending in talk.endings:
+        made = talk.made.get(ending.key)
+        if made is None or not made.expects.lane or ending.key in seen:
+            continue
+        if ending.outcome == REFUSED:
+            continue  # Told at once, out of turn.
+        seen.add(ending.key)
+        # Questions of the moment of an earlier life are gone.
+        life = 0 if made.expects.callback else made.life
+        lane = (made.expects.callback, made.expects.lane, life)
+        if ending.key < newest[lane]:
+            verdict.add("misordered", f"{device} got an answer before that to an earlier question")
+        newest[lane] = max(newest[lane], ending.key)
