@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar, overload
 
 import msgspec
 
-from lasthop.errors import InvalidRequest
+from lasthop.errors import InvalidRequest, Rejected
 
 T = TypeVar("T")
 
@@ -39,13 +39,25 @@ class Binding(Protocol[T]):
         """Whether it reads this type."""
         ...
 
+    def decline(self, error: Rejected, peer: str) -> Content | None:
+        """An answer that says why there is none, if payloads of this type have a way to say so;
+        `decode` raises it at the other end."""
+        ...
+
 
 def essence(content_type: str) -> str:
     """A content type without its parameters."""
     return content_type.partition(";")[0].strip().lower()
 
 
-class Bytes:
+class Plain:
+    """What has no way of its own to decline."""
+
+    def decline(self, error: Rejected, peer: str) -> Content | None:
+        return None
+
+
+class Bytes(Plain):
     """Bytes as they are."""
 
     def __init__(self, content_type: str = "application/octet-stream") -> None:
@@ -61,7 +73,7 @@ class Bytes:
         return True
 
 
-class Text:
+class Text(Plain):
     """Text in UTF-8."""
 
     def encode(self, value: str, peer: str) -> Content:
@@ -77,7 +89,7 @@ class Text:
         return content_type.startswith("text/plain")
 
 
-class Json(Generic[T]):
+class Json(Plain, Generic[T]):
     """Anything that msgspec knows as JSON: structs, dataclasses, dictionaries. What comes in is
     checked against the type."""
 

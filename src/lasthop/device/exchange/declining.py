@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
 import msgspec
 
+from lasthop.device import compose
 from lasthop.device.message import Message
-from lasthop.errors import Rejected
+from lasthop.errors import Expired, Rejected
 from lasthop.wire.hop.services import DECLINED_TYPE
+
+if TYPE_CHECKING:
+    from lasthop.device.client import Device
 
 
 class Declined(Rejected):
@@ -28,6 +35,18 @@ class _Declined(msgspec.Struct, omit_defaults=True):
 def encode(error: Declined) -> bytes:
     """As it travels."""
     return msgspec.json.encode(_Declined(error.reason, error.detail))
+
+
+def as_declined(error: Rejected) -> Declined:
+    """Any refusal in the words of an answer."""
+    return error if isinstance(error, Declined) else Declined(error.code, str(error))
+
+
+async def decline(device: Device, message: Message, error: Declined) -> None:
+    """Tell who waits for an answer that there is none, if they still do."""
+    now = device.now()
+    with suppress(Expired):
+        await device.post(compose.reply(message, encode(error), now, content_type=DECLINED_TYPE))
 
 
 def declined(message: Message) -> Declined | None:

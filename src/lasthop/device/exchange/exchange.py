@@ -14,6 +14,7 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
 from lasthop.clock import SECOND
@@ -22,7 +23,7 @@ from lasthop.device.client import Device
 from lasthop.device.compose import Draft, Options
 from lasthop.device.desk import HandlerFailed
 from lasthop.device.exchange.binding import Binding, Content
-from lasthop.device.exchange.declining import Declined, declined, encode as encode_declined
+from lasthop.device.exchange.declining import Declined, as_declined, decline, declined
 from lasthop.device.exchange.received import (
     CALLBACK_HEADER,
     SENDER_HEADER,
@@ -36,7 +37,7 @@ from lasthop.device.handle import MessageHandle, MessageRefused
 from lasthop.device.message import Message, refusal
 from lasthop.device.requests import Expectation, Gathered
 from lasthop.errors import Expired, Rejected
-from lasthop.wire.hop.services import DECLINED_TYPE, OPERATION_HEADER, Service
+from lasthop.wire.hop.services import OPERATION_HEADER, Service
 
 log = logging.getLogger("lasthop.device")
 
@@ -288,7 +289,7 @@ class Exchange(Generic[T]):
     def _board(self) -> Switchboard:
         board = self._device.switchboard
         if board is None:
-            board = self._device.switchboard = Switchboard(self._device, self._decline)
+            board = self._device.switchboard = Switchboard(self._device)
         return board
 
     def _within(self, timeout: float | None) -> int:
@@ -394,8 +395,8 @@ class Exchange(Generic[T]):
             received = self.receive(message)
             if received.error is not None and message.request is None:
                 log.warning("message %s cannot be read: %s", message.id, received.error)
-                if message.wants_reply:
-                    await self._decline(message, Declined("unreadable", str(received.error)))
+                if message.wants_reply and isinstance(received.error, Rejected):
+                    await self._decline(message, received.error)
                 return
             await self._handle(callback, received)
 
@@ -410,14 +411,16 @@ class Exchange(Generic[T]):
             if inspect.isawaitable(result):
                 result = await result
             await self._follow_up(received, result)
-        except Declined as error:
-            if message is not None and message.wants_reply:
-                await self._decline(message, error)
         except Expired:
             log.info("the answer to message %s came too late", message.id if message else "")
         except Exception as error:
             if message is None or not message.wants_reply:
+                if isinstance(error, Declined):
+                    return  # Nobody waits to hear of it.
                 raise _failed(message, error) from error
+            if isinstance(error, Rejected):
+                await self._decline(message, error)
+                return
             log.exception("the handler failed for message %s", message.id)
             await self._decline(message, Declined("failed", "the handler failed"))
 
@@ -435,14 +438,22 @@ class Exchange(Generic[T]):
             draft = self._reply_draft(received, result.value, within, Expectation())
             await self._begin_for(draft, result.then)
 
-    async def _decline(self, message: Message, error: Declined) -> None:
-        try:
-            draft = compose.reply(
-                message, encode_declined(error), self._device.now(), content_type=DECLINED_TYPE
+    async def _decline(self, message: Message, error: Rejected) -> None:
+        """Say why there is no answer, in the payload's own way if it has one."""
+        content = self._binding.decline(error, message.source or "")
+        if content is None:
+            await decline(self._device, message, as_declined(error))
+            return
+        with suppress(Expired):
+            await self._device.post(
+                compose.reply(
+                    message,
+                    content.body,
+                    self._device.now(),
+                    content_type=content.content_type,
+                    headers=dict(content.headers),
+                )
             )
-        except Expired:
-            return  # Nobody waits for it any more.
-        await self._device.post(draft)
 
     def _against(self, message: Message) -> Exception | None:
         """What stands in the place of an answer."""

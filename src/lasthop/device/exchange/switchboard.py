@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from lasthop.device.exchange.declining import Declined
+from lasthop.device.exchange.declining import Declined, decline
 from lasthop.device.exchange.received import CALLBACK_HEADER
 from lasthop.device.message import Message
 from lasthop.errors import Conflict
@@ -24,8 +24,6 @@ MOST_PARKED = 64
 Take: TypeAlias = Callable[[Message], Awaitable[None]]
 """Deals with one message."""
 
-Decline: TypeAlias = Callable[[Message, Declined], Awaitable[None]]
-
 
 class Taker(NamedTuple):
     """Somebody who takes messages that are for nobody in particular."""
@@ -39,9 +37,8 @@ class Switchboard:
     """Every message of a device goes to one taker, one after the other, and is done when that
     returns."""
 
-    def __init__(self, device: Device, decline: Decline) -> None:
+    def __init__(self, device: Device) -> None:
         self._device = device
-        self._decline = decline
         self._callbacks: dict[str, Take] = {}
         self._parked: dict[str, list[Message]] = {}
         self._services: dict[tuple[str, str], Take] = {}
@@ -106,7 +103,8 @@ class Switchboard:
         if take is not None:
             await take(message)
         elif message.wants_reply:
-            await self._decline(message, Declined("not_served", "nobody here answers this"))
+            error = Declined("not_served", "nobody here answers this")
+            await decline(self._device, message, error)
         else:
             log.warning("message %s (%s) is for nobody here", message.id, message.content_type)
         self._device.finish(message)
@@ -123,7 +121,8 @@ class Switchboard:
         if message.request is None and others >= MOST_PARKED:
             log.warning("message %s is for %s, which is not registered", message.id, name)
             if message.wants_reply:
-                await self._decline(message, Declined("not_served", f"there is no {name} here"))
+                error = Declined("not_served", f"there is no {name} here")
+                await decline(self._device, message, error)
             self._device.finish(message)
             return
         self._parked.setdefault(name, []).append(message)

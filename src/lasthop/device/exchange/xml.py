@@ -1,0 +1,188 @@
+"""XML messages in an exchange: SOAP 1.2 envelopes, in the most compact form that both ends know.
+
+    exchange = Exchange(device, Xml())
+    answer = await exchange.call("device:shop", XmlMessage.from_pairs({"goods": "tea"}))
+
+What a peer reads is learned from what it says along with its messages; until then it gets XML. A
+message that is stored may be cancelled, expire, or come before an earlier one of another lane, so
+each stands for itself: what both ends know beforehand (a profile, from samples or from a schema)
+makes it small, not what went before.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Final, NamedTuple
+
+import msgspec
+
+from lasthop.device.exchange.binding import Content, essence
+from lasthop.device.exchange.xml_message import XmlMessage
+from lasthop.errors import InvalidRequest, Rejected
+from lasthop.wire.soap.addressing import UNDERSTOOD, read_addressing
+from lasthop.wire.soap.envelope import Envelope, read_envelope, write_envelope
+from lasthop.wire.soap.fault import FaultCode, SoapFault, read_fault
+from lasthop.wire.soap.node import SoapNode, fault_envelope
+from lasthop.wire.weft.profile import NO_PROFILE, Profile
+from lasthop.wire.weft.session import Decoder as WeftDecoder, Encoder as WeftEncoder, Level
+from lasthop.wire.xas.formats import MessageDecoder, MessageEncoder, XmlMessages
+from lasthop.wire.xas.names import Name
+from lasthop.wire.xas.typed import typed_sequence
+from lasthop.wire.xebu.decoder import Decoder as XebuDecoder
+from lasthop.wire.xebu.encoder import Encoder as XebuEncoder
+from lasthop.wire.xebu.tokens import Mode
+
+SOAP_XML: Final = "application/soap+xml"
+XEBU: Final = "application/x-ebu+data"
+WEFT: Final = "application/x-weft"
+WEFT_DEFLATE: Final = "application/x-weft+deflate"
+WEFT_MAX: Final = "application/x-weft+max"
+
+DEFAULT_ACCEPT: Final = (WEFT, XEBU, SOAP_XML)
+
+ACCEPT_HEADER: Final = "lasthop-accept"
+"""The types that the sender reads, best first, between commas; a question mark at the end asks for
+the receiver's."""
+
+MOST_PEERS = 1000
+"""Peers that are remembered; one that is forgotten gets XML again, and is asked."""
+
+MOST_TYPES = 16
+
+
+class _Coding(NamedTuple):
+    """A way to write messages that stand for themselves."""
+
+    encoder: Callable[[Profile], MessageEncoder]
+    decoder: Callable[[Profile], MessageDecoder]
+    profiled: bool = False
+
+
+def _weft(level: Level) -> _Coding:
+    return _Coding(
+        lambda profile: WeftEncoder(level, profile=profile, forgetful=True),
+        lambda profile: WeftDecoder(profile=profile),
+        profiled=True,
+    )
+
+
+_CODINGS: Final[Mapping[str, _Coding]] = {
+    SOAP_XML: _Coding(lambda _: XmlMessages(), lambda _: XmlMessages()),
+    "application/xml": _Coding(lambda _: XmlMessages(), lambda _: XmlMessages()),
+    "text/xml": _Coding(lambda _: XmlMessages(), lambda _: XmlMessages()),
+    XEBU: _Coding(lambda _: XebuEncoder(Mode.DATA, forgetful=True), lambda _: XebuDecoder()),
+    WEFT: _weft(Level.FAST),
+    WEFT_DEFLATE: _weft(Level.DEFLATE),
+    WEFT_MAX: _weft(Level.MAX),
+}
+
+
+class _Peer(msgspec.Struct):
+    accepts: tuple[str, ...] = ()
+    """Full types, with the profile that is needed."""
+    told: bool = False
+    """Whether it knows what we read."""
+
+
+class Xml:
+    """The binding of an exchange to XML messages."""
+
+    def __init__(
+        self,
+        *,
+        accept: Iterable[str] = DEFAULT_ACCEPT,
+        assume: Iterable[str] = (),
+        profile: Profile | None = None,
+        understands: Collection[Name] = (),
+        roles: Collection[str] = (),
+    ) -> None:
+        """`accept` are the types that are read here, best first; those in `assume` are taken to be
+        read by peers that have not said so. `profile` is what both ends know beforehand, for weft.
+        `understands` and `roles` are those of the SOAP node that this is; addressing headers are
+        always understood."""
+        self._accept = tuple(accept)
+        for kind in (*self._accept, *assume):
+            if kind not in _CODINGS:
+                raise InvalidRequest("this is no type of XML messages", content_type=kind)
+        self._profile = profile or NO_PROFILE
+        self._assume = frozenset(self._full(kind) for kind in assume)
+        self._node = SoapNode(understands={*understands, *UNDERSTOOD}, roles=roles)
+        self._peers: OrderedDict[str, _Peer] = OrderedDict()
+
+    def encode(self, value: XmlMessage, peer: str) -> Content:
+        headers = list(value.headers)
+        if value.addressing is not None:
+            headers = [*value.addressing.blocks(), *headers]
+        return self._encode(Envelope(value.body, headers), peer)
+
+    def decode(self, content: Content, peer: str) -> XmlMessage:
+        self._learn(content.headers, peer)
+        kind, profile = self._known(content.content_type)
+        events = _CODINGS[kind].decoder(profile).decode(content.body)
+        envelope = read_envelope(typed_sequence(events))
+        fault = read_fault(envelope.body)
+        if fault is not None:
+            raise fault
+        self._node.understood(envelope)
+        addressing = read_addressing(envelope)
+        others = tuple(block for block in envelope.headers if block.name not in UNDERSTOOD)
+        return XmlMessage(envelope.body, others, addressing)
+
+    def takes(self, content_type: str) -> bool:
+        return essence(content_type) in _CODINGS
+
+    def decline(self, error: Rejected, peer: str) -> Content | None:
+        if not isinstance(error, SoapFault):
+            error = SoapFault(FaultCode.SENDER, str(error))
+        return self._encode(fault_envelope(error), peer)
+
+    def _encode(self, envelope: Envelope, peer: str) -> Content:
+        known = self._peer(peer)
+        reads = frozenset(known.accepts) or self._assume
+        full = next((f for kind in self._accept if (f := self._full(kind)) in reads), SOAP_XML)
+        encoder = _CODINGS[essence(full)].encoder(self._profile)
+        body = encoder.encode(write_envelope(envelope))
+        if known.told and known.accepts:
+            return Content(full, body)
+        known.told = True
+        mine = ",".join(self._full(kind) for kind in self._accept)
+        asks = "" if known.accepts else "?"
+        return Content(full, body, ((ACCEPT_HEADER, mine + asks),))
+
+    def _full(self, kind: str) -> str:
+        """A type with the profile that is needed to read it."""
+        if _CODINGS[kind].profiled and self._profile.check:
+            return f"{kind}; profile={self._profile.check:08x}"
+        return kind
+
+    def _known(self, content_type: str) -> tuple[str, Profile]:
+        """The coding of a type, and the profile that it needs."""
+        kind = essence(content_type)
+        if kind not in _CODINGS:
+            raise InvalidRequest("this is no type of XML messages", content_type=content_type[:80])
+        wanted = content_type.partition("profile=")[2].strip()
+        if not wanted:
+            return kind, NO_PROFILE
+        if wanted != f"{self._profile.check:08x}":
+            raise InvalidRequest(
+                "the message needs a profile that is not here", profile=wanted[:80]
+            )
+        return kind, self._profile
+
+    def _learn(self, headers: tuple[tuple[str, str], ...], peer: str) -> None:
+        told = dict(headers).get(ACCEPT_HEADER)
+        if told is None or not peer:
+            return
+        known = self._peer(peer)
+        types = told.removesuffix("?").split(",")[:MOST_TYPES]
+        known.accepts = tuple(kind.strip()[:120] for kind in types)
+        if told.endswith("?"):
+            known.told = False
+
+    def _peer(self, peer: str) -> _Peer:
+        known = self._peers.setdefault(peer, _Peer())
+        self._peers.move_to_end(peer)
+        if len(self._peers) > MOST_PEERS:
+            self._peers.popitem(last=False)
+        return known
