@@ -147,3 +147,19 @@ async def test_a_bad_rule_is_refused(
 ) -> None:
     answer = await http.put("/v1/devices/phone/rules", json={"rules": [rule]})
     assert refusal(answer) == (400, "invalid_request", field)
+
+
+async def test_a_subscription_looks_into_messages(
+    http: httpx.AsyncClient, desk: MemoryDesk
+) -> None:
+    query = {"xpath": "//goods[. = 'tea']"}
+    assert (await http.put(NEWS, params=query)).json()["changed"]
+    assert not (await http.put(NEWS, params=query)).json()["changed"]
+    listed = (await http.get("/v1/devices/phone/subscriptions")).json()["subscriptions"]
+    assert listed == [{"topic": "news", "xpath": "//goods[. = 'tea']"}]
+    for goods in ("milk", "tea"):
+        body = {"body": f"<goods>{goods}</goods>", "content_type": "application/xml"}
+        await http.post("/v1/messages", json={"topic": "news", **body})
+    assert [m.body for m in desk.connect("phone").messages()] == [b"<goods>tea</goods>"]
+    bad = await http.put(NEWS, params={"xpath": "//["})
+    assert refusal(bad)[:2] == (400, "malformed_xpath")

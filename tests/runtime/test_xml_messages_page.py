@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from lasthop.device.client import Device
+from tests.device.gateway import until
 from tests.runtime.processes import GatewayProcess
 
 PAGE = Path("docs/how-to/xml-messages.md")
@@ -35,3 +36,7 @@ async def test_the_code_on_the_page_runs(up: GatewayProcess) -> None:
     async with phone, shop:
         await shop.contact(timeout=30)
         assert await page["ask"](phone, shop) == (Decimal("3.50"), "only tea is sold here")
+        got: list[str] = []
+        await page["follow"](phone, shop, got)
+        await until(lambda: bool(got), timeout=30)
+        assert [">9<" in text for text in got] == [True]

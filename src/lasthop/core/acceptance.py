@@ -48,7 +48,7 @@ from lasthop.message import (
 from lasthop.store.commit import KeyRow
 
 DEVICE, PUBLISHER, SERVICE = TargetKind.DEVICE, TargetKind.PUBLISHER, TargetKind.SERVICE
-GROUP, QUEUE = TargetKind.GROUP, TargetKind.QUEUE
+GROUP, QUEUE, TOPIC = TargetKind.GROUP, TargetKind.QUEUE, TargetKind.TOPIC
 
 RECENT_KEYS = 100_000
 """Idempotency keys remembered here; older ones are looked up in the store before a submission comes
@@ -277,7 +277,11 @@ class Acceptance:
             self._room.registry.services.assign(app, submission)
         elif kind is GROUP or kind is QUEUE or submission.binding:
             return self._bonds.reach(app, submission)
-        devices = self._room.registry.reach(app, submission.target)
+        devices: Mapping[int, Device] = self._room.registry.reach(app, submission.target)
+        if kind is TOPIC:
+            return self._room.registry.filters.select(
+                app, submission.target.name, devices, submission.content_type, submission.body
+            )
         if submission.target.kind is DEVICE:
             for device in devices.values():
                 wishes = device.record.preferences

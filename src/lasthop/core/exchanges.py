@@ -3,6 +3,7 @@ and which services are offered, withdrawn and looked for."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 
 import msgspec
@@ -10,6 +11,7 @@ import msgspec
 from lasthop.clock import Micros
 from lasthop.core.acceptance import Acceptance, Submission
 from lasthop.core.mailroom import Mailroom
+from lasthop.core.registry import Device
 from lasthop.core.session import Session
 from lasthop.errors import Expired, InvalidRequest, QuotaExceeded, TooLarge
 from lasthop.events import Kind
@@ -32,12 +34,17 @@ class Exchanges:
         self._room = room
         self._acceptance = acceptance
 
-    def asked_by(self, session: Session, target: Target) -> list[str]:
+    def asked_by(
+        self, session: Session, target: Target, content_type: str, body: bytes
+    ) -> list[str]:
         """Who will get a request that gathers, but for who asks."""
         if target.kind is TargetKind.SERVICE:
             raise InvalidRequest("a service is asked, not gathered from", target=str(target))
         device = session.device
-        reached = self._room.registry.reach(device.app, target)
+        registry = self._room.registry
+        reached: Mapping[int, Device] = registry.reach(device.app, target)
+        if target.kind is TargetKind.TOPIC:
+            reached = registry.filters.select(device.app, target.name, reached, content_type, body)
         if len(reached) > MOST_ASKED:
             raise TooLarge("too many to gather from", size=len(reached), limit=MOST_ASKED)
         return [other.name for number, other in reached.items() if number != device.number]

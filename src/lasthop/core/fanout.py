@@ -31,6 +31,7 @@ Lane: TypeAlias = tuple[str, str, str | None, int]
 """App, source, queue and priority: for one device, what is kept in order."""
 
 ACCEPTED, DEVICE, GROUP = Kind.ACCEPTED, TargetKind.DEVICE, TargetKind.GROUP
+TOPIC = TargetKind.TOPIC
 
 ATOMIC = Binding.ATOMIC
 """Its deadline is that of all its members together."""
@@ -185,6 +186,17 @@ class Fanouts:
                 reached = item.push.reach(self._room.registry)
             else:
                 reached = self._room.registry.reach(message.app, message.target)
+                if message.target.kind is TOPIC and item.resident:
+                    # Whose body was left to the store goes to everyone rather than to too few.
+                    reached = dict(
+                        registry.filters.select(
+                            message.app,
+                            message.target.name,
+                            reached,
+                            message.content_type,
+                            message.body,
+                        )
+                    )
         except NotFound:
             reached = {}  # Everyone who was meant has been removed since.
         devices = [d for n, d in reached.items() if row.cursor < n <= row.last]

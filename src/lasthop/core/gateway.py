@@ -187,11 +187,18 @@ class Gateway:
         return device
 
     def subscribe(
-        self, app: str, name: str, topic: str, now: Micros, terms: TopicTerms | None = None
+        self,
+        app: str,
+        name: str,
+        topic: str,
+        now: Micros,
+        terms: TopicTerms | None = None,
+        *,
+        xpath: str | None = None,
     ) -> bool:
-        """Subscribe a device to a topic; false when it was, with the same terms."""
+        """Subscribe a device to a topic; false when it was, with the same terms and filter."""
         session = self.room.session(self.device(app, name))
-        return self._subscriptions.subscribe(session, topic, now, terms)
+        return self._subscriptions.subscribe(session, topic, now, terms, xpath=xpath)
 
     def unsubscribe(self, app: str, name: str, topic: str, now: Micros) -> bool:
         """End a device's subscription; false when there was none."""

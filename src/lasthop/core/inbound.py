@@ -45,6 +45,7 @@ from lasthop.message import (
 from lasthop.wire.hop.feeds import decode_look, decode_report
 from lasthop.wire.hop.frames import Ack, Headers, MessageFrame, Operation, Skip
 from lasthop.wire.hop.services import decode_service
+from lasthop.wire.hop.topics import XPATH_HEADER
 
 FRAME_COST = 128
 """Bytes that even an empty message takes in memory, more or less."""
@@ -145,7 +146,8 @@ class Inbound:
                     self._reply(session, frame, headers, now)
                 case Operation.SUBSCRIBE:
                     terms = decode_terms(frame.body) if frame.body else None
-                    self._subscriptions.subscribe(session, frame.topic, now, terms)
+                    xpath = dict(headers.extra).get(XPATH_HEADER)
+                    self._subscriptions.subscribe(session, frame.topic, now, terms, xpath=xpath)
                 case Operation.UNSUBSCRIBE:
                     self._subscriptions.unsubscribe(session, frame.topic, now)
                 case Operation.PREFERENCES:
@@ -186,7 +188,8 @@ class Inbound:
         else:
             target = parse_target(headers.to)
         if headers.gather and headers.reply_within is not None:
-            asked = self._exchanges.asked_by(session, target)
+            content_type = headers.content_type or DEFAULT_CONTENT_TYPE
+            asked = self._exchanges.asked_by(session, target, content_type, frame.body)
             self._accept(session, frame, headers, target, now)
             before = _after(headers.reply_within, _start(frame, now))
             self._exchanges.tell_asked(session, frame, asked, before, now)

@@ -12,6 +12,7 @@ import msgspec
 from lasthop.core.addresses import AddressBook
 from lasthop.core.feeds.rules import ContextRule
 from lasthop.core.feeds.terms import TopicTerms
+from lasthop.core.filters import Filters
 from lasthop.core.patterns import PatternTree, is_pattern
 from lasthop.core.services import ServiceBook
 from lasthop.decision.preferences import Preferences
@@ -51,6 +52,8 @@ class DeviceRecord(msgspec.Struct, omit_defaults=True):
     """Topics that it is subscribed to by its rules."""
     services: dict[str, Service] = {}
     """What it does for others, by name."""
+    filters: dict[str, str] = {}
+    """XPath expressions of subscriptions, by topic."""
     circles: list[str] = []
     """Groups that it belongs to and queues that it takes from: `group:NAME`, `queue:NAME`."""
 
@@ -103,6 +106,7 @@ class Registry:
         """Those with a route to this host."""
         self.addresses = AddressBook()
         self.services = ServiceBook()
+        self.filters = Filters()
 
     def __len__(self) -> int:
         return len(self._by_number)
@@ -138,6 +142,7 @@ class Registry:
         self._leave_hosts(device)
         self.addresses.remove(device)
         self.services.remove(device)
+        self.filters.remove(device)
 
     def find(self, app: str, name: str) -> Device | None:
         """The device of this name."""
@@ -187,6 +192,8 @@ class Registry:
         if not self._forget_topic(device, topic):
             return False
         device.record.subscriptions.remove(topic)
+        if topic in device.record.filters:
+            self.filters.set(device, topic, "")
         return True
 
     def members(self, app: str, target: Target) -> dict[int, Device]:
@@ -322,6 +329,8 @@ class Registry:
             self._join_hosts(device)
         if device.record.services:
             self.services.add(device)
+        if device.record.filters:
+            self.filters.add(device)
         for topic in device.record.subscriptions:
             self._index_topic(device, topic)
         for circle in device.record.circles:

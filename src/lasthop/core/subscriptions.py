@@ -32,8 +32,10 @@ class Subscriptions:
         terms: TopicTerms | None = None,
         *,
         by_rule: bool = False,
+        xpath: str | None = None,
     ) -> bool:
-        """Add a subscription, or give one terms; false when it was there with the same ones."""
+        """Add a subscription, or give one terms or a filter; false when it was there with the same
+        ones. A filter that is not given stays as it is; an empty one goes."""
         device = session.device
         record = device.record
         topic = check_subscription(topic)
@@ -45,6 +47,8 @@ class Subscriptions:
         most = self._room.limits.subscriptions_per_device
         if len(record.subscriptions) >= most and topic not in record.subscriptions:
             raise QuotaExceeded("too many subscriptions", retry_after=60, limit=most)
+        # What is wrong with an expression, too.
+        filtered = xpath is not None and self._room.registry.filters.set(device, topic, xpath)
         new = self._room.registry.subscribe(device, topic)
         if topic in record.ruled and not by_rule:
             record.ruled = [name for name in record.ruled if name != topic]
@@ -55,10 +59,14 @@ class Subscriptions:
             changed = new
             if new:
                 self._room.journal.tell(Kind.SUBSCRIBED, now, session, topic=topic)
-        if changed:
+        if filtered and not changed:
+            reason = "it looks into the messages of a topic" if xpath else "it looks no longer"
+            self._room.journal.tell(Kind.CONTEXT_CHANGED, now, session, topic=topic, reason=reason)
+        if changed or filtered:
             self._note(session)
+        if changed:
             self._topics.subscribed(session, topic, now)
-        return changed
+        return changed or filtered
 
     def unsubscribe(self, session: Session, topic: str | None, now: Micros) -> bool:
         """Remove a subscription; false when there was none."""

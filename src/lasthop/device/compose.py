@@ -23,6 +23,7 @@ from lasthop.message import (
 )
 from lasthop.wire.hop.frames import Headers, MessageFrame, Operation
 from lasthop.wire.hop.services import Question, Service, check_service, encode
+from lasthop.wire.hop.topics import XPATH_HEADER
 
 BINARY = "application/octet-stream"
 JSON = "application/json"
@@ -179,6 +180,9 @@ class Wishes(TypedDict, total=False):
     """Shown as soon as it can be, or (if it is not said) when the user looks."""
     max: int
     """At most so many, the best, in one read or catch-up."""
+    xpath: str
+    """Only XML messages that this expression selects something of; empty: all again. This alone
+    does not make a topic a ranked one."""
     threshold: float
     """What ranks lower does not count."""
     interrupt: float
@@ -206,13 +210,15 @@ def subscription(topic: str, *, on: bool, **wishes: Unpack[Wishes]) -> Draft:
     """A wish to get what is published to a topic, or not to any more."""
     if not on:
         return Draft(Headers(operation=Operation.UNSUBSCRIBE), topic=topic)
-    if not wishes:
-        return Draft(Headers(operation=Operation.SUBSCRIBE), topic=topic)
     terms: dict[str, object] = dict(wishes)
+    xpath = terms.pop("xpath", None)
+    extra = () if xpath is None else ((XPATH_HEADER, str(xpath)),)
+    if not terms:
+        return Draft(Headers(operation=Operation.SUBSCRIBE, extra=extra), topic=topic)
     if "quiet" in wishes:
         start, end = wishes["quiet"]
         terms["quiet"] = {"start": start, "end": end}
-    headers = Headers(operation=Operation.SUBSCRIBE, content_type=JSON)
+    headers = Headers(operation=Operation.SUBSCRIBE, content_type=JSON, extra=extra)
     return Draft(headers, msgspec.json.encode(terms), topic)
 
 

@@ -9,11 +9,11 @@ from hypothesis import given, strategies as st
 from lasthop.core.patterns import PatternTree
 from lasthop.device.exchange.binding import Binding, Bytes, Content, Json, Text
 from lasthop.device.exchange.declining import Declined, declined, encode
-from lasthop.device.exchange.switchboard import fits
 from lasthop.device.message import Message
 from lasthop.errors import InvalidRequest
 from lasthop.wire.hop.frames import Headers
 from lasthop.wire.hop.services import DECLINED_TYPE
+from lasthop.wire.hop.topics import fits
 from tests.device.peer import frame
 
 WORDS = st.lists(st.sampled_from(["a", "b", "*", "#"]), min_size=1, max_size=5).map(".".join)

@@ -280,6 +280,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Subscribe a device to a topic",
         scope=Scope.DEVICES,
         handler=topics.subscribe,
+        query=topics.SubscribeQuery,
         body=TopicTerms,
         optional=True,
         answers={200: answers.Subscribed},

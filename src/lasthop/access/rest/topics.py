@@ -70,6 +70,20 @@ class SubscriptionInfo(msgspec.Struct, omit_defaults=True):
     """Messages that wait at the gateway."""
     by_rule: bool = False
     """It follows from the device's context."""
+    xpath: str | None = None
+    """Only XML messages that this selects something of."""
+
+
+class SubscribeQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """Which messages of the topic."""
+
+    xpath: Annotated[
+        str | None,
+        Meta(
+            description="Only XML messages that this XPath expression selects something of;"
+            " empty: all again"
+        ),
+    ] = None
 
 
 class SubscriptionList(msgspec.Struct):
@@ -153,8 +167,9 @@ async def subscribe(exchange: Exchange) -> Response:
     """Subscribe a device to a topic, with terms if the request has some."""
     app, name, topic = exchange.caller.app, exchange.path("name"), exchange.path("topic")
     terms = await exchange.optional_body(TopicTerms)
+    xpath = exchange.query(SubscribeQuery).xpath
     changed = await exchange.clerk.desk.call(
-        lambda gateway, now: gateway.subscribe(app, name, topic, now, terms)
+        lambda gateway, now: gateway.subscribe(app, name, topic, now, terms, xpath=xpath)
     )
     return json_response(Subscribed(name, topic, subscribed=True, changed=changed))
 
@@ -170,6 +185,7 @@ async def list_subscriptions(exchange: Exchange) -> Response:
         found: list[SubscriptionInfo] = []
         for topic in sorted(record.subscriptions):
             info = SubscriptionInfo(topic, by_rule=topic in record.ruled)
+            info.xpath = record.filters.get(topic)
             keeper = gateway.feeds.keeper(session, topic)
             if keeper is not None:
                 info.terms = keeper.terms

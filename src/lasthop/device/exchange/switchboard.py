@@ -12,6 +12,7 @@ from lasthop.device.exchange.received import CALLBACK_HEADER
 from lasthop.device.message import Message
 from lasthop.errors import Conflict
 from lasthop.wire.hop.services import OPERATION_HEADER, SERVICE_HEADER
+from lasthop.wire.hop.topics import fits
 
 if TYPE_CHECKING:
     from lasthop.device.client import Device
@@ -143,30 +144,3 @@ class Switchboard:
             if taker.takes(message.content_type):
                 return taker.take
         return None
-
-
-def fits(pattern: str, topic: str) -> bool:
-    """Whether a topic is one of a pattern: `*` is one word, `#` any number of them.
-
-    >>> fits("news.#", "news"), fits("news.*", "news.world"), fits("*.world", "news")
-    (True, True, False)
-    """
-    if "*" not in pattern and "#" not in pattern:
-        return pattern == topic
-    # From the end of the words to the front: which beginnings of the pattern fit so far.
-    words, parts = topic.split("."), pattern.split(".")
-    row = [True] + [False] * len(words)
-    for part in parts:
-        if part == "#":
-            reached = False
-            after = []
-            for was in row:
-                reached = reached or was
-                after.append(reached)
-        else:
-            after = [False]
-            after += [
-                was and part in ("*", word) for was, word in zip(row[:-1], words, strict=True)
-            ]
-        row = after
-    return row[-1]
