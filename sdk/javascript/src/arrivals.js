@@ -339,7 +339,11 @@ export class Arrivals {
     const against = refusalIn(message);
     if (against) this.refusals.push([request, against]);
     else if (this.expected.has(request)) this.answers.push([request, message]);
-    else return false;
+    else if (message.headers.answer) {
+      // It came too late, or is the second one.
+      this.drop(message);
+      return true;
+    } else return false;
     this.expected.delete(request);
     this.finish(message);
     return true;

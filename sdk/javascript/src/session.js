@@ -212,7 +212,7 @@ export class Session {
     return idOf(key);
   }
 
-  /** Nobody waits for the answer to this any more: if it comes it is a message like others.
+  /** Nobody waits for the answer to this any more: if it comes it is let go.
    * @param {string} id */
   giveUp(id) {
     this._arrivals.expected.delete(id);

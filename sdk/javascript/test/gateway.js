@@ -26,9 +26,9 @@ export class ModelGateway {
     for (const item of this.mailbox) item.number = null;
   }
 
-  publish(text, { deliverWithin } = {}) {
+  publish(text, headers = {}) {
     this.nextKey += 1n << 22n;
-    this.mailbox.push({ key: this.nextKey, text, number: null, had: false, deliverWithin });
+    this.mailbox.push({ key: this.nextKey, text, number: null, had: false, headers });
   }
 
   /** Answer a HELLO; the channel is open then. */
@@ -74,7 +74,7 @@ export class ModelGateway {
       if (item.number === null) item.number = this.assigned++;
       if (item.number < this.cursor) continue;
       this.cursor = item.number + 1;
-      const headers = item.deliverWithin === undefined ? null : { deliverWithin: item.deliverWithin };
+      const headers = Object.keys(item.headers).length ? item.headers : null;
       frames.push({ type: "message", seq: item.number, key: item.key, topic: null, headers, body: new TextEncoder().encode(item.text) });
     }
     return frames;

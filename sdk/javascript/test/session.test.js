@@ -254,6 +254,24 @@ test("what is past its deadline is dropped, and the gateway hears so before the 
   assert.deepEqual(world.session.hello().dropped, [[0, 1]]);
 });
 
+test("the first answer to a request counts, and any other is shown to nobody", () => {
+  const world = new World(1);
+  world.random = () => 0.5;
+  world.dial();
+  const headers = { to: "device:x", replyWithin: 1000 };
+  const asked = world.session.queue({ headers, expects: true }, world.now);
+  const answer = { inReplyTo: BigInt(`0x${asked}`), answer: true };
+  world.gateway.publish("first", answer);
+  world.gateway.publish("second", answer);
+  world.gateway.publish("plain", { inReplyTo: 77n });
+  world.feed(world.gateway.frames(4));
+  world.commit();
+  const ready = world.session.ready(world.now);
+  assert.deepEqual(ready.map(({ text }) => text), ["plain"]);
+  const answered = world.session.happenings().filter(({ kind }) => kind === "answered");
+  assert.deepEqual(answered.map(({ message }) => message.text), ["first"]);
+});
+
 test("nothing is acknowledged before it is durable", () => {
   const world = new World(1);
   world.random = () => 0.5;

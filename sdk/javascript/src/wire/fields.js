@@ -307,4 +307,6 @@ export const HEADERS = new Table(
   [15, "queue", TEXT],
   [16, "correlation", KEY],
   [17, "keep", MARK, false],
+  [21, "answer", MARK, false],
+  [22, "gather", MARK, false],
 );

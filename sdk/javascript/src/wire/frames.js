@@ -73,6 +73,8 @@ export const CloseCode = Object.freeze({
  * @property {string} [queue]
  * @property {bigint} [correlation]
  * @property {boolean} [keep]
+ * @property {boolean} [answer] To a request: whoever does not wait for it lets it go.
+ * @property {boolean} [gather]
  *
  * @typedef {object} MessageFrame
  * @property {"message"} type
