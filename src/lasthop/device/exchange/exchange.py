@@ -15,18 +15,17 @@ import inspect
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, Generic, TypedDict, TypeVar, Unpack
+from typing import Any, Generic, TypeVar, Unpack
 
 from lasthop.clock import SECOND
-from lasthop.device import compose
 from lasthop.device.client import Device
-from lasthop.device.compose import Draft, Options
+from lasthop.device.compose import Draft
 from lasthop.device.desk import HandlerFailed
-from lasthop.device.exchange.binding import Binding, Content
-from lasthop.device.exchange.declining import Declined, as_declined, decline, declined
+from lasthop.device.exchange.binding import Binding
+from lasthop.device.exchange.declining import Declined
+from lasthop.device.exchange.letters import Letters, Wishes
+from lasthop.device.exchange.pending import Pending, Replies
 from lasthop.device.exchange.received import (
-    CALLBACK_HEADER,
-    SENDER_HEADER,
     Asking,
     Handler,
     Received,
@@ -34,76 +33,14 @@ from lasthop.device.exchange.received import (
 )
 from lasthop.device.exchange.switchboard import Switchboard, Taker
 from lasthop.device.handle import MessageHandle, MessageRefused
-from lasthop.device.message import Message, refusal
+from lasthop.device.message import Message
 from lasthop.device.requests import Expectation, Gathered
 from lasthop.errors import Expired, Rejected
-from lasthop.wire.hop.services import OPERATION_HEADER, Service
+from lasthop.wire.hop.services import Service
 
 log = logging.getLogger("lasthop.device")
 
 T = TypeVar("T")
-
-
-class Wishes(TypedDict, total=False):
-    """What can be said of anything that an exchange sends."""
-
-    operation: str
-    """What is asked of the receiver."""
-    sender: str
-    """The name of a callback registered here, where the receiver may send at any later time."""
-    priority: int
-    title: str
-    expires_in: float
-    headers: Mapping[str, str]
-
-
-class Pending(Generic[T]):
-    """An answer to come."""
-
-    __slots__ = ("_future", "handle")
-
-    def __init__(self, handle: MessageHandle, future: asyncio.Future[Received[T]]) -> None:
-        self.handle = handle
-        """Of the request."""
-        self._future = future
-
-    def done(self) -> bool:
-        """Whether it has come, or will not."""
-        return self._future.done()
-
-    async def received(self) -> Received[T]:
-        """The answer with all that came along, or what came in its place."""
-        return await asyncio.shield(self._future)
-
-    async def value(self) -> T:
-        """The answer. Raises TimeoutError, MessageRefused or Declined."""
-        return (await self.received()).value
-
-    def cancel(self) -> None:
-        """Wait no longer; whatever comes is let go."""
-        self._future.cancel()
-
-
-class Replies(Generic[T]):
-    """What many have answered."""
-
-    __slots__ = ("complete", "declined", "missing", "values")
-
-    def __init__(
-        self,
-        values: dict[str, T],
-        declined: dict[str, Rejected],
-        missing: tuple[str, ...] | None,
-        complete: bool,
-    ) -> None:
-        self.values = values
-        """By device, in the order in which they came."""
-        self.declined = declined
-        """Who answered with a reason not to, or with something else than was expected."""
-        self.missing = missing
-        """Who was asked and has not answered; None: the gateway has not said who was asked."""
-        self.complete = complete
-        """Whether it ended before the deadline."""
 
 
 class Exchange(Generic[T]):
@@ -120,7 +57,7 @@ class Exchange(Generic[T]):
         """`timeout` is in seconds, for requests that do not say otherwise. Not `ordered`, answers
         are handed over as they come."""
         self._device = device
-        self._binding = binding
+        self._letters = Letters(binding)
         self._timeout = timeout
         self._ordered = ordered
         self._due: asyncio.Queue[tuple[Handler[T], asyncio.Future[Received[T]]]] = asyncio.Queue()
@@ -131,7 +68,7 @@ class Exchange(Generic[T]):
     async def send(self, target: str, value: T, **wishes: Unpack[Wishes]) -> MessageHandle:
         """Send to whom `device.send` sends, or to a callback of a device: `device:NAME#CALLBACK`.
         Returns when it is durable here."""
-        return await self._device.post(self._draft(target, value, wishes))
+        return await self._device.post(self._letters.write(target, value, wishes))
 
     async def call(
         self,
@@ -167,7 +104,7 @@ class Exchange(Generic[T]):
     ) -> Pending[T]:
         """Send, and look for the answer later."""
         expects = Expectation(lane=target if self._ordered else "")
-        draft = self._draft(target, value, wishes, self._within(timeout), expects)
+        draft = self._letters.write(target, value, wishes, self._within(timeout), expects)
         return await self._begin(draft)
 
     async def send_callback(
@@ -187,8 +124,10 @@ class Exchange(Generic[T]):
         if isinstance(callback, str):
             wishes.setdefault("sender", callback)
             expects = Expectation(lane=lane, callback=callback)
-            return await self._device.post(self._draft(target, value, wishes, within, expects))
-        draft = self._draft(target, value, wishes, within, Expectation(lane=lane))
+            return await self._device.post(
+                self._letters.write(target, value, wishes, within, expects)
+            )
+        draft = self._letters.write(target, value, wishes, within, Expectation(lane=lane))
         return await self._begin_for(draft, callback)
 
     async def gather(
@@ -203,7 +142,7 @@ class Exchange(Generic[T]):
         """Ask everyone of a topic, a user or the app, until all have answered, or `most` have, or
         the time is up."""
         expects = Expectation(gather=True, most=most)
-        draft = self._draft(target, value, wishes, self._within(timeout), expects)
+        draft = self._letters.write(target, value, wishes, self._within(timeout), expects)
         gathered: Gathered = await (await self._device.ask(draft))[1]
         values: dict[str, T] = {}
         refused: dict[str, Rejected] = {}
@@ -234,7 +173,7 @@ class Exchange(Generic[T]):
     def on_message(self, callback: Handler[T]) -> Handler[T]:
         """Take what this exchange's binding reads and nobody else is there for. What the callback
         returns is the answer, if one is wanted. Usable as a decorator."""
-        self._board.take_others(Taker(self._binding.takes, self._take(callback)))
+        self._board.take_others(Taker(self._letters.binding.takes, self._take(callback)))
         return callback
 
     async def serve(self, service: Service, operations: Mapping[str, Handler[T]]) -> MessageHandle:
@@ -258,7 +197,7 @@ class Exchange(Generic[T]):
 
     async def reply(self, to: Received[T], value: T) -> MessageHandle:
         """Answer a message."""
-        return await self._device.post(self._reply_draft(to, value))
+        return await self._device.post(self._letters.answer(to.message, value, self._device.now()))
 
     async def ask_back(
         self,
@@ -268,20 +207,16 @@ class Exchange(Generic[T]):
         timeout: float | None = None,  # noqa: ASYNC109
     ) -> Received[T]:
         """Answer with a question, and wait for what is answered to that."""
-        draft = self._reply_draft(to, value, self._within(timeout), Expectation())
+        now, within = self._device.now(), self._within(timeout)
+        draft = self._letters.answer(to.message, value, now, within, Expectation())
         return await self._awaited(await self._begin(draft))
 
     def receive(self, message: Message) -> Received[T]:
         """A message of the device as this exchange sees it."""
-        error = self._against(message)
-        if error is not None:
-            return Received(self, message, error=error)
-        content = Content(message.content_type, message.body, message.headers.extra)
         try:
-            value = self._binding.decode(content, message.source or "")
-        except Rejected as wrong:
-            return Received(self, message, error=wrong)
-        return Received(self, message, value)
+            return Received(self, message, self._letters.read(message))
+        except (Rejected, TimeoutError) as error:
+            return Received(self, message, error=error)
 
     # Within.
 
@@ -294,54 +229,6 @@ class Exchange(Generic[T]):
 
     def _within(self, timeout: float | None) -> int:
         return round((self._timeout if timeout is None else timeout) * SECOND)
-
-    def _draft(
-        self,
-        target: str,
-        value: T,
-        wishes: Wishes,
-        within: int | None = None,
-        expects: Expectation | None = None,
-    ) -> Draft:
-        target, _, callback = target.partition("#")
-        content = self._binding.encode(value, target)
-        headers = dict(wishes.get("headers", {})) | dict(content.headers)
-        named = {
-            CALLBACK_HEADER: callback,
-            OPERATION_HEADER: wishes.get("operation", ""),
-            SENDER_HEADER: wishes.get("sender", ""),
-        }
-        headers |= {name: text for name, text in named.items() if text}
-        options: Options = {"content_type": content.content_type, "headers": headers}
-        if "priority" in wishes:
-            options["priority"] = wishes["priority"]
-        if "title" in wishes:
-            options["title"] = wishes["title"]
-        if "expires_in" in wishes:
-            options["expires_in"] = wishes["expires_in"]
-        return compose.message(
-            target, content.body, reply_within=within, expects=expects, **options
-        )
-
-    def _reply_draft(
-        self,
-        to: Received[T],
-        value: T,
-        within: int | None = None,
-        expects: Expectation | None = None,
-    ) -> Draft:
-        if to.message is None:
-            raise ValueError("nothing came that could be answered")
-        content = self._binding.encode(value, to.message.source or "")
-        return compose.reply(
-            to.message,
-            content.body,
-            self._device.now(),
-            reply_within=within,
-            expects=expects,
-            content_type=content.content_type,
-            headers=dict(content.headers),
-        )
 
     async def _begin(self, draft: Draft) -> Pending[T]:
         handle, answer = await self._device.ask(draft)
@@ -379,7 +266,7 @@ class Exchange(Generic[T]):
             self._calling = True
             self._device.background(self._call_back())
         pending = await self._begin(draft)
-        pending._future.add_done_callback(
+        pending.future.add_done_callback(
             lambda done: None if done.cancelled() else self._due.put_nowait((callback, done))
         )
         return pending.handle
@@ -430,39 +317,18 @@ class Exchange(Generic[T]):
         if not isinstance(result, Asking):
             await self.reply(received, result)
             return
-        within = self._within(result.timeout)
-        if isinstance(result.then, str):
-            expects = Expectation(callback=result.then)
-            await self._device.post(self._reply_draft(received, result.value, within, expects))
+        then = result.then
+        expects = Expectation(callback=then if isinstance(then, str) else "")
+        now, within = self._device.now(), self._within(result.timeout)
+        draft = self._letters.answer(received.message, result.value, now, within, expects)
+        if isinstance(then, str):
+            await self._device.post(draft)
         else:
-            draft = self._reply_draft(received, result.value, within, Expectation())
-            await self._begin_for(draft, result.then)
+            await self._begin_for(draft, then)
 
     async def _decline(self, message: Message, error: Rejected) -> None:
-        """Say why there is no answer, in the payload's own way if it has one."""
-        content = self._binding.decline(error, message.source or "")
-        if content is None:
-            await decline(self._device, message, as_declined(error))
-            return
         with suppress(Expired):
-            await self._device.post(
-                compose.reply(
-                    message,
-                    content.body,
-                    self._device.now(),
-                    content_type=content.content_type,
-                    headers=dict(content.headers),
-                )
-            )
-
-    def _against(self, message: Message) -> Exception | None:
-        """What stands in the place of an answer."""
-        if message.timed_out:
-            return TimeoutError("no answer came in time")
-        told = refusal(message)
-        if told is not None:
-            return MessageRefused(told, f"{message.in_reply_to or 0:016x}")
-        return declined(message)
+            await self._device.post(self._letters.decline(message, error, self._device.now()))
 
 
 def _failed(message: Message | None, error: Exception) -> Exception:
