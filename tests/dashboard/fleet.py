@@ -19,7 +19,7 @@ PREFERENCES = {
     ],
     "limits": [
         {"amount": 500_000, "measure": "bytes", "period": "day", "link": "mno"},
-        {"amount": 400, "measure": "messages", "period": "day"},
+        {"amount": 4000, "measure": "messages", "period": "day"},
     ],
 }
 

@@ -33,7 +33,7 @@ SECONDS = 24
 def learn(data: Path) -> None:
     """Tables and a policy from a week of sixteen devices, if they are not there yet."""
     log = data.with_name("rehearsed")
-    if log.exists():
+    if (data / "policies").exists():
         return
     write_log(log, devices=16, days=7, seed=3)
     where = ["--log", str(log), "--data", str(data), "--master", "local[2]"]
@@ -70,6 +70,7 @@ async def pictures(gateway: GatewayProcess, page: Page, fleet: Fleet) -> None:
     await fleet.publish(device=name, title="A question", body="Are you there?", reply_within="5m")
     await page.get_by_label("Somebody waits for an answer").fill("I am.")
     await page.screenshot(path=OUT / "device-page.png")
+    await page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
     await page.goto(home)
     busy = asyncio.create_task(traffic(fleet))
     await asyncio.sleep(SECONDS)
@@ -77,7 +78,8 @@ async def pictures(gateway: GatewayProcess, page: Page, fleet: Fleet) -> None:
     busy.cancel()
     for path, height in {
         "devices": 420,
-        "device/alice-phone": 760,
+        "groups": 480,
+        "device/alice-phone": 820,
         "topic/offers": 620,
         "links": 640,
         "send": 800,
@@ -95,8 +97,11 @@ async def main() -> None:
     if path is None:
         raise SystemExit("screenshots need chromium")
     with tempfile.TemporaryDirectory() as folder:
-        data = Path(sys.argv[1] if len(sys.argv) > 1 else folder) / "data"
-        learn(data)
+        kept = Path(sys.argv[1] if len(sys.argv) > 1 else folder) / "learned"
+        learn(kept)
+        data = Path(folder) / "data"
+        for part in ("lake", "policies"):
+            shutil.copytree(kept / part, data / part)
         with GatewayProcess(data) as gateway:
             async with fleet(gateway) as made, async_playwright() as playwright:
                 browser = await playwright.chromium.launch(executable_path=path, args=ARGUMENTS)

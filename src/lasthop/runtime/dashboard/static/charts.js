@@ -66,6 +66,12 @@ function grid(svg, width, lines) {
 }
 
 /**
+ * A number in little room: 10k, 2M.
+ * @param {number} value
+ */
+const short = (value) => (value >= 10_000 ? value.toLocaleString("en", { notation: "compact" }).toLowerCase() : figure(value));
+
+/**
  * Labels below, as many as there is room for.
  * @param {SVGElement} svg @param {number} height @param {[number, string][]} labels x and text
  */
@@ -95,11 +101,13 @@ export const curves = (content) => (width) => {
   const [low, high] = log ? [Math.floor(Math.log10(floor)), Math.max(Math.ceil(Math.log10(most)), 1)] : [0, steps(most).at(-1) ?? 1];
   const room = height - TOP - BOTTOM;
   const y = (/** @type {number} */ value) => {
-    const share = log ? (Math.log10(Math.max(value, floor)) - low) / (high - low) : value / high;
+    const share = log ? (Math.log10(Math.max(value, 10 ** low)) - low) / (high - low) : value / high;
     return TOP + room * (1 - share);
   };
-  const marks = log ? Array.from({ length: high - low + 1 }, (_, index) => 10 ** (low + index)) : steps(most);
-  grid(svg, width, marks.map((value) => [y(value), figure(value)]));
+  // A line for every power of ten, or every other where there are many.
+  const stride = high - low > 5 ? 2 : 1;
+  const powers = Array.from({ length: Math.floor((high - low) / stride) + 1 }, (_, index) => 10 ** (low + index * stride));
+  grid(svg, width, (log ? powers : steps(most)).map((value) => [y(value), short(value)]));
   const offset = Math.max(0, slots - labels.length);
   const x = (/** @type {number} */ index) => LEFT + ((width - LEFT - RIGHT) * (index + offset)) / Math.max(1, slots - 1);
   for (const { tone, values: points } of series) {
@@ -132,7 +140,7 @@ export const piles = (content) => (width) => {
   const marks = steps(Math.max(...bars.map(({ parts }) => parts.reduce((a, b) => a + b, 0)), 0));
   const high = marks.at(-1) ?? 1;
   const room = height - TOP - BOTTOM;
-  grid(svg, width, marks.map((value) => [TOP + room * (1 - value / high), figure(value)]));
+  grid(svg, width, marks.map((value) => [TOP + room * (1 - value / high), short(value)]));
   const step = (width - LEFT - RIGHT) / Math.max(1, bars.length);
   const thick = Math.min(step * 0.8, 60);
   bars.forEach(({ parts }, index) => {

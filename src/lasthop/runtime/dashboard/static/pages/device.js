@@ -94,7 +94,7 @@ export async function render(root, [name = ""]) {
       ["delivered so far", count(view.delivered)],
       ["sent by it", count(view.inbound)],
       ["session, epoch", count(info.epoch)],
-      ["window", `${count(view.window[0])} / ${size(view.window[1])}`],
+      ["window, messages", count(view.window[0])],
     ]),
     h(
       "div",

@@ -34,7 +34,7 @@ export async function render(root) {
   const { versions } = page;
   root.append(
     h("h1", null, "Policies"),
-    h("p", { class: "soft" }, "In force: ", h("code", null, page.in_force || "built in"), `. ${count(page.total)} versions are kept.`),
+    h("p", { class: "soft" }, "In force: ", h("code", null, page.in_force || "built in"), `. Versions kept: ${count(page.total)}.`),
     h(
       "div",
       { class: "cards" },
