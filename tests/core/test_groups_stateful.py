@@ -131,6 +131,9 @@ class Groups(RuleBasedStateMachine):
         frames = self.rig.sent.get(puppet.channel, [])
         puppet.take(list(frames[puppet.read :]))
         puppet.read = len(frames)
+        for key, _ in puppet.shown:
+            if key in self.atomic:
+                assert all(key in other.known for other in self.puppets.values()), "too early"
         if acknowledge and frames:
             self.rig.hear(puppet.channel, Ack(puppet.received, puppet.received))
 
@@ -164,21 +167,26 @@ class Groups(RuleBasedStateMachine):
         self.rig.run()
 
     @precondition(lambda self: any(p.shown for p in self.puppets.values()))
-    @rule(name=name, data=st.data())
-    def claim(self, name: str, data: st.DataObject) -> None:
-        puppet = self.puppets[name]
-        seen = [key for key, _ in puppet.shown if key in self.claimable]
-        if not seen or puppet.channel not in self.rig.sent:
+    @rule(names=st.permutations(NAMES), data=st.data())
+    def claim(self, names: list[str], data: st.DataObject) -> None:
+        """Everybody who is there and has seen a message claims it, in some order."""
+        shown = {key for puppet in self.puppets.values() for key, _ in puppet.shown}
+        keys = [key for key in self.claimable if key in shown]
+        if not keys:
             return
-        session = self.rig.gateway.room.session(self.rig.gateway.device(APP, name))
-        if session.channel != puppet.channel or not session.greeted:
-            return
-        key = data.draw(st.sampled_from(seen))
+        key = data.draw(st.sampled_from(keys))
+        for device in names:
+            puppet = self.puppets[device]
+            session = self.rig.gateway.room.session(self.rig.gateway.device(APP, device))
+            there = session.greeted and session.channel == puppet.channel
+            if there and any(key == seen for seen, _ in puppet.shown):
+                self._claim(puppet, session.inbound.received, key)
+
+    def _claim(self, puppet: Puppet, number: int, key: int) -> None:
         puppet.own += 1
         puppet.asked[puppet.own] = key
         headers = Headers(operation=Operation.CLAIM, in_reply_to=key)
-        frame = MessageFrame(session.inbound.received, puppet.own, None, headers, b"")
-        self.rig.hear(puppet.channel, frame)
+        self.rig.hear(puppet.channel, MessageFrame(number, puppet.own, None, headers, b""))
 
     # Time, and the gateway.
 

@@ -92,6 +92,17 @@ async def test_the_code_on_the_page_runs(up: GatewayProcess) -> None:
 
 
 @pytest.mark.timeout(120)
+async def test_everyone_of_an_app_is_a_target(up: GatewayProcess, lasthop: Lasthop) -> None:
+    async with Member(up.tcp, "anna") as anna, Member(up.tcp, "bert") as bert:
+        up.push({"to": "app:", "body": "by REST"})
+        await (await bert.device.send("app:", "by a device")).accepted()
+        await asyncio.to_thread(lasthop, "push", "app:", "by hand", "--url", up.http)
+        for member in (anna, bert):
+            texts = [(await member.next()).text for _ in range(3)]
+            assert texts == ["by REST", "by a device", "by hand"]
+
+
+@pytest.mark.timeout(120)
 def test_groups_and_queues_on_the_command_line(up: GatewayProcess, lasthop: Lasthop) -> None:
     at = ("--url", up.http)
     lasthop("device", "register", "clerk", *at)

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from lasthop.core.fanout import Fanouts
 from lasthop.core.groups.bond import Standing
 from lasthop.core.groups.contest import Contest
 from lasthop.core.groups.errand import Errand
@@ -15,7 +14,6 @@ from lasthop.core.groups.pact import Notice, Pact
 from lasthop.core.lifecycle import Step
 from lasthop.device.arrivals import Arrivals
 from lasthop.device.withheld import Withheld
-from lasthop.message import Binding
 from lasthop.simulation.faults import run
 from lasthop.wire.hop.decisions import Decision, Verdict
 
@@ -111,17 +109,6 @@ def forget_the_winner(patch: Patch) -> None:
     patch.setattr(Contest, "note", forgetful)
 
 
-def resume_for_those_who_are_there_now(patch: Patch) -> None:
-    """A stop in the middle of a fan-out forgets who a message was for."""
-    resume = Fanouts.resume
-
-    def forgetful(self: Any, row: Any) -> None:
-        self.rosters = {}
-        resume(self, row)
-
-    patch.setattr(Fanouts, "resume", forgetful)
-
-
 def pass_on_unmarked(patch: Patch) -> None:
     """What another consumer may have had is not marked as redelivered."""
     give = Errand.give
@@ -158,7 +145,6 @@ MUTATIONS: list[Mutation] = [
     lose_what_is_held,
     grant_to_everybody,
     forget_the_winner,
-    resume_for_those_who_are_there_now,
     pass_on_unmarked,
     give_to_two,
     forget_the_queue,
@@ -170,13 +156,9 @@ def test_a_planted_bug_is_caught(mutation: Mutation, monkeypatch: Patch) -> None
     mutation(monkeypatch)
     for seed in range(1, 3 * SCHEDULES, 3):
         try:
-            outcome = run(seed, messages=20)
+            outcome = run(seed, messages=10)
         except Exception:
             return  # A broken invariant may also end the gateway.
         if not outcome.verdict.good:
             return
     pytest.fail(f"{SCHEDULES} schedules found nothing wrong with {mutation.__name__}")
-
-
-def test_the_bindings_are_those_that_are_rehearsed() -> None:
-    assert set(Binding) == {Binding.NONE, Binding.ATOMIC, Binding.CLAIM}
