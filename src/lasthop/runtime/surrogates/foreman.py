@@ -64,6 +64,7 @@ class Foreman:
         self._task: asyncio.Task[None] | None = None
         self._woken = asyncio.Event()
         self._hung: str | None = None
+        """Why the worker is being ended, until it is gone."""
         self._reloading = asyncio.Lock()
         self._failed_starts = 0
         self.broken: str | None = None
@@ -113,7 +114,7 @@ class Foreman:
         worker = self._worker
         if worker is None or worker.gone is not None or not worker.serving:
             return False
-        return not self._outdated and self._successor is None
+        return not self._outdated and self._successor is None and self._hung is None
 
     def _give(self) -> None:
         assert self._given is not None
@@ -169,7 +170,7 @@ class Foreman:
         assert worker is not None
         if worker.gone is not None:
             raise Ended(worker.gone)
-        if self._given is None or self._busy:
+        if self._given is None or self._busy or self._hung is not None:
             return
         if self._outdated:
             await worker.begin(self._desk.surrogate_state(self._app), self._duty.state)
@@ -192,6 +193,7 @@ class Foreman:
     def _employ(self, worker: WorkerProcess) -> None:
         self._worker = worker
         self._outdated = False
+        self._hung = None
         self.loaded_at = self._clock()
         worker.reported = self._reported
         worker.ended = lambda how: self._woken.set()
