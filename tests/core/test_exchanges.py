@@ -156,9 +156,10 @@ class TestGathering:
         assert code(self.gather(rig, asker, "app:")) == "too_large"
         assert rig.states()[State.DELIVERED] == 0
 
-    def test_does_not_ask_services(self, rig: Rig) -> None:
+    @pytest.mark.parametrize("target", ["service:pricing", "queue:jobs"])
+    def test_does_not_ask_services_and_queues(self, rig: Rig, target: str) -> None:
         asker = rig.connect("asker")
-        assert code(self.gather(rig, asker, "service:pricing")) == "invalid_request"
+        assert code(self.gather(rig, asker, target)) == "invalid_request"
 
     def test_without_a_wish_for_answers_is_a_message(self, rig: Rig) -> None:
         asker, phone = rig.connect("asker"), rig.connect()

@@ -613,6 +613,16 @@ async def test_answers_of_many_are_gathered(gateway: LiveGateway) -> None:
         assert len(first.replies) == 1
 
 
+async def test_a_group_is_gathered_from(gateway: LiveGateway) -> None:
+    async with device(gateway) as phone, device(gateway, name="a") as a:
+        await a.contact(timeout=5)
+        await (await a.join_group("crew")).accepted(timeout=5)
+        answering(a, "A")
+        gathered = await phone.gather("group:crew", "?", timeout=5)
+        assert {name: m.text for name, m in gathered.replies.items()} == {"a": "A"}
+        assert (gathered.missing, gathered.complete) == ((), True)
+
+
 async def test_it_is_known_who_has_not_answered(gateway: LiveGateway) -> None:
     async with device(gateway) as phone, device(gateway, name="a") as a:
         await (await a.subscribe("news")).accepted(timeout=5)

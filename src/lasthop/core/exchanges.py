@@ -38,8 +38,10 @@ class Exchanges:
         self, session: Session, target: Target, content_type: str, body: bytes
     ) -> list[str]:
         """Who will get a request that gathers, but for who asks."""
-        if target.kind is TargetKind.SERVICE:
-            raise InvalidRequest("a service is asked, not gathered from", target=str(target))
+        if target.kind in (TargetKind.SERVICE, TargetKind.QUEUE):
+            raise InvalidRequest(
+                "a service or a queue is asked, not gathered from", target=str(target)
+            )
         device = session.device
         registry = self._room.registry
         reached: Mapping[int, Device] = registry.reach(device.app, target)
