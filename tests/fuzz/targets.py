@@ -29,6 +29,16 @@ from lasthop.wire.pap.submission import read_submission, write_submission
 from lasthop.wire.relaxng.schema import read_schema
 from lasthop.wire.relaxng.validate import Validator
 from lasthop.wire.requests.bodies import Outgoing, unpack
+from lasthop.wire.soap.addressing import UNDERSTOOD, Addressing, read_addressing
+from lasthop.wire.soap.envelope import (
+    Envelope,
+    block as soap_block,
+    read_envelope,
+    write_envelope,
+)
+from lasthop.wire.soap.fault import FaultCode, SoapFault, read_fault
+from lasthop.wire.soap.names import NEXT
+from lasthop.wire.soap.node import SoapNode, fault_envelope
 from lasthop.wire.wbxml.decoder import decode as decode_wbxml
 from lasthop.wire.wbxml.encoder import encode as encode_wbxml
 from lasthop.wire.wbxml.xml_writer import write_xml
@@ -44,6 +54,7 @@ from lasthop.wire.wsp.pdus import Push, decode_pdu, decode_unit, encode_pdu
 from lasthop.wire.wsp.sir import decode_sir
 from lasthop.wire.wtp.pdus import decode_datagram, encode_datagram
 from lasthop.wire.xas.canonical import canonical
+from lasthop.wire.xas.names import Name
 from lasthop.wire.xas.sequence import EventList
 from lasthop.wire.xas.transform import coalesced, untyped
 from lasthop.wire.xas.tree import Tree
@@ -369,6 +380,33 @@ def _xpath_seeds() -> Iterator[bytes]:
         yield expression.encode() + document
 
 
+def soap(data: bytes) -> None:
+    """An envelope: read, judged by a node, and written again."""
+    message = read_envelope(parse_xml(data))
+    fault = read_fault(message.body)
+    if fault is not None:
+        assert read_fault(fault.body()) is not None
+    node = SoapNode(understands=UNDERSTOOD, ultimate=False)
+    passed = node.passed_on(message)
+    assert len(passed.headers) <= len(message.headers)
+    node.understood(message)
+    way = read_addressing(message)
+    if way is not None:
+        assert read_addressing(Envelope(headers=way.blocks())) == way
+    again = read_envelope(parse_xml(serialize_xml(write_envelope(message))))
+    assert [block.name for block in again.headers] == [block.name for block in message.headers]
+    assert write_envelope(again) == write_envelope(read_envelope(write_envelope(again)))
+
+
+def _soap_seeds() -> Iterator[bytes]:
+    way = Addressing(action="urn:a", message_id="urn:1", reply_to="urn:b", relates_to="urn:0")
+    blocks = [*way.blocks(), soap_block(Name("urn:x", "y"), "z", role=NEXT, relay=True)]
+    body = Tree(parse_xml(b"<a k='1'><b>2</b></a>")).root.fragment()
+    yield serialize_xml(write_envelope(Envelope(body, blocks)))
+    fault = SoapFault(FaultCode.SENDER, "no", subcodes=(Name("urn:x", "c"),), elements=body)
+    yield serialize_xml(write_envelope(fault_envelope(fault)))
+
+
 def orl(data: bytes) -> None:
     source = data.decode("utf-8", "replace")
     compile(generate(parse_orl(source), source="fuzz.orl"), "fuzz.py", "exec")
@@ -475,6 +513,7 @@ TARGETS: Final[Mapping[str, Target]] = {
     "pap": Target(pap, (InvalidRequest, Malformed, TooLarge), _pap_seeds),
     "relaxng": Target(relaxng, _XML, _relaxng_seeds),
     "xpath": Target(xpath, (InvalidRequest, Malformed, TooLarge), _xpath_seeds),
+    "soap": Target(soap, (InvalidRequest, Malformed, TooLarge, SoapFault), _soap_seeds),
     "orl": Target(orl, _XML, _orl_seeds),
     "security": Target(security, (InvalidRequest, Malformed, TooLarge), _security_seeds),
 }
