@@ -216,3 +216,18 @@ def test_the_log_names_the_link_that_carried_it(rig: Rig) -> None:
     told = {event["kind"]: event.get("link") for event in rig.events() if event.get("msg") == key}
     assert told["transmitted"] == told["delivered"] == "mno"
     assert rig.bodies(first)
+
+
+def test_a_window_counts_as_it_was_said_last_over_the_newest_channel(rig: Rig) -> None:
+    first = rig.connect()
+    second = rig.join()
+    rig.hear(second, Credit(9, 900))
+    rig.hear(first, Credit(0, 0))  # Said before, over a slower channel.
+    session = rig.gateway.room.session(rig.gateway.device(APP, "phone"))
+    assert session.window == Credit(9, 900)
+    rig.hear(first, Credit(5, 500))  # Said again, since the second one is gone.
+    rig.lose(second)
+    assert session.window == Credit(5, 500)
+    rig.publish(to("phone", b"a"))
+    rig.run()
+    assert rig.bodies(first) == [b"a"]

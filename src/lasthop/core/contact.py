@@ -108,6 +108,7 @@ class Contacts:
             session.preserve = min(session.preserve, hello.preserve * SECOND)
         self._set_window(session, hello.window or DEFAULT_WINDOW)
         line = self._connect(session, channel, hello, now, resumed=isinstance(answer, Resume))
+        line.window = session.window
         if isinstance(answer, Resume):
             self._drop(session, hello.dropped, now)
             self.acknowledge(session, answer.ack, now)
@@ -401,13 +402,30 @@ class Contacts:
         )
         self._room.touch(session)
 
-    def credit(self, session: Session, credit: Credit, now: Micros) -> None:
+    def credit(self, session: Session, channel: int, credit: Credit, now: Micros) -> None:
         """The device takes more, or less, at a time."""
-        self._set_window(session, credit)
-        self._room.journal.tell(
-            Kind.CREDIT_CHANGED, now, session, count=credit.messages, size=credit.bytes
-        )
-        self._room.touch(session)
+        line = session.line_of(channel)
+        if line is not None:
+            line.window = credit
+            self._follow_windows(session, now)
+
+    def _follow_windows(self, session: Session, now: Micros) -> None:
+        """What was said over the newest line counts: the device speaks over that, and an older one
+        may be slower. When it is gone, the device says it again over another."""
+        said = [line.window for line in session.lines if line.window is not None]
+        if not said:
+            return
+        before = session.window
+        self._set_window(session, said[-1])
+        if session.window != before:
+            self._room.journal.tell(
+                Kind.CREDIT_CHANGED,
+                now,
+                session,
+                count=session.window.messages,
+                size=session.window.bytes,
+            )
+            self._room.touch(session)
 
     def lost(self, channel: int, reason: str, now: Micros) -> None:
         """A channel has ended."""
@@ -424,6 +442,7 @@ class Contacts:
             Kind.CONTACT_LOST, now, session, reason=reason, link=line.link, channel=channel
         )
         if session.greeted:
+            self._follow_windows(session, now)
             self._dispatcher.reroute(session, channel, now)
             session.ack_due = True  # The last one may have been lost with it.
             self._room.touch(session)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from lasthop.decision.contention import Gauge
-from lasthop.wire.hop.frames import DEFAULT_MAX_FRAME
+from lasthop.wire.hop.frames import DEFAULT_MAX_FRAME, Credit
 
 
 class Line:
@@ -20,6 +20,7 @@ class Line:
         "max_frame",
         "network",
         "paused",
+        "window",
     )
 
     def __init__(
@@ -44,6 +45,8 @@ class Line:
         """WELCOME has left: nothing else leaves before."""
         self.paused = False
         """Its unsent buffer is full."""
+        self.window: Credit | None = None
+        """What the device last said over it that it takes at a time."""
 
 
 AWAY: Final = Line(0)

@@ -55,4 +55,4 @@ class Reception:
         elif isinstance(frame, Dropped):
             self._contacts.dropped(session, frame, now)
         elif isinstance(frame, Credit):
-            self._contacts.credit(session, frame, now)
+            self._contacts.credit(session, channel, frame, now)
