@@ -1,10 +1,12 @@
-# `make up` runs the gateway and `make test` checks everything; both set up what they need first.
+# `make demo` shows everything, `make up` runs a gateway, `make test` checks everything; each sets up
+# what it needs first.
 .DEFAULT_GOAL := help
-.PHONY: help up test nightly fuzz lint format lock accelerate clean
+.PHONY: help demo up test nightly fuzz lint format lock accelerate clean
 
 ARGS ?=
 
 help:
+	@echo 'make demo    set up and see it at work: a gateway, devices on bad links, publishers, learning'
 	@echo 'make up      set up and run the gateway (ARGS="--help" for its options)'
 	@echo 'make test    set up and run every check (ARGS="-k name" goes to pytest)'
 	@echo 'make nightly the long checks: 100,000 fault schedules (SCHEDULES=n), 5,000 of pushes'
@@ -18,6 +20,9 @@ help:
 	@echo 'make lock    pin the dependencies again (ARGS=--upgrade for newer versions)'
 	@echo 'make accelerate  compile the hot modules, optional (ARGS=--clean to go back to pure Python)'
 	@echo 'make clean   remove the environment and everything generated'
+
+demo: .venv/.run .venv/.demo
+	@exec .venv/bin/lasthop demo $(ARGS)
 
 up: .venv/.run
 	@exec .venv/bin/lasthop up $(ARGS)
@@ -39,6 +44,7 @@ nightly: .venv/.dev
 	@XPATH_ROUNDS=$${XPATH_ROUNDS:-3000} .venv/bin/pytest --timeout 1200 tests/wire/xpath/test_oracle.py
 	@RELAXNG_SEEDS=$${RELAXNG_SEEDS:-40} .venv/bin/pytest tests/wire/relaxng/test_jing.py
 	@PIPELINE_NIGHTLY=1 PIPELINE_KILLS=3 .venv/bin/pytest tests/pipeline
+	@DEMO_SECONDS=$${DEMO_SECONDS:-300} .venv/bin/pytest -s tests/runtime/demo/test_demo.py
 	@WBXML_DOCUMENTS=$${WBXML_DOCUMENTS:-2000} .venv/bin/pytest tests/wire/wbxml/test_libwbxml.py
 
 fuzz: .venv/.dev
@@ -64,6 +70,10 @@ clean:
 
 .venv/.run: requirements/build.txt requirements/run.txt pyproject.toml
 	@scripts/setup run
+
+# Without the pipeline the demo learns nothing, and says so; the next one tries again.
+.venv/.demo: requirements/build.txt requirements/demo.txt pyproject.toml
+	@[ -e .venv/.dev ] || scripts/setup demo || echo 'setup: the pipeline could not be installed'
 
 .venv/.dev: requirements/dev.txt pyproject.toml
 	@scripts/setup dev

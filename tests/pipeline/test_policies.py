@@ -8,11 +8,12 @@ from pathlib import Path
 import msgspec
 import pytest
 from hypothesis import given, settings, strategies as st
+from pyspark.sql import functions as fn
 
 from lasthop.clock import HOUR, MINUTE
 from lasthop.errors import InvalidRequest, NotFound, StoreBroken
 from lasthop.pipeline.jobs import Pipeline
-from lasthop.pipeline.learn import Span, learn
+from lasthop.pipeline.learn import Span, learn, micros_of, split_of
 from lasthop.pipeline.tuning import CANDIDATES, ENOUGH_READS, LIVE, cost, tune
 from lasthop.pipeline.whatif import answer, named
 from lasthop.policy import (
@@ -191,6 +192,17 @@ def test_a_version_is_learned_and_pays_on_days_that_it_has_not_seen(fleet: Pipel
     # It can be used.
     (result,) = [answer(fleet.silver("events"), policies, name="learned")]
     assert result.estimate["waste"].value < result.live["waste"].value
+
+
+def test_a_log_of_a_day_is_split_within_the_day(fleet: Pipeline) -> None:
+    day = date(2026, 9, 5)
+    events = fleet.silver("events").where(fn.col("date") == day)
+    times = sorted(row["t"] for row in events.select("t").collect())
+    split = split_of(events, Span(day, day))
+    assert split == pytest.approx(times[0] + 0.8 * (times[-1] - times[0]), abs=2)
+    # Four days are split between days, and none at all anywhere.
+    assert split_of(events, Span(date(2026, 9, 4), date(2026, 9, 7))) == micros_of(date(2026, 9, 7))
+    assert split_of(events.limit(0), Span(day, day)) == micros_of(day)
 
 
 def test_what_if_reproduces_the_live_policy_and_calls_the_rest_an_estimate(fleet: Pipeline) -> None:

@@ -14,7 +14,17 @@ from lasthop.errors import InvalidRequest
 from lasthop.eventlog.check import LogCheck
 from lasthop.eventlog.reader import LogReader
 from lasthop.events import Event, Kind
-from lasthop.pipeline.replay import COLUMNS, Row, check, estimate, moments, terms_of
+from lasthop.pipeline.replay import (
+    COLUMNS,
+    INSTRUCTION,
+    Row,
+    as_logged,
+    check,
+    estimate,
+    moments,
+    terms_of,
+)
+from tests.pipeline.rows import History
 
 
 def histories(log: Path) -> dict[str, list[Row]]:
@@ -89,3 +99,12 @@ def test_the_fleet_s_log_does_not_depend_on_who_writes_it(tmp_path: Path) -> Non
 def test_terms_that_cannot_be_read_are_said(text: str) -> None:
     with pytest.raises(InvalidRequest, match=r"cannot be read|unknown policy"):
         terms_of(text).decider()
+
+
+def test_what_a_feed_says_to_a_device_was_not_forwarded() -> None:
+    history = History()
+    for msg, reason in ((1, "sent ahead of a read"), (2, INSTRUCTION)):
+        history.tell(Kind.ACCEPTED, msg=msg, topic="news", reason=reason if msg == 2 else "")
+        history.tell(Kind.RELEASED, msg=msg, topic="news", reason=reason)
+    rows = [Row(*(getattr(event, name) for name in COLUMNS)) for event in history.events]
+    assert as_logged(rows, ["news"])["news"].forwarded.keys() == {1}

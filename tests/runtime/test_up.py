@@ -174,6 +174,21 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
         assert "aborted" in up.errors.read_text()
 
 
+def test_it_can_be_stopped_when_nobody_listens_to_it_any_more(tmp_path: Path) -> None:
+    arguments = [*LASTHOP, "up", "--json", "--data", str(tmp_path / "data")]
+    arguments += ["--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0"]
+    with subprocess.Popen(
+        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT
+    ) as up:
+        assert up.stdout is not None
+        assert up.stderr is not None
+        up.stdout.readline()
+        up.stderr.close()
+        up.stdout.close()
+        up.send_signal(signal.SIGTERM)
+        assert up.wait(DEADLINE) == 0
+
+
 def test_a_shutdown_leaves_one_clean_file(tmp_path: Path) -> None:
     with gateway(tmp_path / "data") as up:
         up.push({"topic": "news", "body": "hello"})

@@ -2,7 +2,7 @@
 
 Devices that were watched for long enough get a choice of their own. The others share their
 segment's, new ones and new topics the fleet's. A version says which days it comes from and what it
-achieved on days that it had not seen.
+achieved on the last part of them, which it had not seen.
 """
 
 from __future__ import annotations
@@ -39,6 +39,9 @@ from lasthop.policy import (
 
 HELD_OUT = 0.2
 """The share of the days at the end that judges the choice."""
+
+FEW_DAYS = 2
+"""So many are not split between days: the last fifth of a young log may be minutes."""
 
 SCORES: StructType = table(
     app=TEXT,
@@ -84,9 +87,20 @@ def micros_of(day: date) -> Micros:
     return int(moment.timestamp()) * 1_000_000
 
 
+def split_of(events: DataFrame, span: Span) -> Micros:
+    """The moment from which on the log only judges the choice."""
+    if (span.last - span.first).days >= FEW_DAYS:
+        return micros_of(span.split)
+    ends = events.agg(fn.min("t").alias("first"), fn.max("t").alias("last")).first()
+    if ends is None or ends["first"] is None:
+        return micros_of(span.split)
+    first, last = int(ends["first"]), int(ends["last"])
+    return last - round(HELD_OUT * (last - first))
+
+
 def scores(events: DataFrame, span: Span) -> DataFrame:
     """Every candidate's score on every device and topic; one shuffle by device."""
-    split = micros_of(span.split)
+    split = split_of(events, span)
 
     def work(app: str, dev: str, rows: list[Row]) -> dict[str, list[Any]]:
         found = tune(rows, split=split)
@@ -154,7 +168,7 @@ def learn(pipeline: Pipeline, span: Span, *, made_at: Micros, note: str = "") ->
 
 
 def _of_devices(found: DataFrame) -> tuple[list[Topic], dict[str, float]]:
-    """What suits each device, and what that achieved on the days that were held out.
+    """What suits each device, and what that achieved on the part that was held out.
 
     As many rows as the file will have: it is written by one process, and read by one.
     """

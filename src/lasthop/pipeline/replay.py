@@ -440,7 +440,7 @@ def as_logged(rows: Iterable[Row], topics: Iterable[str]) -> dict[str, Story]:
         if row.kind == Kind.TRANSMITTED and row.msg in where:
             where[row.msg].links.setdefault(row.msg, row.link)
         story = stories.get(row.topic)
-        if story is None or not row.msg:
+        if story is None or not row.msg or row.reason == INSTRUCTION:
             continue
         if row.kind == Kind.RELEASED:
             story.forwarded.setdefault(row.msg, row.t)

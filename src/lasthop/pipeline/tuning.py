@@ -1,8 +1,8 @@
 """What forwarding policy suits a reader: every candidate is tried on the reader's own past.
 
 A device's history is replayed under each candidate, and the one that wasted and lost least is
-taken, with what it had learned by then. The last days of the history do not take part in the
-choice; they say what it was worth. There is no Spark in here.
+taken, with what it had learned by then. The last part of the history does not take part in the
+choice; it says what it was worth. There is no Spark in here.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ def tune(
         segment = _segment(reads[topic], span)
         scores = []
         for number, (story, policies) in stories.items():
-            early = _counts(story[topic], best, accepted, None, split)
-            late = _counts(story[topic], best, accepted, split, None)
+            early = counts(story[topic], best, accepted, None, split)
+            late = counts(story[topic], best, accepted, split, None)
             memory = ""
             if topic in policies:
                 memory = msgspec.json.encode(_rounded(memory_of(policies[topic]))).decode()
@@ -125,20 +125,23 @@ def _segment(reads: Sequence[Row], days: float) -> str:
     return f"{rate}/{where}"
 
 
-def _counts(
+def counts(
     story: Story,
     best: Story,
     accepted: dict[int, Micros],
     since: Micros | None,
     until: Micros | None,
 ) -> tuple[int, int, int, int]:
-    def counts(key: int) -> bool:
+    """Forwarded, wasted, read on-line (`best`) and lost, of the messages that were accepted from
+    `since` on and before `until`."""
+
+    def within(key: int) -> bool:
         at = accepted[key]
         return (since is None or at >= since) and (until is None or at < until)
 
-    forwarded = {key for key in story.forwarded if counts(key)}
-    read = {key for key in story.read if counts(key)}
-    online = {key for key in best.read if counts(key)}
+    forwarded = {key for key in story.forwarded if within(key)}
+    read = {key for key in story.read if within(key)}
+    online = {key for key in best.read if within(key)}
     return len(forwarded), len(forwarded - read), len(online), len(online - read)
 
 

@@ -97,7 +97,8 @@ class Lineage(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     """The days of the log that it was learned from, both included."""
     events: int = 0
     held_out: dict[str, float] = {}
-    """What it achieved on days that it was not learned from; `live_` is the policy of the log."""
+    """What it achieved on the last part of the log, which had no say in the choice; `live_` is the
+    policy of the log."""
     note: str = ""
 
 

@@ -4,10 +4,29 @@ from __future__ import annotations
 
 import logging
 import sys
+from contextlib import suppress
+from typing import TextIO, cast
 
 import structlog
 
 _LEVELS = logging.getLevelNamesMapping()
+
+
+class _Unbreakable:
+    """Standard error that nobody need listen to: whoever read it may have gone, and a gateway does
+    not stop, or fail to stop, for that."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, text: str) -> int:
+        with suppress(OSError, ValueError):
+            return self._file.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError, ValueError):
+            self._file.flush()
 
 
 def configure(level: str) -> None:
@@ -29,6 +48,6 @@ def configure(level: str) -> None:
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level.upper()]),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, _Unbreakable(sys.stderr))),
         cache_logger_on_first_use=False,
     )

@@ -99,8 +99,8 @@ async def serve(settings: Settings, *, announce: Callable[[Places], None]) -> No
         if stop.is_set():
             print("lasthop: aborted", file=sys.stderr)
             os._exit(1)
-        log.info("shutting down; once more to abort")
         stop.set()
+        log.info("shutting down; once more to abort")
 
     workshop = Workshop(settings.employments())
     reloads: set[asyncio.Task[None]] = set()

@@ -1,0 +1,106 @@
+"""`lasthop demo`: see all of it at work."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+import uvloop
+
+from lasthop.runtime.cli.options import Json, described, new_commands
+from lasthop.runtime.cli.output import say, say_json
+from lasthop.runtime.demo import learning
+from lasthop.runtime.demo.performance import perform
+from lasthop.runtime.demo.report import Report, lines
+from lasthop.runtime.demo.show import Show
+from lasthop.runtime.demo.stage import Plan, Stage
+from lasthop.runtime.failure import Failure
+
+commands = new_commands()
+
+SHORTEST = 10
+MOST_DEVICES = 200
+"""Each has a link with sockets of its own and an inbox on the disk, all in one process."""
+
+
+@commands.command(
+    help=described(
+        "Run a gateway with devices on bad links, publishers and the pipeline, and report what was"
+        " delivered, lost, wasted and learned. It leaves nothing behind.",
+        "lasthop demo",
+        "lasthop demo --seconds 180 --json",
+        "lasthop demo --devices 30 --no-pipeline",
+    )
+)
+def demo(
+    seconds: Annotated[
+        int | None,
+        typer.Option(min=SHORTEST, metavar="N", help="End after so long. [when it is stopped]"),
+    ] = None,
+    devices: Annotated[
+        int, typer.Option(min=1, max=MOST_DEVICES, metavar="N", help="How many.")
+    ] = 12,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Keep the gateway's data here. [removed at the end]"),
+    ] = None,
+    http: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="The gateway's HTTP port. [8080, or any]"),
+    ] = None,
+    tcp: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="The gateway's TCP port. [7300, or any]"),
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Of everything that is random.")] = 1,
+    no_pipeline: Annotated[
+        bool, typer.Option("--no-pipeline", help="Learn nothing; needs no Java.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    if data is not None and data.exists() and (not data.is_dir() or any(data.iterdir())):
+        raise Failure(f"{data} is not empty; the demo wants a directory of its own", exit_code=2)
+    why = "--no-pipeline" if no_pipeline else learning.impossible()
+    with tempfile.TemporaryDirectory(prefix="lasthop-demo-") as scratch:
+        plan = Plan(
+            data=data if data is not None else Path(scratch) / "data",
+            scratch=Path(scratch),
+            devices=devices,
+            seconds=seconds,
+            http=http,
+            tcp=tcp,
+            seed=seed,
+            no_learning=why or "",
+        )
+        show = Show(quiet=as_json)
+        if why and not no_pipeline and not as_json:
+            say(f"nothing will be learned: {why}")
+
+        def opened(stage: Stage, page: str) -> None:
+            if not as_json:
+                _greet(stage, page, plan)
+
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(perform(plan, show, opened=opened, report=_machines if as_json else _people))
+
+
+def _greet(stage: Stage, page: str, plan: Plan) -> None:
+    kinds = sorted({member.person.profile.name for member in stage.cast.fleet.members})
+    say(f"{plan.devices} devices on {', '.join(kinds)}; publishers over REST and PAP")
+    say(f"  look at     {page}")
+    say(f"  publishers  {stage.gateway.places.http}")
+    say(f"  data        {plan.data}")
+    say()
+
+
+def _machines(report: Report) -> None:
+    say_json(msgspec.to_builtins(report))
+
+
+def _people(report: Report) -> None:
+    for line in lines(report):
+        say(line)

@@ -1,0 +1,6 @@
+"""`lasthop demo`: everything at once, on one machine, judged by somebody who believes nobody.
+
+A gateway as users start it, devices with the real SDK on emulated bad links, publishers, readers,
+and the pipeline that learns from what happens. A ledger notes what publishers sent and what
+applications saw; the report compares the two.
+"""

@@ -1,0 +1,30 @@
+"""Something that goes on beside something else: when one fails the other ends, and the first
+failure is what is raised, not a group of one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+
+@contextmanager
+def first_failure() -> Iterator[None]:
+    """Raise what is in an exception group instead of the group."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        error: BaseException = group
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        raise error from None
+
+
+@asynccontextmanager
+async def beside(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
+    """Run it during this context, and cut it off at the end."""
+    with first_failure():
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(work)
+            yield
+            task.cancel()

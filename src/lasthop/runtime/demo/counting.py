@@ -1,0 +1,142 @@
+"""From the books to the report: what was sent and seen, what the links carried, what the log says
+of waste and loss."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from lasthop.clock import SECOND, Micros
+from lasthop.runtime.demo import letters
+from lasthop.runtime.demo.ledger import Ledger
+from lasthop.runtime.demo.play import Cast
+from lasthop.runtime.demo.publishers import PapInitiator
+from lasthop.runtime.demo.report import (
+    LearningReport,
+    LinkReport,
+    Period,
+    Report,
+    latency,
+    period,
+)
+from lasthop.runtime.demo.script import TOPICS
+from lasthop.runtime.demo.waste import History
+from lasthop.runtime.failure import Failure
+
+LEARNED_TOPICS = frozenset(topic.name for topic in TOPICS if topic.policy is None)
+"""Those whose forwarding is left to the gateway: a subscriber's own choice is not judged."""
+
+MOST_ASKED = 200
+"""Messages that have not arrived and are asked for at the gateway, one by one; the others count as
+under way."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """One playing of a script, and which of its messages count: those that come after the lead, and
+    whose life is over before the end."""
+
+    began: Micros
+    length: Micros
+    lead: Micros
+    tail: Micros
+    bytes_per_second: float
+    """On all links together."""
+
+    @property
+    def since(self) -> Micros:
+        return self.began + self.lead
+
+    @property
+    def until(self) -> Micros:
+        return max(self.since, self.began + self.length - self.tail)
+
+    def cut_to(self, other: Act) -> Act:
+        """As much of it as the other one has played."""
+        return replace(self, length=min(self.length, other.length))
+
+
+def make_report(
+    data: Path,
+    cast: Cast,
+    ledger: Ledger,
+    learning: LearningReport,
+    before: Act | None,
+    after: Act | None,
+    seconds: float,
+) -> Report:
+    """Everything that can be said now. It reads the log and asks the gateway: not for an event
+    loop."""
+    sent, looks = ledger.verdict(), ledger.looks
+    lost = _lost(ledger, cast)
+    history = History(data)
+    seen = sent.delivered + looks.shown
+    return Report(
+        seconds=round(seconds, 1),
+        devices=len(cast.fleet.members),
+        good=sent.good and looks.good and lost == 0,
+        lost=lost,
+        under_way=sent.missing - lost,
+        messages=sent,
+        looks=looks,
+        latency=latency([took for _, took in ledger.latencies()]),
+        links=_links(cast, ledger),
+        bytes_per_message=round(cast.bytes_on_links / seen, 1) if seen else None,
+        payload_per_message=letters.SIZE,
+        learning=learning,
+        before=_period(history, before),
+        after=_period(history, after),
+    )
+
+
+def _period(history: History, act: Act | None) -> Period | None:
+    if act is None:
+        return None
+    hop = history.hop(LEARNED_TOPICS, act.since, act.until)
+    return period(hop, (act.until - act.since) / SECOND, act.bytes_per_second)
+
+
+def _lost(ledger: Ledger, cast: Cast) -> int:
+    """Of what was not seen, that which the gateway takes for done."""
+    lost = 0
+    for lane, message in ledger.missing()[:MOST_ASKED]:
+        ended: Callable[[str], bool] = cast.shop.ended
+        if lane.publisher == PapInitiator.NAME:
+            ended = cast.initiator.ended
+        try:
+            lost += ended(message)
+        except Failure:
+            lost += 1  # A gateway that does not know what it accepted has lost it.
+    return lost
+
+
+def _links(cast: Cast, ledger: Ledger) -> dict[str, LinkReport]:
+    kind_of = {member.name: member.person.profile.name for member in cast.fleet.members}
+    took: defaultdict[str, list[float]] = defaultdict(list)
+    for device, seconds in ledger.latencies():
+        took[kind_of[device]].append(seconds)
+    found: dict[str, LinkReport] = {}
+    for member in cast.fleet.members:
+        profile, link = member.person.profile, member.link
+        row = found.setdefault(
+            profile.name,
+            LinkReport(
+                devices=0,
+                away=round(profile.away, 3),
+                delivered=len(took[profile.name]),
+                latency=latency(took[profile.name]),
+                resets=0,
+                bytes=0,
+                bytes_per_message=None,
+            ),
+        )
+        row.devices += 1
+        row.resets += link.resets
+        row.bytes += link.up_bytes + link.down_bytes
+    for name, row in found.items():
+        shown = sum(count for device, count in ledger.shown.items() if kind_of[device] == name)
+        seen = row.delivered + shown
+        row.bytes_per_message = round(row.bytes / seen, 1) if seen else None
+    return found

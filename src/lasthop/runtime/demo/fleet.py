@@ -1,0 +1,148 @@
+"""The demo's devices: the real SDK with an inbox on the disk, each behind a link of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from random import Random
+
+from lasthop.device.client import Device
+from lasthop.device.compose import Wishes
+from lasthop.device.handle import MessageHandle
+from lasthop.device.message import Message
+from lasthop.device.retry import Backoff
+from lasthop.runtime.demo import letters
+from lasthop.runtime.demo.emulator import EmulatedLink
+from lasthop.runtime.demo.ledger import Glance, Lane, Ledger
+from lasthop.runtime.demo.script import NOTICES, TOPICS, Person, Topic
+from lasthop.runtime.failure import Failure
+
+APP = "default"
+
+FIRST_CONTACT = 60.0
+"""Seconds that a device has for its first contact and its subscriptions."""
+
+FIRST_RETRY, LONGEST_RETRY = 0.2, 0.5
+"""Seconds. An outage here takes seconds where others take minutes, and so does dialling again."""
+
+LOOK_PATIENCE = 1.0
+"""Seconds that a user waits for the gateway before the device shows what it has."""
+
+
+class Member:
+    """A device, its link, and the application on it."""
+
+    def __init__(self, person: Person, device: Device, link: EmulatedLink, ledger: Ledger) -> None:
+        self.person = person
+        self.device = device
+        self.link = link
+        self._ledger = ledger
+
+    @property
+    def name(self) -> str:
+        return self.person.name
+
+    async def enter(self) -> None:
+        """Make contact, and subscribe to everything."""
+        self.device.on_message(self._saw)
+        handles = [await self.device.subscribe(NOTICES)]
+        for topic in TOPICS:
+            handles.append(await self._subscribe(topic))
+        for handle in handles:
+            await handle.accepted(timeout=FIRST_CONTACT)
+
+    async def _subscribe(self, topic: Topic) -> MessageHandle:
+        wishes: Wishes = {"max": topic.most, "threshold": topic.threshold}
+        if topic.policy is not None:
+            wishes |= {"policy": topic.policy, "prefetch_limit": topic.most}
+        return await self.device.subscribe(topic.name, **wishes)
+
+    def _saw(self, message: Message) -> None:
+        letter = letters.read(message.body)
+        # What nobody sent is noted under a lane that nobody has.
+        publisher, number = (letter.publisher, letter.number) if letter is not None else ("?", 0)
+        self._ledger.saw(Lane(publisher, self.name), number, time.monotonic())
+
+    async def look(self) -> None:
+        """The user looks at every ranked topic."""
+        for topic in TOPICS:
+            found = await self.device.read(topic.name, timeout=LOOK_PATIENCE)
+            glances = []
+            for message in found:
+                letter = letters.read(message.body)
+                glances.append(Glance(letter.number if letter else 0, message.rank))
+            self._ledger.looked(
+                self.name, topic.name, glances, most=topic.most, threshold=topic.threshold
+            )
+
+
+class Fleet:
+    """All of them, as a context manager."""
+
+    def __init__(
+        self,
+        people: Sequence[Person],
+        gateway: tuple[str, int],
+        *,
+        inboxes: Path,
+        ledger: Ledger,
+        random: Random,
+    ) -> None:
+        self._people = people
+        self._gateway = gateway
+        self._inboxes = inboxes
+        self._ledger = ledger
+        self._random = random
+        self._stack = AsyncExitStack()
+        self.members: list[Member] = []
+
+    async def __aenter__(self) -> Fleet:
+        self._inboxes.mkdir(parents=True, exist_ok=True)
+        try:
+            for person in self._people:
+                self.members.append(await self._stack.enter_async_context(self._open(person)))
+            await asyncio.gather(*(member.enter() for member in self.members))
+        except TimeoutError:
+            await self._stack.aclose()
+            raise Failure("the devices found no contact; is the machine very busy?") from None
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        # A link that is away would make every goodbye wait.
+        for member in self.members:
+            member.link.restore()
+        await self._stack.aclose()
+
+    @asynccontextmanager
+    async def _open(self, person: Person) -> AsyncIterator[Member]:
+        # Each link has its own chances, so that what one device does changes nothing for others.
+        chances = Random(self._random.random())
+        link = EmulatedLink(person.profile, self._gateway, random=chances.random)
+        async with link:
+            device = Device(
+                link.url,
+                app=APP,
+                name=person.name,
+                inbox=self._inboxes / f"{person.name}.db",
+                link=person.profile.name,
+                network=f"demo-{person.profile.name}",
+                backoff=Backoff(first=FIRST_RETRY, longest=LONGEST_RETRY, random=chances.random),
+                # Its probes are connections that carry no messages, and would count as bytes.
+                learn_heartbeat=False,
+            )
+            async with device:
+                yield Member(person, device, link, self._ledger)
+
+    @property
+    def names(self) -> list[str]:
+        return [member.name for member in self.members]
+
+    @property
+    def in_contact(self) -> int:
+        return sum(member.device.connected for member in self.members)

@@ -1,0 +1,110 @@
+"""The demo's gateway: `lasthop up` in a process of its own, on the embedded default."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
+
+from lasthop.runtime.cli.client import Client
+from lasthop.runtime.demo.children import Child
+from lasthop.runtime.failure import Failure
+from lasthop.runtime.places import Places
+from lasthop.runtime.settings import DEFAULT_HTTP, DEFAULT_TCP
+
+ANY_PORT = "127.0.0.1:0"
+
+START = 60.0
+"""Seconds that it has to start."""
+
+
+class GatewayProcess:
+    """A running gateway."""
+
+    def __init__(self, child: Child, places: Places, loaded: asyncio.Event) -> None:
+        self._child = child
+        self.places = places
+        self.policy_loaded = loaded
+        """Set when it has taken a new version of the policies."""
+
+    @classmethod
+    async def start(cls, data: Path, *, http: str | None, tcp: str | None) -> GatewayProcess:
+        """Start it; without addresses at the usual ports if they are free, else at any."""
+        loaded = asyncio.Event()
+
+        def hear(line: str) -> None:
+            try:
+                said = msgspec.json.decode(line)
+            except msgspec.DecodeError:
+                said = {}
+            if isinstance(said, dict) and said.get("event") == "policy_loaded":
+                loaded.set()
+            elif not isinstance(said, dict) or said.get("level") in ("error", "critical"):
+                print(f"gateway: {line}", file=sys.stderr)
+
+        child = await Child.start(
+            "up",
+            "--json",
+            "--data",
+            str(data),
+            "--http",
+            http or _free(DEFAULT_HTTP),
+            "--tcp",
+            tcp or _free(DEFAULT_TCP),
+            hear=hear,
+        )
+        try:
+            async with asyncio.timeout(START):
+                line = await child.line()
+        except TimeoutError:
+            await child.stop()
+            raise Failure(f"the gateway did not start in {START:.0f} seconds") from None
+        except BaseException:
+            await child.stop()
+            raise
+        return cls(child, msgspec.json.decode(line, type=Places), loaded)
+
+    async def stop(self) -> None:
+        """Ask it to end, and wait."""
+        await self._child.stop()
+
+    async def ended(self) -> str:
+        """When it is over, though nobody asked it to: what it said last."""
+        await self._child.ended()
+        return self._child.last_word
+
+    @property
+    def for_devices(self) -> tuple[str, int]:
+        """Where the links lead to."""
+        parts = urlsplit(self.places.tcp)
+        assert parts.hostname is not None
+        assert parts.port is not None
+        return parts.hostname, parts.port
+
+    def page(self) -> str:
+        """Where a browser finds something to look at: the dashboard, else the interface's page."""
+        with Client(self.places.http) as client:
+            try:
+                client.call("GET", "/dashboard")
+            except Failure:
+                return f"{self.places.http}/docs"
+        return f"{self.places.http}/dashboard"
+
+
+def _free(address: str) -> str:
+    """This address if nobody is there, else any port."""
+    host, _, port = address.rpartition(":")
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, int(port)))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                return ANY_PORT
+            raise
+    return address

@@ -1,0 +1,135 @@
+"""The pipeline over the demo's log: tables, then a policy, as the commands that anybody would use.
+
+Where Spark cannot run, the demo goes on without learning and says why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import closing
+from importlib.util import find_spec
+from pathlib import Path
+
+import msgspec
+
+from lasthop.eventlog.following import follow
+from lasthop.eventlog.reader import LogReader
+from lasthop.pipeline.java import NoJava, ensure_java
+from lasthop.runtime.demo.children import Child
+from lasthop.runtime.failure import Failure
+from lasthop.runtime.places import LOG_DIRECTORY
+from lasthop.store.sqlite import SqliteReader
+
+SEALING = 30.0
+"""Seconds that the log has to be sealed up to now: while it is followed it takes ten."""
+
+FOLLOWED_EVERY = 10.0
+
+QUICK = (
+    "spark.sql.shuffle.partitions=2",
+    "spark.sql.codegen.wholeStage=false",
+    "spark.sql.codegen.factoryMode=NO_CODEGEN",
+)
+"""For minutes of log: to compile a plan takes longer than to run it. It halves the time."""
+
+LOOK = 0.5
+
+
+class Learned(msgspec.Struct):
+    """What `lasthop pipeline learn` said, and how long all of it took."""
+
+    version: str
+    devices: int
+    """Choices for single devices and topics; all others go by the fleet's."""
+    events: int
+    seconds: float
+
+
+def impossible() -> str | None:
+    """Why the pipeline cannot run here; None if it can."""
+    if find_spec("pyspark") is None or find_spec("pyarrow") is None:
+        return "the pipeline is not installed (pip install 'lasthop[pipeline]')"
+    try:
+        ensure_java()
+    except NoJava as error:
+        return str(error)
+    return None
+
+
+class Learning:
+    """Runs the pipeline on a data directory; what it leaves elsewhere goes to `scratch`."""
+
+    def __init__(self, data: Path, scratch: Path, say: Callable[[str], None]) -> None:
+        self._data = data
+        self._scratch = scratch
+        self._say = say
+        self._child: Child | None = None
+
+    async def keep_following(self) -> None:
+        """Tell the gateway that its segments are waited for, until cancelled."""
+        log = self._data / LOG_DIRECTORY
+        while True:
+            log.mkdir(parents=True, exist_ok=True)
+            follow(log)
+            await asyncio.sleep(FOLLOWED_EVERY)
+
+    async def run(self) -> Learned:
+        """Learn from all that has happened so far, and put it in force."""
+        began = time.monotonic()
+        await self._sealed()
+        self._say("making tables of the log")
+        await self._command("run")
+        self._say("learning policies from them")
+        facts = msgspec.json.decode(await self._command("learn", "--note", "demo"))
+        return Learned(
+            version=facts["version"],
+            devices=facts["devices"],
+            events=facts["lineage"]["events"],
+            seconds=round(time.monotonic() - began, 1),
+        )
+
+    async def stop(self) -> None:
+        """End whatever runs."""
+        if self._child is not None:
+            await self._child.stop()
+
+    async def _sealed(self) -> None:
+        """Until everything that has happened by now is in files that the pipeline reads."""
+        self._say("waiting for the log to be sealed")
+        end = await asyncio.to_thread(self._end)
+        try:
+            async with asyncio.timeout(SEALING):
+                while await asyncio.to_thread(self._sealed_to) < end:  # noqa: ASYNC110
+                    await asyncio.sleep(LOOK)
+        except TimeoutError:
+            raise Failure("the event log was not sealed in time") from None
+
+    def _end(self) -> int:
+        log = self._data / LOG_DIRECTORY
+        with closing(SqliteReader.beside(self._data)) as store, LogReader(log, store) as reader:
+            return reader.end()
+
+    def _sealed_to(self) -> int:
+        with LogReader(self._data / LOG_DIRECTORY) as reader:
+            return reader.end()
+
+    async def _command(self, name: str, *options: str) -> bytes:
+        self._scratch.mkdir(parents=True, exist_ok=True)
+        arguments = ["pipeline", name, "--data", str(self._data), "--json", *options]
+        for setting in (*QUICK, *_places(self._scratch)):
+            arguments += ["--conf", setting]
+        self._child = await Child.start(*arguments, environment={"TMPDIR": str(self._scratch)})
+        try:
+            output = await self._child.output()
+        finally:
+            await self._child.stop()
+        return output.strip().splitlines()[-1]
+
+
+def _places(scratch: Path) -> tuple[str, ...]:
+    """Everything that Spark and its Java write beside the tables, native libraries included, goes
+    where it is removed."""
+    java = f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData -Djava.io.tmpdir={scratch}"
+    return f"spark.local.dir={scratch}", f"spark.driver.extraJavaOptions={java}"

@@ -1,0 +1,180 @@
+"""Who sent what, and what applications saw: the demo's own books, which ask the gateway nothing.
+
+A *lane* is one publisher's messages to one device, numbered from 1. Publishers send a lane's
+messages one after the other, so its order is known; each must be seen once, in that order.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class Lane(NamedTuple):
+    """One publisher's messages to one device."""
+
+    publisher: str
+    device: str
+
+
+@dataclass(slots=True)
+class Entry:
+    """One message of a lane."""
+
+    sent_at: float
+    """Seconds, by the clock of the demo."""
+    accepted: str | None = None
+    """The id under which the gateway took it."""
+    refused: bool = False
+    seen_at: list[float] = field(default_factory=list)
+
+
+class Glance(NamedTuple):
+    """A message of a ranked topic as a look showed it."""
+
+    number: int
+    rank: float
+
+
+@dataclass(slots=True)
+class Exactly:
+    """How the messages fared that are to arrive exactly once and in order."""
+
+    sent: int = 0
+    accepted: int = 0
+    refused: int = 0
+    uncertain: int = 0
+    """Sent, and the publisher never heard an answer: may have been accepted or not."""
+    delivered: int = 0
+    missing: int = 0
+    """Accepted, and not seen so far."""
+    duplicated: int = 0
+    misordered: int = 0
+    foreign: int = 0
+    """Seen, and sent by nobody."""
+
+    @property
+    def good(self) -> bool:
+        """Whether no promise was broken, as far as the books tell."""
+        return not (self.duplicated or self.misordered or self.foreign)
+
+
+@dataclass(slots=True)
+class Looks:
+    """What users saw when they looked."""
+
+    looks: int = 0
+    shown: int = 0
+    again: int = 0
+    """Shown a second time."""
+    unsorted: int = 0
+    """Looks whose messages were not the best first."""
+    too_many: int = 0
+    too_low: int = 0
+
+    @property
+    def good(self) -> bool:
+        return not (self.again or self.unsorted or self.too_many or self.too_low)
+
+
+class Ledger:
+    """Notes, and judges afterwards."""
+
+    def __init__(self) -> None:
+        self._lanes: dict[Lane, dict[int, Entry]] = {}
+        self._highest: dict[Lane, int] = {}
+        self._misordered = 0
+        self._foreign = 0
+        self._known: set[tuple[str, str, int]] = set()
+        self.looks = Looks()
+        self.delivered = 0
+        """Messages of lanes that were seen at least once."""
+        self.shown: Counter[str] = Counter()
+        """Messages of ranked topics that were seen, by device."""
+
+    # Publishers.
+
+    def sending(self, lane: Lane, at: float) -> int:
+        """A message is about to be sent; returns its number."""
+        entries = self._lanes.setdefault(lane, {})
+        number = len(entries) + 1
+        entries[number] = Entry(at)
+        return number
+
+    def accepted(self, lane: Lane, number: int, message: str) -> None:
+        """The gateway has said that it has it."""
+        self._lanes[lane][number].accepted = message
+
+    def refused(self, lane: Lane, number: int) -> None:
+        """The gateway has said that it does not take it."""
+        self._lanes[lane][number].refused = True
+
+    # Applications.
+
+    def saw(self, lane: Lane, number: int, at: float) -> None:
+        """An application was handed a message."""
+        entry = self._lanes.get(lane, {}).get(number)
+        if entry is None:
+            self._foreign += 1
+            return
+        if not entry.seen_at:
+            self.delivered += 1
+            highest = self._highest.get(lane, 0)
+            self._misordered += number < highest
+            self._highest[lane] = max(highest, number)
+        entry.seen_at.append(at)
+
+    def looked(
+        self, device: str, topic: str, glances: Sequence[Glance], *, most: int, threshold: float
+    ) -> None:
+        """A user has looked, and saw these, in this order."""
+        looks = self.looks
+        looks.looks += 1
+        looks.shown += len(glances)
+        self.shown[device] += len(glances)
+        looks.too_many += len(glances) > most
+        ranks = [glance.rank for glance in glances]
+        looks.unsorted += ranks != sorted(ranks, reverse=True)
+        for glance in glances:
+            key = (device, topic, glance.number)
+            looks.again += key in self._known
+            self._known.add(key)
+            looks.too_low += glance.rank < threshold
+
+    # The judge.
+
+    def verdict(self) -> Exactly:
+        """All lanes together."""
+        found = Exactly(misordered=self._misordered, foreign=self._foreign)
+        for entry in self._entries():
+            found.sent += 1
+            found.accepted += entry.accepted is not None
+            found.refused += entry.refused
+            found.uncertain += entry.accepted is None and not entry.refused
+            found.delivered += bool(entry.seen_at)
+            found.missing += entry.accepted is not None and not entry.seen_at
+            found.duplicated += max(0, len(entry.seen_at) - 1)
+        return found
+
+    def missing(self) -> list[tuple[Lane, str]]:
+        """What was accepted and not seen, by lane and id."""
+        return [
+            (lane, entry.accepted)
+            for lane, entries in self._lanes.items()
+            for entry in entries.values()
+            if entry.accepted is not None and not entry.seen_at
+        ]
+
+    def latencies(self) -> Iterator[tuple[str, float]]:
+        """Of every message that was seen: the device, and seconds from the publisher's call until
+        the application had it."""
+        for lane, entries in self._lanes.items():
+            for entry in entries.values():
+                if entry.seen_at:
+                    yield lane.device, entry.seen_at[0] - entry.sent_at
+
+    def _entries(self) -> Iterator[Entry]:
+        for entries in self._lanes.values():
+            yield from entries.values()

@@ -1,0 +1,29 @@
+"""When bytes that enter a link leave it at the other end; no sockets and no clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lasthop.runtime.demo.profiles import Profile
+
+
+class Pace:
+    """One direction of one connection: bytes queue for the rate, then travel for the delay.
+
+    What enters later never leaves earlier, since a stream keeps its order.
+    """
+
+    def __init__(self, profile: Profile, random: Callable[[], float]) -> None:
+        self._profile = profile
+        self._random = random
+        self._free_at = 0.0
+        """When the last byte that entered has been put on the link."""
+        self._last = 0.0
+
+    def leaves(self, size: int, now: float) -> float:
+        """When these bytes, which enter now, are at the other end."""
+        profile = self._profile
+        self._free_at = max(self._free_at, now) + size / profile.rate
+        travels = profile.delay + profile.jitter * self._random()
+        self._last = max(self._last, self._free_at + travels)
+        return self._last

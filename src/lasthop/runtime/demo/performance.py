@@ -1,0 +1,88 @@
+"""The whole demo, from an empty directory to nothing left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable
+
+from lasthop.runtime.demo.beside import beside
+from lasthop.runtime.demo.report import Report
+from lasthop.runtime.demo.show import Show
+from lasthop.runtime.demo.stage import Plan, Stage, staged
+from lasthop.runtime.failure import Failure
+
+STOPPED = 130
+"""What a shell reports of a command that Ctrl-C ended."""
+
+
+async def perform(
+    plan: Plan,
+    show: Show,
+    *,
+    opened: Callable[[Stage, str], None],
+    report: Callable[[Report], None],
+) -> None:
+    """Play, report, and without a time to end go on until a signal comes.
+
+    `opened` is told when everything is there, and which page is worth a look.
+    """
+    loop = asyncio.get_running_loop()
+    playing = asyncio.ensure_future(_perform(plan, show, opened, report))
+    stopped = False
+
+    def stop() -> None:
+        nonlocal stopped
+        stopped = True
+        show.say("stopping")
+        playing.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop)
+    try:
+        reported = await playing
+    except asyncio.CancelledError:
+        if not stopped:
+            raise
+        raise Failure("stopped before there was a report", exit_code=STOPPED) from None
+    finally:
+        show.pause()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+    if not reported.good:
+        raise Failure("a promise was broken: see the report")
+
+
+async def _perform(
+    plan: Plan,
+    show: Show,
+    opened: Callable[[Stage, str], None],
+    report: Callable[[Report], None],
+) -> Report:
+    found: Report | None = None
+    try:
+        async with staged(plan, show.say) as stage, beside(show.keep_fresh()):
+            fleet, ledger = stage.cast.fleet, stage.ledger
+
+            def figures() -> str:
+                return (
+                    f"{fleet.in_contact} of {plan.devices} in contact ·"
+                    f" {ledger.delivered} delivered"
+                )
+
+            show.figures = figures
+            page = await asyncio.to_thread(stage.gateway.page)
+            show.pause()
+            opened(stage, page)
+            found = await stage.perform()
+            show.pause()
+            report(found)
+            if plan.seconds is None:
+                show.say("going on; Ctrl-C ends it")
+                await stage.go_on(asyncio.Event())
+            show.say("stopping")
+    except asyncio.CancelledError:
+        if found is None:
+            raise
+        # Asked to end, which is how a demo without a time to end does.
+    return found

@@ -1,0 +1,139 @@
+"""Those who send: services over REST, an initiator over PAP, an editor of ranked topics.
+
+Each sends one message after the other and waits for the answer, so that the order of its messages
+is its own. All of it is what any service would do, over HTTP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from lasthop.core.lifecycle import State
+from lasthop.message import DeliveryMethod
+from lasthop.runtime.cli.client import Client
+from lasthop.runtime.cli.pap_client import Initiator
+from lasthop.runtime.demo import letters
+from lasthop.runtime.demo.ledger import Lane, Ledger
+from lasthop.runtime.demo.script import NOTICES, Topic
+from lasthop.runtime.failure import Failure
+from lasthop.wire.pap.codes import MessageState
+from lasthop.wire.pap.documents import (
+    PushMessage,
+    PushResponse,
+    QualityOfService,
+    StatusQueryMessage,
+    StatusQueryResponse,
+)
+from lasthop.wire.pap.multipart import Entity
+
+T = TypeVar("T")
+
+ACCEPTED = 1001
+"""PAP's code for a push that is on the disk."""
+
+
+class RestService:
+    """Publishes over REST."""
+
+    def __init__(self, url: str, ledger: Ledger) -> None:
+        self._url = url
+        self._ledger = ledger
+        self._client = Client(url)
+        self._numbers: dict[str, int] = {}
+
+    async def order(self, device: str) -> None:
+        """A message to one device."""
+        await self._lanes("orders", [device], {"device": device})
+
+    async def notice(self, devices: Sequence[str]) -> None:
+        """A message to everyone who has subscribed."""
+        await self._lanes(NOTICES, devices, {"topic": NOTICES})
+
+    async def news(self, topic: Topic, rank: float) -> None:
+        """A message to a ranked topic, which nobody has to get."""
+        number = self._numbers[topic.name] = self._numbers.get(topic.name, 0) + 1
+        message = {
+            "topic": topic.name,
+            "rank": rank,
+            "ttl": topic.lifetime,
+            "body": letters.write(topic.name, number),
+        }
+        await self._publish(message)
+
+    async def _lanes(self, name: str, devices: Sequence[str], to: dict[str, str]) -> None:
+        ledger, now = self._ledger, time.monotonic()
+        # The same number everywhere: who sends to everyone has begun with everyone.
+        numbers = {ledger.sending(Lane(name, device), now) for device in devices}
+        body = letters.write(name, max(numbers))
+        answer = await self._publish({**to, "body": body})
+        for device in devices:
+            if answer is None:
+                continue
+            if "id" in answer:
+                ledger.accepted(Lane(name, device), max(numbers), str(answer["id"]))
+            else:
+                ledger.refused(Lane(name, device), max(numbers))
+
+    async def _publish(self, message: dict[str, object]) -> dict[str, Any] | None:
+        """The gateway's answer; None if there was none."""
+        return await _answer(
+            lambda: self._client.call("POST", "/v1/messages", body=message, accept_refusal=True),
+            self._anew,
+        )
+
+    def _anew(self) -> None:
+        self._client = Client(self._url)
+
+    def ended(self, message: str) -> bool:
+        """Whether the gateway says that a message is done with everywhere."""
+        states = self._client.call("GET", f"/v1/messages/{message}")["summary"]["states"]
+        return all(State[name.upper()].final for name in states)
+
+
+class PapInitiator:
+    """Pushes over PAP."""
+
+    NAME = "pushes"
+
+    def __init__(self, url: str, ledger: Ledger) -> None:
+        self._initiator = Initiator(url=f"{url}/pap")
+        self._ledger = ledger
+
+    async def push(self, device: str) -> None:
+        """A push to one device."""
+        lane = Lane(self.NAME, device)
+        number = self._ledger.sending(lane, time.monotonic())
+        push_id = f"{device}.{number}@demo.lasthop"
+        message = PushMessage(
+            push_id,
+            (f"WAPPUSH={device}/TYPE=USER@demo.lasthop",),
+            quality=QualityOfService(method=DeliveryMethod.CONFIRMED),
+        )
+        body = letters.write(self.NAME, number).encode()
+        content = Entity((("Content-Type", "text/plain; charset=utf-8"),), body)
+        answer = await _answer(lambda: self._initiator.ask(message, content), lambda: None)
+        if answer is None:
+            return
+        said = answer.document.message
+        if isinstance(said, PushResponse) and said.result.code == ACCEPTED:
+            self._ledger.accepted(lane, number, push_id)
+        else:
+            self._ledger.refused(lane, number)
+
+    def ended(self, push_id: str) -> bool:
+        """Whether the gateway says that a push is done with."""
+        said = self._initiator.ask(StatusQueryMessage(push_id)).document.message
+        return isinstance(said, StatusQueryResponse) and all(
+            result.state is not MessageState.PENDING for result in said.results
+        )
+
+
+async def _answer(ask: Callable[[], T], lost: Callable[[], None]) -> T | None:
+    try:
+        return await asyncio.to_thread(ask)
+    except Failure:
+        lost()
+        return None

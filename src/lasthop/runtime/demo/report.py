@@ -1,0 +1,192 @@
+"""What the demo found out: one structure for machines, a page of text for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from lasthop.runtime.demo.ledger import Exactly, Looks
+from lasthop.runtime.demo.waste import Hop
+
+
+class Latency(msgspec.Struct):
+    """Milliseconds from a publisher's call until the application had the message."""
+
+    p50: float
+    p95: float
+    p99: float
+    longest: float
+
+
+def latency(seconds: Sequence[float]) -> Latency | None:
+    """Percentiles, each the smallest value that so many do not exceed."""
+    if not seconds:
+        return None
+    ordered = sorted(seconds)
+
+    def at(percent: int) -> float:
+        place = -(-percent * len(ordered) // 100) - 1
+        return round(ordered[place] * 1000, 1)
+
+    return Latency(at(50), at(95), at(99), at(100))
+
+
+class LinkReport(msgspec.Struct):
+    """All devices on one kind of link."""
+
+    devices: int
+    away: float
+    """Of the time, by the profile."""
+    delivered: int
+    latency: Latency | None
+    resets: int
+    """Connections that an outage broke."""
+    bytes: int
+    """On the links, both ways, without the headers of TCP and IP."""
+    bytes_per_message: float | None
+    """Of all messages that an application has seen, delivered or read."""
+
+
+class Period(msgspec.Struct):
+    """One playing of the script."""
+
+    seconds: float
+    """From whose arrivals the counts are."""
+    forwarded: int
+    wasted: int
+    read_online: int
+    lost: int
+    waste: float | None
+    loss: float | None
+    bytes_per_second: float
+    """On all links together, during the whole playing."""
+
+
+class LearningReport(msgspec.Struct, omit_defaults=True):
+    """Whether anything was learned, or why not."""
+
+    ran: bool
+    reason: str = ""
+    version: str = ""
+    devices: int = 0
+    events: int = 0
+    seconds: float = 0.0
+
+
+class Report(msgspec.Struct):
+    """Everything."""
+
+    seconds: float
+    devices: int
+    good: bool
+    """No promise was broken."""
+    lost: int
+    """Accepted, said by the gateway to be done with, and never seen."""
+    under_way: int
+    """Accepted, not seen, and still with the gateway."""
+    messages: Exactly
+    looks: Looks
+    latency: Latency | None
+    links: dict[str, LinkReport]
+    bytes_per_message: float | None
+    payload_per_message: int
+    learning: LearningReport
+    before: Period | None
+    after: Period | None
+
+
+def period(hop: Hop, seconds: float, bytes_per_second: float) -> Period:
+    """A playing, from its counts."""
+    return Period(
+        seconds=round(seconds, 1),
+        forwarded=hop.forwarded,
+        wasted=hop.wasted,
+        read_online=hop.read_online,
+        lost=hop.lost,
+        waste=_rounded(hop.waste),
+        loss=_rounded(hop.loss),
+        bytes_per_second=round(bytes_per_second, 1),
+    )
+
+
+def _rounded(share: float | None) -> float | None:
+    return None if share is None else round(share, 4)
+
+
+def lines(report: Report) -> Iterator[str]:
+    """For people."""
+    sent, looks = report.messages, report.looks
+    yield f"After {report.seconds:.0f} s with {report.devices} devices:"
+    yield ""
+    yield (
+        f"  exactly once, in order   {sent.accepted} accepted, {sent.delivered} delivered,"
+        f" {report.lost} lost, {sent.duplicated} duplicated, {sent.misordered} misordered"
+    )
+    if report.under_way or sent.refused or sent.uncertain:
+        yield (
+            f"{'':27}{report.under_way} under way, {sent.refused} refused,"
+            f" {sent.uncertain} without an answer"
+        )
+    wrong = looks.again + looks.unsorted + looks.too_many + looks.too_low
+    yield (
+        f"  ranked topics            {looks.shown} messages shown in {looks.looks} looks,"
+        f" {wrong} against the rules"
+    )
+    yield f"  latency                  {_latency(report.latency)}"
+    yield (
+        f"  bytes per message        {_number(report.bytes_per_message)} on the links,"
+        f" of which {report.payload_per_message} are content"
+    )
+    yield ""
+    yield (
+        f"  {'link':12}{'devices':>8}{'away':>7}{'delivered':>11}{'breaks':>8}"
+        f"{'bytes/message':>15}   latency"
+    )
+    for name, link in report.links.items():
+        yield (
+            f"  {name:12}{link.devices:>8}{link.away:>7.0%}{link.delivered:>11}{link.resets:>8}"
+            f"{_number(link.bytes_per_message):>15}   {_latency(link.latency)}"
+        )
+    yield ""
+    yield from _learning(report)
+
+
+def _learning(report: Report) -> Iterator[str]:
+    learning = report.learning
+    if learning.ran:
+        yield (
+            f"  {learning.devices} choices learned from {learning.events} events in"
+            f" {learning.seconds:.0f} s: {learning.version}"
+        )
+    else:
+        yield f"  nothing was learned: {learning.reason}"
+    shown = [("before", report.before), ("after", report.after)]
+    for name, found in shown:
+        if found is not None:
+            yield (
+                f"  {name:8} waste {_share(found.waste)} of {found.forwarded} forwarded,"
+                f" loss {_share(found.loss)} of {found.read_online} that could be read,"
+                f" {found.bytes_per_second:.0f} bytes/s"
+            )
+    if report.after is not None:
+        yield "  The same messages, looks and outages were played before and after."
+    elif learning.ran:
+        yield f"  no comparison: {learning.reason}"
+
+
+def _latency(found: Latency | None) -> str:
+    if found is None:
+        return "nothing was delivered"
+    return (
+        f"{found.p50:.0f} ms half of them, {found.p95:.0f} ms 95 %, {found.p99:.0f} ms 99 %,"
+        f" {found.longest:.0f} ms at most"
+    )
+
+
+def _share(share: float | None) -> str:
+    return "-" if share is None else f"{share:.1%}"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0f}"

@@ -1,0 +1,126 @@
+"""What happens in the demo's world, second by second, from a seed.
+
+The same script is played before and after the learned policies are switched on: the same messages
+with the same worth at the same moments, the same outages, the same looks of the same users. Only
+what the gateway decides may differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from lasthop.runtime.demo.profiles import PROFILES, Profile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topic:
+    """A ranked topic, and the terms on which every device subscribes to it."""
+
+    name: str
+    interval: float
+    """Mean seconds between two messages."""
+    lifetime: float
+    """Seconds until a message expires."""
+    most: int
+    """What one look shows: the subscription's Max."""
+    threshold: float
+    policy: str | None = None
+    """The subscriber's own choice, which no learned policy overrides."""
+
+
+TOPICS = (
+    Topic(name="news", interval=0.8, lifetime=4.0, most=4, threshold=2.0),
+    Topic(name="offers", interval=1.2, lifetime=6.0, most=3, threshold=1.0),
+    Topic(name="scores", interval=1.5, lifetime=5.0, most=4, threshold=0.0, policy="buffer"),
+)
+"""Of seconds where a real one has hours: a user looks every few seconds, and what was not seen by
+then is stale."""
+
+LONGEST_LIFE = max(topic.lifetime for topic in TOPICS)
+
+HIGHEST_RANK = 5.0
+
+NOTICES = "notices"
+"""A plain topic: everyone gets everything, exactly once and in order."""
+
+NOTICE_INTERVAL = 2.5
+ORDER_INTERVAL = 0.5
+"""Mean seconds between two messages to everyone, and between two of one publisher to one device."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """A device and whoever holds it."""
+
+    name: str
+    profile: Profile
+    interval: float
+    """Mean seconds between two looks."""
+
+
+def people(count: int, random: Random) -> list[Person]:
+    """So many, on all kinds of links in turn, some of whom look more often than others."""
+    made = []
+    for number in range(count):
+        profile = PROFILES[number % len(PROFILES)]
+        name = f"{profile.name}-{number // len(PROFILES) + 1}"
+        made.append(Person(name=name, profile=profile, interval=random.uniform(2.5, 4.5)))
+    return made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Script:
+    """Times are in seconds from its beginning, ascending."""
+
+    seconds: float
+    news: Sequence[tuple[float, Topic, float]]
+    """A message for a ranked topic, and its rank."""
+    notices: Sequence[float]
+    orders: Sequence[tuple[float, str]]
+    """A message to one device, over REST."""
+    pushes: Sequence[tuple[float, str]]
+    """The same, over PAP."""
+    looks: dict[str, Sequence[float]]
+    outages: dict[str, Sequence[tuple[float, float]]]
+    """From, until."""
+
+
+def write(fleet: Sequence[Person], seconds: float, random: Random) -> Script:
+    """A script of this length for these people."""
+    news = [
+        (at, topic, round(random.uniform(0.0, HIGHEST_RANK), 2))
+        for topic in TOPICS
+        for at in _times(topic.interval, seconds, random)
+    ]
+    names = [person.name for person in fleet]
+    return Script(
+        seconds=seconds,
+        news=sorted(news, key=lambda entry: entry[0]),
+        notices=_times(NOTICE_INTERVAL, seconds, random),
+        orders=[(at, random.choice(names)) for at in _times(ORDER_INTERVAL, seconds, random)],
+        pushes=[(at, random.choice(names)) for at in _times(ORDER_INTERVAL, seconds, random)],
+        looks={person.name: _times(person.interval, seconds, random) for person in fleet},
+        outages={person.name: _outages(person.profile, seconds, random) for person in fleet},
+    )
+
+
+def _times(mean: float, seconds: float, random: Random) -> list[float]:
+    """Independent of one another, so many a second on average."""
+    times = []
+    at = random.expovariate(1 / mean)
+    while at < seconds:
+        times.append(at)
+        at += random.expovariate(1 / mean)
+    return times
+
+
+def _outages(profile: Profile, seconds: float, random: Random) -> list[tuple[float, float]]:
+    outages = []
+    at = random.expovariate(1 / profile.up)
+    while at < seconds:
+        until = at + random.expovariate(1 / profile.down)
+        outages.append((at, min(until, seconds)))
+        at = until + random.expovariate(1 / profile.up)
+    return outages

@@ -1,0 +1,262 @@
+"""The performance: a gateway, a fleet and publishers, through the acts of the demo.
+
+    before ─▶ learn (the play goes on) ─▶ after ─▶ count ─▶ report ─▶ go on until stopped
+
+*Before* and *after* are the same script; in between the learned policies are switched on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from lasthop.clock import SECOND, Micros
+from lasthop.runtime.clock import SystemClock
+from lasthop.runtime.demo import script
+from lasthop.runtime.demo.beside import beside, first_failure
+from lasthop.runtime.demo.counting import Act, make_report
+from lasthop.runtime.demo.fleet import Fleet
+from lasthop.runtime.demo.gateway import GatewayProcess
+from lasthop.runtime.demo.learning import Learned, Learning
+from lasthop.runtime.demo.ledger import Ledger
+from lasthop.runtime.demo.play import Cast
+from lasthop.runtime.demo.publishers import PapInitiator, RestService
+from lasthop.runtime.demo.report import LearningReport, Report
+from lasthop.runtime.demo.script import LONGEST_LIFE, Script
+from lasthop.runtime.failure import Failure
+
+ACT = 36.0
+"""Seconds of a playing: both of them, and the learning between, then take two minutes on a machine
+that has nothing else to do."""
+
+LEAD = LONGEST_LIFE
+"""Seconds at the beginning of a playing whose messages do not count: until then devices hold what
+was forwarded before it."""
+
+SHORTEST_ACT = LEAD + LONGEST_LIFE + 6.0
+"""Below it a comparison says nothing."""
+
+COUNTING = 4.0
+"""Seconds of the whole that are left for counting."""
+
+DRAIN = 20.0
+"""Seconds after which what has not arrived is asked for at the gateway."""
+
+REPORT_AFTER = 120.0
+"""Seconds, where nothing is to be learned."""
+
+LOADING = 30.0
+"""Seconds that the gateway has to take a new policy; it looks every five."""
+
+INTERLUDE = 20.0
+"""Seconds of the scripts that are played while nothing is compared."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What was asked for."""
+
+    data: Path
+    scratch: Path
+    """For whatever is gone with the demo."""
+    devices: int
+    seconds: float | None
+    """After which it ends; None: it goes on until it is stopped."""
+    http: str | None = None
+    tcp: str | None = None
+    seed: int = 1
+    no_learning: str = ""
+    """Why nothing is to be learned."""
+
+
+class Stage:
+    """Where it is played."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        gateway: GatewayProcess,
+        cast: Cast,
+        ledger: Ledger,
+        say: Callable[[str], None],
+        *,
+        began: float,
+    ) -> None:
+        self._plan = plan
+        self.gateway = gateway
+        self.cast = cast
+        self.ledger = ledger
+        self._say = say
+        self._clock = SystemClock()
+        self._began = began
+        self._random = Random(plan.seed)
+        self._people = [member.person for member in cast.fleet.members]
+        self._learning = Learning(plan.data, plan.scratch / "spark", say)
+        self._learned: Learned | None = None
+        self._reason = plan.no_learning
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self._began
+
+    @property
+    def _left(self) -> float:
+        """Seconds until it is time to count."""
+        if self._plan.seconds is None:
+            return float("inf")
+        return self._plan.seconds - COUNTING - self.elapsed
+
+    async def perform(self) -> Report:
+        """All acts, up to the report."""
+        before, after = None, None
+        if self._plan.no_learning:
+            length = min(self._left, REPORT_AFTER - COUNTING)
+            before = await self._act("playing", self._script(max(1.0, length)), length, lead=0.0)
+        else:
+            length = ACT if self._plan.seconds is None else min(ACT, 0.3 * self._plan.seconds)
+            play = self._script(length)
+            before = await self._act("playing, with the policy that is built in", play, length)
+            if await self._learn():
+                after = await self._after(play)
+            if after is not None:
+                before = before.cut_to(after)
+        return await self._count(before, after)
+
+    async def go_on(self, curtain: asyncio.Event) -> None:
+        """More of the same, until the curtain falls."""
+        while not curtain.is_set():
+            await self.cast.play(self._script(INTERLUDE), curtain)
+
+    async def _after(self, play: Script) -> Act | None:
+        length = min(play.seconds, self._left)
+        if length < SHORTEST_ACT:
+            assert self._learned is not None
+            self._reason = (
+                f"learning took {self._learned.seconds:.0f} s, and too little of the time was left"
+            )
+            return None
+        return await self._act("the same again, with what was learned", play, length)
+
+    def _script(self, seconds: float) -> Script:
+        return script.write(self._people, seconds, self._random)
+
+    async def _act(self, title: str, play: Script, length: float, *, lead: float = LEAD) -> Act:
+        """Play a script for so long, and note from when to when."""
+        self._say(title)
+        on_links = self.cast.bytes_on_links
+        began = self._clock.now()
+        await self._play(play, length)
+        return Act(
+            began=began,
+            length=_micros(length),
+            lead=_micros(lead),
+            tail=_micros(LONGEST_LIFE),
+            bytes_per_second=(self.cast.bytes_on_links - on_links) / max(length, 1.0),
+        )
+
+    async def _play(self, play: Script, length: float) -> None:
+        curtain = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        falling = loop.call_later(max(0.0, length), curtain.set)
+        try:
+            await self.cast.play(play, curtain)
+        finally:
+            falling.cancel()
+
+    async def _learn(self) -> bool:
+        """Learn while the play goes on; whether there is something new in force."""
+        curtain = asyncio.Event()
+        with first_failure():
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self.go_on(curtain))
+                try:
+                    await self._learn_in_time()
+                finally:
+                    curtain.set()
+                    await self._learning.stop()
+        return self._learned is not None and not self._reason
+
+    async def _learn_in_time(self) -> None:
+        limit = self._left if self._plan.seconds is not None else None
+        try:
+            async with asyncio.timeout(limit):
+                self._learned = await self._learning.run()
+                self._say("waiting for the gateway to take them")
+                async with asyncio.timeout(LOADING):
+                    await self.gateway.policy_loaded.wait()
+        except TimeoutError:
+            if self._learned is not None:
+                self._reason = "the gateway had not taken what was learned in time"
+            else:
+                self._reason = f"{self._plan.seconds or 0:.0f} seconds were too few for it"
+        except Failure as error:
+            self._reason = str(error)
+
+    async def _count(self, before: Act | None, after: Act | None) -> Report:
+        """Good weather, and a moment of silence; then the books are compared."""
+        self._say("counting")
+        self.cast.clear_weather()
+        deadline = time.monotonic() + DRAIN
+        while self.ledger.missing() and time.monotonic() < deadline:  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
+        learned = self._learned
+        facts = LearningReport(ran=learned is not None, reason=self._reason)
+        if learned is not None:
+            facts.version, facts.devices = learned.version, learned.devices
+            facts.events, facts.seconds = learned.events, learned.seconds
+        seconds = self.elapsed
+        return await asyncio.to_thread(
+            make_report, self._plan.data, self.cast, self.ledger, facts, before, after, seconds
+        )
+
+    def following(self) -> Learning | None:
+        """What tells the gateway that its log is waited for, if it is."""
+        return None if self._plan.no_learning else self._learning
+
+
+@asynccontextmanager
+async def staged(plan: Plan, say: Callable[[str], None]) -> AsyncIterator[Stage]:
+    """Everything set up and in contact; at the end all of it is gone."""
+    began = time.monotonic()
+    random = Random(plan.seed)
+    async with AsyncExitStack() as stack:
+        say("starting a gateway")
+        gateway = await GatewayProcess.start(plan.data, http=plan.http, tcp=plan.tcp)
+        stack.push_async_callback(gateway.stop)
+        ledger = Ledger()
+        say(f"starting {plan.devices} devices")
+        fleet = await stack.enter_async_context(
+            Fleet(
+                script.people(plan.devices, random),
+                gateway.for_devices,
+                inboxes=plan.scratch / "inboxes",
+                ledger=ledger,
+                random=random,
+            )
+        )
+        url = gateway.places.http
+        cast = Cast(
+            fleet,
+            editor=RestService(url, ledger),
+            shop=RestService(url, ledger),
+            herald=RestService(url, ledger),
+            initiator=PapInitiator(url, ledger),
+        )
+        stage = Stage(plan, gateway, cast, ledger, say, began=began)
+        if (learning := stage.following()) is not None:
+            await stack.enter_async_context(beside(learning.keep_following()))
+        await stack.enter_async_context(beside(_watch(gateway)))
+        yield stage
+
+
+async def _watch(gateway: GatewayProcess) -> None:
+    raise Failure(f"the gateway ended: {await gateway.ended()}")
+
+
+def _micros(seconds: float) -> Micros:
+    return round(seconds * SECOND)

@@ -1,0 +1,167 @@
+"""The small parts of the demo: its script, its letters, its figures, its children."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from random import Random
+
+import msgspec
+import pytest
+
+from lasthop.pipeline import java
+from lasthop.runtime.demo import learning, letters, script
+from lasthop.runtime.demo.beside import beside
+from lasthop.runtime.demo.children import Child
+from lasthop.runtime.demo.counting import Act
+from lasthop.runtime.demo.ledger import Exactly, Looks
+from lasthop.runtime.demo.profiles import PROFILES
+from lasthop.runtime.demo.report import (
+    LearningReport,
+    LinkReport,
+    Period,
+    Report,
+    latency,
+    lines,
+)
+from lasthop.runtime.failure import Failure
+
+
+def test_a_script_is_its_seed() -> None:
+    fleet = script.people(7, Random(3))
+    assert script.write(fleet, 60, Random(5)) == script.write(fleet, 60, Random(5))
+    assert script.write(fleet, 60, Random(5)) != script.write(fleet, 60, Random(6))
+    assert {person.profile for person in fleet} == set(PROFILES)
+    assert len({person.name for person in fleet}) == 7
+
+
+def test_outages_take_the_share_of_time_that_the_profile_says() -> None:
+    fleet = script.people(30, Random(3))
+    written = script.write(fleet, 3000, Random(5))
+    for profile in PROFILES:
+        of_kind = [written.outages[p.name] for p in fleet if p.profile is profile]
+        away = sum(end - start for outages in of_kind for start, end in outages)
+        assert away / (3000 * len(of_kind)) == pytest.approx(profile.away, rel=0.15)
+    for outages in written.outages.values():
+        ends = [moment for outage in outages for moment in outage]
+        assert ends == sorted(ends)
+        assert not ends or ends[-1] <= 3000
+
+
+def test_rates_are_what_they_say() -> None:
+    fleet = script.people(3, Random(3))
+    written = script.write(fleet, 4000, Random(5))
+    for topic in script.TOPICS:
+        count = sum(1 for _, of, _ in written.news if of is topic)
+        assert count == pytest.approx(4000 / topic.interval, rel=0.1)
+    assert len(written.orders) == pytest.approx(4000 / script.ORDER_INTERVAL, rel=0.1)
+    assert [at for at, _, _ in written.news] == sorted(at for at, _, _ in written.news)
+
+
+def test_a_letter_has_its_size_and_can_be_read_again() -> None:
+    for number in (1, 10**9):
+        body = letters.write("shop", number).encode()
+        assert len(body) == letters.SIZE
+        letter = letters.read(body)
+        assert letter is not None
+        assert (letter.publisher, letter.number) == ("shop", number)
+    assert letters.read(b"hello") is None
+
+
+def test_percentiles_are_values_that_occurred() -> None:
+    assert latency([]) is None
+    found = latency([number / 1000 for number in range(1, 101)])
+    assert found is not None
+    assert (found.p50, found.p95, found.p99, found.longest) == (50.0, 95.0, 99.0, 100.0)
+    one = latency([0.25])
+    assert one is not None
+    assert (one.p50, one.longest) == (250.0, 250.0)
+
+
+def test_the_messages_that_count_have_ended_before_the_end() -> None:
+    act = Act(began=100, length=50, lead=10, tail=15, bytes_per_second=1.0)
+    assert (act.since, act.until) == (110, 135)
+    short = Act(began=500, length=30, lead=10, tail=15, bytes_per_second=1.0)
+    assert (act.cut_to(short).since, act.cut_to(short).until) == (110, 115)
+    assert short.cut_to(act) == short
+    nothing = Act(began=0, length=5, lead=10, tail=15, bytes_per_second=1.0)
+    assert nothing.since == nothing.until
+
+
+def a_report(**changes: object) -> Report:
+    report = Report(
+        seconds=120.0,
+        devices=3,
+        good=True,
+        lost=0,
+        under_way=0,
+        messages=Exactly(sent=9, accepted=9, delivered=9),
+        looks=Looks(looks=4, shown=8),
+        latency=latency([0.1]),
+        links={"wifi": LinkReport(3, 0.05, 9, latency([0.1]), 2, 4000, 300.0)},
+        bytes_per_message=300.0,
+        payload_per_message=256,
+        learning=LearningReport(ran=False, reason="--no-pipeline"),
+        before=Period(20.0, 100, 50, 60, 6, 0.5, 0.1, 900.0),
+        after=None,
+    )
+    return msgspec.structs.replace(report, **changes)
+
+
+def test_the_report_says_what_was_not_learned_and_why() -> None:
+    text = "\n".join(lines(a_report()))
+    assert "9 accepted, 9 delivered, 0 lost, 0 duplicated, 0 misordered" in text
+    assert "nothing was learned: --no-pipeline" in text
+    assert "before   waste 50.0% of 100 forwarded, loss 10.0% of 60" in text
+    assert "after" not in text.lower().replace("after 120 s", "")
+    learned = LearningReport(ran=True, version="v1", devices=7, events=99, seconds=20.0)
+    after = Period(20.0, 60, 6, 60, 3, 0.1, 0.05, 700.0)
+    text = "\n".join(lines(a_report(learning=learned, after=after, under_way=1)))
+    assert "7 choices learned from 99 events in 20 s: v1" in text
+    assert "after    waste 10.0% of 60 forwarded, loss 5.0%" in text
+    assert "1 under way" in text
+    learned.reason = "too late"
+    assert "no comparison: too late" in "\n".join(lines(a_report(learning=learned)))
+
+
+def test_a_machine_without_java_or_spark_is_told_in_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(java, "candidates", lambda: iter(()))
+    said = learning.impossible()
+    assert said is not None
+    assert "Java" in said
+    assert "\n" not in said
+    monkeypatch.setattr(learning, "find_spec", lambda name: None)
+    assert "lasthop[pipeline]" in (learning.impossible() or "")
+
+
+async def test_a_child_that_fails_says_why() -> None:
+    child = await Child.start("status", "--url", "http://127.0.0.1:1")
+    with pytest.raises(Failure, match="lasthop status --url failed: no gateway at"):
+        await child.output()
+    child = await Child.start("up", "--http", "nonsense")
+    with pytest.raises(Failure, match="ended: "):
+        await child.line()
+
+
+async def test_a_child_is_gone_when_it_was_stopped() -> None:
+    child = await Child.start("pap", "listen", "--port", "0")
+    await child.line()
+    await child.stop()
+    with pytest.raises(ProcessLookupError):
+        os.kill(child.pid, 0)
+
+
+async def test_the_first_failure_is_what_is_raised() -> None:
+    async def fails() -> None:
+        raise Failure("it broke")
+
+    with pytest.raises(Failure, match="it broke"):
+        async with beside(fails()):
+            await asyncio.Event().wait()
+    with pytest.raises(ValueError, match="ours"):
+        async with beside(asyncio.sleep(3600)):
+            raise ValueError("ours")
+    async with beside(asyncio.sleep(3600)):
+        pass
