@@ -267,6 +267,19 @@ class TestReports:
         rig.run()
         assert initiator.hear() == [("1", user("everyone"), "delivered", 1000)]
 
+    def test_a_push_goes_to_those_who_are_in_a_group(self, rig: Rig, initiator: Initiator) -> None:
+        crew = Target(TargetKind.GROUP, "crew")
+        for name in ("phone", "tablet"):
+            rig.gateway.join(APP, name, crew, rig.now)
+        rig.gateway.pushes.point(APP, "USER:crew", crew)
+        initiator.push("1", user("crew"))
+        rig.gateway.join(APP, "watch", crew, rig.now)
+        rig.ack(rig.connect("phone"), 1)
+        assert initiator.states("1") == {user("crew"): "pending"}
+        rig.crash()
+        rig.ack(rig.connect("tablet"), 1)
+        assert initiator.hear() == [("1", user("crew"), "delivered", 1000)]
+
     def test_a_full_mailbox_is_said_to_be_unavailable(self) -> None:
         rig = Rig(Limits(open_per_device=1))
         initiator = Initiator(rig)

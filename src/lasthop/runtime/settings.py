@@ -260,6 +260,18 @@ class Limits(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     subscriptions_per_device: Annotated[int, Meta(description="Topics of one device.", ge=1)] = (
         _limits.subscriptions_per_device
     )
+    circles_per_device: Annotated[
+        int, Meta(description="Groups and queues of one device.", ge=1)
+    ] = _limits.circles_per_device
+    bound_members: Annotated[
+        int, Meta(description="Members that an atomic or claimable message is for.", ge=1)
+    ] = _limits.bound_members
+    queue_length: Annotated[
+        int, Meta(description="Messages that wait in one queue; more are refused.", ge=1)
+    ] = _limits.queue_length
+    claim_patience: Annotated[
+        Duration, Meta(description="How long a message without a deadline can be claimed.")
+    ] = Duration(_limits.claim_patience)
     shared: Annotated[
         LimitList,
         Meta(
@@ -294,6 +306,10 @@ class Limits(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             resident=self.resident,
             context=self.context,
             subscriptions_per_device=self.subscriptions_per_device,
+            circles_per_device=self.circles_per_device,
+            bound_members=self.bound_members,
+            queue_length=self.queue_length,
+            claim_patience=self.claim_patience,
             retained=self.retained,
             max_frame=self.body + 1024,
             preserve=self.preserve,
