@@ -329,6 +329,10 @@ class Device:
         """The application is done with a message; that becomes durable before long."""
         self._turns.post(lambda session, _now: session.finished(message))
 
+    def lapse(self, message: Message) -> None:
+        """The application had not looked at a message when its deadline passed."""
+        self._turns.post(lambda session, _now: session.lapsed(message))
+
     async def done(self, message: Message) -> None:
         """The application is done with a message; returns when that is durable."""
         await self._turns.ask(lambda session, _now: session.finished(message))
@@ -678,13 +682,10 @@ class Device:
                 message = self._ready.popleft()
                 if message.deadline is None or self._clock.now() < message.deadline:
                     return message
-                self._lapse(message)
+                self.lapse(message)
                 continue
             self._stirred.clear()
             await self._stirred.wait()
-
-    def _lapse(self, message: Message) -> None:
-        self._turns.post(lambda session, _now: session.lapsed(message))
 
     async def _call(self, callback: Callback) -> None:
         while (message := await self._next()) is not None:

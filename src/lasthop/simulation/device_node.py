@@ -215,7 +215,9 @@ class DeviceNode:
         if session is None or self._wires:
             return
         if not session.settled:
-            # Only what is durable may be claimed: dial when it is.
+            # Only what is durable may be claimed: dial when it is. After a restart nothing else may
+            # happen that would write it.
+            self._turn()
             self._kernel.after(self._write_time, lambda: self._redial(session))
             return
         self._open(session.hello(link="sim"))

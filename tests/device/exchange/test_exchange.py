@@ -12,7 +12,7 @@ import pytest
 from lasthop.clock import SECOND
 from lasthop.device.client import Device
 from lasthop.device.desk import HandlerFailed
-from lasthop.device.exchange.binding import Bytes, Json, Text
+from lasthop.device.exchange.binding import Bytes, Content, Json, Text
 from lasthop.device.exchange.declining import Declined
 from lasthop.device.exchange.exchange import Exchange
 from lasthop.device.exchange.received import Asking, Received
@@ -368,6 +368,84 @@ async def test_strangers_cannot_fill_a_device_with_messages_for_nobody(
         await sender.call("device:shop#nothing", "x", timeout=5)
     await sender.send("device:shop", "plain")
     await until(lambda: got == ["plain"])
+
+
+async def test_messages_wait_for_somebody_to_take_them_and_keep_their_order(
+    gateway: LiveGateway, phone: Device
+) -> None:
+    exchange = Exchange(phone, Text())
+    exchange.register("other", lambda received: None)
+    await gateway.publish("a", "b")
+    board = phone.switchboard
+    assert board is not None
+    await until(lambda: len(board._parked.get("", ())) == 2)
+    got: list[str] = []
+    release = asyncio.Event()
+
+    async def slow(received: Received[str]) -> None:
+        await release.wait()
+        got.append(received.value)
+
+    exchange.on_message(slow)
+    await gateway.publish("c")
+    await until(lambda: len(board._parked.get("", ())) == 1)
+    release.set()
+    await until(lambda: got == ["a", "b", "c"])
+    await gateway.publish("d")
+    await until(lambda: got[-1] == "d")
+    assert not board._parked
+
+
+async def test_what_waits_past_its_deadline_is_let_go(
+    gateway: LiveGateway, phone: Device, shop: Device
+) -> None:
+    exchange = Exchange(phone, Text())
+    exchange.register("other", lambda received: None)
+    sender = Exchange(shop, Text())
+    await sender.send("device:phone", "late", expires_in=0.3)
+    await sender.send("device:phone", "fine")
+    board = phone.switchboard
+    assert board is not None
+    await until(lambda: len(board._parked.get("", ())) == 2)
+    late = board._parked[""][0].deadline
+    assert late is not None
+    await until(lambda: phone.now() >= late)
+    got: list[str] = []
+    exchange.on_message(lambda received: got.append(received.value))
+    await until(lambda: got == ["fine"])
+
+
+async def test_a_callback_that_goes_amid_its_messages_leaves_them_waiting(
+    phone: Device, shop: Device
+) -> None:
+    exchange = Exchange(phone, Text())
+    exchange.register("other", lambda received: None)
+    sender = Exchange(shop, Text())
+    for text in ("a", "b"):
+        await sender.send("device:phone#prices", text)
+    board = phone.switchboard
+    assert board is not None
+    await until(lambda: len(board._parked.get("prices", ())) == 2)
+    got: list[str] = []
+
+    def once(received: Received[str]) -> None:
+        got.append(received.value)
+        exchange.deregister("prices")
+
+    exchange.register("prices", once)
+    await until(lambda: got == ["a"] and "prices" not in board._catching_up)
+    exchange.register("prices", lambda received: got.append(received.value))
+    await until(lambda: got == ["a", "b"])
+
+
+async def test_a_binding_that_fails_fails_for_the_caller(phone: Device, shop: Device) -> None:
+    class Broken(Text):
+        def decode(self, content: Content, peer: str) -> str:
+            raise ZeroDivisionError
+
+    Exchange(shop, Text()).on_message(lambda received: "x")
+    with pytest.raises(ZeroDivisionError):
+        await Exchange(phone, Broken()).call("device:shop", "x", timeout=5)
 
 
 # Many.

@@ -240,7 +240,7 @@ class Exchange(Generic[T]):
             elif not future.done():
                 error = answer.exception()
                 if error is None:
-                    future.set_result(self.receive(answer.result()))
+                    self._settle(future, answer.result())
                 elif isinstance(error, TimeoutError | MessageRefused):
                     future.set_result(Received(self, None, error=error))
                 else:
@@ -249,6 +249,12 @@ class Exchange(Generic[T]):
         answer.add_done_callback(over)
         future.add_done_callback(lambda done: answer.cancel() if done.cancelled() else None)
         return Pending(handle, future)
+
+    def _settle(self, future: asyncio.Future[Received[T]], message: Message) -> None:
+        try:
+            future.set_result(self.receive(message))
+        except Exception as error:  # A mistake in the binding is for the caller to see.
+            future.set_exception(error)
 
     async def _awaited(self, pending: Pending[T]) -> Received[T]:
         try:
