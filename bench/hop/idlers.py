@@ -84,6 +84,9 @@ class Idlers:
     def paused(self, link: Link, paused: bool) -> None:
         """They send nothing that could wait."""
 
+    def drained(self, link: Link) -> None:
+        """Nothing large is sent."""
+
     def lost(self, link: Link, reason: str) -> None:
         waiting = self._waiting.pop(link, None)
         if waiting is None:

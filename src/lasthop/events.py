@@ -75,6 +75,10 @@ class Kind(StrEnum):
     HEARTBEAT = "heartbeat"
     MEASURED = "measured"
     CREDIT_CHANGED = "credit_changed"
+    # A stream: sparse, however many pieces it has.
+    STREAM_OPENED = "stream_opened"
+    STREAM_PROGRESSED = "stream_progressed"
+    STREAM_ENDED = "stream_ended"
     # The gateway.
     GATEWAY_STARTED = "gateway_started"
     TIMER_FIRED = "timer_fired"

@@ -144,6 +144,10 @@ class Message(msgspec.Struct, array_like=True, gc=False):
     answer: bool = False
     """It answers a device's request, which that device may have given up meanwhile."""
     binding: Binding = Binding.NONE
+    stream: bool = False
+    """It opens a stream, whose pieces have its key."""
+    pull: bool = False
+    """The device is told of it, and gets the body when it asks for it."""
 
     @property
     def id(self) -> str:

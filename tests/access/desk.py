@@ -93,6 +93,22 @@ class MemoryDesk:
             self.gateway.unwatch(key)
             self._waits[key].remove(changed)
 
+    async def watch(self, key: int, ask: Callable[[Gateway], T | None], seconds: float) -> T | None:
+        deadline = self.time + round(seconds * SECOND)
+        self.gateway.watch(key)
+        changed = asyncio.Event()
+        self._waits.setdefault(key, []).append(changed)
+        try:
+            while True:
+                changed.clear()
+                answer = ask(self.gateway)
+                if answer is not None or self.time >= deadline or not self.patient:
+                    return answer
+                await changed.wait()
+        finally:
+            self.gateway.unwatch(key)
+            self._waits[key].remove(changed)
+
     @property
     def watchers(self) -> int:
         """How many wait at the desk."""

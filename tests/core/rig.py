@@ -14,6 +14,7 @@ from lasthop.core.effects import (
     Consult,
     Disconnect,
     Effect,
+    Feed,
     Fetch,
     Notify,
     Overheard,
@@ -63,6 +64,8 @@ class Rig:
         self.disconnected: list[Disconnect] = []
         self.changes: list[Changed] = []
         self.fetches: list[Fetch] = []
+        self.feeds: list[Feed] = []
+        """Pieces that have not left the unsent buffer; `drain` lets them."""
         self.carries: list[Carry] = []
         self.notifies: list[Notify] = []
         self.consults: list[Consult] = []
@@ -138,6 +141,13 @@ class Rig:
         self.now = end
         self.run()
 
+    def drain(self) -> None:
+        """What was handed to the channels leaves them."""
+        feeds, self.feeds = self.feeds, []
+        for feed in feeds:
+            self.gateway.channel_drained(feed.channel, self.now)
+        self.settle()
+
     def fetch(self) -> None:
         """The store answers."""
         for fetch in self.fetches:
@@ -150,6 +160,9 @@ class Rig:
             if isinstance(effect, Send):
                 self.check_durable(effect)
                 self.sent.setdefault(effect.channel, []).extend(effect.frames)
+            elif isinstance(effect, Feed):
+                self.sent.setdefault(effect.channel, []).append(effect.piece)
+                self.feeds.append(effect)
             elif isinstance(effect, Disconnect):
                 self.disconnected.append(effect)
             elif isinstance(effect, Changed):

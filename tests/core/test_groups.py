@@ -13,7 +13,14 @@ from lasthop.core.mailroom import Limits
 from lasthop.errors import Conflict, Forbidden, InvalidRequest, NotFound, QuotaExceeded, TooLarge
 from lasthop.message import Binding, Reliability, Target, TargetKind
 from lasthop.wire.hop.decisions import Decision, Verdict, decode_decision
-from lasthop.wire.hop.frames import ALL_FEATURES, Ack, Dropped, Headers, MessageFrame, Operation
+from lasthop.wire.hop.frames import (
+    ALL_FEATURES,
+    Ack,
+    Dropped,
+    Headers,
+    MessageFrame,
+    Operation,
+)
 from tests.core.rig import APP, Rig, to
 
 CREW, JOBS = Target(TargetKind.GROUP, "crew"), Target(TargetKind.QUEUE, "jobs")
@@ -734,7 +741,7 @@ def test_a_consumer_that_cannot_take_it_leaves_it_to_others(rig: Crew) -> None:
     (small,) = [rig.connect("small", max_frame=8192)]
     rig.gateway.make_circle(APP, JOBS, Circle(), rig.now)
     rig.gateway.join(APP, "small", JOBS, rig.now)
-    key = job(rig, b"x" * 20_000)
+    key = job(rig, b"x" * 10_000)
     assert not rig.messages(small)
     assert rig.all_states(key) == [State.UNDELIVERABLE]
     (big,) = rig.gather("big", into=JOBS)

@@ -26,6 +26,7 @@ class Board:
         self.frames: list[tuple[int, Frame]] = []
         self.pauses: list[tuple[int, bool]] = []
         self.ends: list[tuple[int, str]] = []
+        self.drains: list[int] = []
 
     def opened(self, channel: Channel) -> None:
         self.channels.append(channel)
@@ -38,6 +39,9 @@ class Board:
 
     def paused(self, channel: Channel, paused: bool) -> None:
         self.pauses.append((channel.number, paused))
+
+    def drained(self, channel: Channel) -> None:
+        self.drains.append(channel.number)
 
     def lost(self, channel: Channel, reason: str) -> None:
         self.ends.append((channel.number, reason))

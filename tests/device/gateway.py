@@ -75,6 +75,8 @@ class LiveGateway:
         """Cut all links and come back with what was committed."""
         self._failures_expected = True
         survivor = self.store.crash()
+        # A process that is gone turns no more cranks, whatever is still to be said to it.
+        self.engine._turn = lambda: None  # type: ignore[method-assign]
         for link in list(self.tcp._links):
             link.cut()
         await self.stop()

@@ -66,10 +66,10 @@ def test_an_inbox_belongs_to_one_process(tmp_path: Path) -> None:
 def test_an_inbox_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     SqliteInbox(tmp_path / "inbox.db").close()
     database = sqlite3.connect(tmp_path / "inbox.db")
-    database.execute("UPDATE lasthop_session SET version = 4")
+    database.execute("UPDATE lasthop_session SET version = 5")
     database.commit()
     database.close()
-    with pytest.raises(StoreBroken, match=r"written by a newer version \(version=4\)"):
+    with pytest.raises(StoreBroken, match=r"written by a newer version \(version=5\)"):
         SqliteInbox(tmp_path / "inbox.db")
 
 

@@ -287,6 +287,7 @@ def test_an_inbox_of_the_first_version_is_brought_up_to_date(tmp_path: Path) -> 
     database = sqlite3.connect(tmp_path / "inbox.db")
     database.executescript(
         "DROP TABLE lasthop_kept; DROP TABLE lasthop_feed; DROP TABLE lasthop_request;"
+        "DROP TABLE lasthop_flow; DROP TABLE lasthop_piece;"
         "UPDATE lasthop_session SET version = 1"
     )
     database.close()

@@ -182,6 +182,7 @@ def busy_day() -> Rehearsal:
     _choose_a_link(day)
     _ask_a_surrogate(day)
     _together(day)
+    _stream(day)
     return day
 
 
@@ -198,6 +199,21 @@ def _ask_a_surrogate(day: Rehearsal) -> None:
     day.hear(70, MessageFrame(0, None, None, Headers(to="device:till"), b"from the till"))
     dropped = mail.Verdict(mail.Action.DROP, reason="said too often")
     gateway.consulted(SHOP, day.mails.pop().number, dropped, day.now)
+    day.settle()
+
+
+def _stream(day: Rehearsal) -> None:
+    """Nine megabytes for whoever fetches them."""
+    streams = day.gateway.streams
+    submission = Submission(target=Target(TargetKind.PUBLISHER, ""))
+    stream = streams.open(APP, "publisher:camera", submission, day.now)
+    for offset in range(0, 9 << 20, streams.window):
+        streams.append(stream, offset, bytes(streams.window), day.now)
+        day.settle()
+        streams.taken(stream, offset + streams.window, day.now)
+    streams.end(stream, day.now)
+    day.settle()
+    streams.receiver_done(stream, day.now)
     day.settle()
 
 

@@ -47,6 +47,9 @@ class Line:
     def overheard(self, frames: Sequence[Frame]) -> None:
         """It is the only one."""
 
+    def report_drained(self) -> None:
+        """Nothing is large here."""
+
     def close(self, code: CloseCode, reason: str, retry_after_ms: int = 0) -> None:
         self.closed = code, reason
         self._news.set()

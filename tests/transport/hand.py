@@ -65,6 +65,7 @@ class Diary:
         self.opened: list[Opened] = []
         self.pauses: list[bool] = []
         self.ends: list[str] = []
+        self.drains = 0
 
     def connected(self, link: Link) -> None:
         self.links.append(link)
@@ -77,6 +78,9 @@ class Diary:
 
     def paused(self, link: Link, paused: bool) -> None:
         self.pauses.append(paused)
+
+    def drained(self, link: Link) -> None:
+        self.drains += 1
 
     def lost(self, link: Link, reason: str) -> None:
         self.ends.append(reason)

@@ -49,3 +49,7 @@ class Desk(Protocol):
         Returns them as they stand then.
         """
         ...
+
+    async def watch(self, key: int, ask: Callable[[Gateway], T | None], seconds: float) -> T | None:
+        """Ask the gateway about a stream until there is an answer, or the time is up."""
+        ...

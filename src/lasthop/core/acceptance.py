@@ -79,11 +79,15 @@ class Submission(msgspec.Struct, kw_only=True):
     quality: Quality | None = None
     answer: bool = False
     binding: Binding = Binding.NONE
+    stream: bool = False
+    pull: bool = False
+    unsaid: frozenset[str] = frozenset()
+    """Of handling, reliability and pull: what the sender leaves to the app's behaviour."""
 
 
 def submission_of(message: Message) -> Submission:
     """What somebody would submit to have this message sent."""
-    fields = Submission.__struct_fields__
+    fields = [name for name in Submission.__struct_fields__ if name != "unsaid"]
     return Submission(**{name: getattr(message, name) for name in fields})
 
 
@@ -227,7 +231,7 @@ class Acceptance:
     ) -> Message:
         """Own one message for these devices, of which there must be some; `attach` sees it before
         its first delivery."""
-        self._check_form(submission, now)
+        self._check_form(app, submission, now)
         self._check_room([submission], [devices])
         return self._own(app, source, submission, devices, now, attach)
 
@@ -269,7 +273,7 @@ class Acceptance:
         return open_for
 
     def _check(self, app: str, submission: Submission, now: Micros) -> Mapping[int, Device]:
-        self._check_form(submission, now)
+        self._check_form(app, submission, now)
         kind = submission.target.kind
         if kind is PUBLISHER:
             return {}
@@ -290,9 +294,12 @@ class Acceptance:
                     require(wishes.constraints(submission, since=now), now, rank=submission.rank)
         return devices
 
-    def _check_form(self, submission: Submission, now: Micros) -> None:
+    def _check_form(self, app: str, submission: Submission, now: Micros) -> None:
         limits = self._room.limits
-        if len(submission.body) > limits.body:
+        behaviour = self._room.behaviours.get(app)
+        if behaviour is not None:
+            behaviour.apply(submission, limit=limits.body)
+        elif len(submission.body) > limits.body:
             raise TooLarge("body too large", size=len(submission.body), limit=limits.body)
         before, after = submission.deliver_before, submission.deliver_after
         if before is not None and before <= now:
@@ -381,6 +388,8 @@ class Acceptance:
             s.quality,
             s.answer,
             s.binding,
+            s.stream,
+            s.pull,
         )
         room.journal.add_message(message)
         return message

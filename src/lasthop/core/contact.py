@@ -21,6 +21,7 @@ from lasthop.core.registry import Device, DeviceRecord
 from lasthop.core.retransmission import Retransmission
 from lasthop.core.session import Session, UnderWay
 from lasthop.core.steering import Steering
+from lasthop.core.transfers.courier import Courier
 from lasthop.decision.budgets import Closure
 from lasthop.decision.preferences import Preferences
 from lasthop.errors import LasthopError, NotFound, OutOfOrder, Unauthorized
@@ -58,9 +59,16 @@ class Contacts:
     """Who is there, over which channel."""
 
     def __init__(
-        self, room: Mailroom, dispatcher: Dispatcher, feeds: Feeds, bonds: Bonds, terms: Terms
+        self,
+        room: Mailroom,
+        dispatcher: Dispatcher,
+        feeds: Feeds,
+        bonds: Bonds,
+        courier: Courier,
+        terms: Terms,
     ) -> None:
         self._room = room
+        self._courier = courier
         self._feeds = feeds
         self._bonds = bonds
         self._dispatcher = dispatcher
@@ -136,6 +144,7 @@ class Contacts:
             network=hello.network or "",
             max_frame=hello.max_frame,
             lossy=channel in self._lossy,
+            streams=bool(hello.features & Feature.STREAMS),
         )
         self._by_channel[channel] = session
         session.add(line)
@@ -167,6 +176,9 @@ class Contacts:
         self._room.effects.append(Send(line.channel, [welcome]))
         if not welcome.joined:
             self._dispatcher.resume(session, now)
+            self._courier.again(session, alone=True)
+        else:
+            self._courier.joined(session)
         self._room.touch(session)
 
     def _join(self, session: Session, channel: int, hello: Hello, now: Micros) -> None:
@@ -284,6 +296,7 @@ class Contacts:
             if session.steering is not None:
                 session.steering.refund(delivery, now)
             delivery.seq = delivery.epoch = -1
+            delivery.ahead = False
             session.enqueue(delivery)
         session.restart(self._terms.incarnation, epoch.current.epoch, epoch.previous)
         self._room.journal.tell(Kind.EPOCH_STARTED, now, session, epoch=session.epoch)
@@ -402,6 +415,13 @@ class Contacts:
         )
         self._room.touch(session)
 
+    def drained(self, channel: int, now: Micros) -> None:
+        """The last piece has left the channel's unsent buffer."""
+        session = self._by_channel.get(channel)
+        line = session.line_of(channel) if session is not None else None
+        if session is not None and line is not None:
+            self._courier.drained(session, line, now)
+
     def credit(self, session: Session, channel: int, credit: Credit, now: Micros) -> None:
         """The device takes more, or less, at a time."""
         line = session.line_of(channel)
@@ -444,6 +464,7 @@ class Contacts:
         if session.greeted:
             self._follow_windows(session, now)
             self._dispatcher.reroute(session, channel, now)
+            self._courier.again(session)
             session.ack_due = True  # The last one may have been lost with it.
             self._room.touch(session)
             return

@@ -83,6 +83,7 @@ class Delivery:
     """One message for one device: the unit of the life cycle."""
 
     __slots__ = (
+        "ahead",
         "attempts",
         "changed_at",
         "code",
@@ -119,6 +120,8 @@ class Delivery:
         """The contact in which it last left: in the same one the device may have it."""
         self.sent_over = 0
         """The channel over which it last left, or `CARRIED`."""
+        self.ahead = False
+        """Its body is with the device already, and it follows without."""
         self.attempts = 0
         """How often it was handed to a link. Above zero the device may have it, whatever we know
         of it."""
@@ -161,4 +164,5 @@ class Delivery:
             self.redelivered,
             self.reply,
             self.code,
+            self.ahead,
         )

@@ -24,9 +24,10 @@ from lasthop.core.release import release
 from lasthop.core.retransmission import FIRST_TIMEOUT, Retransmission
 from lasthop.core.session import Session
 from lasthop.core.steering import Steering
+from lasthop.core.transfers.bodies import Bodies
 from lasthop.decision.decide import Action, decide
 from lasthop.decision.routes import obstacle
-from lasthop.message import Message, Reliability
+from lasthop.message import Message, Quality, Reliability
 from lasthop.wire.hop.frames import Frame, Skip
 
 # As members of their enums they cost as much as a call each, for every message.
@@ -41,8 +42,13 @@ MILLION = 1_000_000
 class Dispatcher:
     """Moves deliveries from the mailbox to the link."""
 
-    def __init__(self, room: Mailroom, carriage: Carriage, feeds: Feeds, pilot: Pilot) -> None:
+    def __init__(
+        self, room: Mailroom, carriage: Carriage, feeds: Feeds, pilot: Pilot, bodies: Bodies
+    ) -> None:
         self._room = room
+        self._bodies = bodies
+        bodies.resend = self._resend
+        self._segment = room.limits.segment
         self._feeds = feeds
         self._pilot = pilot
         self._carriage = carriage
@@ -83,6 +89,10 @@ class Dispatcher:
             if message.binding and not session.holds:
                 session.set_aside(delivery)
                 continue
+            if delivery.item.size > self._segment and decision.action is not EXPIRE:
+                free = message.quality is None or not _against(session, message.quality)
+                if free and not self._bodies.ready(session, delivery):
+                    break  # Its body goes ahead; what has a higher priority comes before it.
             session.take_best()
             if decision.action is EXPIRE:
                 room.give_up(delivery, Step.EXPIRE, now, decision.reason)
@@ -177,7 +187,7 @@ class Dispatcher:
                 continue
             if delivery.state is RECEIVED and not session.outbound.awaits(delivery.seq):
                 continue  # Acknowledged while its body was being fetched.
-            if item.resident:
+            if item.resident or delivery.ahead:
                 if steering is None:
                     self._put(session, line, delivery, frames, now, reason)
                 elif (chosen := self._pilot.line(session, steering, delivery, now)) is not None:
@@ -197,6 +207,10 @@ class Dispatcher:
                 self._await_acknowledgement(session, now)
         if steering is not None:
             self._pilot.settle(session, steering, now)
+
+    def _resend(self, session: Session, delivery: Delivery, now: Micros) -> None:
+        if session.greeted:
+            self._transmit(session, [delivery], now, "its body had been lost")
 
     def fetched(self, messages: dict[int, Message], now: Micros) -> None:
         """Bodies have come back from the store: send on."""
@@ -358,13 +372,16 @@ class Dispatcher:
             if delivery.seq >= 0:
                 self._close(session, [Skip(delivery.seq)])
             return
-        if too_large(delivery, line.max_frame):
+        light = None
+        if delivery.item.size > self._segment or message.pull:
+            light = self._bodies.light(delivery, line)
+        if light is None and too_large(delivery, line.max_frame):
             room.step(delivery, Step.GIVE_UP, now, "larger than what the device takes")
             if delivery.seq >= 0:
                 self._close(session, [Skip(delivery.seq)])
             room.touch(session)
             return
-        frames.append(frame_of(delivery))
+        frames.append(light or frame_of(delivery))
         delivery.attempts += 1
         delivery.sent_over = line.channel
         delivery.sent_in = session.contacts
@@ -380,3 +397,8 @@ class Dispatcher:
         if message.reliability is BEST_EFFORT and delivery.seq < 0:
             room.step(delivery, Step.HAND_OVER, now, "best effort")
             room.touch(session)  # It took credit while it was leaving.
+
+
+def _against(session: Session, quality: Quality) -> bool:
+    """Whether the line that is there is not what a publisher named."""
+    return obstacle(session.network, session.link, quality) is not None

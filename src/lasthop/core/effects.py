@@ -8,7 +8,7 @@ from typing import TypeAlias
 from lasthop.core.lifecycle import State
 from lasthop.delivery.carrier import Parcel
 from lasthop.surrogate.mail import Mail
-from lasthop.wire.hop.frames import CloseCode, Frame
+from lasthop.wire.hop.frames import CloseCode, Frame, Piece
 from lasthop.wire.pap.documents import Document
 
 
@@ -18,6 +18,15 @@ class Send:
 
     channel: int
     frames: list[Frame]
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """Hand a piece to a channel, and say by `channel_drained` when it has left the unsent buffer:
+    the next one does not leave before, so that a message in between waits for this one at most."""
+
+    channel: int
+    piece: Piece
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,4 +95,6 @@ class Consult:
     mails: list[Mail]
 
 
-Effect: TypeAlias = Send | Overheard | Disconnect | Fetch | Carry | Notify | Changed | Consult
+Effect: TypeAlias = (
+    Send | Feed | Overheard | Disconnect | Fetch | Carry | Notify | Changed | Consult
+)

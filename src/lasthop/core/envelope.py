@@ -87,6 +87,7 @@ def headers_of(delivery: Delivery) -> Headers | None:
         and not m.rank
         and not m.headers
         and m.queue is None
+        and not m.stream
         and not delivery.redelivered
         and not m.source.startswith("device:")
     ):
@@ -108,6 +109,7 @@ def headers_of(delivery: Delivery) -> Headers | None:
         extra=m.headers,
         queue=m.queue,
         answer=m.answer,
+        stream=m.stream,
     )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from lasthop.clock import Micros
 from lasthop.core.acceptance import Acceptance, Idempotency, Receipt, Submission, Withdrawal
 from lasthop.core.administration import Administration
+from lasthop.core.behaviour import Behaviour, behaviours_in, memory_of
 from lasthop.core.carriage import Carriage
 from lasthop.core.contact import Contacts, Terms
 from lasthop.core.credentials import Credentials, Scope
@@ -37,9 +38,15 @@ from lasthop.core.restore import restore
 from lasthop.core.subscriptions import Subscriptions
 from lasthop.core.surrogates.surrogates import Surrogates
 from lasthop.core.topics import Topics
+from lasthop.core.transfers.bodies import Bodies
+from lasthop.core.transfers.courier import Courier
+from lasthop.core.transfers.pieces import Pieces
+from lasthop.core.transfers.streams import Streams
+from lasthop.core.transfers.uploads import Uploads
 from lasthop.core.wishes import prefer, share
 from lasthop.decision.preferences import Preferences
 from lasthop.delivery.carrier import Outcome
+from lasthop.errors import InvalidRequest
 from lasthop.events import Kind
 from lasthop.message import KeyMaker, Message, Target
 from lasthop.store.commit import Commit, Restored
@@ -80,10 +87,19 @@ class Gateway:
         self.bonds = Bonds(self.room, self._fanouts)
         self._acceptance = Acceptance(self.room, self._fanouts, self.bonds)
         self._carriage = Carriage(self.room, self._acceptance, identity.variants)
-        self._pilot = Pilot(self.room, self._carriage, self.feeds)
-        self._dispatcher = Dispatcher(self.room, self._carriage, self.feeds, self._pilot)
+        self._courier = Courier(self.room)
+        self._bodies = Bodies(self.room, self._courier)
+        self._courier.wanted = self._bodies.wanted
+        uploads = Uploads(self.room, self._courier)
+        self.streams = Streams(self.room, self._acceptance, self._courier, uploads)
+        self._pilot = Pilot(self.room, self._carriage, self.feeds, self._bodies)
+        self._dispatcher = Dispatcher(
+            self.room, self._carriage, self.feeds, self._pilot, self._bodies
+        )
         terms = Terms(restored.incarnation.to_bytes(8), identity.open_house, identity.accept)
-        self._contacts = Contacts(self.room, self._dispatcher, self.feeds, self.bonds, terms)
+        self._contacts = Contacts(
+            self.room, self._dispatcher, self.feeds, self.bonds, self._courier, terms
+        )
         self.notifications = Notifications(
             self.room, identity.patience, random64=random64, sender=identity.name
         )
@@ -97,10 +113,11 @@ class Gateway:
         self._administration = Administration(self.room, self._contacts, self.feeds, self.bonds)
         self.topics = Topics(self.room, self._fanouts)
         self._subscriptions = Subscriptions(self.room, self.feeds, self.topics)
+        pieces = Pieces(uploads, self.streams, self._bodies)
         self._inbound = Inbound(
-            self.room, self._acceptance, self.feeds, self._subscriptions, self.bonds
+            self.room, self._acceptance, self.feeds, self._subscriptions, self.bonds, pieces
         )
-        self._reception = Reception(self.room, self._contacts, self._inbound)
+        self._reception = Reception(self.room, self._contacts, self._inbound, self._courier)
         journal.tell(
             Kind.GATEWAY_STARTED,
             now,
@@ -110,6 +127,7 @@ class Gateway:
         self.topics.restore(restored.ranked.topics)
         share(self.room, identity.shared, identity.zone)
         self._open_posts(identity, restored)
+        self.room.behaviours = behaviours_in(restored.memories)
         restore(
             restored,
             self.room,
@@ -120,6 +138,7 @@ class Gateway:
             self.bonds,
             now,
         )
+        self.streams.restore(restored.streams, now)
 
     def _open_posts(self, identity: Identity, restored: Restored) -> None:
         """Let messages wait for surrogates, where there are any; or no longer, where there were."""
@@ -245,6 +264,8 @@ class Gateway:
 
     def remove(self, app: str, name: str, now: Micros) -> Device:
         """Forget a device: what is open for it is given up."""
+        device = self._administration.device(app, name)
+        self.streams.removed(self.room.session(device), now)
         return self._administration.remove(app, name, now)
 
     def admit(self, secret: str, app: str, name: str, scopes: set[Scope], now: Micros) -> None:
@@ -266,6 +287,21 @@ class Gateway:
         self._journal.hurry()
         return len(rows)
 
+    def behave(self, app: str, behaviour: Behaviour | None) -> None:
+        """Say how messages of an app behave from now on; without one, as those of any app."""
+        if behaviour is None:
+            self.room.behaviours.pop(app, None)
+        elif (behaviour.max_size or 0) > self.room.limits.largest_body:
+            raise InvalidRequest(
+                "max_size is above what this gateway takes; what is larger is a stream",
+                limit=self.room.limits.largest_body,
+            )
+        else:
+            self.room.behaviours[app] = behaviour
+        row = memory_of(app, behaviour)
+        self._journal.commit.memories[row.device, row.name] = row
+        self._journal.hurry()
+
     # Channels.
 
     def channel_opened(self, channel: int, *, reliable: bool = True) -> None:
@@ -285,6 +321,10 @@ class Gateway:
     def channel_paused(self, channel: int, paused: bool, now: Micros) -> None:
         """The channel's unsent buffer is full, or has room again."""
         self._contacts.paused(channel, paused, now)
+
+    def channel_drained(self, channel: int, now: Micros) -> None:
+        """The answer to a `Feed`: the piece has left the channel's unsent buffer."""
+        self._contacts.drained(channel, now)
 
     # Carriers.
 
@@ -331,6 +371,8 @@ class Gateway:
                     self.feeds.settle(session, now)
                 if session.greeted:
                     self._dispatcher.pump(session, now)
+                    if session.transfers is not None:
+                        self._courier.pump(session, now)
                     if session.steering is not None:
                         self._contacts.close_links(session, session.steering, now)
                 elif session.device.record.routes:
@@ -364,6 +406,7 @@ class Gateway:
         self._carriage.fetched(messages, now)
         if self.room.surrogates is not None:
             self.room.surrogates.fetched(messages, now)
+        self._bodies.fetched(messages)
 
     @property
     def horizon(self) -> int:

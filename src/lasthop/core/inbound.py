@@ -26,6 +26,7 @@ from lasthop.core.replies import answered
 from lasthop.core.session import Session
 from lasthop.core.subscriptions import Subscriptions
 from lasthop.core.topics import check_topic
+from lasthop.core.transfers.pieces import Pieces
 from lasthop.core.wishes import decode_preferences, prefer
 from lasthop.errors import (
     CreditExceeded,
@@ -37,7 +38,9 @@ from lasthop.errors import (
 from lasthop.events import Kind
 from lasthop.message import (
     DEFAULT_CONTENT_TYPE,
+    Handling,
     Message,
+    Reliability,
     Target,
     TargetKind,
     key_time,
@@ -68,6 +71,7 @@ class Inbound:
         feeds: Feeds,
         subscriptions: Subscriptions,
         bonds: Bonds,
+        pieces: Pieces,
     ) -> None:
         self._room = room
         self._bonds = bonds
@@ -75,6 +79,7 @@ class Inbound:
         self._exchanges = Exchanges(room, acceptance)
         self._feeds = feeds
         self._subscriptions = subscriptions
+        self._pieces = pieces
 
     def message(self, session: Session, frame: MessageFrame, now: Micros) -> None:
         """Take one message; out of order it waits, seen before it is only acknowledged again."""
@@ -152,6 +157,8 @@ class Inbound:
                     self._subscriptions.unsubscribe(session, frame.topic, now)
                 case Operation.PREFERENCES:
                     prefer(self._room, session, decode_preferences(frame.body), now)
+                case Operation.PULL:
+                    self._pieces.bodies.pull(session, headers.in_reply_to)
                 case Operation.CONTEXT:
                     self._context(session, frame.body, now)
                 case Operation.READ:
@@ -185,9 +192,13 @@ class Inbound:
             raise InvalidRequest("a message needs a target: a topic or `to`")
         if frame.topic:
             target = Target(TargetKind.TOPIC, check_topic(frame.topic))
+        elif headers.stream and headers.to == PUBLISHERS:
+            target = Target(TargetKind.PUBLISHER, "")
         else:
             target = parse_target(headers.to)
-        if headers.gather and headers.reply_within is not None:
+        if headers.stream:
+            self._open_stream(session, frame, headers, target, now)
+        elif headers.gather and headers.reply_within is not None:
             content_type = headers.content_type or DEFAULT_CONTENT_TYPE
             asked = self._exchanges.asked_by(session, target, content_type, frame.body)
             self._accept(session, frame, headers, target, now)
@@ -195,6 +206,29 @@ class Inbound:
             self._exchanges.tell_asked(session, frame, asked, before, now)
         else:
             self._accept(session, frame, headers, target, now)
+
+    def _open_stream(
+        self,
+        session: Session,
+        frame: MessageFrame,
+        headers: Headers,
+        target: Target,
+        now: Micros,
+    ) -> None:
+        device = session.device
+        if frame.key is None:
+            raise InvalidRequest("a stream needs a key")
+        submission = Submission(
+            target=target,
+            content_type=headers.content_type or DEFAULT_CONTENT_TYPE,
+            title=headers.title,
+            priority=headers.priority,
+            handling=headers.handling,
+            headers=headers.extra,
+        )
+        self._pieces.streams.open(
+            device.app, f"device:{device.name}", submission, now, sender=session, theirs=frame.key
+        )
 
     def _reply(self, session: Session, frame: MessageFrame, headers: Headers, now: Micros) -> None:
         if headers.in_reply_to is None:
@@ -219,13 +253,16 @@ class Inbound:
     ) -> Message | None:
         """Own a device's message; None when it has to wait for the app's surrogate first."""
         start = _start(frame, now)
+        body = frame.body
+        if headers.ahead is not None:
+            body = self._pieces.uploads.claim(session, frame.key, headers.ahead)
         answers = headers.in_reply_to
         answer = headers.correlation is not None and answers is not None
         if answer:
             answers = headers.correlation
         submission = Submission(
             target=target,
-            body=frame.body,
+            body=body,
             content_type=headers.content_type or DEFAULT_CONTENT_TYPE,
             title=headers.title,
             priority=headers.priority,
@@ -240,6 +277,7 @@ class Inbound:
             headers=headers.extra,
             answer=answer,
             binding=headers.binding,
+            unsaid=_unsaid(headers),
         )
         device = session.device
         source = f"device:{device.name}"
@@ -297,6 +335,20 @@ class Inbound:
         self, session: Session, frame: MessageFrame, error: LasthopError, now: Micros
     ) -> None:
         refuse(self._acceptance, session, frame.key, error, now)
+
+
+PUBLISHERS = f"{TargetKind.PUBLISHER}:"
+"""As the target of a stream: whoever fetches it over REST."""
+
+
+def _unsaid(headers: Headers) -> frozenset[str]:
+    """What a device leaves to its app: on the hop a default goes without saying."""
+    unsaid = ["pull"]
+    if headers.handling is Handling.FOREGROUND:
+        unsaid.append("handling")
+    if headers.reliability is Reliability.EXACTLY_ONCE:
+        unsaid.append("reliability")
+    return frozenset(unsaid)
 
 
 def parse_target(text: str | None) -> Target:

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from typing import Final
 
+from lasthop.clock import Micros
 from lasthop.decision.contention import Gauge
 from lasthop.wire.hop.frames import DEFAULT_MAX_FRAME, Credit
+from lasthop.wire.hop.transfer import Pace
 
 
 class Line:
     """A way to a device that is there now. A session has none, one, or several at once."""
 
     __slots__ = (
+        "busy",
         "channel",
+        "fed_at",
         "gauge",
         "greeted",
         "link",
         "lossy",
         "max_frame",
         "network",
+        "pace",
         "paused",
+        "streams",
         "window",
     )
 
@@ -31,6 +37,7 @@ class Line:
         network: str = "",
         max_frame: int = DEFAULT_MAX_FRAME,
         lossy: bool = False,
+        streams: bool = False,
     ) -> None:
         self.channel = channel
         self.link = link
@@ -47,6 +54,12 @@ class Line:
         """Its unsent buffer is full."""
         self.window: Credit | None = None
         """What the device last said over it that it takes at a time."""
+        self.streams = streams
+        """Whether the device takes bodies and streams in pieces."""
+        self.busy = False
+        """A piece is in its unsent buffer: the next one waits, so that messages overtake."""
+        self.fed_at: Micros = 0
+        self.pace: Pace | None = None
 
 
 AWAY: Final = Line(0)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from lasthop.clock import DAY, SECOND, Micros
+from lasthop.core.behaviour import Behaviour
 from lasthop.core.delivery import Delivery, Item, Revision
 from lasthop.core.effects import Changed, Effect
 from lasthop.core.journal import Journal
@@ -44,7 +45,25 @@ class Limits:
     """What one gateway takes on. Each number says who it protects."""
 
     body: int = 1 << 20
-    """Bytes of a message: larger ones will travel as streams."""
+    """Bytes of a message, for an app whose behaviour does not say otherwise."""
+    largest_body: int = 16 << 20
+    """What an app's behaviour may allow: a body is in memory as a whole when it is accepted and
+    when the application gets it. What is larger is a stream."""
+    segment: int = 16 << 10
+    """Bytes of a body above which it goes ahead of its message in pieces, so that what is more
+    urgent can overtake it."""
+    uploads: int = 16
+    uploads_per_device: int = 4
+    """Bodies that come in from devices at a time; they are in memory while they grow. Others wait
+    for their turn."""
+    stream_window: int = 256 << 10
+    """Bytes of one stream that the gateway holds; the sender waits until the receiver has taken
+    some. More than a quarter of a second at a megabyte a second gains nothing."""
+    streams: int = 1024
+    """Open at a time: with the window 256 MiB of memory at most."""
+    streams_per_device: int = 16
+    stream_patience: Micros = 7 * DAY
+    """How long a stream may stand still before it is given up."""
     open_per_device: int = 100_000
     """A device that never comes back must not fill the store."""
     resident: int = 256 << 20
@@ -113,6 +132,9 @@ class Mailroom:
         self.watched: Counter[int] = Counter()
         self.awaited: dict[tuple[int, int], Callable[[int], None]] = {}
         """Who wants to hear of the answer to a message of one device."""
+        self.behaviours: dict[str, Behaviour] = {}
+        """By app, how its messages are treated; most apps have none."""
+        self.stream_message_ended: Callable[[Delivery], None] = lambda _delivery: None
         self._sessions: dict[int, Session] = {}
         self._touched: list[Session] = []
         self._resident: dict[int, Item] = {}
@@ -269,6 +291,10 @@ class Mailroom:
             delivery.ended()
         if self.surrogates is not None:
             self.surrogates.ended(delivery)
+        if session.transfers is not None:
+            self.touch(session)  # What went ahead of it may be of no use now.
+        if message.stream:
+            self.stream_message_ended(delivery)
 
     def evict(self) -> None:
         """Leave the oldest bodies to the store, as far as it has them, when memory is tight."""

@@ -21,6 +21,7 @@ from lasthop.core.mailroom import Mailroom
 from lasthop.core.release import release
 from lasthop.core.session import Session
 from lasthop.core.steering import BUDGETS, HeldLane, Steering, encode_budgets
+from lasthop.core.transfers.bodies import Bodies
 from lasthop.decision.choice import Choice
 from lasthop.decision.decide import Action
 from lasthop.decision.reasons import Reason
@@ -33,12 +34,16 @@ from lasthop.wire.hop.frames import Wanted
 
 TOPIC = TargetKind.TOPIC
 
+AHEAD = "its body goes ahead of it"
+
 
 class Pilot:
     """Decides for devices that have preferences, and keeps their books."""
 
-    def __init__(self, room: Mailroom, carriage: Carriage, feeds: Feeds) -> None:
+    def __init__(self, room: Mailroom, carriage: Carriage, feeds: Feeds, bodies: Bodies) -> None:
         self._room = room
+        self._bodies = bodies
+        self._segment = room.limits.segment
         self._feeds = feeds
         self._carriage = carriage
         self._changed: dict[Steering, None] = {}
@@ -118,6 +123,12 @@ class Pilot:
             room.give_up(delivery, Step.EXPIRE, now, in_words(choice.reasons))
         elif choice.action is Action.HOLD:
             self._hold(steering, delivery, choice, now, before)
+        elif delivery.item.size > self._segment and not self._bodies.ready(
+            session, delivery, choice.channel
+        ):
+            held = HeldLane(AHEAD)
+            held.add(delivery)
+            steering.held[_lane(delivery)] = held
         else:
             steering.reserve(delivery, choice, now)
             words = in_words(choice.reasons)

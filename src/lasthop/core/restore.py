@@ -84,6 +84,7 @@ def _reopen(
     delivery.redelivered = row.redelivered
     delivery.reply = row.reply
     delivery.code = row.code
+    delivery.ahead = row.ahead
     delivery.changed_at = row.changed_at
     if room.surrogates is not None:
         room.surrogates.revise_again(delivery)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from lasthop.core.feeds.keeper import Keeper
     from lasthop.core.groups.queue import SharedQueue
     from lasthop.core.steering import Steering
+    from lasthop.core.transfers.desk import Transfers
 
 UnderWay: TypeAlias = Delivery | Skip
 """What a number stands for; a skip where the gateway no longer knows, after a restart."""
@@ -71,6 +72,7 @@ class Session:
         "steering",
         "taken_bytes",
         "touched",
+        "transfers",
         "window",
     )
 
@@ -124,6 +126,8 @@ class Session:
         """Whether the device knows how to hold a message back until a decision comes."""
         self.aside: list[Delivery] | None = None
         """What waits until it does."""
+        self.transfers: Transfers | None = None
+        """What travels in pieces."""
 
     def row(self) -> SessionRow:
         """The session as the store keeps it."""

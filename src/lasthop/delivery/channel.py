@@ -32,6 +32,10 @@ class Channel(Protocol):
         """The device was told this over another of its channels."""
         ...
 
+    def report_drained(self) -> None:
+        """Say `drained` when what was handed over so far has left the unsent buffer."""
+        ...
+
     def close(self, code: CloseCode, reason: str, retry_after_ms: int = 0) -> None:
         """Say why, and end the channel. `lost` follows."""
         ...
@@ -50,6 +54,10 @@ class Switchboard(Protocol):
 
     def paused(self, channel: Channel, paused: bool) -> None:
         """The unsent buffer is full (true) or has room again (false)."""
+        ...
+
+    def drained(self, channel: Channel) -> None:
+        """The answer to `report_drained`."""
         ...
 
     def lost(self, channel: Channel, reason: str) -> None:

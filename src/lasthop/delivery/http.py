@@ -123,6 +123,10 @@ class RequestLink(Link):
             super().timeout()
         self._answer()
 
+    @property
+    def unsent(self) -> int:
+        return self._answering.unsent
+
     def _answer(self) -> None:
         for number, body in self._answering.answers(self._ends.clock.now()):
             waiting = self._waiting.pop(number, None)
@@ -133,6 +137,7 @@ class RequestLink(Link):
         if full is not self._full:
             self._full = full
             self.full(full)
+        self.look_drained()
         if self._answering.ending and not unsent:
             self.ended("the connection is over")
 

@@ -74,6 +74,10 @@ class Listener:
         if link in self._links:
             self._switchboard.paused(link, paused)
 
+    def drained(self, link: Link) -> None:
+        if link in self._links:
+            self._switchboard.drained(link)
+
     def lost(self, link: Link, reason: str) -> None:
         if link not in self._links:
             return

@@ -19,6 +19,7 @@ class ScriptedChannel:
         self._switchboard = switchboard
         self._sent: list[Frame] = []
         self._lost = False
+        self._asked = False
         switchboard.opened(self)
 
     # As the gateway sees it.
@@ -29,6 +30,10 @@ class ScriptedChannel:
 
     def overheard(self, frames: Sequence[Frame]) -> None:
         """A script has no window that it could exceed."""
+
+    def report_drained(self) -> None:
+        """A script takes everything at once; it says so when it is asked for what was sent."""
+        self._asked = True
 
     def close(self, code: CloseCode, reason: str, retry_after_ms: int = 0) -> None:
         if not self._lost:
@@ -45,6 +50,9 @@ class ScriptedChannel:
     def take(self) -> list[Frame]:
         """What was sent since the last time."""
         sent, self._sent = self._sent, []
+        asked, self._asked = self._asked, False
+        if asked and not self._lost:
+            self._switchboard.drained(self)
         return sent
 
     def pause(self, paused: bool) -> None:

@@ -196,6 +196,14 @@ class Arrivals:
         """Of the memory of keys."""
         return self._keys.generation
 
+    def has(self, number: int) -> bool:
+        """Whether this number has come."""
+        return self._inbound.has(number)
+
+    def knows(self, key: int) -> bool:
+        """Whether a message with this key is here, or was."""
+        return key in self._known or key in self._keys
+
     def acknowledgement(self) -> Ack:
         """How far the numbers have come."""
         return self._inbound.acknowledgement()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from lasthop.clock import Micros
+from lasthop.message import DEFAULT_PRIORITY
 from lasthop.wire.hop.frames import MessageFrame, Ranges
 
 
@@ -81,6 +82,41 @@ class RequestRow(msgspec.Struct, frozen=True):
     """Outcomes of one lane come in the order of the requests; without one, as they come."""
 
 
+class PieceRow(msgspec.Struct, frozen=True, gc=False):
+    """Some bytes of a stream, or of a body that comes in pieces."""
+
+    key: int
+    incoming: bool
+    offset: int
+    body: bytes
+
+
+class FlowState(msgspec.Struct, frozen=True, array_like=True):
+    """How far a stream is. New fields go to the end, with a default."""
+
+    position: int = 0
+    """Incoming: what the application has had. Outgoing: what it has written."""
+    checksum: int = 0
+    """Incoming: of what has come. Outgoing: of what was written."""
+    size: int = -1
+    """Of the whole, once it has ended."""
+    end_checksum: int = 0
+    failed: bool = False
+    reason: str = ""
+    target: str = ""
+    content_type: str | None = None
+    title: str | None = None
+    priority: int = DEFAULT_PRIORITY
+
+
+class FlowRow(msgspec.Struct, frozen=True):
+    """A stream; without a state it is over."""
+
+    key: int
+    incoming: bool
+    state: FlowState | None
+
+
 class Change(msgspec.Struct, kw_only=True):
     """One commit, to be carried out in the order of its fields."""
 
@@ -110,6 +146,10 @@ class Change(msgspec.Struct, kw_only=True):
     requested: list[RequestRow] = []
     settled: list[int] = []
     """Keys of requests whose outcome the application has had."""
+    flows: list[FlowRow] = []
+    pieces: list[PieceRow] = []
+    dropped_pieces: list[tuple[int, bool, int]] = []
+    """(key, incoming, offset): pieces that begin below the offset need not be kept."""
 
 
 class Held(msgspec.Struct, kw_only=True):
@@ -125,3 +165,6 @@ class Held(msgspec.Struct, kw_only=True):
     feeds: list[FeedRow] = []
     requests: list[RequestRow] = []
     """In ascending order of key."""
+    flows: list[FlowRow] = []
+    pieces: list[PieceRow] = []
+    """By key and offset."""

@@ -123,6 +123,20 @@ def claim(of: Message) -> Draft:
     return Draft(Headers(operation=Operation.CLAIM, in_reply_to=of.frame.key))
 
 
+def stream(target: str, **options: Unpack[Options]) -> Draft:
+    """What opens a stream to `device:NAME`, or to `publisher:`."""
+    kind, colon, name = target.partition(":")
+    one = (kind == TargetKind.DEVICE and name) or (kind == TargetKind.PUBLISHER and not name)
+    if not colon or not one:
+        raise InvalidRequest(
+            "a stream goes to device:NAME, or to publisher: to be fetched", target=target
+        )
+    if "expires_in" in options or "reliability" in options or "rank" in options:
+        raise InvalidRequest("a stream has no deadline, rank or reliability of its own")
+    headers = _headers(b"", options, to=target)
+    return Draft(msgspec.structs.replace(headers, stream=True))
+
+
 def reply(
     to: Message,
     body: bytes | str,

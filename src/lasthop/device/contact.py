@@ -22,7 +22,7 @@ from lasthop.errors import Conflict, HopError
 from lasthop.transport.address import Address
 from lasthop.transport.dial import dial
 from lasthop.transport.link import Ends, Link
-from lasthop.wire.hop.frames import Close, CloseCode, Frame, Hello
+from lasthop.wire.hop.frames import Close, CloseCode, Frame, Hello, Piece
 from lasthop.wire.hop.handshake import Opened
 
 log = logging.getLogger("lasthop.device")
@@ -72,6 +72,7 @@ class Contact:
         """Links over which the gateway does not want us before then: a limit of ours is reached."""
         self._wishes: Preferences | None = None
         self._last_word: Close | None = None
+        self._fed_at: Micros = 0
         self._dialling: asyncio.Future[Link] | None = None
         self._welcomed_at: Micros = 0
         self._gone = asyncio.Event()
@@ -231,6 +232,10 @@ class Contact:
         if self._open and frames:
             speaking, others = self._open[-1], self._open[:-1]
             speaking.send(frames)
+            if type(frames[-1]) is Piece and frames[-1].body:
+                self._turns.drained = False
+                self._fed_at = self._ends.clock.now()
+                speaking.report_drained()
             for link in others:
                 link.overheard(frames)
 
@@ -288,7 +293,7 @@ class Contact:
         """We are welcome over this link, and speak over it from now on."""
         self._open.append(link)
         self._heartbeats.welcomed(link, self.place)
-        self._turns.room = True
+        self._turns.room = self._turns.drained = True
         self._choose()
 
     def paused(self, link: Link, paused: bool) -> None:
@@ -296,6 +301,12 @@ class Contact:
             self._turns.room = not paused
             if not paused:
                 self._turns.nudge()
+
+    def drained(self, link: Link) -> None:
+        if self._open and link is self._open[-1] and not self._turns.drained:
+            elapsed = self._ends.clock.now() - self._fed_at
+            self._turns.drained = True
+            self._turns.post(lambda session, _now: session.transfers.pace.left(elapsed))
 
     def lost(self, link: Link, reason: str) -> None:
         label = self._labels.pop(link, "")
@@ -312,6 +323,7 @@ class Contact:
             self._link = None
         elif not welcome:
             return  # It was never more than an attempt to join.
+        self._turns.drained = True
         if self._open:
             self._turns.room = True
             self._turns.post(lambda session, _now: session.rerouted())

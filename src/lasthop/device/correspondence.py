@@ -16,6 +16,7 @@ from lasthop.device.requests import Answered, Gathered, TimedOut
 from lasthop.device.session import (
     Accepted,
     Decided,
+    Fetched,
     Happening,
     Lapsed,
     LinksWanted,
@@ -23,8 +24,10 @@ from lasthop.device.session import (
     Refused,
     Retracted,
     Sent,
+    StreamStirred,
     Withdrawn,
 )
+from lasthop.errors import Conflict
 from lasthop.wire.hop.decisions import Decision, Verdict
 
 log = logging.getLogger("lasthop.device")
@@ -58,6 +61,9 @@ class Correspondence:
         """Of a Message, or of what many have said."""
         self._looks: dict[int, asyncio.Future[list[Message]]] = {}
         self._claims: dict[int, asyncio.Future[Claim]] = {}
+        self._streams: dict[int, list[asyncio.Event]] = {}
+        self._pulls: dict[int, list[asyncio.Future[bytes]]] = {}
+        self.on_stream: Callable[[int], None] | None = None
         self.unclaimed: list[Message] = []
         """Shown to somebody who has just stopped to wait for it."""
         self.on_refused: Callable[[str, Refusal], None] | None = None
@@ -112,6 +118,33 @@ class Correspondence:
         else:
             self.unclaimed += messages
 
+    def watch_stream(self, key: int, stirred: asyncio.Event) -> None:
+        """Set this event whenever something about a stream is different."""
+        self._streams.setdefault(key, []).append(stirred)
+
+    def unwatch_stream(self, key: int, stirred: asyncio.Event) -> None:
+        """And do so no longer."""
+        watching = self._streams.get(key, [])
+        if stirred in watching:
+            watching.remove(stirred)
+        if not watching:
+            self._streams.pop(key, None)
+
+    def pulling(self, key: int, body: asyncio.Future[bytes]) -> None:
+        """Somebody waits for the body of a message."""
+        self._pulls.setdefault(key, []).append(body)
+
+    def _fetched(self, fetched: Fetched) -> None:
+        for waiting in self._pulls.pop(fetched.key, ()):
+            if waiting.done():
+                continue
+            if fetched.body is not None:
+                waiting.set_result(fetched.body)
+            else:
+                waiting.set_exception(
+                    Conflict("the body is not to be had any more", reason=fetched.reason)
+                )
+
     def forget_answer(self, key: int) -> None:
         """Nobody waits for it any more."""
         self._answers.pop(key, None)
@@ -149,6 +182,13 @@ class Correspondence:
                     self.on_withdrawn(topic)
             case Decided(key, decision):
                 self._decided(key, decision)
+            case StreamStirred(key):
+                for stirred in self._streams.get(key, ()):
+                    stirred.set()
+                if self.on_stream is not None:
+                    self.on_stream(key)
+            case Fetched():
+                self._fetched(happening)
 
     def give_up(self, error: BaseException) -> None:
         """The device has ended: whoever waits is told why."""
@@ -163,6 +203,13 @@ class Correspondence:
         for claim in self._claims.values():
             if not claim.done():
                 claim.set_exception(error)
+        for pulls in self._pulls.values():
+            for pull in pulls:
+                if not pull.done():
+                    pull.set_exception(error)
+        for watching in self._streams.values():
+            for stirred in watching:
+                stirred.set()
 
     def _answer(self, key: int, outcome: Message | Gathered) -> None:
         answer = self._answers.pop(key, None)

@@ -111,7 +111,9 @@ class Desk:
         """Whether every change so far was made durable. After one that was not, the session is
         ahead of the inbox, and no later one may be."""
 
-    def turn(self, acts: list[Act], now: Micros, *, room: bool = True) -> Outcome:
+    def turn(
+        self, acts: list[Act], now: Micros, *, room: bool = True, piece: bool = True
+    ) -> Outcome:
         """Let these things happen, make them durable, and say what follows."""
         outcome = Outcome()
         for act in acts:
@@ -128,7 +130,7 @@ class Desk:
         outcome.ready = self.session.ready(now) if self.handler is None else []
         # What was too late when its turn came has changed the counts.
         self.commit()
-        outcome.frames = self.session.frames(room=room, budget=FLUSH_SIZE)
+        outcome.frames = self.session.frames(room=room, budget=FLUSH_SIZE, piece=piece)
         outcome.more = self.session.more
         outcome.next_expiry = self.session.next_expiry()
         outcome.happenings = self.session.happenings()

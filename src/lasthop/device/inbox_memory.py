@@ -13,10 +13,12 @@ from msgspec.structs import replace
 from lasthop.device.change import (
     Change,
     FeedRow,
+    FlowRow,
     Held,
     InboxRow,
     KeptRow,
     OutboxRow,
+    PieceRow,
     RequestRow,
     State,
 )
@@ -28,11 +30,13 @@ class _Kept:
 
     __slots__ = (
         "feeds",
+        "flows",
         "inbox",
         "kept",
         "notes",
         "old_keys",
         "outbox",
+        "pieces",
         "requests",
         "state",
         "young_keys",
@@ -44,6 +48,8 @@ class _Kept:
         self.outbox: dict[int, OutboxRow] = {}
         self.kept: dict[int, KeptRow] = {}
         self.feeds: dict[str, FeedRow] = {}
+        self.flows: dict[tuple[int, bool], FlowRow] = {}
+        self.pieces: dict[tuple[int, bool, int], PieceRow] = {}
         self.old_keys: list[int] = []
         self.young_keys: list[int] = []
         self.notes: dict[str, bytes] = {}
@@ -107,6 +113,8 @@ class MemoryInbox:
             kept=list(kept.kept.values()),
             feeds=list(kept.feeds.values()),
             requests=[kept.requests[key] for key in sorted(kept.requests)],
+            flows=list(kept.flows.values()),
+            pieces=[kept.pieces[at] for at in sorted(kept.pieces)],
         )
 
     @contextmanager
@@ -176,7 +184,20 @@ def _apply(kept: _Kept, change: Change) -> None:
     kept.requests.update((row.key, row) for row in change.requested)
     for key in change.settled:
         kept.requests.pop(key, None)
+    _apply_streams(kept, change)
     kept.state = change.state
+
+
+def _apply_streams(kept: _Kept, change: Change) -> None:
+    for piece in change.pieces:
+        kept.pieces[piece.key, piece.incoming, piece.offset] = piece
+    for key, incoming, below in change.dropped_pieces:
+        for at in [at for at in kept.pieces if at[:2] == (key, incoming) and at[2] < below]:
+            del kept.pieces[at]
+    for flow in change.flows:
+        kept.flows[flow.key, flow.incoming] = flow
+        if flow.state is None:
+            del kept.flows[flow.key, flow.incoming]
 
 
 def _remember(kept: _Kept, change: Change) -> None:

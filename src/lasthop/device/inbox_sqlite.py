@@ -20,17 +20,26 @@ from typing import Any
 from lasthop.device.change import (
     Change,
     FeedRow,
+    FlowRow,
     Held,
     InboxRow,
     KeptRow,
     OutboxRow,
+    PieceRow,
     RequestRow,
     State,
 )
-from lasthop.device.packing import pack, pack_state, unpack, unpack_state
+from lasthop.device.packing import (
+    pack,
+    pack_flow,
+    pack_state,
+    unpack,
+    unpack_flow,
+    unpack_state,
+)
 from lasthop.errors import StoreBroken, StoreError, StoreFull
 
-VERSION = 3
+VERSION = 4
 
 _SCHEMA = """
 CREATE TABLE lasthop_session (
@@ -64,6 +73,18 @@ CREATE TABLE lasthop_request (
 );
 """
 """What version 3 added: requests whose answers outlive the process."""
+
+_FOURTH = """
+CREATE TABLE lasthop_flow (
+    key INTEGER NOT NULL, incoming INTEGER NOT NULL, state BLOB NOT NULL,
+    PRIMARY KEY (key, incoming)
+) WITHOUT ROWID;
+CREATE TABLE lasthop_piece (
+    key INTEGER NOT NULL, incoming INTEGER NOT NULL, "offset" INTEGER NOT NULL, body BLOB NOT NULL,
+    PRIMARY KEY (key, incoming, "offset")
+);
+"""
+"""What version 4 added: streams, and bodies in pieces."""
 
 BUSY_TIMEOUT_MS = 5000
 """The application may have the file open elsewhere; its own writes there ought to be short."""
@@ -200,6 +221,16 @@ class SqliteInbox:
             requests=[
                 RequestRow(*row) for row in execute("SELECT * FROM lasthop_request ORDER BY key")
             ],
+            flows=[
+                FlowRow(key, bool(incoming), unpack_flow(flow))
+                for key, incoming, flow in execute("SELECT key, incoming, state FROM lasthop_flow")
+            ],
+            pieces=[
+                PieceRow(key, bool(incoming), offset, body)
+                for key, incoming, offset, body in execute(
+                    "SELECT * FROM lasthop_piece ORDER BY key, incoming, 3"
+                )
+            ],
         )
 
     def _keys(self, generation: int) -> list[int]:
@@ -253,6 +284,8 @@ class SqliteInbox:
         self._write_outbox(change)
         if change.requested or change.settled:
             self._write_requests(change)
+        if change.pieces or change.dropped_pieces or change.flows:
+            self._write_streams(change)
         database.execute("UPDATE lasthop_session SET state = ?", (pack_state(change.state),))
 
     def _write_kept(self, change: Change) -> None:
@@ -274,6 +307,28 @@ class SqliteInbox:
             else:
                 database.execute(
                     "INSERT OR REPLACE INTO lasthop_feed VALUES (?, ?)", (feed.topic, feed.max)
+                )
+
+    def _write_streams(self, change: Change) -> None:
+        database = self._use()
+        database.executemany(
+            "INSERT OR REPLACE INTO lasthop_piece VALUES (?, ?, ?, ?)",
+            [(piece.key, piece.incoming, piece.offset, piece.body) for piece in change.pieces],
+        )
+        database.executemany(
+            'DELETE FROM lasthop_piece WHERE key = ? AND incoming = ? AND "offset" < ?',
+            change.dropped_pieces,
+        )
+        for flow in change.flows:
+            if flow.state is None:
+                database.execute(
+                    "DELETE FROM lasthop_flow WHERE key = ? AND incoming = ?",
+                    (flow.key, flow.incoming),
+                )
+            else:
+                database.execute(
+                    "INSERT OR REPLACE INTO lasthop_flow VALUES (?, ?, ?)",
+                    (flow.key, flow.incoming, pack_flow(flow.state)),
                 )
 
     def _write_outbox(self, change: Change) -> None:
@@ -333,7 +388,7 @@ def _prepare(database: sqlite3.Connection) -> None:
         "SELECT 1 FROM sqlite_schema WHERE name = 'lasthop_session'"
     ).fetchone()
     if exists is None:
-        database.executescript(f"BEGIN IMMEDIATE;{_SCHEMA}{_SECOND}{_THIRD}")
+        database.executescript(f"BEGIN IMMEDIATE;{_SCHEMA}{_SECOND}{_THIRD}{_FOURTH}")
         database.execute(
             "INSERT INTO lasthop_session VALUES (1, ?, ?)", (VERSION, pack_state(State()))
         )
@@ -342,7 +397,7 @@ def _prepare(database: sqlite3.Connection) -> None:
     if version > VERSION:
         raise StoreBroken("the inbox was written by a newer version", version=version)
     if version < VERSION:
-        steps = (_SECOND, _THIRD)[version - 1 :]
+        steps = (_SECOND, _THIRD, _FOURTH)[version - 1 :]
         database.executescript(f"BEGIN IMMEDIATE;{''.join(steps)}")
         database.execute("UPDATE lasthop_session SET version = ?", (VERSION,))
         database.execute("COMMIT")

@@ -29,6 +29,10 @@ class Lines(Protocol):
         """Its unsent buffer is full, or has room again."""
         ...
 
+    def drained(self, link: Link) -> None:
+        """What was handed to it has left its unsent buffer."""
+        ...
+
     def lost(self, link: Link, reason: str) -> None:
         """It has ended."""
         ...
@@ -79,6 +83,9 @@ class Joining:
 
     def paused(self, link: Link, paused: bool) -> None:
         self._lines.paused(link, paused)
+
+    def drained(self, link: Link) -> None:
+        self._lines.drained(link)
 
     def lost(self, link: Link, reason: str) -> None:
         self._settle(reason)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 import msgspec
 
 from lasthop.clock import MILLISECOND, Micros
@@ -36,6 +38,21 @@ class Message(msgspec.Struct, gc=False, eq=False):
     finished: bool = False
     request: RequestRow | None = None
     """What it is the outcome of, if that was asked for a callback by name."""
+    fetcher: Callable[[Message], Awaitable[bytes]] | None = None
+
+    async def fetch(self) -> bytes:
+        """The content, also where it was left with the gateway to be pulled."""
+        return self.body if self.fetcher is None else await self.fetcher(self)
+
+    @property
+    def pull_size(self) -> int | None:
+        """Bytes of the content, if that was left with the gateway."""
+        return self.headers.pull
+
+    @property
+    def opens_stream(self) -> bool:
+        """Whether a stream comes with it."""
+        return self.headers.stream
 
     @property
     def headers(self) -> Headers:

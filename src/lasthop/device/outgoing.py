@@ -10,11 +10,13 @@ from collections import deque
 from collections.abc import Iterable
 
 import msgspec
+from msgspec.structs import replace
 
 from lasthop.device.change import Change, Held, OutboxRow
 from lasthop.device.message import Refusal
 from lasthop.device.terms import Terms
 from lasthop.errors import Overloaded, TooLarge
+from lasthop.message import DEFAULT_PRIORITY
 from lasthop.wire.hop.credit import admits
 from lasthop.wire.hop.frames import (
     DEFAULT_MAX_FRAME,
@@ -24,6 +26,7 @@ from lasthop.wire.hop.frames import (
     Frame,
     Headers,
     MessageFrame,
+    Operation,
     Skip,
 )
 from lasthop.wire.hop.ranges import RangeSet
@@ -46,6 +49,12 @@ class Outgoing(msgspec.Struct, gc=False, eq=False):
     """Of the frame, no less."""
     number: int = -1
     stored: bool = False
+    large: bool = False
+    """Its body goes ahead in pieces, and it has no number before that is there."""
+    there: bool = False
+    """The gateway has its body."""
+    unsure: bool = False
+    """It has its number, and in this contact the gateway has not said that it has its body."""
     sent: bool = False
     """Over the channel that is open now."""
     taken: bool = False
@@ -58,10 +67,20 @@ class Outbox:
         state = held.state
         self._terms = terms
         self._outbound: Outbound[Outgoing] = Outbound()
-        items = [
-            (row.number, Outgoing(row.frame, frame_size(row.frame), row.number, stored=True))
-            for row in held.outbox
-        ]
+        self.streams = True
+        """Whether the gateway takes bodies in pieces; until it says otherwise."""
+        items = sorted(
+            ((row.number, self._item(row.frame, row.number)) for row in held.outbox),
+            key=lambda pair: (pair[0], pair[1].frame.key or 0),
+        )
+        for _, item in items:
+            item.stored = True
+        self._behind = [item for number, item in items if number < 0]
+        """What has no number yet: large ones whose body is on its way, and what must not overtake
+        them."""
+        self._large = {item.frame.key for _, item in items if item.large}
+        self.to_send = [item for item in self._behind if item.large]
+        """Large ones whose body is to go ahead, since the owner last looked."""
         self._outbound.restore(
             assigned=state.assigned,
             received=state.accepted,
@@ -72,6 +91,9 @@ class Outbox:
         self._casual: deque[Outgoing] = deque()
         self._unstored: list[Outgoing] = []
         self._taken: list[int] = []
+        self._unsure: dict[int, Outgoing] = {}
+        self._numbered: list[Outgoing] = []
+        """What has got its number since the last change."""
         self._renumbered = False
         self.accepted: list[int] = []
         self.sent: list[int] = []
@@ -96,12 +118,13 @@ class Outbox:
     @property
     def waiting(self) -> int:
         """How many messages the gateway may not have."""
-        return self._outbound.in_flight + len(self._casual)
+        return self._outbound.in_flight + len(self._casual) + len(self._behind)
 
     @property
     def dirty(self) -> bool:
         """Whether something must be made durable before long."""
-        return bool(self._unstored) or self._renumbered or len(self._taken) >= PRUNE
+        waiting = self._unstored or self._numbered or self._renumbered
+        return bool(waiting) or len(self._taken) >= PRUNE
 
     def check(self, frames: Iterable[MessageFrame]) -> None:
         """Raise if one of these is too large, or too many wait already."""
@@ -110,7 +133,14 @@ class Outbox:
             size = frame_size(frame)
             waiting += 1
             waiting_bytes += size
-            if size > self._max_frame:
+            if self._is_large(frame):
+                if len(frame.body) > self._terms.max_body:
+                    raise TooLarge(
+                        "the body is above what travels in pieces; send it as a stream",
+                        size=len(frame.body),
+                        most=self._terms.max_body,
+                    )
+            elif size > self._max_frame:
                 raise TooLarge(
                     "the message is above what a frame holds", size=size, most=self._max_frame
                 )
@@ -121,23 +151,93 @@ class Outbox:
 
     def queue(self, frame: MessageFrame, *, casual: bool) -> None:
         """Take a message that was checked."""
-        item = Outgoing(frame, frame_size(frame))
+        item = self._item(frame)
         self._bytes += item.size
         if casual:
+            item.large = False
             self._casual.append(item)
+            return
+        self._place(item)
+        self._unstored.append(item)
+        if item.large:
+            self._large.add(frame.key)
+            self.to_send.append(item)
+
+    def has_body(self, key: int) -> bool:
+        """Whether this is a message with a large body that the gateway may not have."""
+        return key in self._large
+
+    def _item(self, frame: MessageFrame, number: int = -1) -> Outgoing:
+        return Outgoing(frame, frame_size(frame), number, large=self._is_large(frame))
+
+    def _is_large(self, frame: MessageFrame) -> bool:
+        return self.streams and len(frame.body) > self._terms.segment and _ordinary(frame)
+
+    def _place(self, item: Outgoing) -> None:
+        """Give it a number, unless its body has to be there first, or it would overtake one of its
+        lane."""
+        priority = _priority(item.frame)
+        waits = item.large or (
+            bool(self._behind)
+            and _ordinary(item.frame)
+            and any(_priority(other.frame) == priority for other in self._behind)
+        )
+        if waits:
+            item.number = -1
+            self._behind.append(item)
         else:
             item.number = self._outbound.push(item)
-            self._unstored.append(item)
+
+    def arrived(self, key: int) -> None:
+        """The gateway has a body: its message may follow, and what waited behind it."""
+        unsure = self._unsure.pop(key, None)
+        if unsure is not None:
+            unsure.unsure = False
+            return
+        behind, self._behind = self._behind, []
+        blocked: set[int] = set()
+        for item in behind:
+            priority = _priority(item.frame)
+            item.there = item.there or item.frame.key == key
+            ready = not item.large or item.there or not self.streams
+            if ready and priority not in blocked:
+                item.number = self._outbound.push(item)
+                self._numbered.append(item)
+            else:
+                blocked.add(priority)
+                self._behind.append(item)
+
+    def refuse(self, key: int, reason: str) -> None:
+        """The gateway will not take a body."""
+        unsure = self._unsure.pop(key, None)
+        if unsure is not None:
+            self.refusals.append((key, Refusal(TooLarge.code, reason)))
+            self._forget(unsure)
+            self._skips.add(unsure.number, unsure.number + 1)
+            return
+        for item in self._behind:
+            if item.frame.key == key:
+                self._behind.remove(item)
+                self.refusals.append((key, Refusal(TooLarge.code, reason)))
+                self._forget(item)
+                self.arrived(0)
+                return
 
     # The channel.
 
-    def resume(self, ack: Ack, window: Credit | None, max_frame: int) -> None:
+    def resume(
+        self, ack: Ack, window: Credit | None, max_frame: int, *, streams: bool = True
+    ) -> None:
         """A channel is open and the gateway says what it has: the rest goes again."""
         self.lost()
+        self.streams = streams
+        if self._behind and not streams:
+            self.arrived(0)
         self._window = window or DEFAULT_WINDOW
         self._max_frame = max_frame
         self._peer_received = self._confirmed = ack.received
         self.acknowledge(ack)
+        self._ask_for_bodies()
         self._cursor = ack.received
         # What it lacks and we no longer have (it is an older copy of itself) it must not wait for.
         there = RangeSet(ack.individual)
@@ -147,17 +247,35 @@ class Outbox:
         there.add(self._outbound.assigned, self._outbound.assigned + 1)
         self._skips = RangeSet(there.gaps(ack.received))
 
+    def _ask_for_bodies(self) -> None:
+        """The gateway may be an older copy of itself, without what went ahead of these."""
+        self._unsure = {}
+        for _, item in self._outbound.unacknowledged():
+            item.unsure = item.large and self.streams and not item.taken
+            if item.unsure:
+                self._unsure[item.frame.key or 0] = item
+                self.to_send.append(item)
+
     def start_over(self, drop_below: int) -> None:
         """Number everything from 0, without what the gateway has."""
-        old = self._outbound
-        self._outbound = Outbound()
+        old, behind = self._outbound, self._behind
+        self._outbound, self._behind, self._unsure = Outbound(), [], {}
         for number, item in old.unacknowledged():
             if number < drop_below:
                 self._accept(item)
             elif not item.taken:
-                item.number = self._outbound.push(item)
+                self._place_again(item)
+        for item in behind:
+            self._place_again(item)
+        self._numbered = []
         self._renumbered = True
         self.lost()
+
+    def _place_again(self, item: Outgoing) -> None:
+        item.unsure = item.there = False
+        self._place(item)
+        if item.large:
+            self.to_send.append(item)
 
     def lost(self) -> None:
         """No channel is open: what is under way must be sent again."""
@@ -180,7 +298,7 @@ class Outbox:
         """The gateway has these."""
         for item in self._outbound.acknowledge(ack).received:
             if item.sent:
-                self._in_flight -= len(item.frame.body)
+                self._in_flight -= self._weight(item)
             self._accept(item)
         self._peer_received = max(self._peer_received, ack.received)
         self._confirmed = max(self._confirmed, ack.received)
@@ -230,8 +348,10 @@ class Outbox:
         return True
 
     def _put(self, number: int, item: Outgoing, frames: list[Frame]) -> bool:
-        size = len(item.frame.body)
-        if item.size > self._max_frame:
+        if item.unsure:
+            return False
+        size = self._weight(item)
+        if item.size - len(item.frame.body) + size > self._max_frame:
             answer = Refusal(TooLarge.code, f"the gateway takes frames of {self._max_frame} bytes")
             self.refusals.append((item.frame.key or 0, answer))
             self._forget(item)
@@ -240,17 +360,20 @@ class Outbox:
         ahead = number - self._peer_received
         if not admits(self._window, ahead=ahead, bytes_in_flight=self._in_flight, size=size):
             return False
-        frames.append(
-            MessageFrame(
-                number, item.frame.key, item.frame.topic, item.frame.headers, item.frame.body
-            )
-        )
+        headers, body = item.frame.headers, item.frame.body
+        if item.large and self.streams:
+            headers, body = replace(headers or Headers(), ahead=len(body)), b""
+        frames.append(MessageFrame(number, item.frame.key, item.frame.topic, headers, body))
         item.sent = True
-        self._written += item.size
+        self._written += item.size - len(item.frame.body) + size
         self._in_flight += size
         self._cursor += 1
         self.sent.append(item.frame.key or 0)
         return True
+
+    def _weight(self, item: Outgoing) -> int:
+        """Bytes of the body, as the gateway's window counts them."""
+        return 0 if item.large and self.streams else len(item.frame.body)
 
     def _accept(self, item: Outgoing) -> None:
         """The gateway has it."""
@@ -261,6 +384,8 @@ class Outbox:
     def _forget(self, item: Outgoing) -> None:
         item.taken = True
         self._bytes -= item.size
+        if item.large:
+            self._large.discard(item.frame.key)
         if item.stored:
             self._taken.append(item.frame.key or 0)
 
@@ -269,16 +394,35 @@ class Outbox:
         if self._renumbered:
             change.renumbered = [
                 (item.frame.key or 0, number)
-                for number, item in self._outbound.unacknowledged()
+                for number, item in (
+                    *self._outbound.unacknowledged(),
+                    *((-1, item) for item in self._behind),
+                )
                 if item.stored
             ]
             self._renumbered = False
+        change.renumbered += [
+            (item.frame.key or 0, item.number)
+            for item in self._numbered
+            if item.stored and not item.taken
+        ]
+        self._numbered = []
         for item in self._unstored:
             if not item.taken:
                 item.stored = True
                 change.queued.append(OutboxRow(item.number, item.frame))
         self._unstored = []
         change.taken, self._taken = self._taken, []
+
+
+def _ordinary(frame: MessageFrame) -> bool:
+    """Whether it is a message for others, which has a lane; anything else is for the gateway."""
+    operation = Operation.DATA if frame.headers is None else frame.headers.operation
+    return operation in (Operation.DATA, Operation.REPLY)
+
+
+def _priority(frame: MessageFrame) -> int:
+    return DEFAULT_PRIORITY if frame.headers is None else frame.headers.priority
 
 
 def frame_size(frame: MessageFrame) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from lasthop.device.change import State
+from lasthop.device.change import FlowState, State
 from lasthop.errors import StoreBroken
 from lasthop.wire.hop.frames import Headers, MessageFrame
 
@@ -24,6 +24,7 @@ class _Packed(msgspec.Struct, array_like=True, gc=False):
 
 
 _decode = msgspec.msgpack.Decoder(_Packed).decode
+_decode_flow = msgspec.msgpack.Decoder(FlowState).decode
 _decode_state = msgspec.msgpack.Decoder(State).decode
 
 
@@ -57,3 +58,16 @@ def unpack_state(data: bytes) -> State:
         return _decode_state(data)
     except msgspec.DecodeError as error:
         raise StoreBroken("the state in the inbox cannot be read", error=str(error)) from None
+
+
+def pack_flow(flow: FlowState) -> bytes:
+    """How far a stream is."""
+    return _encode(flow)
+
+
+def unpack_flow(data: bytes) -> FlowState:
+    """How far a stream is, also as an older version wrote it."""
+    try:
+        return _decode_flow(data)
+    except msgspec.DecodeError as error:
+        raise StoreBroken("a stream in the inbox cannot be read", error=str(error)) from None

@@ -108,6 +108,9 @@ class Probe:
     def paused(self, link: Link, paused: bool) -> None:
         pass
 
+    def drained(self, link: Link) -> None:
+        pass
+
     def lost(self, link: Link, reason: str) -> None:
         self._gone.set()
         self._settle(0)

@@ -16,11 +16,12 @@ import msgspec
 
 from lasthop.clock import MILLISECOND, Micros
 from lasthop.device.arrivals import Arrivals
-from lasthop.device.change import Change, Held, State
+from lasthop.device.change import Change, FlowState, Held, State
 from lasthop.device.message import Message, Refusal
 from lasthop.device.outgoing import Outbox
 from lasthop.device.requests import Answered, Expectation, Gathered, TimedOut
 from lasthop.device.terms import Terms
+from lasthop.device.transfers import Transfers
 from lasthop.message import KeyMaker, Reliability, key_time
 from lasthop.wire.hop.decisions import Decision
 from lasthop.wire.hop.feeds import Report, encode_look, encode_report
@@ -29,14 +30,17 @@ from lasthop.wire.hop.frames import (
     Ack,
     Credit,
     Dropped,
+    Ending,
     Feature,
     Frame,
     Headers,
     Hello,
     MessageFrame,
     Operation,
+    Piece,
     Ranges,
     Skip,
+    Taken,
     Wanted,
     Welcome,
 )
@@ -112,6 +116,20 @@ class LinksWanted(msgspec.Struct, frozen=True):
     links: tuple[str, ...]
 
 
+class StreamStirred(msgspec.Struct, frozen=True):
+    """Something about a stream is different: more has come, there is room, or it has ended."""
+
+    key: int
+
+
+class Fetched(msgspec.Struct, frozen=True):
+    """The body of a message that was pulled has come; without one, the reason why not."""
+
+    key: int
+    body: bytes | None
+    reason: str = ""
+
+
 Happening: TypeAlias = (
     LinksWanted
     | Sent
@@ -125,6 +143,8 @@ Happening: TypeAlias = (
     | Retracted
     | Withdrawn
     | Decided
+    | StreamStirred
+    | Fetched
 )
 
 
@@ -151,6 +171,8 @@ class DeviceSession:
         self.terms = terms
         self._arrivals = Arrivals(terms, held)
         self._outbox = Outbox(terms, held)
+        self.transfers = Transfers(terms, held)
+        self._send_ahead(durable=True)
         # Keys are not secret here, so they need no salt.
         self._keys = KeyMaker(node=0, after=state.last_key, random64=lambda: 0)
         self._last_key = state.last_key
@@ -237,7 +259,9 @@ class DeviceSession:
         claims = Claims(
             incarnation=self._incarnation, epoch=self._epoch, assigned=self._outbox.assigned
         )
+        streams = bool(welcome.features & Feature.STREAMS)
         self.lost()
+        self.transfers.again(alone=True)
         match accept(claims, hello, welcome):
             case Continue(ack, closed):
                 self._arrivals.close_below(closed, now)
@@ -248,7 +272,8 @@ class DeviceSession:
                 self._untold = RangeSet(self._arrivals.dropped)
                 self._told = Ack(hello.received, hello.delivered, hello.individual)
                 self._gate = 0
-                self._outbox.resume(ack, welcome.window, welcome.max_frame)
+                self._outbox.resume(ack, welcome.window, welcome.max_frame, streams=streams)
+                self._send_ahead(durable=True)
             case StartOver(incarnation, epoch, drop_below):
                 related = welcome.superseded is not None or incarnation == hello.incarnation
                 self._begin(incarnation, epoch, now, related=related)
@@ -257,7 +282,8 @@ class DeviceSession:
                     self._report(None, Report(held=self._arrivals.kept.inventory()), now)
                 self._told = Ack(0, 0)
                 self._gate = self._changes + 1
-                self._outbox.resume(Ack(0, 0), welcome.window, welcome.max_frame)
+                self._outbox.resume(Ack(0, 0), welcome.window, welcome.max_frame, streams=streams)
+                self._send_ahead(durable=True)
             case Redial(forget):
                 if forget:
                     self._begin(None, None, now, related=True)
@@ -274,6 +300,7 @@ class DeviceSession:
             return False
         # From now on what is said over one channel may overtake what was said over another.
         self._reliable = False
+        self.transfers.joined()
         return True
 
     def rerouted(self) -> None:
@@ -283,6 +310,7 @@ class DeviceSession:
         self._untold = RangeSet(self._arrivals.dropped)
         self._told_window = None
         self._outbox.again()
+        self.transfers.again()
 
     def _begin(
         self, incarnation: bytes | None, epoch: int | None, now: Micros, *, related: bool
@@ -306,7 +334,18 @@ class DeviceSession:
         duplicates = arrivals.duplicates
         for frame in frames:
             if type(frame) is MessageFrame:
+                if frame.headers is not None:
+                    whole = self._whole(frame)
+                    if whole is None:
+                        continue
+                    frame = whole  # noqa: PLW2901
                 arrivals.take(frame, now)
+            elif type(frame) is Piece:
+                self.transfers.piece(frame, known=arrivals.knows(frame.transfer))
+            elif type(frame) is Taken:
+                self.transfers.taken(frame, ours=self._outbox.has_body(frame.transfer))
+            elif type(frame) is Ending:
+                self.transfers.ending(frame, known=arrivals.knows(frame.transfer))
             elif type(frame) is Ack:
                 self._outbox.acknowledge(frame)
             elif type(frame) is Skip:
@@ -315,9 +354,26 @@ class DeviceSession:
                 self._outbox.credit(frame)
             elif type(frame) is Wanted:
                 self._wanted = frame.links
+        for key in self.transfers.arrived:
+            self._outbox.arrived(key)
+        for key, reason in self.transfers.refused:
+            self._outbox.refuse(key, reason)
+        self.transfers.arrived, self.transfers.refused = [], []
+        self.transfers.announced(self._outbox.accepted)
         if arrivals.duplicates != duplicates:
             # The acknowledgement may have been lost; on a mapping without order that happens.
             self._repeat = True
+
+    def _whole(self, frame: MessageFrame) -> MessageFrame | None:
+        """A message with its body, and with the stream that it opens."""
+        headers = frame.headers
+        assert headers is not None
+        if headers.stream and frame.key is not None and not self._arrivals.knows(frame.key):
+            self.transfers.open_incoming(frame.key)
+        if headers.ahead is None:
+            return frame
+        known = frame.seq is not None and self._arrivals.has(frame.seq)
+        return self.transfers.claim(frame, known=known)
 
     # The application.
 
@@ -344,10 +400,38 @@ class DeviceSession:
         casual = headers is not None and headers.reliability is Reliability.BEST_EFFORT
         self._outbox.queue(frame, casual=casual)
         self._last_key = key
+        self._send_ahead()
         if expects is not None and headers is not None:
             within = (headers.reply_within or 0) * MILLISECOND
             self._arrivals.requests.add(key, key_time(key) + within, expects)
         return key
+
+    def _send_ahead(self, *, durable: bool = False) -> None:
+        """Let large bodies go ahead of their messages, once those are durable: before, their keys
+        could be given out again."""
+        items, self._outbox.to_send = self._outbox.to_send, []
+        for item in items:
+            self.transfers.send_ahead(item.frame, durable=durable, first=item.unsure)
+
+    def open_stream(self, now: Micros, headers: Headers) -> int:
+        """Open a stream of ours; returns its key."""
+        key = self.queue(now, headers=headers)
+        state = FlowState(
+            target=headers.to or "",
+            content_type=headers.content_type,
+            title=headers.title,
+            priority=headers.priority,
+        )
+        self.transfers.open_outgoing(key, state)
+        return key
+
+    def pull(self, key: int, now: Micros) -> bytes | None:
+        """Ask for the body of a message that was left with the gateway; `Fetched` has the answer.
+        It may be here already."""
+        body = self.transfers.pull(key)
+        if body is None:
+            self.queue(now, headers=Headers(operation=Operation.PULL, in_reply_to=key))
+        return body
 
     # Ranked topics.
 
@@ -431,6 +515,8 @@ class DeviceSession:
         """The application is done with these; with the next change that is durable."""
         for message in messages:
             self._arrivals.finish(message)
+            if message.frame.headers is not None and message.frame.headers.pull is not None:
+                self.transfers.forget_body(message.key)
 
     def lapsed(self, message: Message) -> None:
         """The application had not looked at it when its deadline passed."""
@@ -441,7 +527,8 @@ class DeviceSession:
     def change(self, *, flush: bool = False) -> Change | None:
         """What is to be made durable next, if anything; several may be under way, in order."""
         arrivals, outbox = self._arrivals, self._outbox
-        if not (self._dirty or arrivals.dirty or outbox.dirty or flush):
+        transfers = self.transfers
+        if not (self._dirty or arrivals.dirty or outbox.dirty or transfers.dirty or flush):
             return None
         for topic, report in arrivals.kept.reports():
             self._report(topic, report, key_time(self._last_key))
@@ -450,6 +537,7 @@ class DeviceSession:
         change = Change(n=self._changes, state=State())
         arrivals.collect(change)
         outbox.collect(change)
+        transfers.collect(change)
         change.state = State(
             incarnation=self._incarnation,
             epoch=self._epoch,
@@ -470,14 +558,19 @@ class DeviceSession:
 
     def committed(self, n: int) -> None:
         """Change `n`, and all before it, is durable."""
+        self.transfers.committed(n)
         while self._pending and self._pending[0].n <= n:
             self._durable = self._pending.popleft()
             if self._durable.state.epoch == self._epoch:
                 for start, stop in self._durable.news:
                     self._untold.add(start, stop)
 
-    def frames(self, *, room: bool = True, budget: int | None = None) -> list[Frame]:
+    def frames(
+        self, *, room: bool = True, budget: int | None = None, piece: bool = True
+    ) -> list[Frame]:
         """What may leave over the open channel now; without room only what takes next to none.
+
+        With `piece` a piece may be last; the next one is to wait until that has left.
 
         With a budget in bytes, `more` tells whether messages are left that could leave as well.
         """
@@ -506,6 +599,12 @@ class DeviceSession:
             for key, against in self._outbox.refusals:
                 self._arrivals.refuse(key, against)
             self._outbox.refusals = []
+        if self._outbox.streams:
+            frames += self.transfers.frames()
+            if piece and room and not self._outbox.more:
+                next_piece = self.transfers.next_piece()
+                if next_piece is not None:
+                    frames.append(next_piece)
         return frames
 
     @property
@@ -529,6 +628,14 @@ class DeviceSession:
         happenings += [Retracted(key, had) for key, had in arrivals.retracted]
         happenings += [Withdrawn(topic) for topic in arrivals.withdrawn]
         happenings += [Decided(key, decision) for key, decision in arrivals.decided]
+        for lapsed in arrivals.lapsed:
+            if lapsed.headers.stream:
+                self.transfers.stop(lapsed.key, "it came too late")
+        for key, _ in arrivals.refusals:
+            self.transfers.refuse(key)
+        happenings += [Fetched(*fetched) for fetched in self.transfers.fetched]
+        happenings += [StreamStirred(key) for key in dict.fromkeys(self.transfers.stirred)]
+        self.transfers.fetched, self.transfers.stirred = [], []
         arrivals.shown, arrivals.retracted, arrivals.withdrawn = [], [], []
         arrivals.decided = []
         outbox.sent, outbox.accepted = [], []
@@ -553,7 +660,8 @@ class DeviceSession:
     @property
     def settled(self) -> bool:
         """Whether every change so far is durable."""
-        return not self._pending and not (self._dirty or self._arrivals.dirty or self._outbox.dirty)
+        dirty = self._dirty or self._arrivals.dirty or self._outbox.dirty or self.transfers.dirty
+        return not self._pending and not dirty
 
 
 def milliseconds(time: Micros) -> int:

@@ -46,3 +46,13 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds that the gateway shall keep the session of an absent device; None: its own rule."""
 
     max_frame: int = DEFAULT_MAX_FRAME
+
+    segment: int = 16 << 10
+    """Bytes of a body above which it goes ahead of its message in pieces."""
+
+    max_body: int = 64 << 20
+    """Bytes of a body that we take in pieces: it is in memory when the application gets it."""
+
+    stream_window: int = 256 << 10
+    """Bytes of a stream that are kept here: what came and the application has not read, or what it
+    wrote and the gateway has not taken."""

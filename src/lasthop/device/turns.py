@@ -51,6 +51,8 @@ class Turns:
         self._idle.set()
         self.room = True
         """Whether the link takes more than a few bytes."""
+        self.drained = True
+        """Whether the last piece has left the unsent buffer."""
 
     @property
     def terms(self) -> Terms:
@@ -124,7 +126,9 @@ class Turns:
         self._again = False
         acts, self._acts = self._acts, []
         happened = [act for act, _ in acts]
-        take = partial(self._desk.turn, happened, self._clock.now(), room=self.room)
+        take = partial(
+            self._desk.turn, happened, self._clock.now(), room=self.room, piece=self.drained
+        )
         if self._thread is not None:
             turning = self._loop.run_in_executor(self._thread, take)
             turning.add_done_callback(lambda turned: self._turned(acts, turned))

@@ -24,6 +24,7 @@ from lasthop.core.effects import (
     Consult,
     Disconnect,
     Effect,
+    Feed,
     Fetch,
     Notify,
     Overheard,
@@ -180,6 +181,28 @@ class Engine:
         """An open channel."""
         return self._channels.get(number)
 
+    async def watch(self, key: int, ask: Callable[[Gateway], T | None], seconds: float) -> T | None:
+        changed = asyncio.Event()
+        self._watchers.setdefault(key, set()).add(changed)
+        self.gateway.watch(key)
+        deadline = self._loop.time() + seconds
+        try:
+            while True:
+                changed.clear()
+                answer = ask(self.gateway)
+                if answer is not None or self._draining:
+                    return answer
+                try:
+                    async with asyncio.timeout_at(deadline):
+                        await changed.wait()
+                except TimeoutError:
+                    return ask(self.gateway)
+        finally:
+            self.gateway.unwatch(key)
+            self._watchers[key].discard(changed)
+            if not self._watchers[key]:
+                del self._watchers[key]
+
     @property
     def connections(self) -> int:
         """How many channels are open."""
@@ -216,6 +239,12 @@ class Engine:
 
     def paused(self, channel: Channel, paused: bool) -> None:
         self.gateway.channel_paused(channel.number, paused, self._clock.now())
+        self._poke()
+
+    def drained(self, channel: Channel) -> None:
+        if self._stopped:
+            return
+        self.gateway.channel_drained(channel.number, self._clock.now())
         self._poke()
 
     def lost(self, channel: Channel, reason: str) -> None:
@@ -317,6 +346,11 @@ class Engine:
                 channel = self._channels.get(effect.channel)
                 if channel is not None:
                     channel.send(effect.frames)
+            elif isinstance(effect, Feed):
+                channel = self._channels.get(effect.channel)
+                if channel is not None:
+                    channel.send((effect.piece,))
+                    channel.report_drained()
             elif isinstance(effect, Overheard):
                 channel = self._channels.get(effect.channel)
                 if channel is not None:

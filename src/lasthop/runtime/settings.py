@@ -242,6 +242,15 @@ class Limits(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What one gateway takes on."""
 
     body: Annotated[Size, Meta(description="The body of one message.")] = Size(_limits.body)
+    largest_body: Annotated[
+        Size, Meta(description="What an app's behaviour may allow instead.")
+    ] = Size(_limits.largest_body)
+    stream_window: Annotated[
+        Size, Meta(description="Of one stream, what is held here while its receiver is behind.")
+    ] = Size(_limits.stream_window)
+    streams: Annotated[int, Meta(description="Streams that are open at a time.", ge=1)] = (
+        _limits.streams
+    )
     request: Annotated[Size, Meta(description="One HTTP request, with all its messages.")] = Size(
         _rest.max_body
     )
@@ -302,6 +311,9 @@ class Limits(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             carried_attempts=ota.attempts,
             carried_patience=ota.patience,
             body=self.body,
+            largest_body=max(self.body, self.largest_body),
+            stream_window=self.stream_window,
+            streams=self.streams,
             open_per_device=self.open_per_device,
             resident=self.resident,
             context=self.context,
@@ -470,7 +482,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             open_house=self.open_house,
             max_body=self.limits.request,
             max_messages=self.limits.batch,
-            max_message=self.limits.body,
+            max_message=max(self.limits.body, self.limits.largest_body),
             messages=Rate(quotas.messages_per_second, quotas.messages_burst),
             bytes=Rate(max(1, quotas.bytes_per_second), max(1, quotas.bytes_burst)),
         )

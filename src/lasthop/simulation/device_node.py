@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from random import Random
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -20,7 +20,7 @@ from lasthop.device.change import Change
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.message import Message, Refusal
 from lasthop.device.requests import Answered, Expectation
-from lasthop.device.session import Decided, DeviceSession, Looked as Answer, Refused
+from lasthop.device.session import Decided, DeviceSession, Fetched, Looked as Answer, Refused
 from lasthop.device.terms import Terms
 from lasthop.errors import HopError
 from lasthop.simulation.exchange import Ask, Ending, Made, Talk, answer_to, concerns
@@ -40,10 +40,14 @@ from lasthop.wire.hop.frames import (
     Hello,
     MessageFrame,
     Operation,
+    Piece,
     Welcome,
 )
 from lasthop.wire.hop.handshake import Dialing
 from lasthop.wire.hop.mapping import Mapping
+
+if TYPE_CHECKING:
+    from lasthop.simulation.streams import Flows
 
 MOST_WIRES = 3
 """Channels that a device has at once."""
@@ -118,6 +122,10 @@ class DeviceNode:
         self.seen: set[int] = set()
         """The keys of all messages that came over its channels."""
         self._expires: Micros | None = None
+        self._drained = True
+        self.flows: Flows | None = None
+        """Its application that writes and reads streams, if it has one."""
+        self._pulling: dict[int, Message] = {}
         self.refused: list[Refusal] = []
         self.commits = 0
         self.crashes = 0
@@ -130,6 +138,10 @@ class DeviceNode:
         self._asked_now, self._ended_now = [], []
         self._todo = []
         self._attending = False
+        self._drained = True
+        self._pulling = {}
+        if self.flows is not None:
+            self.flows.restart(self._session)
         self._asked, self._answers, self._answered = {}, [], []
         self._dial()
 
@@ -152,6 +164,10 @@ class DeviceNode:
             and not session.held
             and not session.asking
         )
+
+    def stir(self) -> None:
+        """Its application has something to do."""
+        self._turn()
 
     def subscribe(self, topic: str, terms: dict[str, object] | None = None) -> None:
         """Ask for a topic."""
@@ -370,6 +386,9 @@ class DeviceNode:
                     if reply is not None:
                         self._queue(session, Letter(*reply))
                     session.finished(message)
+            if self.flows is not None and self.flows.work(session, now):
+                self._kernel.after(self._random.randint(0, 20 * MILLISECOND), self._turn)
+            opening = [] if self.flows is None else self.flows.opening()
             change = session.change()
             if change is not None:
                 self._writing = True
@@ -377,7 +396,7 @@ class DeviceNode:
                 talked = self._asked_now, self._ended_now
                 self._asked_now, self._ended_now = [], []
                 delay = self._random.randint(0, self._write_time)
-                write = partial(self._write, session, change, batch, queued, talked)
+                write = partial(self._write, session, change, batch, queued, talked, opening)
                 self._kernel.after(delay, write)
             else:
                 # Best effort is not stored: it leaves now or never.
@@ -400,6 +419,8 @@ class DeviceNode:
                 if reply is not None:
                     self._unsent.append(Letter(*reply))
                     self._kernel.after(0, self._turn)
+            elif isinstance(happening, Fetched):
+                self._fetched(session, happening)
             elif isinstance(happening, Answer):
                 # It is shown when it is durable that it may have been.
                 self._answers.append(happening)
@@ -461,10 +482,28 @@ class DeviceNode:
         if message.deadline is not None and message.deadline <= self._kernel.now():
             session.lapsed(message)
             taken = 0
+        elif message.pull_size is not None:
+            body = session.pull(message.key, self._kernel.now())
+            if body is None:
+                self._pulling[message.key] = message
+                return
+            self._show(message, body)
+            taken = 0
         else:
             self._show(message)
             taken = self._random.choice((0, 0, 10 * MILLISECOND, SECOND // 2))
         self._kernel.after(taken, lambda: self._done(session, message))
+
+    def _fetched(self, session: DeviceSession, fetched: Fetched) -> None:
+        message = self._pulling.pop(fetched.key, None)
+        if message is None:
+            return
+        if fetched.body is not None:
+            self._show(message, fetched.body)
+            self._kernel.after(0, lambda: self._done(session, message))
+        else:
+            session.lapsed(message)
+            self._kernel.after(0, lambda: self._done(session, message))
 
     def _done(self, session: DeviceSession, message: Message) -> None:
         if session is self._session:
@@ -475,14 +514,18 @@ class DeviceNode:
                 self._unsent.append(Letter(*reply))
             self._turn()
 
-    def _show(self, message: Message) -> None:
+    def _show(self, message: Message, body: bytes | None = None) -> None:
         if concerns(message):
             ending = self.talk.show(message)
             if ending is not None:
                 (self._ended_now if self._transactional else self.talk.endings).append(ending)
             return
         self.claims.see(message)
-        number = int(message.body.rstrip(b"."))
+        if message.opens_stream:
+            assert self.flows is not None
+            self.flows.opened(message)
+            return
+        number = int((message.body if body is None else body).rstrip(b"."))
         arrival = Arrival(number, message.key, int(message.redelivered))
         if self._transactional:
             self._batch.append(arrival)
@@ -496,6 +539,7 @@ class DeviceNode:
         batch: list[Arrival],
         queued: int,
         talked: tuple[list[Made], list[Ending]],
+        opening: list[Any],
     ) -> None:
         if session is not self._session:
             return
@@ -518,6 +562,8 @@ class DeviceNode:
             return
         self._writing = False
         session.committed(change.n)
+        if self.flows is not None:
+            self.flows.committed(opening)
         self._answered += self._answers
         self._answers = []
         self._turn()
@@ -528,15 +574,25 @@ class DeviceNode:
         if session is None:
             return
         now = self._kernel.now()
-        open_wires = [wire.phase for wire in self._wires if isinstance(wire.phase, Open)]
+        fed: _Wire | None = None
+        open_wires = [wire for wire in self._wires if isinstance(wire.phase, Open)]
         if open_wires:
-            frames = session.frames()
-            open_wires[-1].send(frames, now)
-            for other in open_wires[:-1]:
+            frames = session.frames(piece=self._drained)
+            speaking, *others = reversed([wire.phase for wire in open_wires])
+            assert isinstance(speaking, Open)
+            speaking.send(frames, now)
+            if frames and isinstance(frames[-1], Piece) and frames[-1].body:
+                fed = open_wires[-1]
+            for other in others:
+                assert isinstance(other, Open)
                 other.overheard(frames)
         for wire in list(self._wires):
             for data in wire.phase.data_to_send():
                 wire.link.write(End.DEVICE, data)
+            if fed is wire:
+                self._drained = False
+                drained = partial(self._piece_left, session)
+                self._kernel.at(wire.link.drained_at(End.DEVICE), drained)
             if wire.phase.closed is not None:
                 self._hang_up(wire)
                 continue
@@ -544,6 +600,11 @@ class DeviceNode:
             if due is not None and due != wire.watched:
                 wire.watched = due
                 self._kernel.at(due, partial(self._timeout, wire))
+
+    def _piece_left(self, session: DeviceSession) -> None:
+        if session is self._session:
+            self._drained = True
+            self._turn()
 
     def _timeout(self, wire: _Wire) -> None:
         now = self._kernel.now()

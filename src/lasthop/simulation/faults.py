@@ -39,6 +39,15 @@ from lasthop.simulation.link import Weather
 from lasthop.simulation.publisher import APP, Publisher
 from lasthop.simulation.ranked import RANKED, add_ranked
 from lasthop.simulation.schedule import Batch, Schedule, Wish, draw
+from lasthop.simulation.streams import (
+    DEVICE_WINDOW,
+    GATEWAY_WINDOW,
+    Flows,
+    StreamPublisher,
+    StreamWish,
+    draw_streams,
+    judge_streams,
+)
 from lasthop.simulation.surrogates import (
     RehearsedWorker,
     as_sent,
@@ -56,6 +65,9 @@ from lasthop.wire.hop.frames import Credit, Headers
 PATIENCE = HOUR // 2
 """Virtual time after which a schedule that is not through is called stuck. The longest wait that
 is right is for a link that died without a word: the gateway gives it up after 11 minutes."""
+
+SEGMENT = 250
+"""Bytes of a body that still travel in one frame: few, so that every schedule has larger ones."""
 
 ENOUGH = 2
 """Answers without anything in them, after which a user believes that there is nothing left."""
@@ -102,6 +114,8 @@ class Rehearsal:
             fanout_batch=2,
             window_messages=1024,
             preserve=HOUR,
+            segment=SEGMENT,
+            stream_window=GATEWAY_WINDOW,
         )
         # A surrogate says what becomes of messages one by one; groups and queues decide themselves.
         self._trouble = None if schedule.circles else draw_trouble(schedule.seed)
@@ -132,6 +146,11 @@ class Rehearsal:
         self._asks = draw_asks(schedule) if self._trouble is None else []
         self._last_ask = max((ask.at for ask in self._asks), default=0)
         self._sent_by_devices: set[int] = set()
+        self._streams = [] if self._trouble is not None else draw_streams(schedule)
+        self._stream_publisher = StreamPublisher(kernel, self._random, self._gateway, APP)
+        self._flows = {name: Flows(self._random) for name in schedule.devices}
+        for name, device in self._devices.items():
+            device.flows = self._flows[name] if self._streams else None
         self._start = self._begin
         self._given_up: set[str] = set()
         self._next_look: dict[str, Micros] = {}
@@ -161,6 +180,8 @@ class Rehearsal:
             device = self._devices[move.device]
             act = partial(device.move, move.target, joins=move.joins)
             self._kernel.at(start + move.at, act)
+        for wish in self._streams:
+            self._kernel.at(start + wish.at, partial(self._stream, wish))
         for look in schedule.looks:
             device = self._devices[look.device]
             self._kernel.at(start + look.at, partial(device.look, RANKED, look.wanted))
@@ -190,6 +211,8 @@ class Rehearsal:
             name=name,
             window=Credit(schedule.window, 1 << 20),
             storage=schedule.storage.get(name),
+            segment=SEGMENT,
+            stream_window=DEVICE_WINDOW,
         )
         if schedule.tight:
             terms = msgspec.structs.replace(terms, inbox_messages=schedule.window)
@@ -300,9 +323,34 @@ class Rehearsal:
             return False
         if not all(device.quiet for device in self._devices.values()):
             return False
+        if not self._streamed_to_the_end():
+            return False
         if not self._read_to_the_end():
             return False
         return self._gateway.store is not None and not gateway.room.items and gateway.idle
+
+    def _stream(self, wish: StreamWish) -> None:
+        if wish.sender:
+            self._flows[wish.sender].send(wish)
+            self._kernel.after(0, self._devices[wish.sender].stir)
+        else:
+            self._stream_publisher.send(wish)
+
+    def _streamed_to_the_end(self) -> bool:
+        """A backup knows nothing of what was taken after it, so there streams may be given up."""
+        if not self._streams or self._undone:
+            self._stream_publisher.given_up = True
+            return True
+        if self._kernel.now() <= self._start + max(wish.at for wish in self._streams):
+            return False
+        if self._stream_publisher.busy or any(flows.busy for flows in self._flows.values()):
+            return False
+        sent = self._sent_streams()
+        return all(name in self._flows[wish.receiver].ended for name, wish in sent.items())
+
+    def _sent_streams(self) -> dict[str, StreamWish]:
+        by_devices = {wish.name: wish for wish in self._streams if wish.sender}
+        return by_devices | self._stream_publisher.sent
 
     def _read_to_the_end(self) -> bool:
         """When everything has been said, users of the ranked topic read on until there is nothing
@@ -368,6 +416,8 @@ class Rehearsal:
                 for number in cancelled.intersection(a.number for a in as_sent(device.had())):
                     verdict.add("untrue", f"{name} had {number}, which was cancelled")
         self._judge_groups(verdict, wishes)
+        if not self._undone:
+            judge_streams(verdict, self._sent_streams(), self._flows)
         self._judge_budgets(verdict)
         for name, device in self._devices.items():
             plain = name in self._schedule.plain
@@ -452,8 +502,9 @@ class Rehearsal:
         fates = []
         for row in store.all_deliveries():
             message = store.messages([row.message])[row.message]
-            if message.source == "gateway:" or message.body[:1] in (ASKED, TOLD):
-                continue  # An answer of the gateway's own, or of a conversation.
+            own = message.source == "gateway:" or message.stream
+            if own or message.body[:1] in (ASKED, TOLD):
+                continue  # An answer of the gateway's own, or of a conversation, or a stream.
             device = gateway.registry.numbered(row.device)
             assert device is not None
             number = int(message.body.rstrip(b"."))

@@ -12,7 +12,17 @@ from random import Random
 from typing import Protocol, TypeAlias
 
 from lasthop.clock import MILLISECOND, Micros
-from lasthop.core.effects import Carry, Consult, Disconnect, Effect, Fetch, Notify, Overheard, Send
+from lasthop.core.effects import (
+    Carry,
+    Consult,
+    Disconnect,
+    Effect,
+    Feed,
+    Fetch,
+    Notify,
+    Overheard,
+    Send,
+)
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.results import write_result
 from lasthop.core.session import Session
@@ -244,6 +254,13 @@ class GatewayNode:
                     self.thrift.sent(session_of(gateway, effect.channel), effect.frames)
                 self._send(channel, effect.frames)
                 self._flush(effect.channel, channel)
+        elif isinstance(effect, Feed):
+            channel = self._channels.get(effect.channel)
+            if channel is not None:
+                self._send(channel, [effect.piece])
+                self._flush(effect.channel, channel)
+                drained = partial(self._drained, gateway, effect.channel)
+                self._kernel.at(channel.link.drained_at(End.GATEWAY), drained)
         elif isinstance(effect, Overheard):
             channel = self._channels.get(effect.channel)
             if channel is not None and isinstance(channel.phase, Open):
@@ -270,6 +287,11 @@ class GatewayNode:
             assert self.store is not None
             messages = self.store.messages(effect.keys)
             self._kernel.after(self._write_time, lambda: self._fetched(gateway, messages))
+
+    def _drained(self, gateway: Gateway, number: int) -> None:
+        if self.gateway is gateway:
+            gateway.channel_drained(number, self._kernel.now())
+            self.turn()
 
     def _notify(self, gateway: Gateway, notify: Notify) -> None:
         assert self.store is not None

@@ -13,7 +13,7 @@ from enum import Enum
 from functools import partial
 from random import Random
 
-from lasthop.clock import MILLISECOND, Micros
+from lasthop.clock import MILLISECOND, SECOND, Micros
 from lasthop.simulation.kernel import Kernel
 
 
@@ -34,6 +34,8 @@ class Weather:
     """Break after this time."""
     silent: Micros = 0
     """Before a break is noticed by either end, nothing passes for up to this time."""
+    rate: int | None = None
+    """Bytes a second, each way; what is written faster waits for its turn."""
     tap: Callable[[int], Micros] | None = None
     """Is told how many bytes are written, and says how much longer they take: the device's radio
     may be asleep."""
@@ -80,6 +82,7 @@ class Link:
         self._full = False
         self._cut = False
         self._ended = {End.DEVICE: False, End.GATEWAY: False}
+        self._busy_until = {End.DEVICE: kernel.now(), End.GATEWAY: kernel.now()}
         self._earliest = {End.DEVICE: kernel.now(), End.GATEWAY: kernel.now()}
         if weather.lives is not None:
             kernel.after(weather.lives, self.cut)
@@ -90,10 +93,19 @@ class Link:
             return
         if self._weather.tap is not None:
             self._extra = self._weather.tap(len(data))
+        if self._weather.rate is not None:
+            start = max(self._kernel.now(), self._busy_until[end])
+            left = start + len(data) * SECOND // self._weather.rate
+            self._busy_until[end] = left
+            self._extra = left - self._kernel.now()
         if self._stream:
             self._write_stream(end, data)
         else:
             self._write_datagram(end, data)
+
+    def drained_at(self, end: End) -> Micros:
+        """When what this end has written will have left it."""
+        return max(self._kernel.now(), self._busy_until[end])
 
     def close(self, end: End) -> None:
         """One end hangs up: what it wrote still arrives, then the other end learns of it."""

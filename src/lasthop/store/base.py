@@ -19,6 +19,7 @@ from lasthop.errors import StoreBroken
 from lasthop.message import Message
 from lasthop.store.bonds import BondRow
 from lasthop.store.commit import Commit, DeliveryRow, DeviceRow, KeyRow, KnownPush, Restored
+from lasthop.store.streams import StreamRow
 
 RECENT_KEYS = 10_000
 """How many idempotency keys `open` hands to core: retries mostly come within seconds, and the rest
@@ -117,6 +118,10 @@ class Reader(Protocol):
         """The pushes with these ids that there have ever been."""
         ...
 
+    def stream(self, key: int) -> StreamRow | None:
+        """The stream that the message with this key opened, also when it is over."""
+        ...
+
     def device(self, app: str, name: str) -> DeviceRow | None:
         """The device with this name; the newest, should there have been several."""
         ...
@@ -164,7 +169,8 @@ class Store(Reader, Protocol):
         changes it or its rows. A row replaces the one with the same key, but a removed device
         takes its session with it and stays removed, a fan-out or notification that is done and an
         address without a target are dropped, a reply
-        counts only for a delivery that is there and has none, and messages are only ever added.
+        counts only for a delivery that is there and has none, messages are only ever added, and
+        pieces go when they are handed on or their stream is over.
 
         Raises `StoreFull` when there is no room; then nothing was written, and the same commits
         may be applied again later. Raises `StoreBroken` when the numbering has a gap, or when the

@@ -15,6 +15,7 @@ from lasthop.clock import Micros
 from lasthop.message import Message
 from lasthop.store.bonds import BondChanges, BondsRestored
 from lasthop.store.ranked import RankedChanges, RankedRestored
+from lasthop.store.streams import StreamChanges, StreamsRestored
 from lasthop.store.surrogates import SurrogateChanges, SurrogatesRestored
 
 
@@ -36,6 +37,8 @@ class DeliveryRow(msgspec.Struct, array_like=True, gc=False):
     """Key of the device's answer, when one was wanted and came."""
     code: int = 0
     """PAP's status code of its end, where that says more than the state."""
+    ahead: bool = False
+    """Whether its body has gone ahead in pieces, and it follows without."""
 
 
 class SessionRow(msgspec.Struct, array_like=True, gc=False):
@@ -213,6 +216,7 @@ class Commit(msgspec.Struct):
     ranked: RankedChanges | None = None
     surrogates: SurrogateChanges | None = None
     bonds: BondChanges | None = None
+    streams: StreamChanges | None = None
     events: bytearray = bytearray()
     """JSON lines, each ended by a newline."""
     event_count: int = 0
@@ -235,6 +239,12 @@ class Commit(msgspec.Struct):
             self.bonds = BondChanges()
         return self.bonds
 
+    def stream_changes(self) -> StreamChanges:
+        """What it changes of streams, to be added to."""
+        if self.streams is None:
+            self.streams = StreamChanges()
+        return self.streams
+
     @property
     def empty(self) -> bool:
         """Whether there is nothing to write."""
@@ -256,6 +266,7 @@ class Commit(msgspec.Struct):
             or self.ranked is not None
             or self.surrogates is not None
             or self.bonds is not None
+            or self.streams is not None
         )
 
 
@@ -294,3 +305,4 @@ class Restored(msgspec.Struct):
     ranked: RankedRestored = RankedRestored()
     surrogates: SurrogatesRestored = SurrogatesRestored()
     bonds: BondsRestored = BondsRestored()
+    streams: StreamsRestored = StreamsRestored()

@@ -39,6 +39,7 @@ from lasthop.store.commit import (
     SessionRow,
 )
 from lasthop.store.ranked import RankedChanges, RankedRestored
+from lasthop.store.streams import PieceRow, StreamChanges, StreamRow, StreamsRestored
 from lasthop.store.surrogates import SurrogateChanges, SurrogatesRestored
 
 
@@ -69,6 +70,8 @@ class _Tables:
         self.ranked = RankedChanges()
         self.surrogates = SurrogateChanges()
         self.bonds = BondChanges()
+        self.streams: dict[int, StreamRow] = {}
+        self.pieces: dict[int, dict[int, PieceRow]] = {}
         self.events: list[EventPage] = []
 
     def add(self, commit: Commit) -> None:
@@ -99,6 +102,8 @@ class _Tables:
             self._add_surrogates(commit.surrogates)
         if commit.bonds is not None:
             self._add_bonds(commit.bonds)
+        if commit.streams is not None:
+            self._add_streams(commit.streams)
         if commit.event_count:
             page = EventPage(self.next_event, commit.event_count, bytes(commit.events))
             self.events.append(page)
@@ -149,6 +154,18 @@ class _Tables:
         over = sorted((r for r in rows if r.record and not r.open), key=lambda r: r.message)
         wanted = [row for row in rows if row.open] + over[-RECENT_BONDS:]
         return [copy(row) for row in sorted(wanted, key=lambda row: row.message)]
+
+    def _add_streams(self, changes: StreamChanges) -> None:
+        for piece in changes.pieces:
+            self.pieces.setdefault(piece.stream, {})[piece.offset] = piece
+        for key, below in changes.handed_on.items():
+            kept = self.pieces.get(key, {})
+            for offset in [offset for offset in kept if offset < below]:
+                del kept[offset]
+        for row in changes.rows.values():
+            self.streams[row.key] = row
+            if not row.open:
+                self.pieces.pop(row.key, None)
 
     def ranked_now(self, message: Message) -> Message:
         """A copy of a message, with the rank that it has by now."""
@@ -248,6 +265,14 @@ class MemoryStore:
                 circles=[copy(row) for _, row in sorted(kept.bonds.circles.items())],
                 bonds=kept.wanted_bonds(),
             ),
+            streams=StreamsRestored(
+                rows=[copy(row) for _, row in sorted(kept.streams.items()) if row.open],
+                pieces=[
+                    copy(piece)
+                    for _, pieces in sorted(kept.pieces.items())
+                    for _, piece in sorted(pieces.items())
+                ],
+            ),
         )
 
     def _surrogates(self) -> SurrogatesRestored:
@@ -322,6 +347,10 @@ class MemoryStore:
     def find_pushes(self, ids: Iterable[bytes]) -> dict[bytes, KnownPush]:
         kept = self._kept.pushes
         return {i: KnownPush(kept[i].message, copy(kept[i].row)) for i in ids if i in kept}
+
+    def stream(self, key: int) -> StreamRow | None:
+        row = self._kept.streams.get(key)
+        return None if row is None else copy(row)
 
     def device(self, app: str, name: str) -> DeviceRow | None:
         rows = self._kept.devices.values()
@@ -400,6 +429,8 @@ class MemoryStore:
             kept.ranked.ranks.pop(key, None)
             kept.surrogates.revisions.pop(key, None)
             kept.bonds.bonds.pop(key, None)
+        for key in [key for key, row in kept.streams.items() if key < limit and not row.open]:
+            del kept.streams[key]
         for app_key in old_keys:
             del kept.keys[app_key]
         del kept.events[: len(old_events)]

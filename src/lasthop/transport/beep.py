@@ -45,6 +45,10 @@ class BeepLink(Link):
         self._ending = True
         self._connection.flush()
 
+    @property
+    def unsent(self) -> int:
+        return self._connection.session.waiting(self._channel)
+
     def cut(self) -> None:
         self._connection.abort()
 
@@ -57,6 +61,7 @@ class BeepLink(Link):
         if full is not self._full:
             self._full = full
             self.full(full)
+        self.look_drained()
         if self._ending and not unsent:
             self._connection.leave(self._channel)
             self.ended("the channel is over")

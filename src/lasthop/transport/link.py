@@ -7,6 +7,7 @@ channel, so that an idle device costs one object and its machine.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Protocol, TypeAlias
 
@@ -42,6 +43,10 @@ class Owner(Protocol):
         """The unsent buffer is full (true) or has room again (false)."""
         ...
 
+    def drained(self, link: Link) -> None:
+        """The answer to `report_drained`."""
+        ...
+
     def lost(self, link: Link, reason: str) -> None:
         """The link has ended; said once, after everything that it received."""
         ...
@@ -61,7 +66,7 @@ class Ends:
 class Link:
     """A channel on the event loop."""
 
-    __slots__ = ("_cut_at", "_ends", "_lost", "local", "machine", "number", "slot")
+    __slots__ = ("_cut_at", "_draining", "_ends", "_lost", "local", "machine", "number", "slot")
 
     ordered = True
     """Whether what is sent cannot overtake what was sent before it."""
@@ -76,6 +81,7 @@ class Link:
         self.slot = 0
         self._cut_at: Micros | None = None
         self._lost = False
+        self._draining = False
 
     # For the owner.
 
@@ -114,6 +120,18 @@ class Link:
         if self.machine.closed is None:
             self.machine.error = error
             self.close(CloseCode(error.hop_code), str(error))
+
+    def report_drained(self) -> None:
+        """Say `drained` to the owner when what was handed over so far has left the unsent buffer,
+        later in any case than now."""
+        self._draining = True
+        asyncio.get_running_loop().call_soon(self.look_drained)
+
+    def look_drained(self) -> None:
+        """For the carrier, whenever less is unsent: tell the owner when that is nothing."""
+        if self._draining and not self._lost and not self.unsent:
+            self._draining = False
+            self._ends.owner.drained(self)
 
     def hasten(self) -> None:
         """The machine may want to be woken earlier than it did."""
@@ -212,6 +230,11 @@ class Link:
             self.hang_up()
 
     # The carrier itself.
+
+    @property
+    def unsent(self) -> int:
+        """Bytes that wait to be carried, as far as the carrier can tell."""
+        return 0
 
     def write(self, units: list[bytes]) -> None:
         """Carry these units, in order."""

@@ -63,6 +63,10 @@ class RequestsLink(Link):
         self._asking.write(units)
         self._pump()
 
+    @property
+    def unsent(self) -> int:
+        return self._asking.unsent
+
     def hang_up(self) -> None:
         self._asking.finish()
         self._pump()
@@ -89,6 +93,7 @@ class RequestsLink(Link):
         if full is not self._full:
             self._full = full
             self.full(full)
+        self.look_drained()
 
     def _watch(self, now: Micros) -> None:
         if self._timer is not None:

@@ -146,7 +146,12 @@ class SeqpacketLink(Link):
             return
         self._loop.add_reader(self._socket, self._readable)
 
+    @property
+    def unsent(self) -> int:
+        return self._unsent_bytes
+
     def _tell_fullness(self) -> None:
+        self.look_drained()
         full = self._unsent_bytes >= (HIGH_WATER // 4 if self._full else HIGH_WATER)
         if full is self._full:
             return

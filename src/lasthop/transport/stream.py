@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import socket
 from typing import cast
 
 from lasthop.transport.link import Ends, Link, Machine
@@ -11,6 +12,9 @@ from lasthop.transport.link import Ends, Link, Machine
 HIGH_WATER = 64 * 1024
 """Bytes not taken by the kernel yet before we say that a link is full: what lies here can no longer
 expire or be overtaken."""
+
+UNSENT = 16 * 1024
+"""Bytes that the kernel may hold unsent on a link that carries pieces: one of them."""
 
 
 class StreamLink(Link, asyncio.Protocol):
@@ -21,12 +25,14 @@ class StreamLink(Link, asyncio.Protocol):
     each other; it is the gateway's.
     """
 
-    __slots__ = ("_throttle", "_transport")
+    __slots__ = ("_full", "_throttle", "_transport", "_watching")
 
     def __init__(self, ends: Ends, machine: Machine, *, throttle: bool = False) -> None:
         super().__init__(ends, machine, local=False)
         self._throttle = throttle
         self._transport: asyncio.Transport | None = None
+        self._watching = False
+        self._full = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -45,18 +51,48 @@ class StreamLink(Link, asyncio.Protocol):
         self.ended(str(exc) if exc is not None else "the peer hung up")
 
     def pause_writing(self) -> None:
-        if self._throttle and self._transport is not None:
-            self._transport.pause_reading()
-        self.full(True)
+        if not self._watching:
+            self._set_full(True)
 
     def resume_writing(self) -> None:
+        watching, self._watching = self._watching, False
+        if watching and self._transport is not None:
+            self._transport.set_write_buffer_limits(high=HIGH_WATER)
+        if self._full:
+            self._set_full(False)
+        self.look_drained()
+
+    def _set_full(self, full: bool) -> None:
+        self._full = full
         if self._throttle and self._transport is not None:
-            self._transport.resume_reading()
-        self.full(False)
+            (self._transport.pause_reading if full else self._transport.resume_reading)()
+        self.full(full)
+
+    @property
+    def unsent(self) -> int:
+        return self._transport.get_write_buffer_size() if self._transport is not None else 0
+
+    def report_drained(self) -> None:
+        super().report_drained()
+        transport = self._transport
+        if transport is None:
+            return
+        _keep_short(transport)
+        if self.unsent and not self._full and not self._watching:
+            # From the moment that the limits are 0 until nothing is left, writing is paused.
+            self._watching = True
+            transport.set_write_buffer_limits(high=0)
 
     def write(self, units: list[bytes]) -> None:
-        if self._transport is not None:
-            self._transport.write(units[0] if len(units) == 1 else b"".join(units))
+        transport = self._transport
+        if transport is not None:
+            transport.write(units[0] if len(units) == 1 else b"".join(units))
+            if self._watching and not self._full:
+                self._watch_level(transport)
+
+    def _watch_level(self, transport: asyncio.Transport) -> None:
+        if transport.get_write_buffer_size() > HIGH_WATER:
+            self._set_full(True)
 
     def hang_up(self) -> None:
         if self._transport is not None:
@@ -65,6 +101,16 @@ class StreamLink(Link, asyncio.Protocol):
     def cut(self) -> None:
         if self._transport is not None:
             self._transport.abort()
+
+
+def _keep_short(transport: asyncio.Transport) -> None:
+    """Let the kernel, too, hold little that it has not sent: it cannot be overtaken there."""
+    sock = transport.get_extra_info("socket")
+    option = getattr(socket, "TCP_NOTSENT_LOWAT", None)
+    if sock is None or option is None or sock.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    if sock.getsockopt(socket.IPPROTO_TCP, option) != UNSENT:
+        sock.setsockopt(socket.IPPROTO_TCP, option, UNSENT)
 
 
 def is_local(peer: object) -> bool:

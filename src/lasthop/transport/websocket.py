@@ -73,6 +73,10 @@ class WebSocketLink(Link):
             self._full = True
             self.full(True)
 
+    @property
+    def unsent(self) -> int:
+        return self._unsent
+
     def hang_up(self) -> None:
         self._ending = True
         self._start()
@@ -96,6 +100,7 @@ class WebSocketLink(Link):
                 if self._full and self._unsent < HIGH_WATER // 4:
                     self._full = False
                     self.full(False)
+                self.look_drained()
             if self._ending:
                 await self._hang_up()
         except (OSError, RuntimeError) as error:

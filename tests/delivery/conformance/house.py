@@ -52,6 +52,9 @@ class WatchedChannel:
     def overheard(self, frames: Sequence[Frame]) -> None:
         self._channel.overheard(frames)
 
+    def report_drained(self) -> None:
+        self._channel.report_drained()
+
     def close(self, code: CloseCode, reason: str, retry_after_ms: int = 0) -> None:
         self._channel.close(code, reason, retry_after_ms)
 
@@ -107,6 +110,9 @@ class House:
 
     def paused(self, channel: Channel, paused: bool) -> None:
         self.engine.paused(self.channels[channel], paused)
+
+    def drained(self, channel: Channel) -> None:
+        self.engine.drained(self.channels[channel])
 
     def lost(self, channel: Channel, reason: str) -> None:
         self.engine.lost(self.channels.pop(channel), reason)

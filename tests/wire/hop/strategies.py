@@ -11,14 +11,18 @@ from lasthop.wire.hop.frames import (
     Close,
     Credit,
     Dropped,
+    Ending,
+    EndStatus,
     Frame,
     Headers,
     Hello,
     MessageFrame,
+    Piece,
     Ping,
     Pong,
     Ranges,
     Skip,
+    Taken,
     Time,
     Wanted,
     Welcome,
@@ -128,6 +132,9 @@ headers = st.builds(
     queue=maybe_texts,
     correlation=st.none() | numbers,
     keep=st.booleans(),
+    ahead=st.none() | counts,
+    pull=st.none() | counts,
+    stream=st.booleans(),
 ).map(lambda made: made if made != Headers() else Headers(priority=1))
 
 topics = st.sampled_from(["news", "news/local", "t"]) | texts
@@ -160,9 +167,30 @@ dropped = ranges_above(-1, least=1).map(Dropped)
 times = st.builds(Time, counts, counts)
 wanted = st.lists(texts, min_size=1, max_size=5).map(lambda links: Wanted(tuple(links)))
 closes = st.builds(Close, st.integers(0, 300), counts, texts)
+pieces = st.builds(Piece, numbers, counts, st.binary(max_size=300), st.booleans())
+taken = st.tuples(numbers, counts, counts).map(lambda t: Taken(t[0], t[1], t[1] + t[2]))
+endings = st.builds(
+    Ending,
+    numbers,
+    st.sampled_from(EndStatus),
+    counts,
+    st.integers(0, 2**32 - 1),
+    texts,
+    st.booleans(),
+)
 heartbeats = st.sampled_from([Ping(), Pong()])
 
 payload: st.SearchStrategy[Frame] = st.one_of(
-    messages, acks(), skips, dropped, credits_, times, wanted, heartbeats
+    messages,
+    acks(),
+    skips,
+    dropped,
+    credits_,
+    times,
+    wanted,
+    heartbeats,
+    pieces,
+    taken,
+    endings,
 )
 """Everything that an open channel carries, except its end."""

@@ -16,13 +16,17 @@ from lasthop.wire.hop.frames import (
     Close,
     Credit,
     Dropped,
+    Ending,
+    EndStatus,
     Frame,
     Headers,
     Hello,
     MessageFrame,
+    Piece,
     Ping,
     Pong,
     Skip,
+    Taken,
     Time,
     Wanted,
     Welcome,
@@ -40,12 +44,15 @@ TYPES: dict[str, type[Frame]] = {
     "pong": Pong,
     "time": Time,
     "wanted": Wanted,
+    "piece": Piece,
+    "taken": Taken,
+    "ending": Ending,
     "close": Close,
     "hello": Hello,
     "welcome": Welcome,
 }
 NAMES = {kind: name for name, kind in TYPES.items()}
-BIG = {"key", "in_reply_to", "correlation"}
+BIG = {"key", "in_reply_to", "correlation", "transfer"}
 
 
 def load(name: str) -> dict[str, Any]:
@@ -91,7 +98,7 @@ def _to_json(name: str, item: Any) -> Any:
 
 def _from_json(name: str, item: Any) -> Any:
     match name:
-        case "key" | "in_reply_to" | "correlation":
+        case "key" | "in_reply_to" | "correlation" | "transfer":
             return int(item)
         case "body" | "incarnation":
             return bytes.fromhex(item)
@@ -99,6 +106,8 @@ def _from_json(name: str, item: Any) -> Any:
             return Credit(**item)
         case "headers":
             return Headers(**{key: _from_json(key, value) for key, value in item.items()})
+        case "status":
+            return EndStatus(item)
         case "handling":
             return Handling(item)
         case "reliability":

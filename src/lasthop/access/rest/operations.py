@@ -12,12 +12,14 @@ from starlette.responses import Response
 from lasthop.access.rest import (
     addresses,
     answers,
+    behaviour,
     circles,
     credentials,
     devices,
     messages,
     replies,
     services,
+    streams,
     surrogates,
     topics,
     wishes,
@@ -31,6 +33,7 @@ from lasthop.access.rest.administration import (
 from lasthop.access.rest.exchange import Exchange
 from lasthop.access.rest.overseer import SurrogateInfo
 from lasthop.access.rest.requests import Publication
+from lasthop.core.behaviour import Behaviour
 from lasthop.core.credentials import Scope
 from lasthop.core.feeds.terms import TopicTerms
 from lasthop.decision.preferences import Preferences
@@ -72,6 +75,8 @@ class Operation:
 _MESSAGE = "/v1/messages/{id}"
 _DEVICE = "/v1/devices/{name}"
 _ADDRESS = "/v1/addresses/{address}"
+_STREAM = "/v1/streams/{id}"
+_BEHAVIOUR = "/v1/apps/{app}/behaviour"
 _SUBSCRIPTION = "/v1/devices/{name}/subscriptions/{topic}"
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -188,6 +193,101 @@ OPERATIONS: tuple[Operation, ...] = (
         body=bytes,
         answers={200: bytes},
         refusals=(404, 422),
+    ),
+    Operation(
+        method="POST",
+        path="/v1/streams",
+        summary="Open a stream to a device",
+        scope=Scope.PUBLISH,
+        handler=streams.open_stream,
+        body=streams.NewStream,
+        answers={201: streams.StreamInfo},
+        refusals=(404, 415),
+    ),
+    Operation(
+        method="GET",
+        path="/v1/streams",
+        summary="The streams of the app that are not over",
+        scope=Scope.PUBLISH,
+        handler=streams.list_streams,
+        answers={200: streams.StreamList},
+    ),
+    Operation(
+        method="GET",
+        path=_STREAM,
+        summary="How far a stream is",
+        scope=Scope.PUBLISH,
+        handler=streams.show,
+        answers={200: streams.StreamInfo},
+        refusals=(404,),
+    ),
+    Operation(
+        method="PUT",
+        path=f"{_STREAM}/content",
+        summary="Send what follows an offset; the receiver sets the pace",
+        scope=Scope.PUBLISH,
+        handler=streams.send,
+        query=streams.ContentQuery,
+        answers={200: streams.StreamInfo},
+        refusals=(404, 409),
+    ),
+    Operation(
+        method="GET",
+        path=f"{_STREAM}/content",
+        summary="Fetch what follows an offset, of a stream that a device sends to its publishers",
+        scope=Scope.PUBLISH,
+        handler=streams.fetch,
+        query=streams.ContentQuery,
+        answers={200: bytes},
+        refusals=(404, 409),
+    ),
+    Operation(
+        method="POST",
+        path=f"{_STREAM}/end",
+        summary="End a stream: everything was sent",
+        scope=Scope.PUBLISH,
+        handler=streams.end,
+        body=streams.End,
+        optional=True,
+        answers={200: streams.StreamInfo},
+        refusals=(404, 409, 415),
+    ),
+    Operation(
+        method="DELETE",
+        path=_STREAM,
+        summary="Give a stream up",
+        scope=Scope.PUBLISH,
+        handler=streams.give_up,
+        answers={200: streams.StreamInfo},
+        refusals=(404,),
+    ),
+    Operation(
+        method="GET",
+        path=_BEHAVIOUR,
+        summary="How messages of the app behave",
+        scope=Scope.DEVICES,
+        handler=behaviour.show,
+        answers={200: Behaviour},
+        refusals=(404,),
+    ),
+    Operation(
+        method="PUT",
+        path=_BEHAVIOUR,
+        summary="Say how messages of the app behave",
+        scope=Scope.DEVICES,
+        handler=behaviour.change,
+        body=Behaviour,
+        answers={200: Behaviour},
+        refusals=(404, 415),
+    ),
+    Operation(
+        method="DELETE",
+        path=_BEHAVIOUR,
+        summary="Let messages of the app behave as those of any other",
+        scope=Scope.DEVICES,
+        handler=behaviour.forget,
+        answers={200: Behaviour},
+        refusals=(404,),
     ),
     Operation(
         method="POST",

@@ -109,9 +109,12 @@ class Publication(
         DeliveryMethod | None, Meta(description="What to hear back, in the words of PAP")
     ] = None
     handling: Annotated[
-        Literal["foreground", "notify", "background", "silent"],
-        Meta(description="How the device treats it when it arrives"),
-    ] = "foreground"
+        Literal["foreground", "notify", "background", "silent"] | None,
+        Meta(description="How the device treats it; default: as the app's behaviour says"),
+    ] = None
+    pull: Annotated[
+        bool | None, Meta(description="The device gets a poke, and pulls the body when it wants")
+    ] = None
     replace_key: Annotated[
         _Key | None, Meta(description="Takes the place of what is pending under the same key")
     ] = None
@@ -123,6 +126,16 @@ class Publication(
         Meta(description="Passed on to the application"),
     ] = None
     queue: _Key | None = None
+
+
+FOREGROUND = Handling.FOREGROUND
+ALL_UNSAID = frozenset(("handling", "reliability", "pull"))
+
+
+def _unsaid(p: Publication) -> frozenset[str]:
+    """What is left to the app's behaviour."""
+    said = {"handling": p.handling, "reliability": p.reliability or p.method, "pull": p.pull}
+    return frozenset(name for name, value in said.items() if value is None)
 
 
 _one = msgspec.json.Decoder(Publication)
@@ -210,10 +223,12 @@ class Converter:
             rank=p.rank,
             reliability=Reliability.EXACTLY_ONCE if plain else _reliability(p),
             method=p.method or DeliveryMethod.NOT_SPECIFIED,
-            handling=HANDLING_WORDS[p.handling],
+            handling=FOREGROUND if p.handling is None else HANDLING_WORDS[p.handling],
             queue=p.queue,
             replace_key=p.replace_key,
             headers=() if p.headers is None else _headers(p.headers),
+            pull=bool(p.pull),
+            unsaid=ALL_UNSAID if plain and p.handling is None and p.pull is None else _unsaid(p),
         )
         if p.atomic or p.claim:
             result.binding = _binding(p)

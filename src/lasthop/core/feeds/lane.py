@@ -93,6 +93,7 @@ class Lanes:
         delivery.forget = False
         self._room.step(delivery, Step.REQUEUE, now, reason)
         delivery.seq = delivery.epoch = -1
+        delivery.ahead = False
         delivery.stamp = 0
         delivery.feed.note(delivery.item.message.key)
 

@@ -26,6 +26,8 @@ COMMANDS = {
     "address": "Client addresses of PAP, and who they stand for.",
     "pap": "Push, cancel and ask at any Push Proxy Gateway.",
     "service": "Services that devices offer.",
+    "stream": "Send and fetch streams: files, or whatever goes on and on.",
+    "behaviour": "How messages of an app behave.",
     "topic": "Topics, and what their messages are worth.",
     "group": "Groups of devices.",
     "queue": "Queues that devices share.",

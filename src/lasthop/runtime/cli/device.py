@@ -112,6 +112,9 @@ def run(
     sync: Annotated[
         bool, typer.Option("--sync", help="Let the output survive a loss of power; slow.")
     ] = False,
+    streams: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep every stream as a file in here.")
+    ] = None,
     enc: Annotated[
         bool, typer.Option("--enc", help="Speak over encrypted links only, or not at all.")
     ] = False,
@@ -152,6 +155,7 @@ def run(
         inbox=inbox,
         output=output,
         sync=sync,
+        streams=streams,
     )
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(reference_device.run(plan))

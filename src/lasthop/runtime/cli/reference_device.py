@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import signal
 import ssl
@@ -23,7 +24,9 @@ from lasthop.device.desk import HandlerTransaction, Transactional
 from lasthop.device.inbox_sqlite import SqliteInbox
 from lasthop.device.message import Message
 from lasthop.device.retry import Backoff
+from lasthop.device.streams import IncomingStream
 from lasthop.device.terms import Terms
+from lasthop.errors import Conflict
 from lasthop.runtime.cli.outputfile import OutputFile
 from lasthop.runtime.failure import Failure
 
@@ -83,6 +86,8 @@ class Plan(msgspec.Struct, kw_only=True):
     inbox: Path | None
     output: Path | None
     sync: bool
+    streams: Path | None = None
+    """A directory: every stream becomes a file in it."""
 
 
 def line_of(message: Message) -> bytes:
@@ -146,6 +151,9 @@ async def run(plan: Plan) -> None:
             device.transactional(_into(output))
         else:
             device.on_message(_claiming(device) if plan.claim else _print)
+        if plan.streams is not None:
+            plan.streams.mkdir(parents=True, exist_ok=True)
+            device.on_stream(_keeper(plan.streams))
         for topic in plan.topics:
             await device.subscribe(topic, **plan.wishes)
         for group in plan.groups:
@@ -207,6 +215,29 @@ def _claiming(device: Device) -> Callable[[Message], Awaitable[None]]:
             _write({"claim": message.id, "granted": claim.granted, "by": claim.by})
 
     return show
+
+
+def _keeper(directory: Path) -> Callable[[IncomingStream], Awaitable[None]]:
+    """Writes a stream to a file: what is in the file before the next chunk is asked for is there
+    once, whatever crashes."""
+
+    async def keep(stream: IncomingStream) -> None:
+        path = directory / stream.id
+        try:
+            with path.open("r+b" if path.exists() else "wb") as file:
+                async for chunk in stream:
+                    file.seek(stream.position)
+                    file.truncate()
+                    file.write(chunk)
+                    file.flush()
+                    os.fsync(file.fileno())
+                size = file.tell()
+        except Conflict as error:
+            _write({"stream": stream.id, "failed": str(error)})
+        else:
+            _write({"stream": stream.id, "bytes": size, "file": str(path)})
+
+    return keep
 
 
 def _into(output: OutputFile) -> Transactional:

@@ -39,7 +39,7 @@ class Phone(DeviceNode):
         else:
             super()._redial(session)
 
-    def _show(self, message: Message) -> None:
+    def _show(self, message: Message, body: bytes | None = None) -> None:
         self.experiment.showed(int(message.body.rstrip(b".")))
 
 

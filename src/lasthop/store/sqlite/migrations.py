@@ -16,6 +16,7 @@ from lasthop.errors import StoreBroken
 from lasthop.store.sqlite.bonds import TABLES as BOND_TABLES
 from lasthop.store.sqlite.connection import transaction
 from lasthop.store.sqlite.ranked import TABLES
+from lasthop.store.sqlite.streams import TABLES as STREAM_TABLES
 from lasthop.store.sqlite.surrogates import TABLES as SURROGATE_TABLES
 
 APPLICATION_ID = 0x6C686F70
@@ -115,6 +116,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(4, TABLES),
     Migration(5, SURROGATE_TABLES),
     Migration(6, BOND_TABLES),
+    Migration(7, STREAM_TABLES),
 )
 
 

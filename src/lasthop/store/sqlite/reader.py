@@ -33,6 +33,8 @@ from lasthop.store.sqlite.connection import FILE_NAME, connect, store_errors
 from lasthop.store.sqlite.migrations import check_version, version_of
 from lasthop.store.sqlite.pages import Page
 from lasthop.store.sqlite.ranked import rerank
+from lasthop.store.sqlite.streams import find_stream
+from lasthop.store.streams import StreamRow
 
 BATCH = 4096
 """Rows that are read at a time where there may be millions."""
@@ -164,6 +166,10 @@ class SqliteReader:
             for text, group in groupby(pairs, key=itemgetter(0)):
                 ended = [_delivery.decode(row) for _, row in group if row is not None]
                 yield OpenPush(_push.decode(text), ended)
+
+    def stream(self, key: int) -> StreamRow | None:
+        with store_errors():
+            return find_stream(self._connection, key)
 
     def device(self, app: str, name: str) -> DeviceRow | None:
         sql = "SELECT row FROM device WHERE app = ? AND name = ? ORDER BY device DESC LIMIT 1"

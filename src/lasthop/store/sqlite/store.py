@@ -44,8 +44,10 @@ from lasthop.store.sqlite.lock import DirectoryLock
 from lasthop.store.sqlite.migrations import MIGRATIONS, Migration, migrate
 from lasthop.store.sqlite.ranked import SETUP as RANKED_SETUP
 from lasthop.store.sqlite.reader import SqliteReader
+from lasthop.store.sqlite.streams import open_pieces, open_streams, retire_streams
 from lasthop.store.sqlite.surrogates import SETUP as SURROGATE_SETUP
 from lasthop.store.sqlite.writing import SETUP, write
+from lasthop.store.streams import StreamsRestored
 from lasthop.store.surrogates import ConsultRow, RevisionRow, StateRow, SurrogatesRestored
 
 CHECKPOINT_BYTES = 64 * 1024 * 1024
@@ -138,6 +140,9 @@ class SqliteStore(SqliteReader):
                 circles=self._rows("circle", CircleRow, "app, target"),
                 bonds=wanted_bonds(self._connection),
             ),
+            streams=StreamsRestored(
+                rows=open_streams(self._connection), pieces=open_pieces(self._connection)
+            ),
         )
 
     def _surrogates(self) -> SurrogatesRestored:
@@ -195,6 +200,7 @@ class SqliteStore(SqliteReader):
         with store_errors(), transaction(self._connection):
             keys = retire_keys(self._connection, before=keys_before)
             events = retire_events(self._connection, keep=keep_events)
+            retire_streams(self._connection, before=before)
         again = messages.next
         if again is None and (keys.next is not None or events.next is not None):
             again = before

@@ -20,6 +20,7 @@ from lasthop.store.sqlite.bonds import write_bonds
 from lasthop.store.sqlite.connection import transaction
 from lasthop.store.sqlite.pages import cut_into_pages
 from lasthop.store.sqlite.ranked import write_ranked
+from lasthop.store.sqlite.streams import write_streams
 from lasthop.store.sqlite.surrogates import write_surrogates
 
 _json = msgspec.json.Encoder()
@@ -111,7 +112,7 @@ _INSERT = f"INSERT INTO incoming VALUES ({', '.join('?' * 20)})"
 def write(connection: sqlite3.Connection, commits: Sequence[Commit], *, next_event: int) -> None:
     """Write commits that are known to be in sequence, all or none."""
     runs = _runs(commits)
-    special = (part for c in commits for part in (c.ranked, c.surrogates, c.bonds))
+    special = (part for c in commits for part in (c.ranked, c.surrogates, c.bonds, c.streams))
     if len(runs) == 1 and all(part is None for part in special):
         connection.execute(_INSERT, _values(runs[0], next_event))
         return
@@ -121,6 +122,7 @@ def write(connection: sqlite3.Connection, commits: Sequence[Commit], *, next_eve
             write_ranked(connection, run)
             write_surrogates(connection, run)
             write_bonds(connection, run)
+            write_streams(connection, run)
             next_event += sum(commit.event_count for commit in run)
 
 

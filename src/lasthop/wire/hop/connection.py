@@ -20,17 +20,22 @@ from lasthop.wire.hop.frames import (
     CloseCode,
     Credit,
     Dropped,
+    Ending,
     Feature,
     Frame,
     MessageFrame,
+    Piece,
     Ping,
     Pong,
     Skip,
+    Taken,
     Time,
     Wanted,
 )
 from lasthop.wire.hop.heartbeat import UNHEARD, Beat, Heartbeat
 from lasthop.wire.hop.roundtrip import RoundTrip
+
+_FOR_THE_SESSION = (Ack, Piece, Taken, Skip, Dropped, Ending, Wanted)
 
 
 class Open:
@@ -128,7 +133,7 @@ class Open:
                     if frame.seq is not None:
                         self._meter.take(frame.seq, len(frame.body))
                     events.append(frame)
-                elif isinstance(frame, Ack | Skip | Dropped | Wanted):
+                elif isinstance(frame, _FOR_THE_SESSION):
                     events.append(frame)
                 elif type(frame) is Credit:
                     self.peer_window = frame

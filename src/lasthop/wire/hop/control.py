@@ -14,17 +14,26 @@ from lasthop.wire.hop.frames import (
     CloseCode,
     Credit,
     Dropped,
+    Ending,
+    EndStatus,
     Frame,
     Hello,
+    Piece,
     Ping,
     Pong,
     Skip,
+    Taken,
     Time,
     Wanted,
     Welcome,
 )
 from lasthop.wire.hop.kinds import TEXTS, absolute_ranges, decode_text, read_numbers
 from lasthop.wire.varint import MAX_VALUE, read_varint
+
+MAX_OFFSET = MAX_VALUE >> 1
+"""A piece has its place and one more bit in a number of 63 bits."""
+
+MAX_CHECKSUM = 2**32 - 1
 
 
 def read(kind: int, payload: bytes) -> Frame | None:
@@ -128,6 +137,34 @@ def _wanted(payload: bytes) -> Wanted:
     return Wanted(links)
 
 
+def _piece(payload: bytes) -> Piece:
+    transfer, pos = read_varint(payload, 0)
+    place, pos = read_varint(payload, pos)
+    offset, stream = place >> 1, bool(place & 1)
+    return Piece(transfer, offset, payload[pos:], stream)
+
+
+def _taken(payload: bytes) -> Taken:
+    transfer, offset, more = _exactly(3, "TAKEN", payload)
+    if offset + more > MAX_OFFSET:
+        raise MalformedFrame("a TAKEN counts beyond 62 bits")
+    return Taken(transfer, offset, offset + more)
+
+
+def _ending(payload: bytes) -> Ending:
+    transfer, pos = read_varint(payload, 0)
+    how, pos = read_varint(payload, pos)
+    status, stream = how >> 1, bool(how & 1)
+    size, pos = read_varint(payload, pos)
+    checksum, pos = read_varint(payload, pos)
+    if status not in _END_STATUSES:
+        raise MalformedFrame("a transfer ends in no known way", status=status)
+    if size > MAX_OFFSET or checksum > MAX_CHECKSUM:
+        raise MalformedFrame("the size or the checksum of a transfer is too large")
+    reason = decode_text(payload[pos:])
+    return Ending(transfer, EndStatus(status), size, checksum, reason, stream)
+
+
 def _ping(payload: bytes) -> Ping:
     _exactly(0, "PING", payload)
     return Ping()
@@ -150,6 +187,7 @@ def _exactly(count: int, name: str, payload: bytes) -> list[int]:
 
 
 _CLOSE_CODES = frozenset(CloseCode)
+_END_STATUSES = frozenset(EndStatus)
 
 _READERS: dict[int, Callable[[bytes], Frame]] = {
     layout.PING: _ping,
@@ -163,4 +201,7 @@ _READERS: dict[int, Callable[[bytes], Frame]] = {
     layout.SKIP: _skip,
     layout.CREDIT: _credit,
     layout.DROPPED: _dropped,
+    layout.PIECE: _piece,
+    layout.TAKEN: _taken,
+    layout.ENDING: _ending,
 }

@@ -17,13 +17,16 @@ from lasthop.wire.hop.frames import (
     Close,
     Credit,
     Dropped,
+    Ending,
     Frame,
     Headers,
     Hello,
     MessageFrame,
+    Piece,
     Ping,
     Pong,
     Skip,
+    Taken,
     Time,
     Wanted,
     Welcome,
@@ -202,6 +205,15 @@ def _control(frame: Frame) -> bytes:
             return bytes((layout.CREDIT,)) + encode_varint(messages) + encode_varint(size)
         case Dropped(ranges):
             return bytes((layout.DROPPED,)) + write_ranges(-1, ranges)
+        case Piece(transfer, offset, body, stream):
+            head = bytes((layout.PIECE,)) + encode_varint(transfer)
+            return head + encode_varint(offset << 1 | stream) + body
+        case Taken(transfer, offset, limit):
+            head = bytes((layout.TAKEN,)) + encode_varint(transfer) + encode_varint(offset)
+            return head + encode_varint(limit - offset)
+        case Ending(transfer, status, size, checksum, reason, stream):
+            numbers = (transfer, status << 1 | stream, size, checksum)
+            return bytes((layout.ENDING, *b"".join(map(encode_varint, numbers)))) + reason.encode()
         case Close(code, retry_after, reason):
             head = bytes((layout.CLOSE,)) + encode_varint(code) + encode_varint(retry_after)
             return head + reason.encode()

@@ -166,4 +166,7 @@ HEADERS = Table(
     Field(19, "group", TEXT),
     Field(21, "answer", MARK, False),
     Field(22, "gather", MARK, False),
+    Field(23, "ahead", NUMBER),
+    Field(24, "pull", NUMBER),
+    Field(25, "stream", MARK, False),
 )

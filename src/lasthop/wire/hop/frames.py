@@ -87,6 +87,7 @@ class Operation(IntEnum):
     LEAVE = 10
     CLAIM = 11
     DECISION = 12
+    PULL = 16
 
 
 class Feature(IntFlag):
@@ -97,9 +98,12 @@ class Feature(IntFlag):
     TIME = 2
     FEEDS = 4
     GROUPS = 8
+    STREAMS = 16
 
 
-ALL_FEATURES: Final = Feature.BUNDLE | Feature.TIME | Feature.FEEDS | Feature.GROUPS
+ALL_FEATURES: Final = (
+    Feature.BUNDLE | Feature.TIME | Feature.FEEDS | Feature.GROUPS | Feature.STREAMS
+)
 
 
 class Credit(msgspec.Struct, frozen=True, gc=False):
@@ -218,6 +222,12 @@ class Headers(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     so."""
     group: str | None = None
     """The group that it was sent to."""
+    ahead: int | None = None
+    """The body came ahead in pieces, so many bytes, under the message's key."""
+    pull: int | None = None
+    """The body, so many bytes, stays with the gateway until a PULL asks for it."""
+    stream: bool = False
+    """The message opens a stream, whose pieces have its key."""
 
 
 class MessageFrame(msgspec.Struct, frozen=True, gc=False):
@@ -254,6 +264,50 @@ class Dropped(msgspec.Struct, frozen=True, gc=False):
     ranges: Ranges
 
 
+class Piece(msgspec.Struct, frozen=True, gc=False):
+    """Some bytes of a transfer. Without any it asks how far the receiver is."""
+
+    transfer: int
+    """The key of the message whose body it is, or that opened the stream."""
+    offset: int
+    body: bytes = b""
+    stream: bool = False
+
+
+class Taken(msgspec.Struct, frozen=True, gc=False):
+    """The receiver of a transfer has every byte below `offset`, durably, and takes those below
+    `limit`."""
+
+    transfer: int
+    offset: int
+    limit: int
+
+
+class EndStatus(IntEnum):
+    """How a transfer ends, and who says so."""
+
+    COMPLETE = 0
+    """The sender: there are `size` bytes, with this checksum."""
+    ABORTED = 1
+    """The sender: there will be no more."""
+    STOPPED = 2
+    """The receiver: it wants no more. The sender answers with its own end."""
+    CONFIRMED = 3
+    """The receiver: it is over, and the sender may forget it."""
+
+
+class Ending(msgspec.Struct, frozen=True, gc=False):
+    """The end of a transfer. `status` is an EndStatus."""
+
+    transfer: int
+    status: int
+    size: int = 0
+    checksum: int = 0
+    """CRC-32 of all bytes, as zlib computes it."""
+    reason: str = ""
+    stream: bool = False
+
+
 class Ping(msgspec.Struct, frozen=True, gc=False):
     """Are you there?"""
 
@@ -285,6 +339,9 @@ Frame: TypeAlias = (
     | Pong
     | Time
     | Wanted
+    | Piece
+    | Taken
+    | Ending
     | Close
     | Hello
     | Welcome

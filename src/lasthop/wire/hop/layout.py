@@ -25,6 +25,9 @@ ADVANCE: Final = 0x44
 SKIP: Final = 0x45
 CREDIT: Final = 0x46
 DROPPED: Final = 0x47
+PIECE: Final = 0x48
+TAKEN: Final = 0x49
+ENDING: Final = 0x4A
 
 MESSAGE: Final = 0x80
 """Types from here on are messages; the rest of the byte is flags."""

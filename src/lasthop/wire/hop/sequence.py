@@ -238,6 +238,10 @@ class Inbound(Generic[T]):
             return self._advance()
         return [item, *self._advance()]
 
+    def has(self, seq: int) -> bool:
+        """Whether this number has come, or was closed."""
+        return seq < self.received or (self._ahead is not None and seq in self._ahead)
+
     def skip(self, first: int, count: int) -> list[T]:
         """Close numbers whose message expired or was cancelled; returns what waited only for them.
 

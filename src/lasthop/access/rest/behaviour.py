@@ -1,0 +1,49 @@
+"""How messages of an app behave: shown, set, and taken back."""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+
+from lasthop.access.rest.answers import json_response
+from lasthop.access.rest.exchange import Exchange
+from lasthop.clock import Micros
+from lasthop.core.behaviour import Behaviour
+from lasthop.core.gateway import Gateway
+from lasthop.errors import NotFound
+
+
+def _app(exchange: Exchange) -> str:
+    app = exchange.path("app")
+    if app != exchange.caller.app:
+        raise NotFound("no such app", app=app)
+    return app
+
+
+async def show(exchange: Exchange) -> Response:
+    """What holds for messages of the app."""
+    app = _app(exchange)
+    look = exchange.clerk.desk.look
+    return json_response(look(lambda gateway: gateway.room.behaviours.get(app) or Behaviour()))
+
+
+async def change(exchange: Exchange) -> Response:
+    """Say what holds from now on."""
+    app = _app(exchange)
+    behaviour = await exchange.body(Behaviour)
+
+    def act(gateway: Gateway, now: Micros) -> Behaviour:
+        gateway.behave(app, behaviour)
+        return behaviour
+
+    return json_response(await exchange.clerk.desk.call(act))
+
+
+async def forget(exchange: Exchange) -> Response:
+    """Let messages of the app behave as those of any other."""
+    app = _app(exchange)
+
+    def act(gateway: Gateway, now: Micros) -> Behaviour:
+        gateway.behave(app, None)
+        return Behaviour()
+
+    return json_response(await exchange.clerk.desk.call(act))

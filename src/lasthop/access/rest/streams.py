@@ -1,0 +1,316 @@
+"""Streams over HTTP: opened, sent piece by piece or in one long request, fetched, ended.
+
+Whoever sends names the offset of what it sends, and whoever fetches the offset of what it has not:
+after a break both ask where the stream is, and go on there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+from starlette.responses import Response
+
+from lasthop.access.rest.answers import json_response
+from lasthop.access.rest.exchange import Exchange
+from lasthop.access.rest.requests import Publication
+from lasthop.access.rest.times import datetime_of
+from lasthop.clock import Micros
+from lasthop.core.acceptance import Submission
+from lasthop.core.gateway import Gateway
+from lasthop.core.inbound import PUBLISHERS, parse_target
+from lasthop.core.transfers.stream import Stream, StreamRecord
+from lasthop.core.transfers.streams import read_record
+from lasthop.errors import Conflict, InvalidRequest, NotFound
+from lasthop.message import DEFAULT_PRIORITY, Target, TargetKind, parse_id
+
+FETCH = 1 << 20
+"""Bytes of one answer."""
+
+FULL = 30.0
+"""Seconds that a request to send waits for room."""
+
+_BINARY = "application/octet-stream"
+
+
+class NewStream(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A stream to open."""
+
+    to: Annotated[str, Meta(min_length=1, max_length=250, description="device:NAME or publisher:")]
+    content_type: Annotated[str, Meta(max_length=250)] = _BINARY
+    title: Annotated[str, Meta(max_length=250)] | None = None
+    priority: Annotated[
+        int, Meta(ge=0, le=9, description="Its pieces go before those of lower ones")
+    ] = DEFAULT_PRIORITY
+    headers: Annotated[dict[str, str], Meta(max_length=32)] | None = None
+
+
+class StreamInfo(msgspec.Struct, omit_defaults=True):
+    """A stream, and how far it is."""
+
+    id: str
+    source: str
+    to: str
+    state: str
+    """open, complete, aborted or stopped"""
+    position: int
+    """Bytes that have come: send on from here."""
+    taken: int
+    """Bytes that the receiver has."""
+    checksum: str
+    """CRC-32 of what has come, in hexadecimal."""
+    opened_at: datetime
+    content_type: str = ""
+    title: str | None = None
+    reason: str = ""
+    room: int = 0
+    """Bytes that can be sent now."""
+
+
+class StreamList(msgspec.Struct):
+    """Streams that are not over, oldest first."""
+
+    streams: list[StreamInfo]
+
+
+class ContentQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """Where to go on."""
+
+    offset: Annotated[int, Meta(ge=0)] = 0
+    timeout: Annotated[float, Meta(ge=0, description="Seconds to wait for more")] = 0.0
+
+
+class End(msgspec.Struct, forbid_unknown_fields=True):
+    """What the sender believes to have sent."""
+
+    size: Annotated[int, Meta(ge=0)] | None = None
+    checksum: Annotated[str, Meta(pattern="^[0-9a-f]{8}$", description="CRC-32")] | None = None
+
+
+async def open_stream(exchange: Exchange) -> Response:
+    """Open a stream."""
+    new = await exchange.body(NewStream)
+    caller, clerk = exchange.caller, exchange.clerk
+    clerk.charge(caller, messages=1, size=0)
+    target = Target(TargetKind.PUBLISHER, "") if new.to == PUBLISHERS else parse_target(new.to)
+    # The form of what is said of it is checked where that of any message is.
+    said = Publication(
+        to="device:checked",
+        content_type=new.content_type,
+        title=new.title,
+        priority=new.priority,
+        headers=new.headers,
+    )
+    form = clerk.converter().one(said)
+
+    def act(gateway: Gateway, now: Micros) -> StreamInfo:
+        submission = Submission(
+            target=target,
+            content_type=form.content_type,
+            title=form.title,
+            priority=form.priority,
+            headers=form.headers,
+        )
+        stream = gateway.streams.open(caller.app, caller.source, submission, now)
+        return info(stream, gateway.streams.window)
+
+    return json_response(await clerk.desk.call(act), 201)
+
+
+async def list_streams(exchange: Exchange) -> Response:
+    """The streams of the app that are not over."""
+    app = exchange.caller.app
+
+    def look(gateway: Gateway) -> StreamList:
+        window = gateway.streams.window
+        return StreamList([info(stream, window) for stream in gateway.streams.of(app)])
+
+    return json_response(exchange.clerk.desk.look(look))
+
+
+async def show(exchange: Exchange) -> Response:
+    """How far a stream is, also when it is over."""
+    key = _key(exchange)
+    app, desk = exchange.caller.app, exchange.clerk.desk
+
+    def look(gateway: Gateway) -> StreamInfo | None:
+        stream = gateway.streams.get(key)
+        if stream is None or stream.record.app != app:
+            return None
+        return info(stream, gateway.streams.window)
+
+    found = desk.look(look)
+    if found is None:
+        row = await desk.read(lambda reader: reader.stream(key))
+        record = None if row is None else read_record(row)
+        if record is None or record.app != app:
+            raise NotFound("no such stream", id=exchange.path("id"))
+        found = _info(key, record)
+    return json_response(found)
+
+
+async def send(exchange: Exchange) -> Response:
+    """Take what follows `offset`, as much as comes: the request is read only as fast as the
+    receiver takes it."""
+    query = exchange.query(ContentQuery)
+    key, app, desk = _key(exchange), exchange.caller.app, exchange.clerk.desk
+    window = desk.look(lambda gateway: gateway.streams.window)
+    offset = query.offset
+    position = desk.look(lambda gateway: _from_publisher(gateway, app, key).record.received)
+    if offset > position:
+        raise Conflict("the stream goes on at its position", offset=offset, position=position)
+    async for data in exchange.request.stream():
+        for start in range(0, len(data), window):
+            part = data[start : start + window]
+            if not await _append(exchange, app, key, offset, part):
+                return json_response(desk.look(_described(app, key)))
+            offset += len(part)
+    return json_response(desk.look(_described(app, key)))
+
+
+async def _append(exchange: Exchange, app: str, key: int, offset: int, part: bytes) -> bool:
+    """Take all of a part; false when there is no room for it in time."""
+    desk = exchange.clerk.desk
+    end = offset + len(part)
+
+    def act(gateway: Gateway, now: Micros) -> int:
+        stream = _from_publisher(gateway, app, key)
+        return gateway.streams.append(stream, offset, part, now)
+
+    def room(gateway: Gateway) -> bool | None:
+        stream = gateway.streams.get(key)
+        if stream is None or not stream.open:
+            return True
+        free = stream.record.taken + gateway.streams.window - stream.record.received
+        return True if free > 0 else None
+
+    exchange.clerk.charge(exchange.caller, messages=0, size=len(part))
+    while await desk.call(act) < end:
+        if not await desk.watch(key, room, FULL):
+            return False
+    return True
+
+
+async def fetch(exchange: Exchange) -> Response:
+    """What follows `offset`; everything before it is done with."""
+    query = exchange.query(ContentQuery)
+    key, app, clerk = _key(exchange), exchange.caller.app, exchange.clerk
+
+    def act(gateway: Gateway, now: Micros) -> None:
+        stream = gateway.streams.find(app, key)
+        record = stream.record
+        if record.receiver:
+            raise InvalidRequest("this stream goes to a device, which alone can fetch it")
+        if query.offset > stream.durable:
+            raise Conflict(
+                "the stream has not come that far", offset=query.offset, position=stream.durable
+            )
+        if query.offset < record.taken:
+            raise Conflict(
+                "this part of the stream is done with", offset=query.offset, position=record.taken
+            )
+        gateway.streams.taken(stream, query.offset, now)
+        if not stream.open and query.offset == record.received:
+            gateway.streams.receiver_done(stream, now)
+
+    def more(gateway: Gateway) -> tuple[bytes, StreamRecord] | None:
+        stream = gateway.streams.get(key)
+        if stream is None:
+            return None
+        body = stream.read(query.offset, FETCH)
+        if not body and stream.open:
+            return None
+        return body, stream.record
+
+    before = clerk.desk.look(lambda gateway: gateway.streams.find(app, key).record)
+    await clerk.desk.call(act)
+    seconds = min(query.timeout, clerk.settings.max_wait)
+    found = await clerk.desk.watch(key, more, seconds)
+    body, record = (b"", before) if found is None else found
+    headers = {
+        "content-type": _BINARY,
+        "content-disposition": "attachment",
+        "x-content-type-options": "nosniff",
+        "cache-control": "no-store",
+        "x-stream-position": str(query.offset + len(body)),
+        "x-stream-state": str(record.state),
+        "x-stream-checksum": f"{record.checksum:08x}",
+    }
+    return Response(body, 200, headers)
+
+
+async def end(exchange: Exchange) -> Response:
+    """Everything was sent."""
+    said = await exchange.optional_body(End) or End()
+    key, app = _key(exchange), exchange.caller.app
+    checksum = None if said.checksum is None else int(said.checksum, 16)
+
+    def act(gateway: Gateway, now: Micros) -> StreamInfo:
+        stream = _from_publisher(gateway, app, key)
+        gateway.streams.end(stream, now, size=said.size, checksum=checksum)
+        return info(stream, 0)
+
+    return json_response(await exchange.clerk.desk.call(act))
+
+
+async def give_up(exchange: Exchange) -> Response:
+    """The sender will send no more, or who fetches wants no more."""
+    key, app = _key(exchange), exchange.caller.app
+
+    def act(gateway: Gateway, now: Micros) -> StreamInfo:
+        stream = gateway.streams.find(app, key)
+        if stream.record.sender:
+            gateway.streams.stop(stream, "stopped over REST", now)
+        else:
+            gateway.streams.abort(stream, "given up by its sender", now)
+        return info(stream, 0)
+
+    return json_response(await exchange.clerk.desk.call(act))
+
+
+def info(stream: Stream, window: int) -> StreamInfo:
+    """A stream that is not over."""
+    found = _info(stream.key, stream.record)
+    if stream.open:
+        found.room = max(0, stream.record.taken + window - stream.record.received)
+    return found
+
+
+def _info(key: int, record: StreamRecord) -> StreamInfo:
+    return StreamInfo(
+        id=f"{key:016x}",
+        source=record.source,
+        to=record.target,
+        state=str(record.state),
+        position=record.received,
+        taken=record.taken,
+        checksum=f"{record.checksum:08x}",
+        opened_at=datetime_of(record.opened_at),
+        content_type=record.content_type,
+        title=record.title,
+        reason=record.reason,
+    )
+
+
+def _described(app: str, key: int) -> Callable[[Gateway], StreamInfo]:
+    def look(gateway: Gateway) -> StreamInfo:
+        return info(gateway.streams.find(app, key), gateway.streams.window)
+
+    return look
+
+
+def _from_publisher(gateway: Gateway, app: str, key: int) -> Stream:
+    stream = gateway.streams.find(app, key)
+    if stream.record.sender:
+        raise InvalidRequest("a device sends this stream, and it alone")
+    return stream
+
+
+def _key(exchange: Exchange) -> int:
+    try:
+        return parse_id(exchange.path("id"))[0]
+    except ValueError as error:
+        raise InvalidRequest(str(error)) from None

@@ -1,0 +1,127 @@
+"""How messages of an app behave: the developer's choice, kept at the gateway (Odin, table 3).
+
+A behaviour has defaults for what a message does not say (how the device treats it, how hard it is
+tried, whether its body is pulled) and limits for what it may be. Messages may say something else,
+unless the developer has fixed it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Literal, Protocol
+
+import msgspec
+from msgspec import Meta
+
+from lasthop.errors import InvalidRequest, TooLarge, UnsupportedMedia
+from lasthop.message import Handling, Reliability
+from lasthop.store.commit import MemoryRow
+
+MEMORY = "behaviour:"
+"""Before the name of an app, in what the store keeps."""
+
+MAX_TYPES = 64
+
+_Type = Annotated[str, Meta(pattern=r"^[^\s/;]+/[^\s/;]+$", max_length=128)]
+_Link = Annotated[str, Meta(min_length=1, max_length=64)]
+
+HANDLING_WORDS = {handling.name.lower(): handling for handling in Handling}
+RELIABILITY_WORDS = {r.name.lower().replace("_", "-"): r for r in Reliability}
+
+
+class Asked(Protocol):
+    """A message that somebody wants sent, as far as a behaviour looks at it."""
+
+    body: bytes
+    content_type: str
+    handling: Handling
+    reliability: Reliability
+    pull: bool
+    unsaid: frozenset[str]
+    """Which of these the sender left to the app."""
+
+
+class Behaviour(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """What holds for all messages of one app."""
+
+    handling: Annotated[
+        Literal["foreground", "notify", "background", "silent"],
+        Meta(description="How the device treats a message that does not say"),
+    ] = "foreground"
+    reliability: Annotated[
+        Literal[
+            "best-effort", "at-least-once-delivery", "at-least-once-processing", "exactly-once"
+        ],
+        Meta(description="How hard a message is tried that does not say"),
+    ] = "exactly-once"
+    pull: Annotated[
+        bool, Meta(description="Devices get a poke, and pull the body when they want it")
+    ] = False
+    pull_on: Annotated[
+        tuple[_Link, ...],
+        Meta(description="Links over which large bodies are left to be pulled", max_length=16),
+    ] = ()
+    content_types: Annotated[
+        tuple[_Type, ...],
+        Meta(
+            description="What bodies may be; type/* is any of a type. Empty: anything",
+            max_length=MAX_TYPES,
+        ),
+    ] = ()
+    max_size: Annotated[int, Meta(ge=0, description="Bytes of a body")] | None = None
+    fixed: Annotated[
+        tuple[Literal["handling", "reliability", "pull"], ...],
+        Meta(description="What a message may not choose for itself", max_length=3),
+    ] = ()
+
+    def apply(self, asked: Asked, *, limit: int) -> None:
+        """Give a message what it does not say; refuse what the app does not allow."""
+        size, most = len(asked.body), self.most(limit)
+        if size > most:
+            raise TooLarge("body too large for this app", size=size, limit=most)
+        if self.content_types and not self._permits(asked.content_type):
+            raise UnsupportedMedia(
+                "this app does not permit this content type",
+                content_type=asked.content_type,
+                permitted=", ".join(self.content_types),
+            )
+        self._choose(asked, "handling", HANDLING_WORDS[self.handling])
+        self._choose(asked, "reliability", RELIABILITY_WORDS[self.reliability])
+        self._choose(asked, "pull", self.pull)
+
+    def most(self, limit: int) -> int:
+        """Bytes of a body, where apps that do not say have this limit."""
+        return limit if self.max_size is None else self.max_size
+
+    def _permits(self, content_type: str) -> bool:
+        media = content_type.partition(";")[0].strip().lower()
+        kind = media.partition("/")[0]
+        return any(
+            permitted.lower() in (media, f"{kind}/*", "*/*") for permitted in self.content_types
+        )
+
+    def _choose(self, asked: Asked, name: str, value: object) -> None:
+        if name in asked.unsaid:
+            setattr(asked, name, value)
+        elif name in self.fixed and getattr(asked, name) != value:
+            raise InvalidRequest(f"{name} is fixed for this app, and messages cannot choose it")
+
+
+_decode = msgspec.json.Decoder(Behaviour).decode
+
+
+def memory_of(app: str, behaviour: Behaviour | None) -> MemoryRow:
+    """A behaviour as the store keeps it."""
+    state = b"" if behaviour is None else msgspec.json.encode(behaviour)
+    return MemoryRow(0, f"{MEMORY}{app}", state)
+
+
+def behaviours_in(memories: Iterable[MemoryRow]) -> dict[str, Behaviour]:
+    """What the store has kept, by app."""
+    return {
+        row.name.removeprefix(MEMORY): _decode(row.state)
+        for row in memories
+        if row.device == 0 and row.name.startswith(MEMORY)
+    }

@@ -1,0 +1,1 @@
+"""Bodies and streams that travel in pieces, between devices and the gateway."""

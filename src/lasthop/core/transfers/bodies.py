@@ -1,0 +1,254 @@
+"""Large bodies on their way to devices: ahead of their message, or when the device pulls them.
+
+A body above `Limits.segment` goes ahead in pieces while its delivery is still pending. Only when
+the device has all of it durably is the message released, without its body: it takes its number and
+its place in order then. What has a higher priority leaves in between; a message that is cancelled
+or expires meanwhile was never more than bytes that belong to nothing.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+
+import msgspec
+
+from lasthop.clock import Micros
+from lasthop.core.delivery import Delivery
+from lasthop.core.effects import Fetch
+from lasthop.core.envelope import frame_of
+from lasthop.core.lifecycle import PENDING, SENDING, State, Step
+from lasthop.core.line import Line
+from lasthop.core.mailroom import Mailroom
+from lasthop.core.session import Session
+from lasthop.core.transfers.courier import Courier
+from lasthop.core.transfers.desk import Outgoing
+from lasthop.errors import NotFound
+from lasthop.message import Message, Reliability
+from lasthop.wire.hop.frames import Ending, EndStatus, Headers, MessageFrame, Taken
+from lasthop.wire.hop.transfer import CORRUPT, FIRST_LIMIT, Sending
+
+WINDOW = 1 << 20
+"""Bytes of a body that are kept when it had to be read from the store again: memory is tight."""
+
+GONE = "the message is not open any more"
+_PLAIN = Headers()
+
+
+class BodySource:
+    """The body of one delivery, as something that is sent in pieces."""
+
+    __slots__ = (
+        "_bodies",
+        "_checksum",
+        "_fetching",
+        "_pulled",
+        "_stopped",
+        "_window",
+        "delivery",
+    )
+
+    def __init__(self, bodies: Bodies, delivery: Delivery, *, pulled: bool) -> None:
+        self._bodies = bodies
+        self.delivery = delivery
+        self._pulled = pulled
+        self._checksum: int | None = None
+        self._window: tuple[int, bytes] = (0, b"")
+        self._fetching = False
+        self._stopped: str | None = None
+
+    @property
+    def priority(self) -> int:
+        return self.delivery.item.message.priority
+
+    @property
+    def available(self) -> int:
+        return self.delivery.item.size
+
+    def read(self, offset: int, size: int) -> bytes | None:
+        item = self.delivery.item
+        if item.resident:
+            return item.message.body[offset : offset + size]
+        start, window = self._window
+        found = window[offset - start : offset - start + size] if offset >= start else b""
+        if found:
+            return found
+        self._fetch(offset)
+        return None
+
+    def _fetch(self, offset: int) -> None:
+        if not self._fetching:
+            self._fetching = True
+            self._window = (offset, b"")
+            self._bodies.fetch(self)
+
+    def fetched(self, body: bytes) -> None:
+        """The store has handed the body out."""
+        self._fetching = False
+        self._checksum = zlib.crc32(body)
+        offset = self._window[0]
+        self._window = (offset, body[offset : offset + WINDOW])
+
+    def refusal(self, now: Micros) -> str | None:
+        if self._stopped is not None:
+            return self._stopped
+        delivery = self.delivery
+        before = delivery.item.message.deliver_before
+        if before is not None and now >= before:
+            return "deliver_before has passed"
+        state = delivery.state
+        if self._pulled:
+            return None if state in (SENDING, State.RECEIVED) else GONE
+        return None if state is PENDING and not delivery.ahead else GONE
+
+    def announced(self) -> bool:
+        return True
+
+    @property
+    def floor(self) -> int:
+        return 0
+
+    def lost(self, now: Micros) -> None:
+        """All of it is here."""
+
+    def taken(self, offset: int, now: Micros) -> None:
+        """Only all of it counts."""
+
+    def last_word(self) -> Ending | None:
+        item = self.delivery.item
+        if self._checksum is None:
+            if not item.resident:
+                self._fetch(0)
+                return None
+            self._checksum = zlib.crc32(item.message.body)
+        return Ending(item.message.key, EndStatus.COMPLETE, item.size, self._checksum)
+
+    def confirmed(self, now: Micros) -> None:
+        if not self._pulled:
+            self.delivery.ahead = True
+            self._bodies.arrived(self.delivery)
+        elif self.delivery.ahead:
+            self._bodies.resend(self.delivery.session, self.delivery, now)
+
+    def stopped(self, reason: str, now: Micros) -> None:
+        self._stopped = reason
+        if reason == CORRUPT:
+            # It had another one for the same message: that goes, and this one comes from the start.
+            if self.delivery.ahead:
+                self._bodies.resend(self.delivery.session, self.delivery, now)
+        elif not self._pulled:
+            self._bodies.refused(self.delivery, reason, now)
+
+
+class Bodies:
+    """Sends bodies in pieces."""
+
+    def __init__(self, room: Mailroom, courier: Courier) -> None:
+        self._room = room
+        self._courier = courier
+        self._segment = room.limits.segment
+        self._fetching: dict[int, list[BodySource]] = {}
+        self.resend: Callable[[Session, Delivery, Micros], None] = lambda *_: None
+        """Sends a message again."""
+        self._earlier = room.journal.durable_key
+        """What was accepted before this start: the device may have some of it already."""
+
+    def ready(self, session: Session, delivery: Delivery, channel: int = 0) -> bool:
+        """Whether a delivery with a large body may be released. Otherwise its body goes ahead, over
+        this channel if one is named."""
+        line = session.line_of(channel) or session.line
+        if delivery.ahead or not line.streams or self.is_poke(delivery, line):
+            return True
+        if delivery.item.size <= self._segment:
+            return True
+        key = delivery.item.message.key
+        desk = self._courier.desk(session)
+        outgoing = desk.outgoing.get(key)
+        if outgoing is None:
+            sending = Sending(key, stream=False, limit=FIRST_LIMIT, ask=key <= self._earlier)
+            outgoing = Outgoing(sending, BodySource(self, delivery, pulled=False))
+            self._courier.send(session, key, outgoing)
+        outgoing.channel = channel
+        return False
+
+    def is_poke(self, delivery: Delivery, line: Line) -> bool:
+        """Whether the device is told of the message and pulls its body when it wants."""
+        message = delivery.item.message
+        if delivery.ranked or message.reliability < Reliability.AT_LEAST_ONCE_PROCESSING:
+            return False  # It may be over before the device can ask.
+        if message.pull:
+            return line.streams
+        behaviour = self._room.behaviours.get(message.app)
+        if behaviour is None or delivery.item.size <= self._segment:
+            return False
+        return line.streams and line.link in behaviour.pull_on
+
+    def light(self, delivery: Delivery, line: Line) -> MessageFrame | None:
+        """The message without its body, where that has gone ahead or waits to be pulled."""
+        if not line.streams:
+            return None
+        if delivery.ahead:
+            said: dict[str, int] = {"ahead": delivery.item.size}
+        elif self.is_poke(delivery, line):
+            said = {"pull": delivery.item.size}
+        else:
+            return None
+        frame = frame_of(delivery)
+        headers = msgspec.structs.replace(frame.headers or _PLAIN, **said)
+        return msgspec.structs.replace(frame, headers=headers, body=b"")
+
+    def pull(self, session: Session, key: int | None) -> None:
+        """A device asks for the body of a message that it has not finished with."""
+        if key is None or not self._begin_pull(session, key):
+            raise NotFound("there is no such message to pull", id=f"{key or 0:016x}")
+
+    def wanted(self, session: Session, taken: Taken) -> bool:
+        """Whether what the device has a part of is still to come. What it had begun to pull when
+        we stopped begins again."""
+        delivery = session.mailbox.get(taken.transfer)
+        if delivery is None:
+            return False
+        if delivery.ahead and delivery.state is SENDING and taken.offset < delivery.item.size:
+            # It went ahead, and then it was lost: once more, and then its message again.
+            self._begin_pull(session, taken.transfer)
+        if delivery.state is PENDING or delivery.ahead or delivery.item.message.stream:
+            return True  # Its message is on its way.
+        return self._begin_pull(session, taken.transfer)
+
+    def _begin_pull(self, session: Session, key: int) -> bool:
+        delivery = session.mailbox.get(key)
+        if delivery is None or delivery.state not in (SENDING, State.RECEIVED):
+            return False
+        if key not in self._courier.desk(session).outgoing:
+            source = BodySource(self, delivery, pulled=True)
+            self._courier.send(session, key, Outgoing(Sending(key, stream=False), source))
+        return True
+
+    def fetch(self, source: BodySource) -> None:
+        """Read a body from the store again."""
+        key = source.delivery.item.stored_key
+        if key not in self._fetching:
+            self._fetching[key] = []
+            self._room.effects.append(Fetch([key]))
+        self._fetching[key].append(source)
+
+    def fetched(self, messages: dict[int, Message]) -> None:
+        """Bodies have come back from the store."""
+        if not self._fetching:
+            return
+        for key, message in messages.items():
+            for source in self._fetching.pop(key, ()):
+                source.fetched(message.body)
+                self._room.touch(source.delivery.session)
+
+    def arrived(self, delivery: Delivery) -> None:
+        """The device has a whole body: its message may follow."""
+        session = delivery.session
+        if session.steering is not None:
+            session.steering.reconsider = True
+        self._room.touch(session)
+
+    def refused(self, delivery: Delivery, reason: str, now: Micros) -> None:
+        """The device will not take it."""
+        if delivery.state is PENDING:
+            self._room.give_up(delivery, Step.GIVE_UP, now, reason or "the device does not take it")

@@ -1,0 +1,121 @@
+"""What one session has under way in pieces. A device that sends and gets nothing large has none."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from lasthop.clock import Micros
+from lasthop.wire.hop.frames import Ending, Piece
+from lasthop.wire.hop.transfer import Receiving, Sending
+
+
+class Source(Protocol):
+    """Something that is sent to a device in pieces."""
+
+    @property
+    def priority(self) -> int:
+        """Pieces of the highest one go first."""
+        ...
+
+    @property
+    def available(self) -> int:
+        """Bytes, counted from the beginning, that may leave."""
+        ...
+
+    def read(self, offset: int, size: int) -> bytes | None:
+        """Some of them; `None`: they have to be fetched first, which has been asked for."""
+        ...
+
+    def refusal(self, now: Micros) -> str | None:
+        """Why none of it may leave any more."""
+        ...
+
+    def announced(self) -> bool:
+        """Whether the device knows what the pieces belong to, as far as it must."""
+        ...
+
+    @property
+    def floor(self) -> int:
+        """What is below is not here any more."""
+        ...
+
+    def lost(self, now: Micros) -> None:
+        """The device is behind that: it has lost what it had."""
+        ...
+
+    def taken(self, offset: int, now: Micros) -> None:
+        """The device has what is below."""
+        ...
+
+    def last_word(self) -> Ending | None:
+        """How it ends, when that is known."""
+        ...
+
+    def confirmed(self, now: Micros) -> None:
+        """The device has heard the last word, and has everything if that was good."""
+        ...
+
+    def stopped(self, reason: str, now: Micros) -> None:
+        """The device wants no more."""
+        ...
+
+
+class Outgoing:
+    """One transfer to a device."""
+
+    __slots__ = ("channel", "sending", "source")
+
+    def __init__(self, sending: Sending, source: Source, channel: int = 0) -> None:
+        self.sending = sending
+        self.source = source
+        self.channel = channel
+        """The only one to leave over, where that was decided; 0: any."""
+
+
+class Sink(Protocol):
+    """Something that a device sends in pieces."""
+
+    receiving: Receiving
+
+    @property
+    def stream(self) -> bool:
+        """Whether it is a stream, or the body of a message."""
+        ...
+
+    @property
+    def over(self) -> bool:
+        """Nothing is kept of it: it is there to give its last word in this contact."""
+        ...
+
+    def piece(self, piece: Piece, now: Micros) -> None:
+        """Bytes have come."""
+        ...
+
+    def ending(self, ending: Ending, now: Micros) -> None:
+        """The device says how it ends."""
+        ...
+
+    def answer(self) -> Ending | None:
+        """Our last word, once there is one: it is said again until the device stops asking."""
+        ...
+
+
+class Transfers:
+    """What one session has under way."""
+
+    __slots__ = ("alone", "armed", "claimed", "due", "incoming", "outgoing", "said", "turns")
+
+    def __init__(self) -> None:
+        self.outgoing: dict[int, Outgoing] = {}
+        self.incoming: dict[int, Sink] = {}
+        """By the key that the device gave."""
+        self.claimed: dict[int, None] = {}
+        """Bodies of the device that are with their messages, in this contact."""
+        self.said: set[int] = set()
+        """Incoming transfers whose last word was said in this contact."""
+        self.turns = 0
+        self.alone = False
+        """Whether this contact has had one channel only: then no word is a late one."""
+        self.due: Micros | None = None
+        """On a channel that loses frames: when to ask again."""
+        self.armed: Micros | None = None

@@ -1,0 +1,298 @@
+"""Streams on a device, and bodies that come in pieces: one class for each, without I/O.
+
+What has come is kept until the application has had it; what was written, until the gateway has it.
+Nothing is acknowledged, and nothing of our own leaves, before it is durable here.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import deque
+
+from lasthop.device.change import FlowState, PieceRow
+from lasthop.errors import Conflict
+from lasthop.wire.hop.frames import Ending, EndStatus, Piece
+from lasthop.wire.hop.transfer import CORRUPT, FIRST_LIMIT, Receiving, Sending
+
+
+class Chunks:
+    """Bytes in order, from some offset on."""
+
+    __slots__ = ("_chunks",)
+
+    def __init__(self) -> None:
+        self._chunks: deque[tuple[int, bytes]] = deque()
+
+    def add(self, offset: int, body: bytes) -> None:
+        """More of them."""
+        self._chunks.append((offset, body))
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Some, from here on."""
+        found: list[bytes] = []
+        for start, chunk in self._chunks:
+            if size <= 0:
+                break
+            if start <= offset < start + len(chunk):
+                part = chunk[offset - start : offset - start + size]
+                found.append(part)
+                offset += len(part)
+                size -= len(part)
+        return found[0] if len(found) == 1 else b"".join(found)
+
+    def drop_below(self, offset: int) -> int | None:
+        """Keep nothing that ends below; returns where what is kept begins, if some is not."""
+        gone = None
+        while self._chunks and self._chunks[0][0] + len(self._chunks[0][1]) <= offset:
+            start, chunk = self._chunks.popleft()
+            gone = start + len(chunk)
+        return gone
+
+    def all(self) -> bytes:
+        """Everything."""
+        return b"".join(chunk for _, chunk in self._chunks)
+
+    @property
+    def parts(self) -> list[bytes]:
+        """Piece by piece."""
+        return [chunk for _, chunk in self._chunks]
+
+
+class Body:
+    """A body that comes in pieces: ahead of its message, or because it was pulled."""
+
+    def __init__(self, key: int, *, window: int, most: int) -> None:
+        self.key = key
+        self.receiving = Receiving(limit=FIRST_LIMIT)
+        self.chunks = Chunks()
+        self.complete = False
+        self.answer: Ending | None = None
+        self._window = window
+        self._most = most
+        self._end: Ending | None = None
+        self._checksum = 0
+        self.grow()
+
+    def restore(self, row: PieceRow) -> None:
+        """Some of it came in an earlier life."""
+        self._take(row.body, row.offset)
+        self.receiving.received = self.receiving.durable = row.offset + len(row.body)
+        self.grow()
+
+    def _take(self, body: bytes, offset: int) -> None:
+        self.chunks.add(offset, body)
+        self._checksum = zlib.crc32(body, self._checksum)
+
+    def take(self, piece: Piece) -> PieceRow | None:
+        """What is new of a piece, to be kept."""
+        offset = self.receiving.received
+        body = self.receiving.take(piece)
+        if not body:
+            return None
+        if self.receiving.received > self._most:
+            reason = f"a body has at most {self._most} bytes on this device"
+            self.answer = Ending(self.key, EndStatus.STOPPED, reason=reason)
+            return None
+        self._take(body, offset)
+        return PieceRow(self.key, True, offset, body)
+
+    def spoil(self) -> None:
+        """It is not what the gateway sends now: another one may have been meant for the same
+        message before."""
+        self.complete = False
+        self.answer = Ending(self.key, EndStatus.STOPPED, reason=CORRUPT)
+
+    def durable(self, offset: int) -> None:
+        """What is below is safe."""
+        self.receiving.durable = max(self.receiving.durable, offset)
+        self.grow()
+        if self._end is not None:
+            self.end(self._end)
+
+    def grow(self) -> None:
+        """Take some more."""
+        self.receiving.grant(min(self.receiving.durable + self._window, self._most + 1))
+
+    def end(self, ending: Ending) -> None:
+        """The gateway says how large it is."""
+        receiving = self.receiving
+        if receiving.received < ending.size and not self.complete:
+            self._end = ending  # It has overtaken some of the pieces.
+            receiving.again()
+        elif (receiving.received, self._checksum) != (ending.size, ending.checksum):
+            self.spoil()
+        elif receiving.durable == ending.size:
+            self.complete = True
+            self.answer = Ending(self.key, EndStatus.CONFIRMED)
+        else:
+            self._end = ending
+
+
+class Inflow:
+    """A stream that comes in."""
+
+    def __init__(self, key: int, state: FlowState, *, window: int) -> None:
+        self.key = key
+        self.position = state.position
+        """What the application has had."""
+        self.checksum = state.checksum
+        self.size = state.size
+        self.end_checksum = state.end_checksum
+        self.failed = state.failed
+        self.reason = state.reason
+        self.receiving = Receiving(received=state.position)
+        self.answer: Ending | None = None
+        self.early: Ending | None = None
+        """The end, if it has overtaken some of the pieces."""
+        self._window = window
+        self._chunks = Chunks()
+        self.grow()
+
+    def state(self) -> FlowState:
+        """As the inbox keeps it."""
+        return FlowState(
+            self.position, self.checksum, self.size, self.end_checksum, self.failed, self.reason
+        )
+
+    def restore(self, row: PieceRow) -> None:
+        """Some of it came in an earlier life; its checksum is known."""
+        self._chunks.add(row.offset, row.body)
+        self.receiving.received = self.receiving.durable = row.offset + len(row.body)
+
+    def take(self, piece: Piece) -> PieceRow | None:
+        """What is new of a piece, to be kept."""
+        offset = self.receiving.received
+        body = self.receiving.take(piece)
+        if not body:
+            return None
+        self._chunks.add(offset, body)
+        self.checksum = zlib.crc32(body, self.checksum)
+        return PieceRow(self.key, True, offset, body)
+
+    def durable(self, offset: int) -> None:
+        """What is below is safe."""
+        self.receiving.durable = max(self.receiving.durable, offset)
+
+    def grow(self) -> None:
+        """Take some more."""
+        self.receiving.grant(self.position + self._window)
+
+    def end(self, ending: Ending) -> bool:
+        """The gateway says how it ends; false when that is not to be noted."""
+        if self.size >= 0 or self.failed:
+            self.settle()
+            return False
+        if ending.status == EndStatus.ABORTED:
+            self.failed, self.reason = True, ending.reason or "the sender gave it up"
+        elif self.receiving.received < ending.size:
+            self.early = ending
+            self.receiving.again()
+            return False
+        elif (self.receiving.received, self.checksum) != (ending.size, ending.checksum):
+            self.failed, self.reason = True, CORRUPT
+        else:
+            self.size, self.end_checksum = ending.size, ending.checksum
+        return True
+
+    def settle(self) -> None:
+        """What is known of the end is durable: the gateway may forget it."""
+        if self.size >= 0 or self.failed:
+            status = EndStatus.CONFIRMED
+            if self.reason == CORRUPT:
+                status = EndStatus.STOPPED
+            self.answer = Ending(self.key, status, reason=self.reason, stream=True)
+
+    def stop(self, reason: str) -> None:
+        """The application wants no more."""
+        self.failed, self.reason = True, reason
+        self.answer = Ending(self.key, EndStatus.STOPPED, reason=reason, stream=True)
+
+    def read(self, most: int) -> bytes:
+        """What comes next for the application, as far as it is durable."""
+        size = min(most, self.receiving.durable - self.position)
+        return self._chunks.read(self.position, size) if size > 0 else b""
+
+    def consume(self, position: int) -> int | None:
+        """The application has had what is below; returns below which pieces need not be kept."""
+        if not self.position < position <= self.receiving.durable:
+            return None
+        self.position = position
+        self.grow()
+        return self._chunks.drop_below(position)
+
+    @property
+    def at_end(self) -> bool:
+        """Whether the application has had everything."""
+        return 0 <= self.size == self.position
+
+
+class Outflow:
+    """A stream that goes out."""
+
+    def __init__(self, key: int, state: FlowState, *, window: int, announced: bool) -> None:
+        self.key = key
+        self.written = self.available = state.position
+        """What the application has written, and what of that is durable."""
+        self.checksum = state.checksum
+        self.size = state.size
+        self.failed = state.failed
+        self.reason = state.reason
+        self.target = state.target
+        self.content_type = state.content_type
+        self.title = state.title
+        self.priority = state.priority
+        self.ended = state.size >= 0 or state.failed
+        """Whether its end is durable."""
+        self.announced = announced
+        """Whether the gateway has the message that opens it."""
+        self.sending = Sending(key, stream=True, taken=state.position)
+        self._window = window
+        self.chunks = Chunks()
+
+    def state(self) -> FlowState:
+        """As the inbox keeps it."""
+        return FlowState(
+            self.written,
+            self.checksum,
+            self.size,
+            0,
+            self.failed,
+            self.reason,
+            self.target,
+            self.content_type,
+            self.title,
+            self.priority,
+        )
+
+    def restore(self, row: PieceRow) -> None:
+        """Something that the gateway may not have."""
+        self.chunks.add(row.offset, row.body)
+        self.sending.taken = self.sending.cursor = min(self.sending.taken, row.offset)
+
+    @property
+    def room(self) -> int:
+        """How many bytes the application may write."""
+        return max(0, self.sending.taken + self._window - self.written)
+
+    def write(self, body: bytes) -> PieceRow | None:
+        """Take what fits."""
+        if self.failed:
+            raise Conflict("the stream has been given up", reason=self.reason)
+        if self.size >= 0:
+            raise Conflict("the stream has ended")
+        body = body[: self.room]
+        if not body:
+            return None
+        row = PieceRow(self.key, False, self.written, body)
+        self.chunks.add(self.written, body)
+        self.checksum = zlib.crc32(body, self.checksum)
+        self.written += len(body)
+        return row
+
+    def last_word(self) -> Ending | None:
+        """How it ends, once that is durable."""
+        if not self.ended:
+            return None
+        if self.failed:
+            return Ending(self.key, EndStatus.ABORTED, reason=self.reason, stream=True)
+        return Ending(self.key, EndStatus.COMPLETE, self.size, self.checksum, stream=True)

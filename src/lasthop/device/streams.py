@@ -1,0 +1,172 @@
+"""Streams as the application sees them: one that it writes to, and one that it reads.
+
+    async with await device.open_stream("device:tablet") as stream:
+        await stream.write(chunk)
+
+    async for chunk in device.stream(message):
+        ...
+
+Both go on after a break of the link, and after a crash where the device's inbox is a file:
+positions are durable, and `position` says where to go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from lasthop.device.correspondence import Correspondence
+from lasthop.device.session import DeviceSession
+from lasthop.errors import Conflict, NotFound
+
+CHUNK = 256 << 10
+"""Bytes that the application gets at a time at most: each time costs a commit."""
+
+
+class Asking(Protocol):
+    """The device that a stream belongs to."""
+
+    @property
+    def letters(self) -> Correspondence: ...
+
+    def do(self, act: Callable[[DeviceSession, int], Any]) -> Awaitable[Any]:
+        """Let this happen in the session; returns when it is durable."""
+        ...
+
+
+class _Stirred:
+    """Waits until something about a stream is different."""
+
+    def __init__(self, device: Asking, key: int) -> None:
+        self._device = device
+        self._key = key
+        self._event = asyncio.Event()
+
+    def __enter__(self) -> asyncio.Event:
+        self._device.letters.watch_stream(self._key, self._event)
+        return self._event
+
+    def __exit__(self, *_: object) -> None:
+        self._device.letters.unwatch_stream(self._key, self._event)
+
+
+class OutgoingStream:
+    """A stream that this device sends."""
+
+    def __init__(self, device: Asking, key: int, position: int = 0) -> None:
+        self._device = device
+        self.key = key
+        self.position = position
+        """How many bytes are durable here; after a crash, where to go on."""
+
+    @property
+    def id(self) -> str:
+        """The key in sixteen digits; the gateway gives the stream an id of its own."""
+        return f"{self.key:016x}"
+
+    async def write(self, data: bytes) -> None:
+        """Send more; returns when it is durable here. It waits while the receiver is behind by a
+        window. Raises Conflict when the stream has been given up by the other side."""
+        view = memoryview(data)
+        with _Stirred(self._device, self.key) as stirred:
+            while view:
+                stirred.clear()
+                taken: int = await self._ask(partial(_write, self.key, bytes(view[:CHUNK])))
+                self.position += taken
+                view = view[taken:]
+                if not taken:
+                    await stirred.wait()
+
+    async def end(self) -> None:
+        """Everything was written; returns when that is durable here."""
+        await self._ask(lambda session, _now: session.transfers.end(self.key))
+
+    async def abort(self, reason: str = "the application gave it up") -> None:
+        """There will be no more, and the receiver is told so."""
+        await self._ask(lambda session, _now: session.transfers.abort(self.key, reason))
+
+    async def closed(self) -> None:
+        """Until the gateway has all of it, and how it ended."""
+        with _Stirred(self._device, self.key) as stirred:
+            while True:
+                stirred.clear()
+                if not await self._ask(lambda s, _now: s.transfers.open_to_write(self.key)):
+                    return
+                await stirred.wait()
+
+    async def _ask(self, act: Callable[[DeviceSession, int], Any]) -> Any:
+        try:
+            return await self._device.do(act)
+        except NotFound:
+            raise Conflict("the stream is over", id=self.id) from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is None:
+            await self.end()
+        elif isinstance(error, Exception) and not isinstance(error, Conflict):
+            await self.abort(repr(error))
+
+
+class IncomingStream:
+    """A stream that this device receives. A chunk is done when the next one is asked for: after a
+    crash it goes on with the first that was not."""
+
+    def __init__(self, device: Asking, key: int) -> None:
+        self._device = device
+        self.key = key
+        self.position = 0
+        """The offset of the chunk that was last handed out, or of the first to come."""
+        self._next: int | None = None
+
+    @property
+    def id(self) -> str:
+        """The short form of its message's id."""
+        return f"{self.key:016x}"
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while (chunk := await self.read()) is not None:
+            yield chunk
+
+    async def read(self, most: int = CHUNK) -> bytes | None:
+        """The next bytes; `None` at the end. Raises Conflict when the sender has given it up."""
+        with _Stirred(self._device, self.key) as stirred:
+            while True:
+                stirred.clear()
+                if self._next is None:
+                    self._next = await self._device.do(partial(_position, self.key))
+                position = self._next
+                chunk: bytes | None = await self._device.do(
+                    partial(_advance, self.key, position, most)
+                )
+                if chunk is not None:
+                    self.position = position
+                    self._next = position + len(chunk)
+                    return chunk or None
+                await stirred.wait()
+
+    async def stop(self, reason: str = "the application wants no more") -> None:
+        """Get no more of it; the sender is told."""
+        await self._device.do(lambda session, _now: session.transfers.stop(self.key, reason))
+
+
+def _write(key: int, body: bytes, session: DeviceSession, _now: int) -> int:
+    return session.transfers.write(key, body)
+
+
+def _position(key: int, session: DeviceSession, _now: int) -> int:
+    return session.transfers.position(key)
+
+
+def _advance(key: int, position: int, most: int, session: DeviceSession, _now: int) -> bytes | None:
+    return session.transfers.advance(key, position, most)

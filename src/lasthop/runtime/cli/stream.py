@@ -1,0 +1,195 @@
+"""`lasthop stream`: send a file or standard input, fetch a stream, and see how far they are."""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from pathlib import Path
+from typing import IO, Annotated, Any
+
+import typer
+
+from lasthop.runtime.cli.client import Client
+from lasthop.runtime.cli.options import (
+    DEFAULT_APP,
+    DEFAULT_URL,
+    App,
+    Json,
+    Token,
+    Url,
+    described,
+    new_commands,
+)
+from lasthop.runtime.cli.output import say, say_json
+from lasthop.runtime.cli.tables import table
+from lasthop.runtime.failure import Failure
+
+commands = new_commands("Streams: send, fetch, list, show, abort.")
+
+CHUNK = 256 << 10
+"""Bytes of one request: each is durable when it is answered."""
+
+Id = Annotated[str, typer.Argument(help="The stream's id.")]
+
+
+@commands.command(
+    help=described(
+        "Send a file as a stream; it goes on where it was if --resume names the stream.",
+        "lasthop stream send film.mp4 --to device:tablet",
+        "tail -f readings.csv | lasthop stream send - --to device:monitor",
+        "lasthop stream send film.mp4 --resume 03be4d5c92800000",
+    )
+)
+def send(
+    file: Annotated[str, typer.Argument(help="What to send; - reads standard input.")],
+    to: Annotated[str | None, typer.Option(help="device:NAME.")] = None,
+    resume: Annotated[str | None, typer.Option(help="Go on with this stream.")] = None,
+    title: Annotated[str | None, typer.Option(help="A title.")] = None,
+    content_type: Annotated[str | None, typer.Option(help="What it is.")] = None,
+    priority: Annotated[int | None, typer.Option(min=0, max=9, help="Higher goes first.")] = None,
+    url: Url = DEFAULT_URL,
+    token: Token = None,
+    app: App = DEFAULT_APP,
+    as_json: Json = False,
+) -> None:
+    if (to is None) == (resume is None):
+        raise Failure("give --to for a new stream, or --resume for one that is open", exit_code=2)
+    with Client(url, token=token, app=app) as client, _source(file) as source:
+        if resume is None:
+            new = {"to": to, "title": title, "content_type": content_type, "priority": priority}
+            if new["title"] is None and file != "-":
+                new["title"] = Path(file).name
+            asked = {name: value for name, value in new.items() if value is not None}
+            stream = client.call("POST", "/v1/streams", body=asked)
+            if not as_json:
+                say(f"stream {stream['id']} to {stream['to']}")
+        else:
+            stream = client.call("GET", f"/v1/streams/{resume}")
+        done = _send(client, stream, source)
+    if as_json:
+        say_json(done)
+    else:
+        say(f"{done['position']} bytes, checksum {done['checksum']}")
+
+
+def _source(file: str) -> IO[bytes]:
+    return sys.stdin.buffer if file == "-" else Path(file).open("rb")
+
+
+def _send(client: Client, stream: dict[str, Any], source: IO[bytes]) -> dict[str, Any]:
+    path, position = f"/v1/streams/{stream['id']}", 0
+    checksum = 0
+    while position < stream["position"]:
+        # What is there already is read again, so that the checksum is that of the whole.
+        known = source.read(min(CHUNK, stream["position"] - position))
+        if not known:
+            raise Failure("the file is shorter than what was sent of it")
+        checksum = zlib.crc32(known, checksum)
+        position += len(known)
+    while data := source.read1(CHUNK) if hasattr(source, "read1") else source.read(CHUNK):
+        checksum = zlib.crc32(data, checksum)
+        while data:
+            query: dict[str, object] = {"offset": position}
+            stream = client.call("PUT", f"{path}/content", query=query, body=data, wait=60)
+            data = data[stream["position"] - position :]
+            position = stream["position"]
+    body = {"size": position, "checksum": f"{checksum:08x}"}
+    answer: dict[str, Any] = client.call("POST", f"{path}/end", body=body)
+    return answer
+
+
+@commands.command(
+    help=described(
+        "Fetch a stream that a device sends to its publishers, from where it is to its end.",
+        "lasthop stream fetch 03be4d5c92800000 --output readings.csv",
+    )
+)
+def fetch(
+    stream: Id,
+    output: Annotated[
+        Path | None, typer.Option(help="A file, to which is added; default: standard output.")
+    ] = None,
+    url: Url = DEFAULT_URL,
+    token: Token = None,
+    app: App = DEFAULT_APP,
+) -> None:
+    with Client(url, token=token, app=app) as client:
+        state = client.call("GET", f"/v1/streams/{stream}")
+        offset = state["taken"]
+        sink = (
+            sys.stdout.buffer if output is None else output.open("r+b" if output.exists() else "wb")
+        )
+        if output is not None:
+            sink.truncate(offset)
+            sink.seek(offset)
+        while True:
+            query = {"offset": offset, "timeout": 30}
+            path = f"/v1/streams/{stream}/content"
+            data = client.call("GET", path, query=query, wait=30, accept_refusal=True)
+            if isinstance(data, dict):
+                break  # It is over, and so are we.
+            sink.write(data)
+            sink.flush()
+            offset += len(data)
+    state = _state(url, token, app, stream)
+    if state["state"] != "complete":
+        raise Failure(f"the stream was {state['state']}: {state.get('reason', '')}")
+
+
+def _sink(output: Path | None) -> IO[bytes]:
+    if output is None:
+        return sys.stdout.buffer
+    return output.open("r+b" if output.exists() else "wb")
+
+
+def _state(url: str, token: str | None, app: str | None, stream: str) -> dict[str, Any]:
+    with Client(url, token=token, app=app) as client:
+        found: dict[str, Any] = client.call("GET", f"/v1/streams/{stream}")
+        return found
+
+
+@commands.command("list", help=described("Streams that are not over.", "lasthop stream list"))
+def list_streams(
+    url: Url = DEFAULT_URL,
+    token: Token = None,
+    app: App = DEFAULT_APP,
+    as_json: Json = False,
+) -> None:
+    with Client(url, token=token, app=app) as client:
+        streams = client.call("GET", "/v1/streams")["streams"]
+    if as_json:
+        say_json(streams)
+        return
+    rows = [(s["id"], s["source"], s["to"], s["state"], s["position"], s["taken"]) for s in streams]
+    table(("id", "from", "to", "state", "came", "taken"), rows)
+
+
+@commands.command(help=described("How far a stream is.", "lasthop stream show 03be4d5c92800000"))
+def show(
+    stream: Id,
+    url: Url = DEFAULT_URL,
+    token: Token = None,
+    app: App = DEFAULT_APP,
+    as_json: Json = False,
+) -> None:
+    found = _state(url, token, app, stream)
+    if as_json:
+        say_json(found)
+    else:
+        say("\n".join(f"{name}: {value}" for name, value in found.items()))
+
+
+@commands.command(help=described("Give a stream up.", "lasthop stream abort 03be4d5c92800000"))
+def abort(
+    stream: Id,
+    url: Url = DEFAULT_URL,
+    token: Token = None,
+    app: App = DEFAULT_APP,
+    as_json: Json = False,
+) -> None:
+    with Client(url, token=token, app=app) as client:
+        gone = client.call("DELETE", f"/v1/streams/{stream}")
+    if as_json:
+        say_json(gone)
+    else:
+        say(f"stream {stream} is {gone['state']} after {gone['position']} bytes")

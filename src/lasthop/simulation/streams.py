@@ -1,0 +1,281 @@
+"""The streams of a fault schedule: who sends how much to whom, the applications at both ends, and
+what must be true in the end.
+
+It is drawn by itself, so that the rest of a schedule is what it was without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from random import Random
+
+from lasthop.clock import MILLISECOND, SECOND, Micros
+from lasthop.core.acceptance import Submission
+from lasthop.core.gateway import Gateway
+from lasthop.device.message import Message
+from lasthop.device.session import DeviceSession
+from lasthop.errors import Conflict, LasthopError
+from lasthop.message import Target, TargetKind
+from lasthop.simulation.gateway_node import GatewayNode
+from lasthop.simulation.kernel import Kernel
+from lasthop.simulation.schedule import LANES, Schedule
+from lasthop.simulation.verdict import Verdict
+from lasthop.wire.hop.frames import Headers
+
+GATEWAY_WINDOW = 700
+DEVICE_WINDOW = 500
+"""Bytes: small, so that every stream has to wait for its reader."""
+
+MOST = 400
+"""Bytes that an application reads at a time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamWish:
+    """One stream that somebody will send."""
+
+    name: str
+    at: Micros
+    sender: str
+    """A device; empty: a publisher."""
+    receiver: str
+    size: int
+    priority: int
+
+    @property
+    def content(self) -> bytes:
+        return Random(self.name).randbytes(self.size)
+
+
+def draw_streams(schedule: Schedule) -> list[StreamWish]:
+    """The streams of a schedule: in every third one, since they take as long as all the rest."""
+    if schedule.seed % 3:
+        return []
+    random = Random(schedule.seed ^ 0x57E4)
+    end = schedule.batches[-1].at
+    return [
+        StreamWish(
+            name=f"stream-{n}",
+            at=random.randint(0, end),
+            sender=random.choice(["", *schedule.devices]),
+            receiver=random.choice(schedule.devices),
+            size=random.choice((0, 100, 1500, 4000)),
+            priority=random.choice(LANES),
+        )
+        for n in range(random.choice((1, 1, 2, 3)))
+    ]
+
+
+class _Out:
+    """A stream that a device's application is sending."""
+
+    __slots__ = ("content", "durable_key", "ended", "key", "over", "position", "wish")
+
+    def __init__(self, wish: StreamWish) -> None:
+        self.wish = wish
+        self.content = wish.content
+        self.key: int | None = None
+        self.durable_key: int | None = None
+        self.position = 0
+        self.ended = False
+        self.over = False
+
+
+class Flows:
+    """The application of one device that writes and reads streams. Its files outlive crashes."""
+
+    def __init__(self, random: Random) -> None:
+        self._random = random
+        self._outs: list[_Out] = []
+        self._names: dict[int, str] = {}
+        self._reading: dict[int, int] = {}
+        self.files: dict[str, bytearray] = {}
+        self.ended: set[str] = set()
+        self.problems: list[str] = []
+
+    @property
+    def busy(self) -> bool:
+        """Whether it has something to send that the gateway may not have."""
+        return not all(out.over for out in self._outs)
+
+    def send(self, wish: StreamWish) -> None:
+        """Send a stream, from now on."""
+        self._outs.append(_Out(wish))
+
+    def opened(self, message: Message) -> None:
+        """A message has opened a stream."""
+        self._names[message.key] = message.title or ""
+        self.files.setdefault(message.title or "", bytearray())
+
+    def restart(self, session: DeviceSession) -> None:
+        """After a crash: what is durable of every stream?"""
+        self._reading.clear()
+        kept = dict(session.transfers.outgoing())
+        for out in self._outs:
+            out.key = out.durable_key
+            state = kept.get(out.key) if out.key is not None else None
+            if state is not None:
+                out.position, out.ended = state.position, state.size >= 0
+            elif out.key is not None:
+                out.over = True
+            else:
+                out.position, out.ended = 0, False
+
+    def work(self, session: DeviceSession, now: Micros) -> bool:
+        """Write and read a little; whether there may be more to do soon."""
+        for out in self._outs:
+            if not out.over:
+                self._write(out, session, now)
+        return self._read(session)
+
+    def opening(self) -> list[tuple[_Out, int]]:
+        """Streams that the next change opens."""
+        return [(o, o.key) for o in self._outs if o.key is not None and o.durable_key is None]
+
+    def committed(self, opening: Iterable[tuple[_Out, int]]) -> None:
+        """It is durable."""
+        for out, key in opening:
+            out.durable_key = key
+
+    def _write(self, out: _Out, session: DeviceSession, now: Micros) -> None:
+        transfers = session.transfers
+        if out.key is None:
+            wish = out.wish
+            headers = Headers(
+                to=f"device:{wish.receiver}", title=wish.name, priority=wish.priority, stream=True
+            )
+            out.key = session.open_stream(now, headers)
+        elif not transfers.open_to_write(out.key):
+            out.over = True
+        elif out.position < len(out.content):
+            part = out.content[out.position :][: self._random.choice((50, 300, 5000))]
+            try:
+                out.position += transfers.write(out.key, part)
+            except Conflict as error:
+                self.problems.append(f"{out.wish.name}: {error}")
+                out.over = True
+        elif not out.ended:
+            transfers.end(out.key)
+            out.ended = True
+
+    def _read(self, session: DeviceSession) -> bool:
+        more = False
+        transfers = session.transfers
+        for key in transfers.incoming():
+            name = self._names.get(key)
+            if name is None:
+                continue  # Its message has not been handed over.
+            position = self._reading.get(key)
+            if position is None:
+                position = transfers.position(key)
+            try:
+                chunk = transfers.advance(key, position, MOST)
+            except Conflict as error:
+                self.problems.append(f"{name}: {error}")
+                continue
+            if chunk is None:
+                continue
+            more = True
+            self._take(key, name, position, chunk)
+        return more
+
+    def _take(self, key: int, name: str, position: int, chunk: bytes) -> None:
+        if not chunk:
+            self.ended.add(name)
+            return
+        file = self.files[name]
+        if position > len(file):
+            self.problems.append(f"{name}: a hole from {len(file)} to {position}")
+        file[position:] = chunk
+        self._reading[key] = position + len(chunk)
+
+
+class StreamPublisher:
+    """Sends streams from outside; after every crash it goes on where it knows that it was."""
+
+    def __init__(self, kernel: Kernel, random: Random, gateway: GatewayNode, app: str) -> None:
+        self._kernel = kernel
+        self._random = random
+        self._gateway = gateway
+        self._app = app
+        self._under_way = 0
+        self.sent: dict[str, StreamWish] = {}
+        """By the name of the attempt: streams of which it was confirmed that all has come."""
+        self.given_up = False
+
+    @property
+    def busy(self) -> bool:
+        return self._under_way > 0
+
+    def send(self, wish: StreamWish, attempt: int = 0) -> None:
+        """Send a stream; one whose opening was never confirmed is opened again, as another one."""
+        self._under_way += attempt == 0
+        name = f"{wish.name}.{attempt}"
+        found: list[int] = []
+
+        def act(gateway: Gateway, now: Micros) -> None:
+            target = Target(TargetKind.DEVICE, wish.receiver)
+            submission = Submission(target=target, title=name, priority=wish.priority)
+            found.append(gateway.streams.open(self._app, "publisher:s", submission, now).key)
+
+        heard: list[bool] = []
+        self._gateway.act(act, lambda: heard.append(True))
+
+        def later() -> None:
+            if heard:
+                self._go_on(wish, name, found[0], 0)
+            else:
+                self.send(wish, attempt + 1)
+
+        self._kernel.after(2 * SECOND, later)
+
+    def _go_on(self, wish: StreamWish, name: str, key: int, position: int) -> None:
+        reached: list[int] = []
+        durable: list[bool] = []
+        content = wish.content
+
+        def act(gateway: Gateway, now: Micros) -> None:
+            stream = gateway.streams.get(key)
+            if stream is None:
+                reached.append(-1)
+            elif position < len(content):
+                part = content[position:][: self._random.choice((100, 1000, 5000))]
+                reached.append(gateway.streams.append(stream, position, part, now))
+            else:
+                gateway.streams.end(stream, now, size=len(content))
+                reached.append(len(content) + 1)
+
+        try:
+            self._gateway.act(act, lambda: durable.append(True))
+        except LasthopError:
+            reached.append(-1)  # It was given up.
+
+        def later() -> None:
+            if reached and (reached[0] < 0 or self.given_up):
+                self._under_way -= 1
+            elif durable and reached[0] > len(content):
+                self.sent[name] = wish
+                self._under_way -= 1
+            else:
+                self._go_on(wish, name, key, reached[0] if durable and reached else position)
+
+        self._kernel.after(self._random.randint(10, 500) * MILLISECOND, later)
+
+
+def judge_streams(
+    verdict: Verdict, sent: Mapping[str, StreamWish], flows: Mapping[str, Flows]
+) -> None:
+    """What was sent to the end has come, byte by byte, and ended, once."""
+    for name, wish in sent.items():
+        had = flows[wish.receiver]
+        content = bytes(had.files.get(name, b""))
+        if content != wish.content:
+            about = f"{wish.receiver} has {len(content)} of {wish.size} bytes"
+            same = wish.content.startswith(content)
+            verdict.add("lost" if same else "misordered", f"of {name} {about}")
+        elif name not in had.ended:
+            verdict.add("lost", f"{wish.receiver} never heard that {name} has ended")
+    for device, had in flows.items():
+        for problem in had.problems:
+            verdict.add("untrue", f"{device}: {problem}")
