@@ -144,6 +144,23 @@ async def test_the_sender_learns_the_winner(http: httpx.AsyncClient, desk: Memor
     assert status["satisfied"]
 
 
+async def test_cancelling_is_for_all_and_asking_again_gets_the_same_answer(
+    http: httpx.AsyncClient, desk: MemoryDesk
+) -> None:
+    await crew(http)
+    await http.put("/v1/queues/jobs")
+    hear(desk, come(desk, "anna"), Ack(0, 0))
+    for message, count in (
+        ({"group": "crew", "claim": True}, 2),
+        ({"group": "crew", "atomic": True, "ttl": 9}, 2),
+        ({"to": "queue:jobs"}, 1),
+    ):
+        key = await publish(http, **message)
+        for _ in range(2):
+            answer = await http.delete(f"/v1/messages/{key}")
+            assert answer.json() == {"cancelled": count, "too_late": 0}
+
+
 async def test_a_queue_is_made_used_and_removed(http: httpx.AsyncClient, desk: MemoryDesk) -> None:
     rules = {"title": "Work", "patience": 5, "prefetch": 1}
     made = (await http.put("/v1/queues/jobs", json=rules)).json()

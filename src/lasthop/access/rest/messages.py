@@ -177,6 +177,9 @@ async def cancel(exchange: Exchange) -> Response:
         cancelled=max(in_rows, 0 if withdrawal is None else withdrawal.taken_back),
         too_late=len(rows) - in_rows,
     )
+    if (await _outcome(exchange, message))[0] == "cancelled":
+        # As a whole, whoever has seen it: nobody will be shown it, or may act on it, any more.
+        answer = Cancelled(max(1, len(rows)), 0)
     if not answer.cancelled:
         raise TooLate("no delivery of it can be taken back", too_late=answer.too_late)
     return json_response(answer)
