@@ -18,6 +18,7 @@ class Gateway:
 
     tcp: str
     http: str
+    websocket: str
     directory: Path
     """For whatever an example wants to keep."""
 
@@ -40,7 +41,7 @@ def a_gateway(configuration: str = "") -> Iterator[Gateway]:
             if not line:
                 raise RuntimeError((directory / "gateway.log").read_text())
             places = json.loads(line)
-            yield Gateway(places["tcp"], places["http"], directory)
+            yield Gateway(places["tcp"], places["http"], places["websocket"], directory)
         finally:
             process.terminate()
             process.wait()
