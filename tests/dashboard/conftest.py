@@ -8,11 +8,14 @@ import shutil
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from playwright.async_api import Browser, Page, async_playwright
 
 from tests.runtime.processes import ENVIRONMENT, LASTHOP, GatewayProcess
+
+FOLDER = Path(__file__).parent
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
@@ -38,9 +41,18 @@ def browser_path() -> str:
     pytest.skip("not installed: chromium")
 
 
-@pytest.fixture(scope="module")
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Those that share gateways and a browser stay on one worker of a parallel run."""
+    for item in items:
+        if {"browser", "up", "guarded"} & set(getattr(item, "fixturenames", ())) and (
+            item.path.parent == FOLDER
+        ):
+            item.add_marker(pytest.mark.xdist_group("browser"))
+
+
+@pytest.fixture(scope="session")
 async def browser() -> AsyncIterator[Browser]:
-    """Chromium, for all tests of a module."""
+    """Chromium, for all tests."""
     path = browser_path()
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
@@ -85,7 +97,7 @@ class Guarded:
     publisher: str
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     """A gateway that lets nobody in without a token."""
     folder = tmp_path_factory.mktemp("guarded")

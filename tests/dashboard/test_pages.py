@@ -165,7 +165,7 @@ def test_who_has_logged_in_sees_and_does_everything(guarded: Guarded, cookie: st
     up = guarded.gateway
     assert ask(up, "GET", "/dashboard", Cookie=cookie).status == 200
     assert ask(up, "GET", "/dashboard/data/about", Cookie=cookie).json["who"] == "root"
-    assert ask(up, "GET", "/dashboard/v1/devices", Cookie=cookie).json == {"devices": []}
+    assert "devices" in ask(up, "GET", "/dashboard/v1/devices", Cookie=cookie).json
     body = b'{"topic":"news","body":"hello"}'
     mark = {"X_Lasthop_Dashboard": "1", "Cookie": cookie}
     assert ask(up, "POST", "/dashboard/v1/messages", body, **mark).status == 202

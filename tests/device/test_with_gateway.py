@@ -227,6 +227,15 @@ def test_context_and_reads_reach_the_gateway() -> None:
     assert device.record.context["battery"] == b"0.5"
 
 
+def test_a_read_of_a_message_alone_is_not_refused() -> None:
+    world = connected()
+    world.publish("a")
+    world.carry()
+    queue(world, compose.read(topic="news"))
+    world.carry()
+    assert not [one for one in world.happened if isinstance(one, Refused)]
+
+
 def test_a_crash_between_any_two_commits_repeats_nothing_finished() -> None:
     world = connected()
     world.publish(*map(str, range(30)))

@@ -119,6 +119,6 @@ export function context(report) {
 export function read(message) {
   const headers = { operation: Operation.READ, contentType: JSON_TYPE };
   // Written by hand: a key has more digits than JSON.stringify keeps.
-  const body = `{"count":1,"queue_size":-1,"message":${message.key}}`;
+  const body = `{"count":1,"message":${message.key}}`;
   return { headers, body: utf8(body), topic: message.topic ?? undefined };
 }

@@ -252,7 +252,9 @@ def read(
     *, read: Message | None = None, topic: str | None = None, count: int = 1, queue_size: int = -1
 ) -> Draft:
     """The user has read: this message, or so many of a topic, of so many that were there."""
-    report = {"count": count, "queue_size": queue_size}
+    report = {"count": count}
+    if queue_size >= 0:
+        report["queue_size"] = queue_size
     if read is not None:
         report["message"] = read.key
         topic = topic or read.topic
