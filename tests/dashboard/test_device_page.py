@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+from pathlib import Path
 
 import pytest
 from playwright.async_api import Page, expect
 
 from tests.dashboard.conftest import Guarded
-from tests.runtime.processes import GatewayProcess
+from tests.runtime.processes import GatewayProcess, eventually
 
 pytestmark = pytest.mark.peer
+
+DOCS = Path("docs/how-to/javascript.md").read_text()
 
 TEN_SECONDS = 10_000
 PATIENCE = 60_000
@@ -43,6 +47,16 @@ async def test_a_newcomer_sees_a_push_arrive_in_ten_seconds(page: Page, up: Gate
         await page.get_by_text("Push number 1, there and back.").wait_for()
 
 
+async def test_before_there_is_contact_there_is_nothing_to_press(
+    page: Page, up: GatewayProcess
+) -> None:
+    await page.route("**/sdk/index.js", lambda route: route.abort())
+    await page.goto(f"{up.http}/device")
+    await expect(page.get_by_role("heading", name="Messages")).to_be_hidden()
+    await expect(page.get_by_role("button", name="Push to this page")).to_be_hidden()
+    await expect(page.get_by_label("Token")).to_be_hidden()
+
+
 async def test_the_line_to_copy_works_as_it_stands(page: Page, up: GatewayProcess) -> None:
     await connected(page, up)
     line = await page.locator("#curl").inner_text()
@@ -63,6 +77,22 @@ async def test_it_answers_who_asks(page: Page, up: GatewayProcess) -> None:
         up.request, "GET", f"/v1/messages/{identity}/reply?timeout=30"
     )
     assert (status, answer) == (200, b"I am")
+
+
+async def test_the_example_for_pages_of_your_own_works(page: Page, up: GatewayProcess) -> None:
+    (example,) = re.findall(r"```html\n(.*?)```", DOCS, re.DOTALL)
+    (script,) = re.findall(r"<script type=\"module\">(.*?)</script>", example, re.DOTALL)
+    # A page of the gateway that has no policy of its own.
+    await page.goto(f"{up.http}/health")
+    await page.add_script_tag(content=script, type="module")
+
+    def there() -> bool:
+        devices = up.get_json("/v1/devices")["devices"]
+        return any(one["name"] == "page" and one["in_contact"] for one in devices)
+
+    await asyncio.to_thread(eventually, there, "the page is in contact")
+    await push(up, "page", "hello, page")
+    await page.get_by_text("hello, page").wait_for()
 
 
 async def test_it_subscribes_to_a_topic(page: Page, up: GatewayProcess) -> None:
@@ -111,7 +141,7 @@ async def test_exactly_once_and_in_order_over_kills_of_the_gateway(
     try:
         name = await connected(page, gateway)
         sent: list[str] = []
-        for life in range(4):
+        for life in range(3):
             for n in range(15):
                 sent.append(f"{life}.{n}")
                 await push(gateway, name, sent[-1])
