@@ -45,6 +45,7 @@ from lasthop.wire.hop.frames import (
 )
 from lasthop.wire.hop.handshake import Dialing
 from lasthop.wire.hop.mapping import Mapping
+from lasthop.wire.hop.services import Service, encode as encode_service
 
 if TYPE_CHECKING:
     from lasthop.simulation.streams import Flows
@@ -208,6 +209,10 @@ class DeviceNode:
             self._say(body, target.removeprefix("topic:"), headers)
         else:
             self._say(body, None, headers)
+
+    def offer(self, service: Service) -> None:
+        """Do something for others."""
+        self._say(encode_service(service), None, Headers(operation=Operation.OFFER))
 
     def ask(self, ask: Ask) -> None:
         """Ask others something."""

@@ -18,8 +18,11 @@ from lasthop.device.session import Happening, Refused
 from lasthop.simulation.schedule import Schedule
 from lasthop.simulation.verdict import Verdict
 from lasthop.wire.hop.frames import Headers, Operation
+from lasthop.wire.hop.services import Service
 
 TOPIC = "news"
+SERVICE = Service("answers")
+"""Which every device offers."""
 CALLBACK = "callback"
 ASKED, TOLD = b"?", b"!"
 
@@ -151,6 +154,8 @@ def draw_asks(schedule: Schedule) -> list[Ask]:
     for number in range(random.choice((0, 0, 2, 5, 9))):
         gathers = bool(schedule.topic_members) and random.random() < 0.3
         target = f"topic:{TOPIC}" if gathers else f"device:{random.choice(schedule.devices)}"
+        if not gathers and random.random() < 0.3:
+            target = f"service:{SERVICE.name}"
         turns = 0 if gathers else random.choice((0, 0, 1, 3))
         within = random.choice((1, 5, 20, 120)) * 1000
         expects = expectation(number, target)

@@ -28,7 +28,7 @@ from lasthop.events import Event, Kind
 from lasthop.message import Reliability
 from lasthop.simulation.device_node import DeviceNode
 from lasthop.simulation.disk import MemoryDisk, SqliteDisk
-from lasthop.simulation.exchange import ASKED, TOLD, draw_asks, judge_talk
+from lasthop.simulation.exchange import ASKED, SERVICE, TOLD, draw_asks, judge_talk
 from lasthop.simulation.gateway_node import Disk, GatewayNode
 from lasthop.simulation.groups import QUEUE, add_groups, judge_groups
 from lasthop.simulation.interconnect import Interconnect
@@ -170,6 +170,9 @@ class Rehearsal:
         for name, terms in schedule.ranked.items():
             self._devices[name].subscribe(RANKED, terms)
         self._form_circles()
+        if any(ask.expects.target.startswith("service:") for ask in self._asks):
+            for device in self._devices.values():
+                device.offer(SERVICE)
         # Everybody is known before anything is sent to them.
         introduced = self._kernel.run(until=self._introduced, limit=PATIENCE)
         start = self._start = self._kernel.now()
