@@ -38,6 +38,7 @@ nightly: .venv/.dev
 	@RANKED_TRACES=$${RANKED_TRACES:-10000} .venv/bin/pytest tests/simulation/test_ranked_oracle.py
 	@RESETS=1 .venv/bin/pytest tests/delivery/conformance/test_resets.py
 	@KILLS=$${KILLS:-50} .venv/bin/pytest -s tests/runtime/test_kills.py $(ARGS)
+	@LASTHOP_STREAM_BYTES=$${STREAM_BYTES:-104857600} .venv/bin/pytest --timeout 1800 tests/runtime/test_streams.py
 	@scripts/accelerate --into build/accelerated
 	@PYTHONPATH=build/accelerated .venv/bin/pytest -n 2 tests/simulation/last_hop tests/decision
 	@PYTHONPATH=build/accelerated WEFT_DOCUMENTS=$${WEFT_DOCUMENTS:-10000} .venv/bin/pytest --timeout 3600 tests/wire/weft
