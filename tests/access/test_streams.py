@@ -111,7 +111,7 @@ async def test_a_behaviour_gives_defaults_and_limits(
     message = desk.store.messages([int(answer.json()["id"][:16], 16)])
     (kept,) = message.values()
     assert (kept.handling.name, kept.reliability.name) == ("SILENT", "AT_LEAST_ONCE_PROCESSING")
-    bad = [
+    bad: list[tuple[dict[str, object], int, str]] = [
         ({"body": "x" * 11}, 413, "body too large for this app"),
         ({"json": 1}, 415, "does not permit this content type"),
         ({"body": "x", "handling": "notify"}, 400, "handling is fixed for this app"),

@@ -143,8 +143,7 @@ class Transfers:
             return msgspec.structs.replace(frame, headers=_whole(headers)) if known else None
         if body is None or body.receiving.durable != headers.ahead:
             # The gateway believes something that is not so (any more): as if it had been lost.
-            receiving = self.body(frame.key or 0).receiving
-            self._words.append(Taken(frame.key or 0, receiving.durable, receiving.limit))
+            self._words.append(Taken(frame.key or 0, 0, 0))
             return None
         self.forget_body(frame.key or 0)
         return msgspec.structs.replace(frame, headers=_whole(headers), body=body.chunks.all())

@@ -208,8 +208,8 @@ class Bodies:
         delivery = session.mailbox.get(taken.transfer)
         if delivery is None:
             return False
-        if delivery.ahead and delivery.state is SENDING and taken.offset < delivery.item.size:
-            # It went ahead, and then it was lost: once more, and then its message again.
+        if delivery.ahead and delivery.state is SENDING and not taken.limit:
+            # It went ahead, and the device does not have it: once more, and its message again.
             self._begin_pull(session, taken.transfer)
         if delivery.state is PENDING or delivery.ahead or delivery.item.message.stream:
             return True  # Its message is on its way.
