@@ -182,8 +182,6 @@ class Dispatcher:
         for delivery in deliveries:
             item = delivery.item
             if delivery.state is not SENDING and delivery.state is not RECEIVED:
-                if delivery.seq >= 0 and not delivery.attempts:
-                    self._close(session, [Skip(delivery.seq)])  # Taken back from its whole group.
                 continue
             if delivery.state is RECEIVED and not session.outbound.awaits(delivery.seq):
                 continue  # Acknowledged while its body was being fetched.

@@ -10,6 +10,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from lasthop.clock import Micros
+from lasthop.core.effects import Send
 from lasthop.core.lifecycle import SENDING, Step
 from lasthop.wire.hop.frames import Skip
 
@@ -93,6 +94,22 @@ def detach(delivery: Delivery) -> None:
     if seq >= 0 and outbound.get(seq) is delivery:
         outbound.put(seq, Skip(seq))
     delivery.seq = delivery.epoch = -1
+
+
+def close_number(room: Mailroom, delivery: Delivery) -> None:
+    """It was called back: the device need not wait for its number, should that not have left, as
+    soon as it is durable why. One that has it already does not mind."""
+    session, seq = delivery.session, delivery.seq
+    if seq < 0 or not session.greeted or not session.outbound.awaits(seq):
+        return
+    contact = session.contacts
+
+    def close(_: Micros) -> None:
+        there = session.greeted and session.contacts == contact
+        if there and session.outbound.awaits(seq):
+            room.effects.append(Send(session.channel, [Skip(seq)]))
+
+    room.journal.when_durable(close)
 
 
 def is_under_way(delivery: Delivery) -> bool:

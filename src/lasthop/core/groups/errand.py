@@ -9,7 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lasthop.clock import SECOND, Micros
-from lasthop.core.groups.bond import WITHDRAWN, Bond, Standing, detach, is_under_way
+from lasthop.core.groups.bond import (
+    WITHDRAWN,
+    Bond,
+    Standing,
+    close_number,
+    detach,
+    is_under_way,
+)
 from lasthop.core.lifecycle import DELIVERED, PENDING, SENDING, State, Step
 from lasthop.store.bonds import BondRow
 from lasthop.store.commit import FanoutRow
@@ -89,6 +96,7 @@ class Errand(Bond):
         self._let_go(delivery)
         self.left = self.left or is_under_way(delivery)
         self.room.step(delivery, Step.PARK, now, reason)
+        close_number(self.room, delivery)
         detach(delivery)
         self.parked[delivery.session.device.number] = delivery
         self.wait(now)

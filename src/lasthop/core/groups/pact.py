@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from lasthop.clock import Micros
-from lasthop.core.groups.bond import WITHDRAWN, Bond, Standing, detach, is_under_way
+from lasthop.core.groups.bond import WITHDRAWN, Bond, Standing, close_number, detach, is_under_way
 from lasthop.core.lifecycle import DELIVERED, PENDING, State, Step
 from lasthop.store.bonds import BondRow
 from lasthop.wire.hop.decisions import Decision, Verdict
@@ -154,6 +154,7 @@ class Pact(Bond):
             if delivery.state is not PENDING or is_under_way(delivery):
                 told[delivery.session.device.number] = delivery.session.device
             self.room.step(delivery, step, now, reason)
+            close_number(self.room, delivery)
         self._bonds.decisions.tell(
             message.app,
             message.target,
