@@ -112,7 +112,10 @@ def fetch(
     url: Url = DEFAULT_URL,
     token: Token = None,
     app: App = DEFAULT_APP,
+    as_json: Json = False,
 ) -> None:
+    if as_json and output is None:
+        raise Failure("--json needs --output: standard output has the stream", exit_code=2)
     with Client(url, token=token, app=app) as client:
         state = client.call("GET", f"/v1/streams/{stream}")
         offset = state["taken"]
@@ -134,6 +137,8 @@ def fetch(
     state = _state(url, token, app, stream)
     if state["state"] != "complete":
         raise Failure(f"the stream was {state['state']}: {state.get('reason', '')}")
+    if as_json:
+        say_json(state)
 
 
 def _sink(output: Path | None) -> IO[bytes]:
