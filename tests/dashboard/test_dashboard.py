@@ -41,7 +41,10 @@ SUMMARY = Summary(
     read_hours=[0.1 * hour for hour in range(24)],
     calendar=[Week("wifi", 6, [0.5] * 168)],
     survival=[Survival("operator:1", [1.0, 5.0, 15.0], [1.0, 0.9, 0.2])],
-    usage=[Carried("2026-09-04", "wifi", 4_000_000), Carried("2026-09-05", "mno", 1_000_000)],
+    usage=[
+        Carried("2026-09-04", "wifi", 4_000_000, 900, 0.0),
+        Carried("2026-09-05", "wifi", 1_000_000, 100, 0.25),
+    ],
     energy=[],
     channels=[Channel("wifi", 2, 900, 0.04, 1.1, 0.05), Channel("sms", 1, 4, None, None, None)],
     quarantine=[Quarantined("not_json", "events-1.jsonl", 3)],
@@ -251,6 +254,9 @@ async def test_tables_and_policies_are_drawn_from_what_the_pipeline_left(
     await expect(page.get_by_role("img", name=re.compile("Waste and loss"))).to_be_visible()
     await look(page, busy, "links")
     await expect(page.get_by_role("heading", name="Measured by the pipeline")).to_be_visible()
+    measured = page.get_by_role("row", name=re.compile("wifi 2 900"))
+    await expect(measured).to_contain_text("5 MB")
+    await expect(measured).to_contain_text("0.25")
 
 
 async def test_where_a_log_in_is_needed_it_leads_to_the_dashboard_and_out(

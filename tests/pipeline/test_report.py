@@ -46,3 +46,5 @@ def test_the_summary_is_small_and_reads_back(fleet: Pipeline) -> None:
     assert [day.date for day in summary.outcomes] == sorted(day.date for day in summary.outcomes)
     assert all(0 <= share <= 1 for week in summary.calendar for share in week.hours)
     assert len(summary.read_hours) == 24
+    carried = fleet.gold("usage").agg({"messages": "sum"}).collect()[0][0]
+    assert sum(row.messages for row in summary.usage) == carried

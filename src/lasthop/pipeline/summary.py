@@ -90,11 +90,13 @@ class Survival(msgspec.Struct):
 
 
 class Carried(msgspec.Struct):
-    """What a link carried on a day."""
+    """What a link carried on a day, and what that cost."""
 
     date: str
     link: str
     bytes: int
+    messages: int
+    money: float
 
 
 class Efficiency(msgspec.Struct):
@@ -262,9 +264,15 @@ def _survival(pipeline: Pipeline) -> list[Survival]:
 
 
 def _usage(pipeline: Pipeline) -> list[Carried]:
-    links = pipeline.gold("usage").groupBy("date", "link").agg(fn.sum("bytes").alias("bytes"))
+    sums = [fn.sum(name).alias(name) for name in ("bytes", "messages", "money")]
+    links = pipeline.gold("usage").groupBy("date", "link").agg(*sums)
     rows = links.orderBy(fn.desc("date"), "link").limit(DAYS).collect()[::-1]
-    return [Carried(row["date"].isoformat(), row["link"], row["bytes"]) for row in rows]
+    return [
+        Carried(
+            row["date"].isoformat(), row["link"], row["bytes"], row["messages"], row["money"] or 0.0
+        )
+        for row in rows
+    ]
 
 
 def _energy(pipeline: Pipeline) -> list[Efficiency]:

@@ -2,7 +2,7 @@
 
 import { data } from "../api.js";
 import { picture, piles } from "../charts.js";
-import { card, count, figure, h, pill, span, table, wide } from "../dom.js";
+import { card, count, figure, h, pill, size, span, table, wide } from "../dom.js";
 
 export const title = "Channels";
 
@@ -12,14 +12,18 @@ const range = (pair, show) => (pair ? (pair[0] === pair[1] ? show(pair[0]) : `${
 /** @param {any} summary */
 function measured(summary) {
   if (!summary?.channels?.length) return null;
+  const sum = (/** @type {string} */ link, /** @type {string} */ what) =>
+    (summary.usage ?? []).reduce((/** @type {number} */ total, /** @type {any} */ row) => (row.link === link ? total + row[what] : total), 0);
   return wide(
     "Measured by the pipeline",
     table(
-      ["link", "#networks", "#transmissions", "#round trip", "#contention", "#contended"],
+      ["link", "#networks", "#transmissions", "#carried", "#cost", "#round trip", "#contention", "#contended"],
       summary.channels.map((/** @type {any} */ row) => [
         pill(row.link || "unnamed"),
         count(row.networks),
         count(row.transmissions),
+        size(sum(row.link, "bytes")),
+        figure(sum(row.link, "money")),
         row.rtt === null ? "–" : span(row.rtt),
         row.contention === null ? "–" : figure(row.contention),
         row.contended === null ? "–" : `${figure(100 * row.contended)} %`,
