@@ -13,7 +13,7 @@ const range = (pair, show) => (pair ? (pair[0] === pair[1] ? show(pair[0]) : `${
 function measured(summary) {
   if (!summary?.channels?.length) return null;
   const sum = (/** @type {string} */ link, /** @type {string} */ what) =>
-    (summary.usage ?? []).reduce((/** @type {number} */ total, /** @type {any} */ row) => (row.link === link ? total + row[what] : total), 0);
+    (summary.usage ?? []).reduce((/** @type {number} */ total, /** @type {any} */ row) => (row.link === link ? total + (row[what] ?? 0) : total), 0);
   return wide(
     "Measured by the pipeline",
     table(
