@@ -39,6 +39,7 @@ COMMANDS = {
     "backup": "Copy the store to one file.",
     "restore": "Make a data directory from a backup.",
     "config": "All settings, explained.",
+    "doctor": "Check the installation, and say what is missing.",
     "codec": "Convert wire formats: text to octets, and back.",
     "orl": "Python classes from the descriptions of their XML.",
     "pipeline": "Learn from the event log, on Spark.",

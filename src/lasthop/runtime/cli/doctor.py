@@ -1,0 +1,49 @@
+"""`lasthop doctor`: what is missing here, and how to get it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from lasthop.runtime.cli.options import Json, described, new_commands
+from lasthop.runtime.cli.output import say, say_json
+from lasthop.runtime.doctor import State, examine
+
+commands = new_commands()
+
+_MARKS = {State.GOOD: "ok", State.COULD_BE_BETTER: "--", State.BROKEN: "NO"}
+
+
+@commands.command(
+    help=described(
+        "Check the installation, and say what is missing and how to get it. Exit code 1 if a"
+        " gateway could not run as it should.",
+        "lasthop doctor",
+        "lasthop doctor --config lasthop.toml --json",
+    )
+)
+def doctor(
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", envvar="LASTHOP_CONFIG", help="The gateway's settings."),
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The gateway's data directory.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    well = True
+    for finding in examine(config, environment=os.environ, data=data):
+        well = well and finding.state is not State.BROKEN
+        if as_json:
+            say_json(msgspec.to_builtins(finding))
+            continue
+        say(f"{_MARKS[finding.state]}  {finding.name:18} {finding.found}")
+        if finding.remedy:
+            say(f"{'':23}{finding.remedy}")
+    if not well:
+        raise typer.Exit(1)

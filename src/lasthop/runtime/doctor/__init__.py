@@ -1,0 +1,41 @@
+"""`lasthop doctor`: is everything here that a gateway needs, and if not, how to get it.
+
+Each check is a function that looks at one thing and returns a `Finding`; `examine` makes the round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from lasthop.errors import LasthopError
+from lasthop.runtime import settings
+from lasthop.runtime.doctor import build, gateway, learning, machine
+from lasthop.runtime.doctor.finding import Finding, State
+
+__all__ = ["Finding", "State", "examine"]
+
+
+def examine(
+    config: Path | None, *, environment: Mapping[str, str], data: Path | None = None
+) -> Iterator[Finding]:
+    """All checks, one after the other; those of a gateway with the settings that it would have."""
+    yield machine.python()
+    yield machine.sqlite()
+    yield machine.event_loop()
+    yield machine.open_files()
+    options = {"data": str(data) if data is not None else None}
+    try:
+        chosen = settings.load(config, environment=environment, options=options)
+    except LasthopError as error:
+        yield gateway.unreadable(error)
+    else:
+        yield gateway.configuration(config, chosen)
+        yield from gateway.certificates(chosen.tls)
+        yield gateway.directory(Path(chosen.data))
+        yield gateway.disk(Path(chosen.data))
+        yield machine.clock(Path(chosen.data))
+        yield from gateway.ports(chosen)
+    yield build.accelerated()
+    yield learning.spark()
+    yield learning.java()

@@ -1,0 +1,38 @@
+"""Whether the hot modules are compiled, and still the ones that the source says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import lasthop
+from lasthop.runtime.doctor.finding import Finding, broken, could_be_better, good
+
+REBUILD = "make accelerate, or make accelerate ARGS=--clean for pure Python"
+
+COPIES = {"compiled": "engine"}
+"""A package that is compiled from the sources of another one beside it."""
+
+
+def accelerated(root: Path | None = None) -> Finding:
+    """Python prefers what was compiled, also when the source has changed since."""
+    root = root or Path(lasthop.__file__).parent
+    libraries = sorted(root.rglob("*.so"))
+    if not libraries:
+        return could_be_better("accelerated build", "pure Python", "make accelerate, if you like")
+    stale = [path for path in libraries if _stale(path)]
+    if stale:
+        names = ", ".join(sorted(path.name.split(".")[0] for path in stale))
+        # What runs is not what was written, which is worse than slow.
+        return broken("accelerated build", f"older than its source: {names}", REBUILD)
+    return good("accelerated build", f"{len(libraries)} modules")
+
+
+def _stale(library: Path) -> bool:
+    directory = library.parent
+    if directory.name in COPIES:
+        directory = directory.with_name(COPIES[directory.name])
+    source = directory / f"{library.name.split('.')[0]}.py"
+    try:
+        return source.stat().st_mtime > library.stat().st_mtime
+    except OSError:
+        return False  # The shared part that mypyc makes of several modules has no source.

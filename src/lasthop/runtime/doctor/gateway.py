@@ -1,0 +1,148 @@
+"""What a gateway with these settings would meet: its certificate, its directory, its ports."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from statistics import median
+
+from lasthop.errors import LasthopError
+from lasthop.runtime.doctor.finding import Finding, broken, could_be_better, good
+from lasthop.runtime.doctor.showing import expiry
+from lasthop.runtime.failure import Failure
+from lasthop.runtime.listening import listen, tls_context
+from lasthop.runtime.places import find
+from lasthop.runtime.settings import Settings, Tls
+from lasthop.runtime.units import Address
+
+SOON = 14 * 86_400
+"""Seconds before its end at which a certificate is worth a word."""
+
+FORGETFUL = {"tmpfs", "ramfs", "devtmpfs"}
+"""Kinds of file systems that live in memory."""
+
+SLOW_SYNC = 0.05
+"""Seconds. Every publisher waits at least that long for its answer."""
+
+
+def unreadable(error: LasthopError) -> Finding:
+    """Settings that a gateway would refuse."""
+    return broken("settings", str(error), "lasthop config shows all settings, explained")
+
+
+def configuration(config: Path | None, settings: Settings) -> Finding:
+    """Settings that it would take."""
+    where = str(config) if config is not None else "the defaults and the environment"
+    kept = "open to everyone on this machine" if settings.open_house else "with credentials only"
+    return good("settings", f"{where}; {kept}")
+
+
+def certificates(tls: Tls, now: float | None = None) -> Iterator[Finding]:
+    """The certificate and its key, if there are any."""
+    if not tls.cert:
+        return
+    try:
+        context = tls_context(tls)
+        assert context is not None
+        until = expiry(context, tls.cert)
+    except (Failure, OSError, ssl.SSLError, ValueError) as error:
+        yield broken("certificate", str(error), "tls.cert and tls.key name PEM files that match")
+        return
+    left = until - (time.time() if now is None else now)
+    day = time.strftime("%Y-%m-%d", time.gmtime(until))
+    if left <= 0:
+        yield broken("certificate", f"ended on {day}", "renew it, and restart the gateway")
+    elif left < SOON:
+        yield could_be_better("certificate", f"ends on {day}", "renew it soon")
+    else:
+        yield good("certificate", f"until {day}")
+
+
+def directory(data: Path) -> Finding:
+    """Whether the store can be written."""
+    place = _existing(data)
+    if not place.is_dir():
+        return broken("data directory", f"{place} is no directory", "choose another with --data")
+    if not os.access(place, os.W_OK | os.X_OK):
+        return broken("data directory", f"{place} cannot be written", "chown or chmod it")
+    return good("data directory", f"{data}" if data.exists() else f"{data}, to be made")
+
+
+def disk(data: Path) -> Finding:
+    """Whether what is written there is there after a loss of power, and how long that takes."""
+    place = _existing(data)
+    kind = _kind(place)
+    if kind in FORGETFUL:
+        return could_be_better(
+            "disk", f"{place} is in memory ({kind})", "put the data directory on a disk"
+        )
+    try:
+        took = _sync_time(place)
+    except OSError as error:
+        return broken("disk", f"cannot sync in {place}: {error.strerror}", "use another disk")
+    shown = f"a commit takes {took * 1000:.1f} ms"
+    if took > SLOW_SYNC:
+        return could_be_better("disk", shown, "use a faster disk, or one that is less busy")
+    return good("disk", shown)
+
+
+def ports(settings: Settings) -> Iterator[Finding]:
+    """Whether they are free, or taken by the gateway of this very directory."""
+    data = Path(settings.data)
+    running = find(data) if data.is_dir() else None
+    if running is not None:
+        yield good("ports", f"a gateway runs here: {running.http}, {running.tcp}")
+        return
+    wanted: list[tuple[str, Address]] = [
+        ("http.listen", settings.http.listen),
+        ("tcp.listen", settings.tcp.listen),
+    ]
+    if settings.beep_listen is not None:
+        wanted.append(("beep.listen", settings.beep_listen))
+    for name, address in wanted:
+        try:
+            with closing(listen(address)):
+                yield good(name, f"{address} is free")
+        except Failure as error:
+            yield broken(name, str(error), f"end what is there, or set {name}")
+
+
+def _existing(path: Path) -> Path:
+    """The directory, or the nearest one above it that is there."""
+    path = path.absolute()
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    return path
+
+
+def _kind(place: Path) -> str:
+    """The kind of the file system that a directory is on; empty where that is not told."""
+    try:
+        mounts = Path("/proc/mounts").read_text()
+    except OSError:
+        return ""
+    found, kind = "", ""
+    for line in mounts.splitlines():
+        _, mounted, of_kind, *_ = line.split()
+        mounted = mounted.replace("\\040", " ")
+        if place.is_relative_to(mounted) and len(mounted) >= len(found):
+            found, kind = mounted, of_kind
+    return kind
+
+
+def _sync_time(place: Path) -> float:
+    """Seconds that the disk takes for a page, as a commit has it."""
+    times = []
+    with tempfile.TemporaryFile(dir=place) as file:
+        for _ in range(5):
+            began = time.monotonic()
+            file.write(bytes(4096))
+            file.flush()
+            os.fsync(file.fileno())
+            times.append(time.monotonic() - began)
+    return median(times)

@@ -1,0 +1,73 @@
+"""What the machine and its Python offer."""
+
+from __future__ import annotations
+
+import resource
+import sqlite3
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+from lasthop.runtime.doctor.finding import Finding, broken, could_be_better, good
+from lasthop.store.sqlite.connection import OLDEST_SQLITE
+
+PYTHONS = ((3, 11), (3, 14))
+"""From the first on, up to before the second."""
+
+MANY_FILES = 4096
+"""Each device in contact takes one; the usual limit of 1024 is reached by a thousand of them."""
+
+SKEW = 60.0
+"""Seconds by which a file may seem to come from the future before the clock is to blame."""
+
+
+def python(version: tuple[int, ...] = sys.version_info[:3]) -> Finding:
+    """Whether this Python is one that is supported."""
+    shown = ".".join(map(str, version))
+    if PYTHONS[0] <= version[:2] < PYTHONS[1]:
+        return good("python", shown)
+    return broken("python", shown, "use Python 3.11, 3.12 or 3.13")
+
+
+def sqlite(version: tuple[int, ...] = sqlite3.sqlite_version_info) -> Finding:
+    """Whether the store's library is new enough."""
+    shown, oldest = (".".join(map(str, numbers)) for numbers in (version, OLDEST_SQLITE))
+    if version >= OLDEST_SQLITE:
+        return good("sqlite", shown)
+    return broken("sqlite", shown, f"use a Python that has SQLite {oldest} or later")
+
+
+def event_loop() -> Finding:
+    """Whether the fast event loop is there."""
+    if find_spec("uvloop") is not None:
+        return good("uvloop", "installed")
+    return broken("uvloop", "not installed", "pip install uvloop")
+
+
+def open_files(limit: int | None = None) -> Finding:
+    """How many devices can be in contact at once."""
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if limit is None else limit
+    if soft == resource.RLIM_INFINITY or soft >= MANY_FILES:
+        return good("open files", "no limit" if soft == resource.RLIM_INFINITY else f"{soft}")
+    return could_be_better(
+        "open files",
+        f"{soft}, which is at most as many devices at once",
+        "ulimit -n 65536, or LimitNOFILE=65536 in the systemd unit",
+    )
+
+
+def clock(data: Path, now: float | None = None) -> Finding:
+    """Whether the clock is behind what was written here before: deadlines are by it."""
+    now = time.time() if now is None else now
+    try:
+        newest = max((path.stat().st_mtime for path in data.iterdir()), default=0.0)
+    except OSError:
+        newest = 0.0
+    if newest <= now + SKEW:
+        return good("clock", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now)))
+    return broken(
+        "clock",
+        f"{newest - now:.0f} s behind the files in {data}",
+        "set the clock, best by NTP (timedatectl set-ntp true)",
+    )
