@@ -24,12 +24,12 @@ def render(settings: Settings) -> str:
     hints = get_type_hints(Settings, include_extras=True)
     lines = [_HEAD.format(variable=variable("http.listen"))]
     for name, hint in hints.items():
-        if not _is_section(hint) and name != SURROGATES:
+        if not is_section(hint) and name != SURROGATES:
             lines += _setting(name, hint, getattr(settings, name))
     for section, kind in hints.items():
         if section == SURROGATES:
             lines += _surrogates(settings)
-        elif _is_section(kind):
+        elif is_section(kind):
             lines += [*_comment(kind.__doc__ or ""), f"[{section}]"]
             for name, hint in get_type_hints(kind, include_extras=True).items():
                 value = getattr(getattr(settings, section), name)
@@ -52,7 +52,8 @@ def _surrogates(settings: Settings) -> list[str]:
     return lines
 
 
-def _is_section(hint: object) -> bool:
+def is_section(hint: object) -> bool:
+    """Whether a field of the settings is a part with settings of its own."""
     return isinstance(hint, type) and issubclass(hint, msgspec.Struct)
 
 
@@ -62,8 +63,14 @@ def _setting(name: str, hint: object, value: object) -> list[str]:
     allowed = [f'"{word}"' for word in allowed_words(hint)]
     if not all(choice in about for choice in allowed):
         about += f" One of {', '.join(allowed)}."
-    written = str(value) if type(value) is int else json.dumps(str(value))
-    return [*_comment(about), f"{name.rpartition('.')[2]} = {written}", ""]
+    return [*_comment(about), f"{name.rpartition('.')[2]} = {toml_value(value)}", ""]
+
+
+def toml_value(value: object) -> str:
+    """A setting's value as TOML has it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if type(value) is int else json.dumps(str(value))
 
 
 def _comment(text: str) -> list[str]:

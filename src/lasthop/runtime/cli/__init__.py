@@ -20,7 +20,7 @@ from lasthop.runtime.failure import Failure
 
 COMMANDS = {
     "up": "Run a gateway.",
-    "demo": "See all of it at work: bad links, publishers, learning.",
+    "demo": "See all of it at work, with a report.",
     "push": "Send messages.",
     "device": "Run a device, and administer devices.",
     "address": "Client addresses of PAP, and who they stand for.",

@@ -198,7 +198,9 @@ def train(
         typer.Argument(metavar="FILE...", help="Texts to learn from.", exists=True, dir_okay=False),
     ],
     name: Name,
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE")],
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="Where the profile goes.")
+    ],
     as_json: Json = False,
 ) -> None:
     form = _chosen(name, Wanted())

@@ -28,7 +28,7 @@ def _group() -> None:
     help=described(
         "Write a Python module with the types of a description: classes, encoder, decoder.",
         "lasthop orl generate people.orl -o people.py",
-        "lasthop orl generate people.orl -o src/    (in its codec-package)",
+        "lasthop orl generate people.orl -o src/    # in its codec-package",
     )
 )
 def generate(

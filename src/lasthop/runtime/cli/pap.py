@@ -76,7 +76,9 @@ After = Annotated[
     str | None, typer.Option(metavar="TIME", help="Not earlier: 10m, or 2030-01-01T00:00:00Z.")
 ]
 Before = Annotated[str | None, typer.Option(metavar="TIME", help="Not later, likewise.")]
-PriorityOf = Annotated[Priority, typer.Option("--priority")]
+PriorityOf = Annotated[
+    Priority, typer.Option("--priority", help="What goes first to the same device.")
+]
 Method = Annotated[
     str,
     typer.Option(
