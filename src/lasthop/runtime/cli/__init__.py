@@ -6,12 +6,14 @@ group of them, write a module with a `typer.Typer` named `commands` and enter it
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
 import typer
+from typer.completion import completion_init  # type: ignore[attr-defined]
 from typer.core import TyperGroup
 
 from lasthop import __version__
@@ -40,6 +42,7 @@ COMMANDS = {
     "restore": "Make a data directory from a backup.",
     "config": "All settings, explained.",
     "doctor": "Check the installation, and say what is missing.",
+    "completion": "Make a shell complete these commands.",
     "codec": "Convert wire formats: text to octets, and back.",
     "orl": "Python classes from the descriptions of their XML.",
     "pipeline": "Learn from the event log, on Spark.",
@@ -47,6 +50,9 @@ COMMANDS = {
     "bench": "Measure against peers.",
 }
 """Every command and what it is for. Its module has the same name."""
+
+ASKED_BY_A_SHELL = "_LASTHOP_COMPLETE"
+"""The variable with which a shell asks what could come next: see `completion`."""
 
 INTERRUPTED = 130
 """What a shell reports of a command that Ctrl-C ended."""
@@ -98,6 +104,8 @@ def _root(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; what it cannot do is said in one line."""
+    if ASKED_BY_A_SHELL in os.environ:
+        completion_init()
     try:
         code = app(args=arguments, prog_name="lasthop", standalone_mode=False)
     except (Failure, LasthopError) as error:
