@@ -8,6 +8,7 @@ import socket
 import subprocess
 import threading
 import time
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
@@ -187,6 +188,30 @@ def test_it_can_be_stopped_when_nobody_listens_to_it_any_more(tmp_path: Path) ->
         up.stdout.close()
         up.send_signal(signal.SIGTERM)
         assert up.wait(DEADLINE) == 0
+
+
+def test_debugging_shows_every_event_with_its_ids(tmp_path: Path) -> None:
+    arguments = ["up", "--json", "--data", str(tmp_path / "data")]
+    arguments += ["--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0"]
+    message = ""
+    with Process(arguments, tmp_path / "errors", LASTHOP_LOG_LEVEL="debug") as up:
+        http = json.loads(up.line())["http"].removeprefix("http://")
+        for path, body in (
+            ("/v1/devices", {"name": "phone"}),
+            ("/v1/messages", {"device": "phone", "body": "hello"}),
+        ):
+            connection = HTTPConnection(http, timeout=DEADLINE)
+            connection.request("POST", path, json.dumps(body))
+            message = json.loads(connection.getresponse().read()).get("id", "")
+            connection.close()
+        assert up.terminate() == 0
+    said = [json.loads(line) for line in (tmp_path / "errors").read_text().splitlines()]
+    events = [line for line in said if line["level"] == "debug" and "n" in line]
+    assert [line["n"] for line in events] == list(range(len(events)))
+    (accepted,) = [line for line in events if line["event"] == "accepted"]
+    assert accepted["device"] == "phone"
+    assert message.startswith(accepted["message"])
+    assert "hello" not in json.dumps(events)
 
 
 def test_a_shutdown_leaves_one_clean_file(tmp_path: Path) -> None:

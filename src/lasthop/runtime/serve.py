@@ -34,10 +34,12 @@ from lasthop.delivery.http import HttpListener
 from lasthop.delivery.websocket import WebSocketListener
 from lasthop.errors import StoreError
 from lasthop.eventlog.exporter import Exporter, Rolling
+from lasthop.eventlog.source import Pages
 from lasthop.runtime import interconnects, logs
 from lasthop.runtime.air import on_air
 from lasthop.runtime.clock import SystemClock
 from lasthop.runtime.dashboard.assembly import dashboard
+from lasthop.runtime.echo import Echo
 from lasthop.runtime.engine import Engine
 from lasthop.runtime.exporting import Export
 from lasthop.runtime.failure import Failure
@@ -54,7 +56,7 @@ from lasthop.runtime.stories import tell
 from lasthop.runtime.surrogates.workshop import Workshop
 from lasthop.runtime.telling import Teller
 from lasthop.runtime.webserver import WebServer
-from lasthop.store.base import Forgotten, Reader, Store
+from lasthop.store.base import Forgotten, Store
 from lasthop.store.commit import Restored
 from lasthop.store.sqlite import SqliteStore
 from lasthop.store.writer import CommitWriter
@@ -182,7 +184,8 @@ async def running(
         stack.push_async_callback(workshop.close)
         workshop.open(engine, clock)
         pages = stack.enter_context(closing(store.reader()))
-        export = Export(_exporter(log_directory, pages, writer), SystemClock(), log=log_directory)
+        told = Echo(pages) if settings.log_level == "debug" else pages
+        export = Export(_exporter(log_directory, told, writer), SystemClock(), log=log_directory)
         stack.push_async_callback(asyncio.to_thread, export.close)
         stack.push_async_callback(engine.stop)
         housekeeping = Housekeeping(
@@ -253,7 +256,7 @@ def _gateway(
     return Gateway(identity, restored, random64=Randomness(), now=clock.now())
 
 
-def _exporter(log_directory: Path, pages: Reader, writer: CommitWriter) -> Exporter:
+def _exporter(log_directory: Path, pages: Pages, writer: CommitWriter) -> Exporter:
     return Exporter(
         log_directory,
         pages,

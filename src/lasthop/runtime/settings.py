@@ -432,7 +432,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     ] = Durability.FULL
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
-        Meta(description="How much is said on standard error."),
+        Meta(description='How much is said on standard error; "debug" has every event.'),
     ] = "info"
     http: Http = msgspec.field(default_factory=Http)
     tcp: Tcp = msgspec.field(default_factory=Tcp)
