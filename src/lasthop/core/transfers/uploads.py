@@ -140,6 +140,8 @@ class Uploads:
             if len(self._waiting) < limits.uploads * limits.uploads_per_device:
                 self._waiting[session, theirs] = None
             return None
+        # It may have waited for room, and asked again when there was some.
+        self._waiting.pop((session, theirs), None)
         # Below zero, so that no message ever has the same key.
         self._last += 1
         upload = Upload(self, session, theirs, -self._last)
