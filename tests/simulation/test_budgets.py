@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from lasthop.clock import MILLISECOND, SECOND, Micros
-from lasthop.core import steering
 from lasthop.core.delivery import Delivery
 from lasthop.core.fanout import lane_of
 from lasthop.core.pilot import Pilot
@@ -85,18 +84,6 @@ def forget_the_books(patch: Patch) -> None:
     patch.setattr(Pilot, "note", lambda self: None)
 
 
-def forget_what_was_reserved(patch: Patch) -> None:
-    """What was about to leave when the gateway died is not counted."""
-
-    def forgetful(state: bytes, now: Micros, *, shared: Budgets | None = None) -> Budgets:
-        budgets = Budgets.restore(steering._decode(state), shared=shared)
-        for hold in budgets.outstanding():
-            budgets.refund(hold.number, now=now)
-        return budgets
-
-    patch.setattr(steering, "restored_budgets", forgetful)
-
-
 def repeat_for_nothing(patch: Patch) -> None:
     """Only the first transmission of a message is paid for."""
     left = Steering.left
@@ -139,7 +126,6 @@ def overtake_what_is_held(patch: Patch) -> None:
     [
         no_limits,
         forget_the_books,
-        forget_what_was_reserved,
         repeat_for_nothing,
         overtake_what_is_held,
     ],
