@@ -112,11 +112,12 @@ def test_the_report_says_what_was_not_learned_and_why() -> None:
     text = "\n".join(lines(a_report()))
     assert "9 accepted, 9 delivered, 0 lost, 0 duplicated, 0 misordered" in text
     assert "nothing was learned: --no-pipeline" in text
-    assert "before   waste 50.0% of 100 forwarded, loss 10.0% of 60" in text
+    assert "played   waste 50.0% of 100 forwarded, loss 10.0% of 60" in text
     assert "after" not in text.lower().replace("after 120 s", "")
     learned = LearningReport(ran=True, version="v1", devices=7, events=99, seconds=20.0)
     after = Period(20.0, 60, 6, 60, 3, 0.1, 0.05, 700.0)
     text = "\n".join(lines(a_report(learning=learned, after=after, under_way=1)))
+    assert "before   waste 50.0%" in text
     assert "7 choices learned from 99 events in 20 s: v1" in text
     assert "after    waste 10.0% of 60 forwarded, loss 5.0%" in text
     assert "1 under way" in text

@@ -39,7 +39,11 @@ MOST_DEVICES = 200
 def demo(
     seconds: Annotated[
         int | None,
-        typer.Option(min=SHORTEST, metavar="N", help="End after so long. [when it is stopped]"),
+        typer.Option(
+            min=SHORTEST,
+            metavar="N",
+            help="End after so long, once it is set up. [when it is stopped]",
+        ),
     ] = None,
     devices: Annotated[
         int, typer.Option(min=1, max=MOST_DEVICES, metavar="N", help="How many.")

@@ -161,7 +161,7 @@ def _learning(report: Report) -> Iterator[str]:
         )
     else:
         yield f"  nothing was learned: {learning.reason}"
-    shown = [("before", report.before), ("after", report.after)]
+    shown = [("before" if learning.ran else "played", report.before), ("after", report.after)]
     for name, found in shown:
         if found is not None:
             yield (

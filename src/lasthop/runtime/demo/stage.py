@@ -66,7 +66,7 @@ class Plan:
     """For whatever is gone with the demo."""
     devices: int
     seconds: float | None
-    """After which it ends; None: it goes on until it is stopped."""
+    """From when everything is in contact; then it ends. None: it goes on until it is stopped."""
     http: str | None = None
     tcp: str | None = None
     seed: int = 1
@@ -84,8 +84,6 @@ class Stage:
         cast: Cast,
         ledger: Ledger,
         say: Callable[[str], None],
-        *,
-        began: float,
     ) -> None:
         self._plan = plan
         self.gateway = gateway
@@ -93,7 +91,7 @@ class Stage:
         self.ledger = ledger
         self._say = say
         self._clock = SystemClock()
-        self._began = began
+        self._began = time.monotonic()
         self._random = Random(plan.seed)
         self._people = [member.person for member in cast.fleet.members]
         self._learning = Learning(plan.data, plan.scratch / "spark", say)
@@ -222,7 +220,6 @@ class Stage:
 @asynccontextmanager
 async def staged(plan: Plan, say: Callable[[str], None]) -> AsyncIterator[Stage]:
     """Everything set up and in contact; at the end all of it is gone."""
-    began = time.monotonic()
     random = Random(plan.seed)
     async with AsyncExitStack() as stack:
         say("starting a gateway")
@@ -247,7 +244,7 @@ async def staged(plan: Plan, say: Callable[[str], None]) -> AsyncIterator[Stage]
             herald=RestService(url, ledger),
             initiator=PapInitiator(url, ledger),
         )
-        stage = Stage(plan, gateway, cast, ledger, say, began=began)
+        stage = Stage(plan, gateway, cast, ledger, say)
         if (learning := stage.following()) is not None:
             await stack.enter_async_context(beside(learning.keep_following()))
         await stack.enter_async_context(beside(_watch(gateway)))
