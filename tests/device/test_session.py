@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+
 import pytest
 from msgspec.structs import replace
 
@@ -12,7 +14,20 @@ from lasthop.device.session import DeviceSession, Lapsed, Refused
 from lasthop.device.terms import Terms
 from lasthop.errors import HopError, OutOfOrder
 from lasthop.message import Reliability
-from lasthop.wire.hop.frames import ERROR_TYPE, Ack, Credit, Dropped, Headers, Skip, Welcome
+from lasthop.wire.hop.frames import (
+    ALL_FEATURES,
+    ERROR_TYPE,
+    Ack,
+    Credit,
+    Dropped,
+    Ending,
+    EndStatus,
+    Headers,
+    Piece,
+    Skip,
+    Taken,
+    Welcome,
+)
 from tests.device.peer import INCARNATION, KEY, NOW, TERMS, Peer, frame
 
 SOON = Headers(deliver_within=1000)
@@ -353,6 +368,21 @@ def test_on_a_channel_that_loses_frames_a_drop_goes_with_every_acknowledgement()
     assert peer.said() == [Dropped(((0, 1),)), Ack(1, 1)]
     peer.arrive(frame(1), now=LATER)
     assert peer.said() == [Dropped(((0, 1),)), Ack(2, 1)]
+
+
+def test_how_far_a_whole_body_is_said_again_when_a_channel_takes_the_answer_along() -> None:
+    peer = Peer()
+    answer = Welcome(incarnation=INCARNATION, epoch=1, features=ALL_FEATURES)
+    assert peer.session.welcomed(peer.session.hello(), answer, NOW)
+    body = b"x" * 300
+    peer.arrive(Piece(7, 0, body), Ending(7, EndStatus.COMPLETE, len(body), zlib.crc32(body)))
+    assert Ending(7, EndStatus.CONFIRMED) in peer.said()
+    peer.arrive(Piece(7, 0, b""))  # The gateway asks, over one channel, after another has ended.
+    assert [frame.offset for frame in peer.said() if isinstance(frame, Taken)] == [300]
+    peer.session.rerouted()
+    said = peer.said()
+    assert [frame.offset for frame in said if isinstance(frame, Taken)] == [300]
+    assert Ending(7, EndStatus.CONFIRMED) in said
 
 
 def test_over_several_channels_a_drop_goes_with_every_acknowledgement() -> None:

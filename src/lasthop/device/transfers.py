@@ -494,11 +494,13 @@ class Transfers:
         step = self._window // 4
         for receiver in self._receivers():
             key = receiver.key
-            if receiver.answer is None:
+            # The gateway may have asked how far a body is that is complete, and our answer may have
+            # been lost with a channel: of that it believes nothing but what it has asked for.
+            if receiver.answer is None or (isinstance(receiver, Body) and key not in self._said):
                 taken = receiver.receiving.report(key, step=step)
                 if taken is not None:
                     frames.append(taken)
-            elif key not in self._said:
+            if receiver.answer is not None and key not in self._said:
                 self._said.add(key)
                 frames.append(receiver.answer)
         for parcel in self._first_parcels():
