@@ -31,6 +31,12 @@ FIRST_RETRY, LONGEST_RETRY = 0.2, 0.5
 LOOK_PATIENCE = 1.0
 """Seconds that a user waits for the gateway before the device shows what it has."""
 
+STUCK = 30.0
+"""Seconds after which a device that shows nothing at all is given up."""
+
+CLOSING = 15.0
+"""Seconds that devices have to make everything durable and say goodbye."""
+
 
 class Member:
     """A device, its link, and the application on it."""
@@ -69,7 +75,11 @@ class Member:
     async def look(self) -> None:
         """The user looks at every ranked topic."""
         for topic in TOPICS:
-            found = await self.device.read(topic.name, timeout=LOOK_PATIENCE)
+            try:
+                async with asyncio.timeout(STUCK):
+                    found = await self.device.read(topic.name, timeout=LOOK_PATIENCE)
+            except TimeoutError:
+                raise Failure(f"{self.name} is stuck: a look took {STUCK:.0f} s") from None
             glances = []
             for message in found:
                 letter = letters.read(message.body)
@@ -106,17 +116,24 @@ class Fleet:
                 self.members.append(await self._stack.enter_async_context(self._open(person)))
             await asyncio.gather(*(member.enter() for member in self.members))
         except TimeoutError:
-            await self._stack.aclose()
+            await self._close()
             raise Failure("the devices found no contact; is the machine very busy?") from None
         except BaseException:
-            await self._stack.aclose()
+            await self._close()
             raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        # A link that is away would make every goodbye wait.
+        await self._close()
+
+    async def _close(self) -> None:
+        """All at once; what hangs is left, for a demo that is asked to end does end."""
         for member in self.members:
+            # A link that is away would make every goodbye wait.
             member.link.restore()
+        closing = [asyncio.ensure_future(member.device.close()) for member in self.members]
+        if closing:
+            await asyncio.wait(closing, timeout=CLOSING)
         await self._stack.aclose()
 
     @asynccontextmanager
@@ -136,8 +153,8 @@ class Fleet:
                 # Its probes are connections that carry no messages, and would count as bytes.
                 learn_heartbeat=False,
             )
-            async with device:
-                yield Member(person, device, link, self._ledger)
+            await device.open()
+            yield Member(person, device, link, self._ledger)
 
     @property
     def names(self) -> list[str]:
