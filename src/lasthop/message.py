@@ -105,6 +105,9 @@ class Quality(msgspec.Struct, frozen=True, array_like=True):
     bearer_required: bool = False
 
 
+GATEWAY = "gateway:"
+"""The source of what a gateway says by itself: decisions, refusals, what feeds tell devices."""
+
 DEFAULT_PRIORITY = 4
 DEFAULT_CONTENT_TYPE = "text/plain; charset=utf-8"
 

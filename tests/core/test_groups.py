@@ -11,7 +11,7 @@ from lasthop.core.groups.circles import Circle
 from lasthop.core.lifecycle import State
 from lasthop.core.mailroom import Limits
 from lasthop.errors import Conflict, Forbidden, InvalidRequest, NotFound, QuotaExceeded, TooLarge
-from lasthop.message import Binding, Reliability, Target, TargetKind
+from lasthop.message import GATEWAY, Binding, Reliability, Target, TargetKind
 from lasthop.wire.hop.decisions import Decision, Verdict, decode_decision
 from lasthop.wire.hop.frames import (
     ALL_FEATURES,
@@ -169,6 +169,25 @@ def test_a_device_is_in_so_many_groups_at_most() -> None:
 
 
 # Atomic messages.
+
+
+def test_nobody_takes_back_what_was_decided(rig: Crew) -> None:
+    one, two = rig.gather("one", "two")
+    rig.atomic()
+    rig.lose(two)
+    two = rig.back("two", two, 0)
+    rig.hear(two, Ack(1, 0))
+    rig.lose(two)  # The decision will have to wait for it.
+    rig.hear(one, Ack(1, 0))
+    decision = next(
+        item.message.key
+        for item in rig.gateway.room.items.values()
+        if item.message.source == GATEWAY
+    )
+    with pytest.raises(NotFound, match="no such message"):
+        rig.gateway.cancel(APP, decision, rig.now)
+    with pytest.raises(NotFound, match="no such message"):
+        rig.gateway.replace(APP, decision, "publisher:x", to("group:crew"), rig.now)
 
 
 def test_an_atomic_message_is_shown_when_every_member_has_it(rig: Crew) -> None:

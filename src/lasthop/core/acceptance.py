@@ -34,6 +34,7 @@ from lasthop.events import Kind
 from lasthop.message import (
     DEFAULT_CONTENT_TYPE,
     DEFAULT_PRIORITY,
+    GATEWAY,
     Binding,
     DeliveryMethod,
     Handling,
@@ -395,9 +396,10 @@ class Acceptance:
         return message
 
     def _find(self, app: str, key: int) -> Item | None:
-        """An app's message, if any of it is open; another app's does not exist."""
+        """An app's message, if any of it is open; another app's does not exist, and what the
+        gateway itself has to say is nobody's to take back."""
         item = self._room.items.get(key)
-        if item is not None and item.message.app != app:
+        if item is not None and (item.message.app != app or item.message.source == GATEWAY):
             raise NotFound("no such message", id=f"{key:016x}")
         return item
 

@@ -15,7 +15,7 @@ from lasthop.core.registry import Device
 from lasthop.core.session import Session
 from lasthop.errors import Expired, InvalidRequest, QuotaExceeded, TooLarge
 from lasthop.events import Kind
-from lasthop.message import Target, TargetKind
+from lasthop.message import GATEWAY, Target, TargetKind
 from lasthop.wire.hop.frames import ASKED_TYPE, MessageFrame
 from lasthop.wire.hop.services import Service, decode_question, encode
 
@@ -24,7 +24,6 @@ MOST_ASKED = 2000
 each."""
 
 JSON = "application/json"
-GATEWAY = "gateway:"
 
 
 class Exchanges:

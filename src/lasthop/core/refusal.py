@@ -10,7 +10,7 @@ from lasthop.clock import Micros
 from lasthop.core.acceptance import Acceptance, Submission
 from lasthop.core.session import Session
 from lasthop.errors import LasthopError, QuotaExceeded
-from lasthop.message import Reliability, Target, TargetKind
+from lasthop.message import GATEWAY, Reliability, Target, TargetKind
 from lasthop.wire.hop.frames import ERROR_TYPE
 
 
@@ -29,4 +29,4 @@ def refuse(
     )
     # A full mailbox has no room for the reason either.
     with suppress(QuotaExceeded):
-        acceptance.accept(device.app, "gateway:", [answer], now)
+        acceptance.accept(device.app, GATEWAY, [answer], now)

@@ -12,7 +12,7 @@ from lasthop.core.patterns import MANY, ONE
 from lasthop.core.session import Session
 from lasthop.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded, TooLarge
 from lasthop.events import Kind
-from lasthop.message import Message, Target, TargetKind
+from lasthop.message import GATEWAY, Message, Target, TargetKind
 from lasthop.store.ranked import TopicRow
 from lasthop.wire.hop.feeds import TopicWithdrawn, encode_instructions
 from lasthop.wire.hop.frames import FEED_TYPE
@@ -98,7 +98,7 @@ class Topics:
             room.keys.key(now),
             room.keys.salt(),
             app,
-            "gateway:",
+            GATEWAY,
             target,
             now,
             encode_instructions((TopicWithdrawn(),)),

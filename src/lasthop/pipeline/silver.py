@@ -23,6 +23,7 @@ from pyspark.sql.types import (
 )
 
 from lasthop.events import Kind
+from lasthop.message import GATEWAY
 from lasthop.pipeline.schema import DATED_EVENT, ENDS, LIFE, conform, day_of, filled
 
 TEXT, NUMBER, REAL, FLAG, DAY = StringType(), LongType(), DoubleType(), BooleanType(), DateType()
@@ -131,9 +132,6 @@ RANK_CHANGES = table(
     app=TEXT, dev=TEXT, topic=TEXT, msg=NUMBER, t=NUMBER, rank=REAL, n=NUMBER, date=DAY
 )
 """A message is worth more to a device's feed, or less."""
-
-GATEWAY = "gateway:"
-"""The `source` of what a gateway says by itself."""
 
 MISSED = "missed"
 """The `reason` of a heartbeat that was not answered."""

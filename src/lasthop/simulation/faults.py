@@ -25,7 +25,7 @@ from lasthop.core.mailroom import Limits
 from lasthop.core.surrogates.post import Failing
 from lasthop.device.terms import Terms
 from lasthop.events import Event, Kind
-from lasthop.message import Reliability
+from lasthop.message import GATEWAY, Reliability
 from lasthop.simulation.device_node import DeviceNode
 from lasthop.simulation.disk import MemoryDisk, SqliteDisk
 from lasthop.simulation.exchange import ASKED, SERVICE, TOLD, draw_asks, judge_talk
@@ -505,7 +505,7 @@ class Rehearsal:
         fates = []
         for row in store.all_deliveries():
             message = store.messages([row.message])[row.message]
-            own = message.source == "gateway:" or message.stream
+            own = message.source == GATEWAY or message.stream
             if own or message.body[:1] in (ASKED, TOLD):
                 continue  # An answer of the gateway's own, or of a conversation, or a stream.
             device = gateway.registry.numbered(row.device)

@@ -20,7 +20,7 @@ from lasthop.core.feeds.terms import TopicTerms
 from lasthop.core.gateway import Gateway
 from lasthop.core.lifecycle import State
 from lasthop.errors import InvalidRequest, NotFound
-from lasthop.message import Target, TargetKind
+from lasthop.message import GATEWAY, Target, TargetKind
 from lasthop.store.ranked import TopicRow
 
 
@@ -220,7 +220,7 @@ async def change_rank(exchange: Exchange) -> Response:
         raise InvalidRequest("rank: a rank is a finite number", field="rank")
     clerk = exchange.clerk
     message = await clerk.find(exchange.caller, exchange.path("id"))
-    if message.source == "gateway:":
+    if message.source == GATEWAY:
         raise NotFound("no such message", id=exchange.path("id"))
     rows = await clerk.deliveries(message.key)
     had = [row.device for row in rows if row.state == State.DELIVERED]

@@ -11,7 +11,7 @@ from lasthop.core.feeds.keeper import Keeper, Send
 from lasthop.core.lifecycle import DELIVERED, PENDING, State, Step
 from lasthop.core.mailroom import Mailroom
 from lasthop.events import Kind
-from lasthop.message import Message, Target, TargetKind
+from lasthop.message import GATEWAY, Message, Target, TargetKind
 from lasthop.wire.hop.feeds import Forget, Instruction, ShowKept, Why, encode_instructions
 from lasthop.wire.hop.frames import FEED_TYPE
 
@@ -109,7 +109,7 @@ class Lanes:
             room.keys.key(now),
             room.keys.salt(),
             device.app,
-            "gateway:",
+            GATEWAY,
             Target(TargetKind.DEVICE, device.name),
             now,
             encode_instructions(tuple(said)),

@@ -22,7 +22,7 @@ from lasthop.core.registry import Device
 from lasthop.core.session import Session
 from lasthop.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded, TooLarge
 from lasthop.events import Kind
-from lasthop.message import Binding, Message, Reliability, Target, TargetKind
+from lasthop.message import GATEWAY, Binding, Message, Reliability, Target, TargetKind
 from lasthop.store.bonds import RECENT_BONDS, BondRow, BondsRestored
 from lasthop.wire.hop.decisions import Decision, Verdict, decode_decision
 from lasthop.wire.hop.frames import DECISION_TYPE
@@ -314,7 +314,7 @@ class Bonds:
     def attach(self, item: Item, *, spreading: bool) -> None:
         """Bind a message that is open again, before its deliveries are."""
         message = item.message
-        if message.content_type == DECISION_TYPE and message.source == "gateway:":
+        if message.content_type == DECISION_TYPE and message.source == GATEWAY:
             self._attach_notice(item)
             return
         row = self._rows.get(message.key)

@@ -10,7 +10,7 @@ from lasthop.core.delivery import Item
 from lasthop.core.fanout import Fanouts
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.registry import Device
-from lasthop.message import DEFAULT_PRIORITY, Message, Target, TargetKind
+from lasthop.message import DEFAULT_PRIORITY, GATEWAY, Message, Target, TargetKind
 from lasthop.wire.hop.decisions import Decision, encode_decision
 from lasthop.wire.hop.frames import DECISION_TYPE
 
@@ -41,7 +41,7 @@ class Decisions:
             room.keys.key(now),
             room.keys.salt(),
             app,
-            "gateway:",
+            GATEWAY,
             target,
             now,
             encode_decision(decision),

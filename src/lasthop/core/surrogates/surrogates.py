@@ -20,7 +20,7 @@ from lasthop.core.session import Session
 from lasthop.core.surrogates.outcome import Outcomes, remark
 from lasthop.core.surrogates.post import Consultation, Post, SurrogateTerms
 from lasthop.errors import LasthopError, QuotaExceeded
-from lasthop.message import Message, TargetKind
+from lasthop.message import GATEWAY, Message, TargetKind
 from lasthop.store.surrogates import ConsultRow, RevisionRow, SurrogatesRestored
 from lasthop.surrogate.mail import Verdict
 
@@ -28,7 +28,7 @@ FIRST_REST = 100 * MILLISECOND
 """After a failure: long enough for a passing trouble, short beside the deadline of a message. It
 grows fourfold each time."""
 
-NOT_ASKED = ("surrogate:", "gateway:")
+NOT_ASKED = ("surrogate:", GATEWAY)
 """Sources whose messages pass: what surrogates send themselves, and what the gateway says."""
 
 REMEMBERED_REASON = 200
