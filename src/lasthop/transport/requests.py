@@ -18,11 +18,24 @@ from lasthop.wire.requests.bodies import CONTENT_TYPE, Outgoing, unpack
 SLACK = 15.0
 """Seconds that an answer may take beyond the time for which the gateway may hold it."""
 
+LAST_WORD = 2.0
+"""Seconds for answers that are under way when a request finds its connection gone: one of them may
+say why."""
+
 
 class RequestsLink(Link):
     """A link whose units travel in requests and their answers."""
 
-    __slots__ = ("_asking", "_every", "_full", "_server", "_tasks", "_timer", "_url")
+    __slots__ = (
+        "_asking",
+        "_every",
+        "_full",
+        "_refusal",
+        "_server",
+        "_tasks",
+        "_timer",
+        "_url",
+    )
 
     ordered = False
 
@@ -35,6 +48,8 @@ class RequestsLink(Link):
         self._every = every
         self._asking: Asking = Held() if every is None else Polling(ends.clock.now(), every=every)
         self._full = False
+        self._refusal = ""
+        """Why nothing more is asked."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._url = ""
@@ -81,6 +96,10 @@ class RequestsLink(Link):
         if self._asking.over:
             self._end("the connection is over")
             return
+        if self._refusal:
+            if not self._others():
+                self._end(self._refusal)
+            return
         if isinstance(self._asking, Held):
             self._asking.greeted = type(self.machine) is Open
         now = self._ends.clock.now()
@@ -116,7 +135,7 @@ class RequestsLink(Link):
                 return
             problem = _complaint(answer)
             if answer.status not in (429, 502, 503, 504):
-                self._end(problem)
+                self._refused(problem)
                 return
             pause = _seconds(answer.header("retry-after"))
         except TimeoutError:
@@ -129,6 +148,17 @@ class RequestsLink(Link):
             self._end(problem)
         else:
             self._pump()
+
+    def _refused(self, reason: str) -> None:
+        """The server wants no more requests of this connection. An answer that was given before
+        this refusal may still be on its way, and say more."""
+        if self._refusal:
+            return
+        self._refusal = reason
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(LAST_WORD, self._end, reason)
+        self._pump()
 
     def _answered(self, number: int, body: bytes) -> None:
         if self._asking.answered(number, self._ends.clock.now(), brought=bool(body)):
@@ -148,12 +178,15 @@ class RequestsLink(Link):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        current = asyncio.current_task()
-        for task in self._tasks:
-            if task is not current:
-                task.cancel()
+        for task in self._others():
+            task.cancel()
         self._server.close()
         self.ended(reason)
+
+    def _others(self) -> set[asyncio.Task[None]]:
+        """The requests under way, but for the one whose answer is being looked at."""
+        current = asyncio.current_task()
+        return {task for task in self._tasks if task is not current}
 
 
 def _complaint(answer: HttpAnswer) -> str:
