@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_type_hints
 
 import msgspec
 import typer
 
-from lasthop.runtime import example
 from lasthop.runtime.cli import COMMANDS, app
-from lasthop.runtime.settings import SURROGATES, Settings, Surrogate, allowed_words, variable
+from lasthop.runtime.settings.apps import PER_APP
+from lasthop.runtime.settings.gateway import Settings
+from lasthop.runtime.settings.naming import allowed_words, described, is_section, variable
+from lasthop.runtime.settings.writing import SPECIMENS, toml_value
 
 DIRECTORY = Path(__file__).parents[2] / "docs" / "reference"
 
@@ -79,22 +81,20 @@ def settings() -> str:
     ]
     hints = get_type_hints(Settings, include_extras=True)
     top = {
-        name: hint
-        for name, hint in hints.items()
-        if not example.is_section(hint) and name != SURROGATES
+        name: hint for name, hint in hints.items() if not is_section(hint) and name not in PER_APP
     }
     lines += _table("", top, Settings())
     for section, kind in hints.items():
-        if not example.is_section(kind):
+        if not is_section(kind):
             continue
         lines += ["", f"## [{section}]", "", " ".join((kind.__doc__ or "").split())]
         of_section = get_type_hints(kind, include_extras=True)
         lines += _table(f"{section}.", of_section, getattr(Settings(), section))
-    lines += ["", "## [surrogates.APP]", "", " ".join((Surrogate.__doc__ or "").split())]
-    names = {field.name: field.encode_name for field in msgspec.structs.fields(Surrogate)}
-    shown = Surrogate(place="package.module:Class")
-    of_surrogate = get_type_hints(Surrogate, include_extras=True)
-    lines += _table("", of_surrogate, shown, names=names, variables=False)
+    for part, kind in PER_APP.items():
+        lines += ["", f"## [{part}.APP]", "", " ".join((kind.__doc__ or "").split())]
+        names = {field.name: field.encode_name for field in msgspec.structs.fields(kind)}
+        of_app = get_type_hints(kind, include_extras=True)
+        lines += _table("", of_app, SPECIMENS[part], names=names, variables=False)
     return "\n".join(lines) + "\n"
 
 
@@ -108,15 +108,17 @@ def _table(
 ) -> list[str]:
     lines = ["", "| setting | default | what it is for |", "|---|---|---|"]
     for name, hint in hints.items():
-        (meta,) = (m for m in get_args(hint) if isinstance(m, msgspec.Meta))
         words = allowed_words(hint)
-        about = (meta.description or "").replace("|", "\\|")
+        value = getattr(values, name)
+        about = (described(hint).description or "").rstrip(".").replace("|", "\\|") + "."
         if words:
-            about += f" One of {', '.join(f'`{word}`' for word in words)}."
+            several = "Some" if isinstance(value, tuple) else "One"
+            about += f" {several} of {', '.join(f'`{word}`' for word in words)}."
         if variables:
             about += f" `{variable(prefix + name)}`"
         shown = (names or {}).get(name, prefix + name)
-        lines.append(f"| `{shown}` | `{example.toml_value(getattr(values, name))}` | {about} |")
+        default = "none" if value is None else f"`{toml_value(value)}`"
+        lines.append(f"| `{shown}` | {default} | {about} |")
     return lines
 
 

@@ -52,6 +52,33 @@ async def test_a_start_that_fails_lets_go_of_everything(tmp_path: Path) -> None:
     SqliteStore(tmp_path / "other").close()
 
 
+async def test_a_configured_behaviour_holds_until_another_is_set_and_again_once_that_is_cleared(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "lasthop.toml"
+    file.write_text('[behaviours.default]\nmax_size = "10B"\ncontent_types = ["text/*"]\n')
+    listen = {"http.listen": "127.0.0.1:0", "tcp.listen": "127.0.0.1:0"}
+    configured = load(file, options={"data": str(tmp_path / "data"), **listen})
+    behaviour, eleven = "/v1/apps/default/behaviour", {"to": "device:d", "body": "x" * 11}
+    async with (
+        running(configured, never) as places,
+        httpx.AsyncClient(base_url=places.http) as client,
+    ):
+        await client.post("/v1/devices", json={"name": "d"})
+        assert (await client.post("/v1/messages", json=eleven)).status_code == 413
+        shown = (await client.get(behaviour)).json()
+        assert shown == {"max_size": 10, "content_types": ["text/*"]}
+        await client.put(behaviour, json={"max_size": 11})
+        assert (await client.post("/v1/messages", json=eleven)).is_success
+    async with (
+        running(configured, never) as places,
+        httpx.AsyncClient(base_url=places.http) as client,
+    ):
+        assert (await client.get(behaviour)).json() == {"max_size": 11}
+        assert (await client.delete(behaviour)).json() == shown
+        assert (await client.post("/v1/messages", json=eleven)).status_code == 413
+
+
 async def test_the_data_directory_is_nobody_elses_business(tmp_path: Path) -> None:
     async with running(settings(tmp_path), never):
         assert (tmp_path / "data").stat().st_mode & 0o077 == 0

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from lasthop.clock import DAY
+from lasthop.core.behaviour import Behaviour
 from lasthop.errors import InvalidRequest
-from lasthop.runtime.example import render
-from lasthop.runtime.settings import Settings, load, names, values, variable
+from lasthop.runtime.settings import Settings, load, names, render, values, variable
 from lasthop.store.base import Durability
 
 EXAMPLE = Path(__file__).parents[2] / "lasthop.example.toml"
@@ -55,6 +55,48 @@ class = "other:Class"
     assert values(settings)["surrogates"]["shop"]["class"] == "package.module:Class"
 
 
+def test_messages_of_each_app_may_behave_in_its_own_way(file: Path) -> None:
+    file.write_text("""
+[behaviours.shop]
+handling = "background"
+reliability = "best-effort"
+pull_on = ["mno", "satellite"]
+content_types = ["image/*"]
+max_size = "8MiB"
+fixed = ["pull"]
+
+[behaviours."other.app"]
+pull = true
+""")
+    settings = load(file, environment={"LASTHOP_NAME": "x"})
+    shop = settings.configured()["shop"]
+    assert shop == Behaviour(
+        handling="background",
+        reliability="best-effort",
+        pull_on=("mno", "satellite"),
+        content_types=("image/*",),
+        max_size=8 << 20,
+        fixed=("pull",),
+    )
+    assert settings.configured()["other.app"] == Behaviour(pull=True)
+    file.write_text(render(settings))
+    assert load(file) == settings
+    assert values(settings)["behaviours"]["shop"]["max_size"] == "8MiB"
+    assert values(settings)["behaviours"]["other.app"]["pull"] is True
+
+
+def test_what_one_app_may_send_is_within_what_the_gateway_takes(file: Path) -> None:
+    file.write_text('[behaviours.x]\nmax_size = "1GiB"\n[limits]\nlargest_body = "1GiB"\n')
+    assert load(file).configured()["x"].max_size == 1 << 30
+
+
+def test_the_example_of_a_behaviour_can_be_uncommented(file: Path) -> None:
+    text = EXAMPLE.read_text()
+    example = text[text.index("# [behaviours.APP]") : text.index("# A class that acts for")]
+    file.write_text("\n".join(line.removeprefix("# ") for line in example.splitlines()))
+    assert load(file).configured() == {"APP": Behaviour()}
+
+
 def test_a_variable_overrides_the_file_and_an_option_both(file: Path) -> None:
     file.write_text('[http]\nlisten = "127.0.0.1:1"\n[tcp]\nlisten = "127.0.0.1:2"\n')
     environment = {"LASTHOP_HTTP_LISTEN": "127.0.0.1:3", "LASTHOP_TCP_LISTEN": "127.0.0.1:4"}
@@ -95,13 +137,52 @@ def test_values_in_variables_have_their_types() -> None:
         ("surrogates = 3", "surrogates are sections: write [surrogates.APP]"),
         ("[surrogates]\nclass = 'a:B'", "surrogates are sections: write [surrogates.APP]"),
         ("[surrogates.x]", "surrogates.x: Object missing required field class"),
-        ("[surrogates.x]\nclass = 'a'", "surrogates.x.class: Expected str matching regex"),
+        ("[surrogates.x]\nclass = 'a'", "surrogates.x.class: expected text such as"),
         ("[surrogates.x]\nclas = 'a:B'", "surrogates.x.clas; did you mean class?"),
         ("[surrogates.x]\nclass = 'a:B'\ntime = 3", "surrogates.x.time: expected a duration"),
         ("[surrogates.x]\nclass = 'a:B'\nqueue = 0", "surrogates.x.queue: Expected int >= 1"),
         ("[surrogates.x]\nclass = 'a:B'\nstate = '17MiB'", "surrogates.x.state: at most 16MiB"),
-        ("[surrogates.x]\nclass = 'a:B'\nfailing = 'x'", "surrogates.x.failing: Invalid enum"),
+        (
+            "[surrogates.x]\nclass = 'a:B'\nfailing = 'x'",
+            'surrogates.x.failing: expected "relay" or "refuse"',
+        ),
         ("[surrogates.'a b']\nclass = 'a:B'", "surrogates.a b: not the name of an app"),
+        ("behaviours = 3", "behaviours are sections: write [behaviours.APP]"),
+        ("[behaviours]\npull = true", "behaviours are sections: write [behaviours.APP]"),
+        ("[behaviours.'a b']", "behaviours.a b: not the name of an app"),
+        ("[behaviours.x]\nhandlin = 'silent'", "behaviours.x.handlin; did you mean handling?"),
+        (
+            "[behaviours.x]\nhandling = 'loud'",
+            'x.handling: expected "foreground" or "notify" or "background" or "silent"',
+        ),
+        ("[behaviours.x]\nhandling = 3", 'x.handling: expected "foreground" or "notify" or'),
+        ("[behaviours.x]\nreliability = 'x'", 'x.reliability: expected "best-effort" or "at-'),
+        ("[behaviours.x]\npull = 'often'", "behaviours.x.pull: Expected bool, got str"),
+        ("[behaviours.x]\npull_on = 'mno'", 'x.pull_on: expected a list, such as ["one", "two"]'),
+        ("[behaviours.x]\npull_on = ['']", "x.pull_on[0]: Expected str of length >= 1"),
+        (
+            f"[behaviours.x]\npull_on = {['a'] * 17}",
+            "behaviours.x.pull_on: Expected array of length <= 16",
+        ),
+        (
+            "[behaviours.x]\ncontent_types = ['text/plain', 'png']",
+            'x.content_types[1]: expected text such as "image/png" or "image/*"',
+        ),
+        ("[behaviours.x]\ncontent_types = [3]", "x.content_types[0]: Expected str, got int"),
+        (
+            f"[behaviours.x]\ncontent_types = {['a/b'] * 65}",
+            "behaviours.x.content_types: Expected array of length <= 64",
+        ),
+        ("[behaviours.x]\nmax_size = 300", 'x.max_size: expected a size, such as "256MiB"'),
+        ("[behaviours.x]\nmax_size = '3MB'", 'x.max_size: expected a size, such as "256MiB"'),
+        (
+            "[behaviours.x]\nmax_size = '1GiB'",
+            "behaviours.x.max_size: at most limits.largest_body, which is",
+        ),
+        (
+            "[behaviours.x]\nfixed = ['pull', 'size']",
+            'behaviours.x.fixed[1]: expected "handling" or "reliability" or "pull"',
+        ),
     ],
 )
 def test_a_mistake_is_named_in_one_line(file: Path, text: str, message: str) -> None:

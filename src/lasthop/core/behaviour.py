@@ -7,7 +7,7 @@ unless the developer has fixed it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal, Protocol
 
 import msgspec
@@ -22,7 +22,9 @@ MEMORY = "behaviour:"
 
 MAX_TYPES = 64
 
-_Type = Annotated[str, Meta(pattern=r"^[^\s/;]+/[^\s/;]+$", max_length=128)]
+_Type = Annotated[
+    str, Meta(pattern=r"^[^\s/;]+/[^\s/;]+$", max_length=128, examples=["image/png", "image/*"])
+]
 _Link = Annotated[str, Meta(min_length=1, max_length=64)]
 
 HANDLING_WORDS = {handling.name.lower(): handling for handling in Handling}
@@ -112,16 +114,37 @@ class Behaviour(
 _decode = msgspec.json.Decoder(Behaviour).decode
 
 
-def memory_of(app: str, behaviour: Behaviour | None) -> MemoryRow:
-    """A behaviour as the store keeps it."""
-    state = b"" if behaviour is None else msgspec.json.encode(behaviour)
-    return MemoryRow(0, f"{MEMORY}{app}", state)
+class Behaviours:
+    """How messages of each app behave: as was last set, else as the gateway was configured."""
 
+    def __init__(self, configured: Mapping[str, Behaviour]) -> None:
+        self._configured = dict(configured)
+        self._set: dict[str, Behaviour] = {}
+        self._in_force = dict(configured)
 
-def behaviours_in(memories: Iterable[MemoryRow]) -> dict[str, Behaviour]:
-    """What the store has kept, by app."""
-    return {
-        row.name.removeprefix(MEMORY): _decode(row.state)
-        for row in memories
-        if row.device == 0 and row.name.startswith(MEMORY)
-    }
+    def restore(self, memories: Iterable[MemoryRow]) -> None:
+        """Take up what was set in an earlier life."""
+        for row in memories:
+            if row.device == 0 and row.name.startswith(MEMORY):
+                self.set(row.name.removeprefix(MEMORY), _decode(row.state))
+
+    def get(self, app: str) -> Behaviour | None:
+        """What is in force; None when messages behave as those of any app."""
+        return self._in_force.get(app)
+
+    def set(self, app: str, behaviour: Behaviour | None) -> MemoryRow:
+        """Set what holds from now on; None takes back what was set. As the store keeps it."""
+        if behaviour is None:
+            self._set.pop(app, None)
+            self._in_force.pop(app, None)
+            if app in self._configured:
+                self._in_force[app] = self._configured[app]
+        else:
+            self._set[app] = self._in_force[app] = behaviour
+        state = b"" if behaviour is None else msgspec.json.encode(behaviour)
+        return MemoryRow(0, f"{MEMORY}{app}", state)
+
+    @property
+    def overridden(self) -> list[str]:
+        """Apps whose configured behaviour is not in force, because another one was set."""
+        return sorted(self._configured.keys() & self._set.keys())

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from lasthop.clock import Micros
 from lasthop.core.acceptance import Acceptance, Idempotency, Receipt, Submission, Withdrawal
 from lasthop.core.administration import Administration
-from lasthop.core.behaviour import Behaviour, behaviours_in, memory_of
+from lasthop.core.behaviour import Behaviour, Behaviours
 from lasthop.core.carriage import Carriage
 from lasthop.core.contact import Contacts, Terms
 from lasthop.core.credentials import Credentials, Scope
@@ -127,7 +127,8 @@ class Gateway:
         self.topics.restore(restored.ranked.topics)
         share(self.room, identity.shared, identity.zone)
         self._open_posts(identity, restored)
-        self.room.behaviours = behaviours_in(restored.memories)
+        self.room.behaviours = Behaviours(identity.behaviours)
+        self.room.behaviours.restore(restored.memories)
         restore(
             restored,
             self.room,
@@ -288,17 +289,13 @@ class Gateway:
         return len(rows)
 
     def behave(self, app: str, behaviour: Behaviour | None) -> None:
-        """Say how messages of an app behave from now on; without one, as those of any app."""
-        if behaviour is None:
-            self.room.behaviours.pop(app, None)
-        elif (behaviour.max_size or 0) > self.room.limits.largest_body:
+        """Say how messages of an app behave from now on; None takes back what was said."""
+        if behaviour is not None and (behaviour.max_size or 0) > self.room.limits.largest_body:
             raise InvalidRequest(
                 "max_size is above what this gateway takes; what is larger is a stream",
                 limit=self.room.limits.largest_body,
             )
-        else:
-            self.room.behaviours[app] = behaviour
-        row = memory_of(app, behaviour)
+        row = self.room.behaviours.set(app, behaviour)
         self._journal.commit.memories[row.device, row.name] = row
         self._journal.hurry()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from lasthop.core.behaviour import Behaviour
 from lasthop.core.feeds.policies import OnePolicy, PolicyBook
 from lasthop.core.mailroom import Limits
 from lasthop.core.notification import Patience
@@ -33,5 +34,7 @@ class Identity:
     """What all devices together may use of their links."""
     zone: str = "UTC"
     """Where the days of the shared limits begin."""
+    behaviours: Mapping[str, Behaviour] = field(default_factory=dict)
+    """By app, what holds for its messages as long as nothing else is set."""
     surrogates: Mapping[str, SurrogateTerms] = field(default_factory=dict)
     """By app, what its surrogate may take up."""

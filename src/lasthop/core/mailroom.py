@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from lasthop.clock import DAY, SECOND, Micros
-from lasthop.core.behaviour import Behaviour
+from lasthop.core.behaviour import Behaviours
 from lasthop.core.delivery import Delivery, Item, Revision
 from lasthop.core.effects import Changed, Effect
 from lasthop.core.journal import Journal
@@ -132,7 +132,7 @@ class Mailroom:
         self.watched: Counter[int] = Counter()
         self.awaited: dict[tuple[int, int], Callable[[int], None]] = {}
         """Who wants to hear of the answer to a message of one device."""
-        self.behaviours: dict[str, Behaviour] = {}
+        self.behaviours = Behaviours({})
         """By app, how its messages are treated; most apps have none."""
         self.stream_message_ended: Callable[[Delivery], None] = lambda _delivery: None
         self._sessions: dict[int, Session] = {}

@@ -251,9 +251,16 @@ def _gateway(
         shared=settings.limits.shared.limits,
         zone=settings.limits.zone,
         policies=policies,
+        behaviours=settings.configured(),
         surrogates=workshop.terms,
     )
-    return Gateway(identity, restored, random64=Randomness(), now=clock.now())
+    gateway = Gateway(identity, restored, random64=Randomness(), now=clock.now())
+    for app in gateway.room.behaviours.overridden:
+        log.warning(
+            "another behaviour was set than is configured; lasthop behaviour clear takes it back",
+            app=app,
+        )
+    return gateway
 
 
 def _exporter(log_directory: Path, pages: Pages, writer: CommitWriter) -> Exporter:

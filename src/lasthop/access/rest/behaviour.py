@@ -39,11 +39,11 @@ async def change(exchange: Exchange) -> Response:
 
 
 async def forget(exchange: Exchange) -> Response:
-    """Let messages of the app behave as those of any other."""
+    """Take back what was set: what is configured holds again, or what holds for any app."""
     app = _app(exchange)
 
     def act(gateway: Gateway, now: Micros) -> Behaviour:
         gateway.behave(app, None)
-        return Behaviour()
+        return gateway.room.behaviours.get(app) or Behaviour()
 
     return json_response(await exchange.clerk.desk.call(act))

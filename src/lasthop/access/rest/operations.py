@@ -283,7 +283,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         method="DELETE",
         path=_BEHAVIOUR,
-        summary="Let messages of the app behave as those of any other",
+        summary="Take back what was set: the configuration holds again, or what holds for any app",
         scope=Scope.DEVICES,
         handler=behaviour.forget,
         answers={200: Behaviour},

@@ -92,7 +92,10 @@ def change(
 
 
 @commands.command(
-    help=described("Let messages behave as those of any app.", "lasthop behaviour clear")
+    help=described(
+        "Take back what was set: what the gateway's configuration says holds again.",
+        "lasthop behaviour clear",
+    )
 )
 def clear(
     url: Url = DEFAULT_URL, token: Token = None, app: App = DEFAULT_APP, as_json: Json = False

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from lasthop.runtime import example, settings
+from lasthop.runtime import settings
 from lasthop.runtime.cli.options import Json, described, new_commands
 from lasthop.runtime.cli.output import say_json
 
@@ -33,4 +33,4 @@ def config(
     if as_json:
         say_json(settings.values(chosen))
     else:
-        print(example.render(chosen), end="")
+        print(settings.render(chosen), end="")

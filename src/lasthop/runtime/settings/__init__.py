@@ -1,0 +1,34 @@
+"""Everything that can be set, in one place: a TOML file, then LASTHOP_* variables, then options.
+
+Each setting is a typed field with its explanation; `lasthop config` prints them all, and
+`lasthop.example.toml` is that print. A name that is not here is an error that says which one was
+probably meant.
+
+    listeners, publishers, capacity, apps    the sections
+    gateway                                  all of them together, as the parts take them
+    naming, converting, reading, writing     from a file and variables, and back
+"""
+
+from __future__ import annotations
+
+from lasthop.runtime.settings.capacity import Ota, Retention
+from lasthop.runtime.settings.gateway import Settings, listed
+from lasthop.runtime.settings.listeners import DEFAULT_HTTP, DEFAULT_TCP, Tls
+from lasthop.runtime.settings.naming import names, variable
+from lasthop.runtime.settings.reading import load
+from lasthop.runtime.settings.writing import render, values
+
+__all__ = [
+    "DEFAULT_HTTP",
+    "DEFAULT_TCP",
+    "Ota",
+    "Retention",
+    "Settings",
+    "Tls",
+    "listed",
+    "load",
+    "names",
+    "render",
+    "values",
+    "variable",
+]

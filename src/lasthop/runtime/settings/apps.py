@@ -1,0 +1,104 @@
+"""What each app has of its own: how its messages behave, and who acts for its devices.
+
+These parts have a section for every app, and no variables: `[behaviours.shop]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from lasthop.clock import SECOND
+from lasthop.core.behaviour import Behaviour
+from lasthop.core.surrogates.post import Failing, SurrogateTerms
+from lasthop.runtime.surrogates.duty import Duty, Employment, Launch
+from lasthop.runtime.units import Duration, Size
+
+
+class AppBehaviour(Behaviour, frozen=True, kw_only=True):
+    """How messages of the app APP behave; one such section for every app. What was set by
+    `lasthop behaviour set` goes before it as a whole, until `lasthop behaviour clear`."""
+
+    max_size: Annotated[
+        Size | None,
+        Meta(
+            description="The largest body, at most limits.largest_body; without it limits.body.",
+            examples=["8MiB"],
+        ),
+    ] = None
+
+    def behaviour(self) -> Behaviour:
+        """As the gateway takes it."""
+        plain = msgspec.structs.asdict(self)
+        return Behaviour(
+            **plain | {"max_size": None if self.max_size is None else int(self.max_size)}
+        )
+
+
+_surrogate = SurrogateTerms()
+
+MAX_STATE = 16 << 20
+"""Bytes of a surrogate's state: a worker is given all of it at once, and it is in memory twice."""
+
+
+class Surrogate(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A class that acts for the devices of the app APP; one such section for every app that has
+    one."""
+
+    place: Annotated[
+        str,
+        Meta(
+            description="Where the class is: package.module:Class.",
+            pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$",
+            examples=["package.module:Class"],
+        ),
+    ] = msgspec.field(name="class")
+    path: Annotated[str, Meta(description="Directory in which its module is looked for first.")] = (
+        ""
+    )
+    time: Annotated[
+        Duration, Meta(description="What one message may take; then the worker is replaced.")
+    ] = Duration(5 * SECOND)
+    memory: Annotated[Size, Meta(description="Address space of the worker.")] = Size(1 << 30)
+    state: Annotated[Size, Meta(description="What it may remember, at most 16MiB.")] = Size(
+        _surrogate.state
+    )
+    queue: Annotated[
+        int, Meta(description="Messages that may wait for it; more are refused.", ge=1)
+    ] = _surrogate.queue
+    attempts: Annotated[
+        int, Meta(description="At one message, before it goes on without it.", ge=1, le=10)
+    ] = _surrogate.attempts
+    failing: Annotated[
+        Literal["relay", "refuse"],
+        Meta(
+            description='What becomes of a message at which it fails: "relay" lets it go on as it'
+            ' is, "refuse" stops it.'
+        ),
+    ] = _surrogate.failing.value
+
+    def employment(self, app: str) -> Employment:
+        """As the gateway takes it."""
+        return Employment(
+            SurrogateTerms(
+                attempts=self.attempts,
+                failing=Failing(self.failing),
+                queue=self.queue,
+                state=int(self.state),
+            ),
+            Duty(
+                Launch(app, self.place, int(self.memory), self.path),
+                self.time.seconds,
+                int(self.state),
+            ),
+        )
+
+
+PER_APP: Mapping[str, type[AppBehaviour] | type[Surrogate]] = {
+    "behaviours": AppBehaviour,
+    "surrogates": Surrogate,
+}
+"""The parts that have a section for every app."""

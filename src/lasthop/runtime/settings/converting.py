@@ -1,0 +1,87 @@
+"""Values as they are written become those of a section, or one line that says what is wrong."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Meta
+
+from lasthop.access.callers import APP_NAME
+from lasthop.errors import InvalidRequest
+from lasthop.runtime.settings.naming import Section, allowed_words, guess
+from lasthop.runtime.units import Address, Duration, LimitList, Size
+
+Values: TypeAlias = dict[str, Any]
+SomeSection = TypeVar("SomeSection", bound=msgspec.Struct)
+
+
+def converted(values: Values, kind: type[SomeSection], place: str) -> SomeSection:
+    """A section from its values. `place` goes before the name of a setting that is wrong."""
+    try:
+        return msgspec.convert(values, kind, strict=False, dec_hook=_decode)
+    except msgspec.ValidationError as error:
+        message, _, path = str(error).partition(" - at `$.")
+        path = path.rstrip("`")
+        wanted = _wanted(kind, path, message) or message.replace("`", "")
+        raise InvalidRequest(f"{f'{place}{path}'.rstrip('.')}: {wanted}") from None
+
+
+def app_sections(
+    sections: object, part: str, kind: type[SomeSection], origin: str
+) -> dict[str, SomeSection]:
+    """The section of each app that has one in this part."""
+    if not isinstance(sections, dict) or not all(isinstance(v, dict) for v in sections.values()):
+        raise InvalidRequest(f"{origin}: {part} are sections: write [{part}.APP]")
+    known = {field.encode_name for field in msgspec.structs.fields(kind)}
+    found: dict[str, SomeSection] = {}
+    for app, section in sections.items():
+        place = f"{part}.{app}"
+        if not APP_NAME.fullmatch(app):
+            raise InvalidRequest(f"{origin}: {place}: not the name of an app")
+        for name in section:
+            if name not in known:
+                raise InvalidRequest(
+                    f"{origin}: unknown setting {place}.{name}{guess(name, known)}"
+                )
+        found[app] = converted(section, kind, f"{origin}: {place}.")
+    return found
+
+
+def _wanted(kind: Section, path: str, message: str) -> str:
+    """What should have been there, where we can say it better than the decoder."""
+    hint = _hint(kind, path)
+    words = allowed_words(hint)
+    if words:
+        return "expected " + " or ".join(f'"{word}"' for word in words)
+    examples = _examples(hint)
+    if examples and "matching regex" in message:
+        return "expected text such as " + " or ".join(f'"{example}"' for example in examples)
+    if "Expected `array`, got" in message:
+        return 'expected a list, such as ["one", "two"]'
+    return ""
+
+
+def _hint(kind: Any, path: str) -> Any:
+    """The type of the setting at a path such as `http.listen` or `fixed[0]`."""
+    for part in path.partition("[")[0].split(".") if path else ():
+        fields = {field.encode_name: field.name for field in msgspec.structs.fields(kind)}
+        kind = get_type_hints(kind, include_extras=True)[fields[part]]
+    return kind
+
+
+def _examples(hint: Any) -> list[Any]:
+    """Of a setting, or of one of several values that it has."""
+    if get_origin(hint) is not Annotated:
+        return []
+    inner, *metas = get_args(hint)
+    found = [e for meta in metas if isinstance(meta, Meta) for e in meta.examples or ()]
+    return found or (_examples(get_args(inner)[0]) if get_origin(inner) is tuple else [])
+
+
+def _decode(kind: type, value: object) -> object:
+    if isinstance(value, kind):
+        return value
+    if kind in (Duration, Size, Address, LimitList):
+        return kind.parse(value)
+    raise NotImplementedError(kind)

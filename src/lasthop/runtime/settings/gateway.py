@@ -1,0 +1,105 @@
+"""All settings of a gateway together, and what its parts take from them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from lasthop.access.pap import PapSettings
+from lasthop.access.quota import Rate
+from lasthop.access.rest.settings import RestSettings
+from lasthop.core.behaviour import Behaviour
+from lasthop.runtime.settings.apps import AppBehaviour, Surrogate
+from lasthop.runtime.settings.capacity import Limits, Ota, Retention, Topics
+from lasthop.runtime.settings.listeners import Beep, Http, Seqpacket, Tcp, Tls
+from lasthop.runtime.settings.publishers import Access, Pap, Quotas
+from lasthop.runtime.surrogates.duty import Employment
+from lasthop.runtime.units import Address
+from lasthop.store.base import Durability
+
+
+class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A gateway's settings. Times end in d, h, m, s or ms; sizes in B, KiB, MiB or GiB."""
+
+    data: Annotated[
+        str, Meta(description="Directory of the store and the event log; made if missing.")
+    ] = "lasthop-data"
+    name: Annotated[
+        str,
+        Meta(description="This gateway's name in the event log.", pattern="^[A-Za-z0-9._-]{1,64}$"),
+    ] = "gateway"
+    durability: Annotated[
+        Durability,
+        Meta(
+            description='"full": what was accepted survives a loss of power. "relaxed": it survives'
+            " kill -9 only; for benchmarks and throw-away set-ups."
+        ),
+    ] = Durability.FULL
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"],
+        Meta(description='How much is said on standard error; "debug" has every event.'),
+    ] = "info"
+    http: Http = msgspec.field(default_factory=Http)
+    tcp: Tcp = msgspec.field(default_factory=Tcp)
+    beep: Beep = msgspec.field(default_factory=Beep)
+    seqpacket: Seqpacket = msgspec.field(default_factory=Seqpacket)
+    tls: Tls = msgspec.field(default_factory=Tls)
+    pap: Pap = msgspec.field(default_factory=Pap)
+    access: Access = msgspec.field(default_factory=Access)
+    ota: Ota = msgspec.field(default_factory=Ota)
+    retention: Retention = msgspec.field(default_factory=Retention)
+    topics: Topics = msgspec.field(default_factory=Topics)
+    limits: Limits = msgspec.field(default_factory=Limits)
+    quotas: Quotas = msgspec.field(default_factory=Quotas)
+    behaviours: dict[str, AppBehaviour] = {}
+    surrogates: dict[str, Surrogate] = {}
+
+    def configured(self) -> dict[str, Behaviour]:
+        """How messages of each app behave for which nothing else was set."""
+        return {app: behaviour.behaviour() for app, behaviour in self.behaviours.items()}
+
+    def employments(self) -> dict[str, Employment]:
+        """The surrogates of all apps."""
+        return {app: surrogate.employment(app) for app, surrogate in self.surrogates.items()}
+
+    @property
+    def open_house(self) -> bool:
+        """Whether anonymous publishers and devices are let in."""
+        private = self.http.listen.loopback and self.tcp.listen.loopback
+        beep = self.beep_listen
+        private = private and (beep is None or beep.loopback)
+        return private and self.access.anonymous == "loopback"
+
+    @property
+    def beep_listen(self) -> Address | None:
+        """Where devices connect by BEEP, if they may."""
+        return Address.parse(self.beep.listen) if self.beep.listen else None
+
+    def initiators(self) -> PapSettings:
+        """As the PAP door takes them."""
+        pap = self.pap
+        private = pap.notify_private == "always" or (
+            pap.notify_private == "when-open" and self.open_house
+        )
+        return PapSettings(
+            name=self.name, notify_hosts=listed(pap.notify_hosts), notify_private=private
+        )
+
+    def rest(self) -> RestSettings:
+        """As the REST door takes them."""
+        quotas = self.quotas
+        return RestSettings(
+            open_house=self.open_house,
+            max_body=self.limits.request,
+            max_messages=self.limits.batch,
+            max_message=max(self.limits.body, self.limits.largest_body),
+            messages=Rate(quotas.messages_per_second, quotas.messages_burst),
+            bytes=Rate(max(1, quotas.bytes_per_second), max(1, quotas.bytes_burst)),
+        )
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """The items of a list that is separated by commas."""
+    return tuple(item.strip().lower() for item in text.split(",") if item.strip())

@@ -1,0 +1,94 @@
+"""Where devices and publishers connect, and with which certificate."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from lasthop.clock import SECOND
+from lasthop.delivery.http import LONGEST_HOLD
+from lasthop.runtime.units import Address, Duration
+
+DEFAULT_HTTP = Address("127.0.0.1:8080")
+DEFAULT_TCP = Address("127.0.0.1:7300")
+
+
+class Http(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The REST door, WebSocket devices, /health and /metrics."""
+
+    listen: Annotated[Address, Meta(description="Port 0 lets the system choose.")] = DEFAULT_HTTP
+    websocket: Annotated[
+        str,
+        Meta(
+            description="Path at which devices connect by WebSocket; empty turns it off.",
+            pattern="^(/.*)?$",
+        ),
+    ] = "/hop"
+    requests: Annotated[
+        str,
+        Meta(
+            description="Path at which devices connect that can use nothing but HTTP requests,"
+            " held or polling; empty turns it off.",
+            pattern="^(/.*[^/])?$",
+        ),
+    ] = "/hop"
+    hold: Annotated[
+        Duration,
+        Meta(
+            description="How long a request of theirs waits for something to say: less than the"
+            " patience of the proxies on the way."
+        ),
+    ] = Duration(LONGEST_HOLD)
+    drain: Annotated[
+        Duration, Meta(description="How long a shutdown waits for requests to be answered.")
+    ] = Duration(5 * SECOND)
+
+
+class Tcp(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Devices that connect by TCP."""
+
+    listen: Annotated[Address, Meta(description="Port 0 lets the system choose.")] = DEFAULT_TCP
+
+
+class Beep(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Devices that connect by BEEP."""
+
+    listen: Annotated[
+        str,
+        Meta(description='Address, such as "127.0.0.1:7301"; empty turns it off.'),
+    ] = ""
+
+
+class Seqpacket(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Devices on the same machine, or nearby, over sockets that keep boundaries."""
+
+    path: Annotated[str, Meta(description="Path of a Unix socket; empty turns it off.")] = ""
+    psm: Annotated[
+        int,
+        Meta(
+            description="Port of Bluetooth's L2CAP, where the machine has it: odd, from 4097 on; 0"
+            " turns it off.",
+            ge=0,
+            le=65535,
+        ),
+    ] = 0
+
+
+class Tls(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Certificate and key for all listeners; without them they speak plain HTTP and TCP."""
+
+    cert: Annotated[str, Meta(description="PEM file with the certificate and its chain.")] = ""
+    key: Annotated[str, Meta(description="PEM file with the private key.")] = ""
+    required: Annotated[
+        bool,
+        Meta(description="Do not start without a certificate: nothing is ever said in the clear."),
+    ] = False
+    client_ca: Annotated[
+        str,
+        Meta(
+            description="PEM file with the authorities of client certificates, by whose subjects"
+            " callers over HTTP are known; empty asks for none."
+        ),
+    ] = ""

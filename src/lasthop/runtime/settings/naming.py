@@ -1,0 +1,69 @@
+"""What settings are called, in files and in variables, and what was probably meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Meta
+
+from lasthop.runtime.settings.apps import PER_APP
+from lasthop.runtime.settings.gateway import Settings
+
+PREFIX = "LASTHOP_"
+
+Section: TypeAlias = type[msgspec.Struct]
+
+
+def is_section(hint: object) -> bool:
+    """Whether a field of the settings is a part with settings of its own."""
+    return isinstance(hint, type) and issubclass(hint, msgspec.Struct)
+
+
+def names(of: Section = Settings, prefix: str = "") -> Iterator[str]:
+    """Every setting's dotted name, in order; those of apps are none of them."""
+    for name, hint in get_type_hints(of).items():
+        if is_section(hint):
+            yield from names(hint, f"{prefix}{name}.")
+        elif name not in PER_APP:
+            yield prefix + name
+
+
+def variable(name: str) -> str:
+    """The environment variable of a setting.
+
+    >>> variable("http.listen")
+    'LASTHOP_HTTP_LISTEN'
+    """
+    return PREFIX + name.replace(".", "_").upper()
+
+
+def described(hint: object) -> Meta:
+    """What a setting says of itself."""
+    (meta,) = (found for found in get_args(hint) if isinstance(found, Meta))
+    return meta
+
+
+def allowed_words(hint: Any) -> tuple[str, ...]:
+    """The words that a value of this type, or each of several, may be; none when it need not be
+    one of a few."""
+    if get_origin(hint) is Annotated:
+        hint = get_args(hint)[0]
+    if get_origin(hint) is tuple:
+        return allowed_words(get_args(hint)[0])
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return tuple(hint)
+    return get_args(hint) if get_origin(hint) is Literal else ()
+
+
+def guess(name: str, known: set[str] | Mapping[str, str]) -> str:
+    """A question for somebody who wrote `name`, if there is something like it."""
+    close = get_close_matches(name, known, n=1, cutoff=0.5)
+    if not close:
+        # A right name in the wrong section, or in none.
+        last = name.rpartition(".")[2]
+        close = [other for other in sorted(known) if other.rpartition(".")[2] == last]
+    return f"; did you mean {close[0]}?" if close else ""

@@ -1,0 +1,120 @@
+"""Settings as the commented TOML file that they could have been read from, or as plain values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from textwrap import wrap
+from typing import Any, get_type_hints
+
+import msgspec
+
+from lasthop.runtime.settings.apps import PER_APP, AppBehaviour, Surrogate
+from lasthop.runtime.settings.converting import Values
+from lasthop.runtime.settings.gateway import Settings
+from lasthop.runtime.settings.naming import allowed_words, described, is_section, names, variable
+from lasthop.runtime.settings.reading import nested
+
+WIDTH = 98
+
+SPECIMENS: Mapping[str, msgspec.Struct] = {
+    "behaviours": AppBehaviour(),
+    "surrogates": Surrogate(place="package.module:Class"),
+}
+"""Of each part that apps have, a section with the defaults."""
+
+_HEAD = """\
+# Settings of a lasthop gateway, with their defaults: `lasthop up --config FILE`.
+# A variable overrides what is here: {variable} for http.listen, and so on.
+# Times end in d, h, m, s or ms; sizes in B, KiB, MiB or GiB.
+"""
+
+
+def render(settings: Settings) -> str:
+    """The file. Reading it gives the same settings back."""
+    hints = get_type_hints(Settings, include_extras=True)
+    lines = [_HEAD.format(variable=variable("http.listen"))]
+    for name, hint in hints.items():
+        if not is_section(hint) and name not in PER_APP:
+            lines += _setting(name, hint, getattr(settings, name))
+    for section, kind in hints.items():
+        if section in PER_APP:
+            lines += _of_apps(section, getattr(settings, section))
+        elif is_section(kind):
+            lines += [*_comment(kind.__doc__ or ""), f"[{section}]"]
+            for name, hint in get_type_hints(kind, include_extras=True).items():
+                value = getattr(getattr(settings, section), name)
+                lines += _setting(f"{section}.{name}", hint, value)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def values(settings: Settings) -> Values:
+    """Settings as plain values, as they are written."""
+    plain: Values = {}
+    for name in names():
+        value: Any = settings
+        for part in name.split("."):
+            value = getattr(value, part)
+        plain[name] = _plain(value)
+    sections = nested(plain)
+    for part in PER_APP:
+        of_apps = getattr(settings, part)
+        if of_apps:
+            sections[part] = {app: _plain_section(section) for app, section in of_apps.items()}
+    return sections
+
+
+def toml_value(value: object) -> str:
+    """A setting's value as TOML has it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(toml_value, value))}]"
+    return str(value) if type(value) is int else json.dumps(str(value))
+
+
+def _of_apps(part: str, sections: dict[str, msgspec.Struct]) -> list[str]:
+    """A section for every app that has one; as an example only, where none has."""
+    kind = PER_APP[part]
+    hints = get_type_hints(kind, include_extras=True)
+    lines: list[str] = []
+    for app, section in sections.items() or [("APP", None)]:
+        shown = section or SPECIMENS[part]
+        body = [f"[{part}.{json.dumps(app) if '.' in app else app}]"]
+        for field in msgspec.structs.fields(kind):
+            value = getattr(shown, field.name)
+            body += _setting(field.encode_name, hints[field.name], value)
+        lines += _comment(kind.__doc__ or "")
+        lines += body if section else ["# " + line if line else "" for line in body]
+    return lines
+
+
+def _setting(name: str, hint: object, value: object) -> list[str]:
+    meta = described(hint)
+    about = (meta.description or "").rstrip(".") + "."
+    allowed = [f'"{word}"' for word in allowed_words(hint)]
+    if not all(choice in about for choice in allowed):
+        about += f" {'Some' if isinstance(value, tuple) else 'One'} of {', '.join(allowed)}."
+    line = f"{name.rpartition('.')[2]} = "
+    if value is None:
+        # There is no way to write that nothing is set: an example is there to be uncommented.
+        return [*_comment(about), f"# {line}{toml_value((meta.examples or [''])[0])}", ""]
+    return [*_comment(about), line + toml_value(value), ""]
+
+
+def _comment(text: str) -> list[str]:
+    return ["# " + line for line in wrap(" ".join(text.split()), WIDTH)]
+
+
+def _plain_section(section: msgspec.Struct) -> Values:
+    found = {
+        field.encode_name: _plain(getattr(section, field.name))
+        for field in msgspec.structs.fields(section)
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value if value is None or type(value) in (int, bool) else str(value)
