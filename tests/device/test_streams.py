@@ -242,6 +242,19 @@ async def test_a_poke_leaves_the_body_until_it_is_pulled(gateway: LiveGateway) -
         assert bodies == [b"small", body]
 
 
+async def test_a_body_that_is_gone_is_not_waited_for(gateway: LiveGateway) -> None:
+    submission = Submission(target=Target(TargetKind.DEVICE, "phone"), body=b"hello", pull=True)
+    async with device(gateway) as phone:
+        await phone.contact(timeout=5)
+        await gateway.engine.call(lambda g, now: g.publish(APP, "test", [submission], now))
+        message = await first(phone)
+        async with asyncio.timeout(10):
+            while gateway.engine.gateway.room.items:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+            with pytest.raises(Conflict, match="the body is not to be had any more"):
+                await phone.fetch(message)
+
+
 async def test_large_bodies_travel_over_a_websocket(gateway: LiveGateway) -> None:
     body = content(1 << 20, seed=5)
     async with websocket_server(gateway):

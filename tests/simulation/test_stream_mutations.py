@@ -88,6 +88,10 @@ def end_too_early(patch: Patch) -> None:
     patch.setattr(Streams, "end", over)
 
 
+def never_begin_to_pull(patch: Patch) -> None:
+    patch.setattr(Bodies, "_begin_pull", lambda self, session, key: True)
+
+
 MUTATIONS: list[Mutation] = [
     take_pieces_twice,
     go_on_without_asking,
@@ -96,6 +100,7 @@ MUTATIONS: list[Mutation] = [
     keep_no_pieces_of_a_device,
     read_a_byte_too_far,
     end_too_early,
+    never_begin_to_pull,
 ]
 
 

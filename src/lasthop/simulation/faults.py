@@ -37,6 +37,7 @@ from lasthop.simulation.kernel import Kernel
 from lasthop.simulation.ledger import Ledger
 from lasthop.simulation.link import Weather
 from lasthop.simulation.publisher import APP, Publisher
+from lasthop.simulation.pulls import add_pulls
 from lasthop.simulation.ranked import RANKED, add_ranked
 from lasthop.simulation.schedule import Batch, Schedule, Wish, draw
 from lasthop.simulation.streams import (
@@ -93,6 +94,7 @@ def run(seed: int, *, messages: int = 50, sqlite: bool = False) -> Outcome:
     add_ranked(schedule)
     add_groups(schedule)
     add_interconnects(schedule)
+    add_pulls(schedule)
     if not sqlite:
         return Rehearsal(schedule, MemoryDisk()).run()
     with tempfile.TemporaryDirectory(prefix="lasthop-faults-") as directory:
@@ -443,6 +445,9 @@ class Rehearsal:
             )
             if self._trouble.terms.failing is Failing.REFUSE:
                 expected.add("surrogate_failed")
+        if any(wish.pull for wish in wishes.values()):
+            # It came by itself, since the device had begun to pull it before, and was done with.
+            expected.add("not_found")
         for device in self._devices.values():
             for refusal in device.refused:
                 # A backup does not know what may be claimed.

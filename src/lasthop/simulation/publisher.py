@@ -155,4 +155,5 @@ def _submission(wish: Wish, start: Micros, now: Micros) -> Submission:
         replace_key=wish.replace_key,
         rank=wish.rank,
         binding=wish.binding,
+        pull=wish.pull,
     )

@@ -47,6 +47,8 @@ class Wish:
     size: int = 20
     method: DeliveryMethod = DeliveryMethod.NOT_SPECIFIED
     binding: Binding = Binding.NONE
+    pull: bool = False
+    """Whether its body is left to be pulled."""
 
     @property
     def may_reach_nobody(self) -> bool:
