@@ -70,9 +70,10 @@ async def test_the_last_word_counts_even_when_a_refusal_overtakes_it() -> None:
     assert diary.ends == ["nothing was heard for too long"]
 
 
-async def test_after_a_refusal_nothing_more_is_asked_and_the_link_ends_with_the_last_answer() -> (
-    None
-):
+async def test_after_a_refusal_nothing_more_is_asked_and_the_last_answer_ends_the_link(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(requests, "LAST_WORD", 1000)
     server, link, diary = await waiting()
     server.asked[1].set_result(GONE)
     await until(lambda: bool(link._refusal))

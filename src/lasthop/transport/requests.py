@@ -152,12 +152,11 @@ class RequestsLink(Link):
     def _refused(self, reason: str) -> None:
         """The server wants no more requests of this connection. An answer that was given before
         this refusal may still be on its way, and say more."""
-        if self._refusal:
-            return
-        self._refusal = reason
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(LAST_WORD, self._end, reason)
+        if not self._refusal:
+            self._refusal = reason
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = asyncio.get_running_loop().call_later(LAST_WORD, self._end, reason)
         self._pump()
 
     def _answered(self, number: int, body: bytes) -> None:
