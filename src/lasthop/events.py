@@ -16,7 +16,7 @@ import msgspec
 
 from lasthop.clock import Micros
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 
 class Kind(StrEnum):
@@ -138,3 +138,4 @@ class Event(msgspec.Struct, omit_defaults=True, gc=False):
     contention: float = 0.0
     terms: str = ""
     zone: str = ""
+    trace: str = ""

@@ -52,6 +52,7 @@ SCRIPTED = (
     "docs/start.md",
     "docs/how-to/operate.md",
     "docs/how-to/subscribe.md",
+    "docs/how-to/traces.md",
 )
 """Pages whose `sh` blocks are given to a shell, here."""
 

@@ -34,7 +34,10 @@ def queries() -> list[str]:
 @pytest.fixture(scope="module")
 def metrics(tmp_path_factory: pytest.TempPathFactory) -> str:
     """What a gateway shows that has done something."""
-    with GatewayProcess(tmp_path_factory.mktemp("ops") / "data") as up:
+    directory = tmp_path_factory.mktemp("ops")
+    file = directory / "lasthop.toml"
+    file.write_text('[traces]\nendpoint = "http://127.0.0.1:1/v1/traces"\n')  # Nobody is there.
+    with GatewayProcess(directory / "data", "--config", str(file)) as up:
         up.push({"topic": "news", "body": "hello"})
         return up.request("GET", "/metrics")[1].decode()
 

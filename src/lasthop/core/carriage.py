@@ -35,6 +35,7 @@ from lasthop.delivery.carrier import (
 from lasthop.errors import Rejected
 from lasthop.events import Kind
 from lasthop.message import DeliveryMethod, Message, Reliability, Target, TargetKind
+from lasthop.wire import tracecontext
 from lasthop.wire.pap.codes import abort_code
 
 FIRST_PAUSE: Micros = 10 * SECOND
@@ -180,7 +181,7 @@ class Carriage:
         parcel = Parcel(
             route=route,
             content_type=message.content_type,
-            headers=message.headers,
+            headers=tracecontext.without(message.headers),
             body=message.body,
             confirmed=selected.confirmed,
             strict=message.method in _STRICT,

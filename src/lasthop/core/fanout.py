@@ -25,6 +25,7 @@ from lasthop.events import Kind
 from lasthop.message import Binding, Message, TargetKind
 from lasthop.store.bonds import BondRow
 from lasthop.store.commit import FanoutRow
+from lasthop.wire import tracecontext
 from lasthop.wire.hop.frames import DECISION_TYPE
 
 Lane: TypeAlias = tuple[str, str, str | None, int]
@@ -277,6 +278,8 @@ class Fanouts:
             event.after = message.deliver_after
         if message.deliver_before is not None:
             event.before = message.deliver_before
+        if message.headers:
+            event.trace = tracecontext.of_message(message.headers)
         if full and message.content_type != DECISION_TYPE:
             room.step(delivery, Step.SUPPRESS, now, "mailbox full")
             return

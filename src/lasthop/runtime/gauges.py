@@ -9,6 +9,7 @@ from lasthop.access.rest import Door
 from lasthop.delivery.listener import Listener
 from lasthop.runtime.engine import Engine
 from lasthop.runtime.metrics import Metrics
+from lasthop.runtime.traces.tracer import Tracer
 
 
 def show(
@@ -67,4 +68,15 @@ def show(
             for carrier, listener in listeners.items()
             for reason, count in listener.errors.items()
         },
+    )
+
+
+def show_traces(metrics: Metrics, tracer: Tracer) -> None:
+    """Show what becomes of traces, where there are any."""
+    metrics.gauge("lasthop_trace_open", "Deliveries that are traced.", lambda: tracer.open)
+    metrics.counts(
+        "lasthop_trace_spans",
+        "Spans of traces, by what became of them.",
+        ["outcome"],
+        lambda: {(outcome,): count for outcome, count in tracer.counts.items()},
     )

@@ -39,22 +39,24 @@ from lasthop.runtime import interconnects, logs
 from lasthop.runtime.air import on_air
 from lasthop.runtime.clock import SystemClock
 from lasthop.runtime.dashboard.assembly import dashboard
-from lasthop.runtime.echo import Echo
+from lasthop.runtime.echo import say
 from lasthop.runtime.engine import Engine
 from lasthop.runtime.exporting import Export
 from lasthop.runtime.failure import Failure
 from lasthop.runtime.front import Front
-from lasthop.runtime.gauges import show
+from lasthop.runtime.gauges import show, show_traces
 from lasthop.runtime.housekeeping import Housekeeping
 from lasthop.runtime.learned import LearnedPolicies
 from lasthop.runtime.listening import tls_context
 from lasthop.runtime.metrics import Metrics
+from lasthop.runtime.overhearing import Ear, Overheard
 from lasthop.runtime.places import LOG_DIRECTORY, POLICY_DIRECTORY, Places
 from lasthop.runtime.randomness import Randomness
 from lasthop.runtime.settings import Settings, listed
 from lasthop.runtime.stories import tell
 from lasthop.runtime.surrogates.workshop import Workshop
 from lasthop.runtime.telling import Teller
+from lasthop.runtime.traces.tracer import Tracer
 from lasthop.runtime.webserver import WebServer
 from lasthop.store.base import Forgotten, Store
 from lasthop.store.commit import Restored
@@ -184,7 +186,11 @@ async def running(
         stack.push_async_callback(workshop.close)
         workshop.open(engine, clock)
         pages = stack.enter_context(closing(store.reader()))
-        told = Echo(pages) if settings.log_level == "debug" else pages
+        ears: list[Ear] = [say] if settings.log_level == "debug" else []
+        tracer = _tracer(settings, pages, metrics, stack)
+        if tracer is not None:
+            ears.append(tracer.note)
+        told = Overheard(pages, ears) if ears else pages
         export = Export(_exporter(log_directory, told, writer), SystemClock(), log=log_directory)
         stack.push_async_callback(asyncio.to_thread, export.close)
         stack.push_async_callback(engine.stop)
@@ -270,6 +276,18 @@ def _exporter(log_directory: Path, pages: Pages, writer: CommitWriter) -> Export
         confirm=lambda upto: writer.call(lambda store: store.exported(upto)).result(),
         rolling=ROLLING,
     )
+
+
+def _tracer(
+    settings: Settings, pages: Pages, metrics: Metrics, stack: AsyncExitStack
+) -> Tracer | None:
+    if not settings.traces.endpoint:
+        return None
+    tracer = Tracer(settings.traces, gateway=settings.name, event_at=pages.event_at)
+    # After the export has ended, which may still tell it something.
+    stack.push_async_callback(asyncio.to_thread, tracer.close)
+    show_traces(metrics, tracer)
+    return tracer
 
 
 def _door(

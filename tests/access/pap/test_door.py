@@ -175,6 +175,28 @@ class TestPushing:
         desk.full = False
         assert await initiator.push("1", BOB) == 1001
 
+    async def test_a_push_stays_in_the_trace_of_its_request(
+        self, desk: MemoryDesk, make_door: MakeDoor
+    ) -> None:
+        desk.register("watch", user="bob")
+        context = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+        own = Entity((("Traceparent", context[:-1] + "0"),), b"hello")
+        full = Entity(tuple((f"X-{n}", "v") for n in range(32)), b"hello")
+        for traced, content, count in (
+            (True, CONTENT, 2),
+            (False, CONTENT, 1),
+            (True, own, 1),
+            (True, full, 32),
+        ):
+            initiator = Initiator(make_door(traced=traced))
+            given = Submission(initiator_document(PushMessage(f"{traced}{count}", (BOB,))), content)
+            await initiator.post(*write_submission(given), traceparent=context)
+            (message,) = desk.store.messages(
+                [max(r.message for r in desk.store.all_deliveries())]
+            ).values()
+            assert len(message.headers) == count
+            assert (("traceparent", context) in message.headers) is (traced and content is CONTENT)
+
     async def test_a_quota_is_kept(self, desk: MemoryDesk, make_door: MakeDoor) -> None:
         desk.register("watch", user="bob")
         strict = make_door(RestSettings(open_house=True, messages=Rate(1, 2)))

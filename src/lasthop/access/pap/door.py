@@ -21,10 +21,12 @@ from lasthop.access.pap.operations import Operations
 from lasthop.access.pap.settings import PapSettings
 from lasthop.core.credentials import Scope
 from lasthop.errors import LasthopError, Limited, TooLarge, Unauthorized
+from lasthop.wire import tracecontext
 from lasthop.wire.pap.documents import BadMessageResponse, Document, PushMessage
 from lasthop.wire.pap.refusals import refusal
 from lasthop.wire.pap.submission import Submission, read_submission, write_submission
 from lasthop.wire.pap.versions import SUPPORTED, answer_version
+from lasthop.wire.tracecontext import Headers
 
 PRODUCT = "lasthop"
 
@@ -86,7 +88,8 @@ class PapDoor:
             try:
                 given = self._read(headers, body)
                 document = given.document
-                return 202, *await self._answer(caller, given, len(body)), {}
+                context = tracecontext.of_request(headers) if self._settings.traced else ()
+                return 202, *await self._answer(caller, given, len(body), context), {}
             finally:
                 self._intake.release(len(body))
         except LasthopError as error:
@@ -102,11 +105,15 @@ class PapDoor:
         outer = tuple((n.decode("latin-1"), v.decode("latin-1")) for n, v in headers.items())
         return read_submission(content_type, body, headers=outer, limit=self._settings.max_body)
 
-    async def _answer(self, caller: Caller, given: Submission, size: int) -> tuple[str, bytes]:
+    async def _answer(
+        self, caller: Caller, given: Submission, size: int, context: Headers
+    ) -> tuple[str, bytes]:
         asked = given.document
         count = len(asked.message.addresses) if isinstance(asked.message, PushMessage) else 1
         self._charge(caller, messages=count, size=size)
-        message, entity = await self._operations.answer(caller, given, self._desk.now())
+        message, entity = await self._operations.answer(
+            caller, given, self._desk.now(), context=context
+        )
         version = answer_version(asked.version, asked.supported)
         return write_submission(Submission(Document(message, version, SUPPORTED, PRODUCT), entity))
 

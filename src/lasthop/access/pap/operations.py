@@ -6,7 +6,7 @@ from lasthop.access.callers import Caller
 from lasthop.access.desk import Desk
 from lasthop.access.pap.destinations import Destinations
 from lasthop.access.pap.lookups import Lookups
-from lasthop.access.pap.pushing import submission_of
+from lasthop.access.pap.pushing import MAX_HEADERS, submission_of
 from lasthop.access.pap.settings import PapSettings
 from lasthop.clock import Micros
 from lasthop.core.gateway import Gateway
@@ -15,6 +15,7 @@ from lasthop.core.pushes import Order
 from lasthop.core.report import reports_of
 from lasthop.errors import NotFound, Rejected
 from lasthop.store.commit import KnownPush
+from lasthop.wire import tracecontext
 from lasthop.wire.pap.addresses import recognise
 from lasthop.wire.pap.codes import CODES, MessageState
 from lasthop.wire.pap.documents import (
@@ -36,6 +37,7 @@ from lasthop.wire.pap.multipart import Entity
 from lasthop.wire.pap.outcomes import Report, cancel_code, cancel_results, status_results
 from lasthop.wire.pap.submission import Submission
 from lasthop.wire.pap.uaprof import CONTENT_TYPE, read_profile, write_profile
+from lasthop.wire.tracecontext import Headers
 
 ACCEPTED = 1001
 
@@ -63,13 +65,14 @@ class Operations:
         self._lookups = Lookups(desk)
 
     async def answer(
-        self, caller: Caller, given: Submission, received_at: Micros
+        self, caller: Caller, given: Submission, received_at: Micros, *, context: Headers = ()
     ) -> tuple[PapMessage, Entity | None]:
-        """The answer to a request, and what comes along with it."""
+        """The answer to a request, and what comes along with it. A push gets the headers of the
+        `context` that it came in."""
         message = given.document.message
         match message:
             case PushMessage():
-                return await self.push(caller, message, given, received_at), None
+                return await self.push(caller, message, given, received_at, context), None
             case CancelMessage():
                 return await self.cancel(caller, message), None
             case StatusQueryMessage():
@@ -80,7 +83,12 @@ class Operations:
                 raise NotARequest("this is no request to a gateway")
 
     async def push(
-        self, caller: Caller, push: PushMessage, given: Submission, received_at: Micros
+        self,
+        caller: Caller,
+        push: PushMessage,
+        given: Submission,
+        received_at: Micros,
+        context: Headers,
     ) -> PushResponse:
         """Take a push on."""
         app, source = caller.app, caller.source
@@ -90,6 +98,10 @@ class Operations:
         submission = submission_of(
             push, given.content, received_at, response_wait=self._settings.response_wait
         )
+        if len(submission.headers) < MAX_HEADERS and not tracecontext.of_message(
+            submission.headers
+        ):
+            submission.headers += context
         mine = identify(app, source, push.push_id)
         replaced = None
         if push.replace_push_id is not None:

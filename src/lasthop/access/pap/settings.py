@@ -22,3 +22,5 @@ class PapSettings:
     could make the gateway post to services that only it can reach."""
     response_wait: Micros = DAY + 30 * SECOND
     """How long after the push a device may think of its answer, as the device is told."""
+    traced: bool = False
+    """Whether a push belongs to the trace that its request names."""

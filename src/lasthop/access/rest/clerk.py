@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from starlette.requests import ClientDisconnect
@@ -25,6 +25,7 @@ from lasthop.core.gateway import Idempotency
 from lasthop.errors import InvalidRequest, NotFound, Overloaded, QuotaExceeded
 from lasthop.message import Message, format_id, parse_id
 from lasthop.store.commit import DeliveryRow
+from lasthop.wire import tracecontext
 
 Explain: TypeAlias = Callable[[int, int], Awaitable[object]]
 """Tells the story of a message (by key) and a device (by number), as something that JSON can hold;
@@ -65,9 +66,13 @@ class Clerk:
         self.refused: Counter[str] = Counter()
         self.waiting = 0
 
-    def converter(self) -> Converter:
-        """What turns a request that came in now into submissions."""
-        return Converter(self.desk.now(), max_message=self.settings.max_message)
+    def converter(self, headers: Mapping[bytes, bytes]) -> Converter:
+        """What turns a request that came in now, with these headers, into submissions."""
+        return Converter(
+            self.desk.now(),
+            max_message=self.settings.max_message,
+            context=tracecontext.of_request(headers) if self.settings.traced else (),
+        )
 
     def charge(self, caller: Caller, *, messages: int, size: int) -> None:
         """Take a request out of the caller's quota, before anything is done for it."""

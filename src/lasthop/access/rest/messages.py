@@ -191,7 +191,7 @@ async def replace(exchange: Exchange) -> Response:
     message = await clerk.find(caller, exchange.path("id"))
     publication = await exchange.body(Publication)
     clerk.charge(caller, messages=1, size=0)
-    submission = clerk.converter().one(publication, target=message.target)
+    submission = clerk.converter(exchange.headers).one(publication, target=message.target)
     withdrawal, new = await clerk.desk.call(
         lambda gateway, now: gateway.replace(
             message.app, message.key, caller.source, submission, now

@@ -90,7 +90,7 @@ async def publish_line(clerk: Clerk, connection: Connection, receive: Receive, s
         clerk.charge(caller, messages=1, size=len(body))
         accepted = await clerk.accept(
             caller,
-            [clerk.converter().one(publication, content=body)],
+            [clerk.converter(headers).one(publication, content=body)],
             key=headers.get(b"idempotency-key"),
             digest=lambda: digest([publication], body),
         )

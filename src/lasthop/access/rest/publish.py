@@ -24,7 +24,7 @@ async def publish(clerk: Clerk, connection: Connection, receive: Receive, send: 
         clerk.charge(caller, messages=len(many), size=len(body))
         accepted = await clerk.accept(
             caller,
-            convert(clerk, given),
+            convert(clerk, given, headers),
             key=headers.get(b"idempotency-key"),
             digest=lambda: digest(many),
         )
@@ -34,9 +34,11 @@ async def publish(clerk: Clerk, connection: Connection, receive: Receive, send: 
     await respond(send, 200 if accepted.repeated else 202, encode(answer))
 
 
-def convert(clerk: Clerk, given: Publication | list[Publication]) -> list[Submission]:
-    """Submissions for what was given; errors of a batch name the message at fault."""
-    converter = clerk.converter()
+def convert(
+    clerk: Clerk, given: Publication | list[Publication], headers: dict[bytes, bytes]
+) -> list[Submission]:
+    """Submissions for what was given in a request; errors of a batch name the message at fault."""
+    converter = clerk.converter(headers)
     if isinstance(given, Publication):
         return [converter.one(given)]
     if not given:

@@ -76,7 +76,7 @@ async def reply(exchange: Exchange) -> Response:
     clerk.charge(caller, messages=1, size=0)
     accepted = await clerk.accept(
         caller,
-        [clerk.converter().one(publication, target=target, answers=message)],
+        [clerk.converter(exchange.headers).one(publication, target=target, answers=message)],
         key=exchange.headers.get(b"idempotency-key"),
         digest=lambda: digest([publication], message.key),
     )

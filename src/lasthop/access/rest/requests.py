@@ -33,6 +33,7 @@ from lasthop.message import (
     Reliability,
     Target,
 )
+from lasthop.wire.tracecontext import Headers
 
 MAX_HEADERS = 32
 """Headers of a message. They travel on the last hop, whose frames list at most 64 texts."""
@@ -182,8 +183,10 @@ def digest(publications: Sequence[Publication], *context: object) -> bytes:
 class Converter:
     """Turns the publications of one request into submissions."""
 
-    def __init__(self, now: Micros, *, max_message: int) -> None:
+    def __init__(self, now: Micros, *, max_message: int, context: Headers = ()) -> None:
+        """`context` is what every message gets that does not say it for itself."""
         self._now = now
+        self._context = context
         self._max_message = max_message
         self._targets: dict[tuple[str | None, ...], Target] = {}
 
@@ -226,7 +229,7 @@ class Converter:
             handling=FOREGROUND if p.handling is None else HANDLING_WORDS[p.handling],
             queue=p.queue,
             replace_key=p.replace_key,
-            headers=() if p.headers is None else _headers(p.headers),
+            headers=self._context if p.headers is None else _headers(p.headers, self._context),
             pull=bool(p.pull),
             unsaid=ALL_UNSAID if plain and p.handling is None and p.pull is None else _unsaid(p),
         )
@@ -357,7 +360,7 @@ def _reliability(p: Publication) -> Reliability:
     return given
 
 
-def _headers(given: dict[str, str]) -> tuple[tuple[str, str], ...]:
+def _headers(given: dict[str, str], context: Headers) -> Headers:
     for name, value in given.items():
         if not _HEADER_NAME.fullmatch(name):
             raise InvalidRequest(
@@ -368,4 +371,7 @@ def _headers(given: dict[str, str]) -> tuple[tuple[str, str], ...]:
                 "headers: a value has up to 1024 characters, none of them a control character",
                 field=f"headers.{name}",
             )
-    return tuple(given.items())
+    if len(given) + len(context) > MAX_HEADERS:
+        return tuple(given.items())  # What the sender says goes before where it comes from.
+    said = {name.lower() for name in given}
+    return *given.items(), *(pair for pair in context if pair[0] not in said)

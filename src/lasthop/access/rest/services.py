@@ -76,7 +76,7 @@ async def ask(exchange: Exchange) -> Response:
         reply_within=timeout,
         headers={OPERATION_HEADER: exchange.path("operation")},
     )
-    submission = clerk.converter().one(request, content=body)
+    submission = clerk.converter(exchange.headers).one(request, content=body)
     accepted = await clerk.accept(caller, [submission], digest=lambda: digest([request]))
     message = await clerk.find(caller, accepted.ids[0])
     answer = await first_reply(exchange, message, None, timeout)

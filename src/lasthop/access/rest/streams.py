@@ -104,7 +104,7 @@ async def open_stream(exchange: Exchange) -> Response:
         priority=new.priority,
         headers=new.headers,
     )
-    form = clerk.converter().one(said)
+    form = clerk.converter(exchange.headers).one(said)
 
     def act(gateway: Gateway, now: Micros) -> StreamInfo:
         submission = Submission(

@@ -14,6 +14,7 @@ from lasthop.core.behaviour import Behaviour
 from lasthop.runtime.settings.apps import AppBehaviour, Surrogate
 from lasthop.runtime.settings.capacity import Limits, Ota, Retention, Topics
 from lasthop.runtime.settings.listeners import Beep, Http, Seqpacket, Tcp, Tls
+from lasthop.runtime.settings.operators import Traces
 from lasthop.runtime.settings.publishers import Access, Pap, Quotas
 from lasthop.runtime.surrogates.duty import Employment
 from lasthop.runtime.units import Address
@@ -53,6 +54,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     topics: Topics = msgspec.field(default_factory=Topics)
     limits: Limits = msgspec.field(default_factory=Limits)
     quotas: Quotas = msgspec.field(default_factory=Quotas)
+    traces: Traces = msgspec.field(default_factory=Traces)
     behaviours: dict[str, AppBehaviour] = {}
     surrogates: dict[str, Surrogate] = {}
 
@@ -84,7 +86,10 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             pap.notify_private == "when-open" and self.open_house
         )
         return PapSettings(
-            name=self.name, notify_hosts=listed(pap.notify_hosts), notify_private=private
+            name=self.name,
+            notify_hosts=listed(pap.notify_hosts),
+            notify_private=private,
+            traced=bool(self.traces.endpoint),
         )
 
     def rest(self) -> RestSettings:
@@ -97,6 +102,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             max_message=max(self.limits.body, self.limits.largest_body),
             messages=Rate(quotas.messages_per_second, quotas.messages_burst),
             bytes=Rate(max(1, quotas.bytes_per_second), max(1, quotas.bytes_burst)),
+            traced=bool(self.traces.endpoint),
         )
 
 

@@ -70,7 +70,7 @@ def toml_value(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, tuple):
         return f"[{', '.join(map(toml_value, value))}]"
-    return str(value) if type(value) is int else json.dumps(str(value))
+    return str(value) if type(value) in (int, float) else json.dumps(str(value))
 
 
 def _of_apps(part: str, sections: dict[str, msgspec.Struct]) -> list[str]:
@@ -117,4 +117,4 @@ def _plain_section(section: msgspec.Struct) -> Values:
 def _plain(value: object) -> object:
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
-    return value if value is None or type(value) in (int, bool) else str(value)
+    return value if value is None or type(value) in (int, float, bool) else str(value)

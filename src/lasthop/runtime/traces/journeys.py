@@ -1,0 +1,218 @@
+"""From the events of deliveries to spans: one for each delivery, with its waits, transmissions and
+handling as parts.
+
+Ids are made from what a span is about: the same events make the same spans, so that what is heard
+again after a crash is no second journey.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import blake2b
+
+from lasthop.clock import Micros
+from lasthop.core.lifecycle import State
+from lasthop.events import Event, Kind
+from lasthop.message import key_time
+from lasthop.runtime.traces.spans import Attributes, Moment, Span
+from lasthop.wire import tracecontext
+from lasthop.wire.tracecontext import TraceContext
+
+MOST_OPEN = 20_000
+"""Deliveries that are remembered until they end, some 2 kB each. Of others, for devices that stay
+away while much is sent, the beginning is told by the message's key alone."""
+
+MOST_STEPS = 128
+"""Of one delivery: a link that keeps breaking would make an endless story."""
+
+ENDS = frozenset(state.name.lower() for state in State if state.final)
+STORY = ENDS | {
+    Kind.ACCEPTED,
+    Kind.HELD,
+    Kind.CONSULTED,
+    Kind.RELEASED,
+    Kind.TRANSMITTED,
+    Kind.RECEIVED,
+    Kind.REQUEUED,
+    Kind.PARKED,
+}
+FAILURES = frozenset({Kind.EXPIRED, Kind.ABORTED, Kind.TIMED_OUT, Kind.UNDELIVERABLE})
+"""Ends that nobody wanted. That a message was cancelled or not worth sending is none."""
+
+_PARTS = {
+    Kind.ACCEPTED: "wait",
+    Kind.REQUEUED: "wait",
+    Kind.TRANSMITTED: "transmit",
+    Kind.RECEIVED: "handle",
+}
+"""What begins with such an event."""
+_BOUNDARIES = ENDS | _PARTS.keys() | {Kind.RELEASED, Kind.PARKED}
+"""And lasts until one of these."""
+
+_STEP_FACTS = ("reason", "link", "network", "policy", "attempt", "bytes", "cost")
+
+
+class Journey:
+    """One delivery that is under way."""
+
+    __slots__ = ("context", "parent", "steps")
+
+    def __init__(self, context: TraceContext, parent: bytes) -> None:
+        self.context = context
+        """Its own trace and span."""
+        self.parent = parent
+        self.steps: list[Event] = []
+
+
+class Journeys:
+    """Hears events, and gives back the spans of each delivery when it ends."""
+
+    def __init__(
+        self,
+        *,
+        sample: float = 1.0,
+        most_open: int = MOST_OPEN,
+        earlier: Callable[[int], Event | None] = lambda offset: None,
+    ) -> None:
+        """Of messages that come in no trace, a `sample` is traced. `earlier` finds an event by its
+        offset, if it is still at hand."""
+        self._threshold = round(sample * (1 << 64))
+        self._most_open = most_open
+        self._earlier = earlier
+        self._open: dict[tuple[int, str], Journey | None] = {}
+        """By message and device, oldest first; None for those that are not traced."""
+        self.forgotten = 0
+        """Deliveries of which only the end is going to be told in full."""
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def note(self, event: Event) -> list[Span]:
+        """An event; the spans that it completes."""
+        if event.kind not in STORY:
+            return []
+        place = event.msg, event.dev
+        if event.kind == Kind.ACCEPTED:
+            journey = self._open[place] = self._begin(event)
+            self._make_room()
+        elif place in self._open:
+            journey = self._open[place]
+        else:
+            journey = self._open[place] = self._recalled(event)
+            self._make_room()
+        if journey is not None and len(journey.steps) < MOST_STEPS:
+            journey.steps.append(event)
+        if event.kind not in ENDS:
+            return []
+        del self._open[place]
+        return [] if journey is None else _spans(journey, event)
+
+    def _make_room(self) -> None:
+        if len(self._open) > self._most_open:
+            self.forgotten += self._open.pop(next(iter(self._open))) is not None
+
+    def _begin(self, event: Event) -> Journey | None:
+        span = _digest(8, event.gw, event.msg, event.dev)
+        given = tracecontext.parse(event.trace) if event.trace else None
+        if given is not None:
+            if not given.sampled:
+                return None
+            return Journey(TraceContext(given.trace, span, True), given.span)
+        # All deliveries of a message are one trace, which begins like the message's id.
+        chosen = _digest(8, event.gw, event.msg)
+        if int.from_bytes(chosen) >= self._threshold:
+            return None
+        return Journey(TraceContext(event.msg.to_bytes(8) + chosen, span, True), b"")
+
+    def _recalled(self, event: Event) -> Journey | None:
+        """A journey that began before we listened, or that was forgotten: as far as can be told."""
+        steps: list[Event] = []
+        offset = event.prev
+        while offset >= 0 and len(steps) < MOST_STEPS and (found := self._earlier(offset)):
+            steps.append(found)
+            offset = found.prev
+        steps.reverse()
+        journey = self._begin(steps[0] if steps else event)
+        if journey is not None:
+            journey.steps = steps
+        return journey
+
+
+def _spans(journey: Journey, end: Event) -> list[Span]:
+    steps = journey.steps
+    if steps[-1] is not end:
+        steps.append(end)
+    trace, span, _ = journey.context
+    whole = steps[0].kind == Kind.ACCEPTED
+    start = steps[0].t if whole else min(steps[0].t, key_time(end.msg))
+    delivery = Span(
+        trace=trace,
+        id=span,
+        parent=journey.parent,
+        name="deliver",
+        start=start,
+        end=max(start, end.t),
+        consumer=bool(journey.parent),
+        attributes=_attributes(steps, end),
+        moments=[Moment(step.t, step.kind, _facts(step)) for step in steps],
+        failure=end.reason or end.kind if end.kind in FAILURES else None,
+    )
+    if not whole:
+        delivery.attributes["lasthop.partial"] = True
+    return [delivery, *_parts(delivery, steps)]
+
+
+def _parts(delivery: Span, steps: list[Event]) -> list[Span]:
+    """What the time of a delivery was spent on."""
+    parts: list[Span] = []
+    begun: Event | None = None
+    for step in steps:
+        if step.kind not in _BOUNDARIES:
+            continue
+        if begun is not None:
+            parts.append(_part(delivery, begun, step.t, len(parts)))
+        begun = step if step.kind in _PARTS else None
+    return parts
+
+
+def _part(delivery: Span, begun: Event, end: Micros, number: int) -> Span:
+    return Span(
+        trace=delivery.trace,
+        id=_digest(8, delivery.id.hex(), number),
+        parent=delivery.id,
+        name=_PARTS[Kind(begun.kind)],
+        start=begun.t,
+        end=max(begun.t, end),
+        attributes=_facts(begun),
+    )
+
+
+def _attributes(steps: list[Event], end: Event) -> Attributes:
+    first = steps[0]
+    found: Attributes = {
+        "messaging.system": "lasthop",
+        "messaging.message.id": f"{end.msg:016x}",
+        "messaging.destination.name": first.target or f"device:{end.dev}",
+        "messaging.message.body.size": first.size,
+        "lasthop.app": end.app,
+        "lasthop.device": end.dev,
+        "lasthop.state": end.kind,
+        "lasthop.attempts": sum(step.kind == Kind.TRANSMITTED for step in steps),
+        "lasthop.bytes": sum(step.bytes for step in steps if step.kind == Kind.TRANSMITTED),
+    }
+    if first.topic:
+        found["lasthop.topic"] = first.topic
+    if first.priority >= 0:
+        found["lasthop.priority"] = first.priority
+    return found | _facts(end)
+
+
+def _facts(step: Event) -> Attributes:
+    """What a step says of itself."""
+    return {f"lasthop.{name}": value for name in _STEP_FACTS if (value := getattr(step, name))}
+
+
+def _digest(size: int, *of: object) -> bytes:
+    """An id that is the same whenever it is made of the same, and never all zeros."""
+    found = blake2b("/".join(map(str, of)).encode(), digest_size=size).digest()
+    return found if any(found) else b"\x01" * size

@@ -1,0 +1,136 @@
+"""The thread that takes spans to a collector, in batches, and the queue before it.
+
+A collector that is away is tried again, later and later, with the same batch; meanwhile the queue
+fills, and what finds no room is dropped and counted. Memory is bounded by the queue and one batch.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from threading import Condition, Thread
+from typing import Protocol
+
+import structlog
+
+from lasthop.runtime.traces.spans import Span
+
+log = structlog.get_logger()
+
+RETRYABLE = frozenset({429, 502, 503, 504})
+"""What a collector answers that is only busy, by OTLP's rules. Another refusal is final."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How spans are taken along."""
+
+    queue: int = 16_384
+    """Spans that wait: some 30 MB at most, a few seconds of a busy gateway."""
+    batch: int = 1024
+    """Spans of one request, of 1 MB or so."""
+    interval: float = 2.0
+    """Seconds that a span waits for company."""
+    first_pause: float = 1.0
+    """Seconds after a failure; every further pause is twice as long,"""
+    longest_pause: float = 30.0
+    """up to this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a collector said; a status of 0 when there was no answer."""
+
+    status: int
+    reason: str = ""
+    rejected: int = 0
+    retry_after: float = 0.0
+
+
+class Send(Protocol):
+    """Gives a batch to a collector."""
+
+    def __call__(self, spans: list[Span]) -> Answer: ...
+
+
+class Shipping:
+    """A queue of spans and its thread. `counts` has what became of them, by outcome."""
+
+    def __init__(self, send: Send, pace: Pace | None = None) -> None:
+        self._send = send
+        self._pace = pace or Pace()
+        self._waiting: deque[Span] = deque()
+        self._changed = Condition()
+        self._closing = False
+        self._away = False
+        self.counts: Counter[str] = Counter({"sent": 0, "dropped": 0, "rejected": 0})
+        self._thread = Thread(target=self._run, name="lasthop-traces", daemon=True)
+        self._thread.start()
+
+    def offer(self, spans: Iterable[Span]) -> None:
+        """Take spans along if there is room for them."""
+        with self._changed:
+            for span in spans:
+                if len(self._waiting) < self._pace.queue:
+                    self._waiting.append(span)
+                else:
+                    self.counts["dropped"] += 1
+            if len(self._waiting) >= self._pace.batch:
+                self._changed.notify()
+
+    def close(self) -> None:
+        """Try once to take along what is left, and stop."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while batch := self._next():
+            self._take(batch)
+
+    def _next(self) -> list[Span]:
+        """The next batch; none when it is time to stop."""
+        pace = self._pace
+        with self._changed:
+            while not self._closing and len(self._waiting) < pace.batch:
+                if not self._changed.wait(pace.interval) and self._waiting:
+                    break
+            return [self._waiting.popleft() for _ in range(min(pace.batch, len(self._waiting)))]
+
+    def _take(self, batch: list[Span]) -> None:
+        pause = self._pace.first_pause
+        while True:
+            answer = self._send(batch)
+            if answer.status and answer.status not in RETRYABLE:
+                break
+            self._say_once("traces wait for their collector", answer)
+            with self._changed:
+                if self._closing:
+                    self._give_up(len(batch))
+                    return
+                self._changed.wait_for(self._stopping, max(pause, answer.retry_after))
+            pause = min(2 * pause, self._pace.longest_pause)
+        accepted = answer.status // 100 == 2
+        if accepted:
+            self._away = False
+        else:
+            self._say_once("a collector refuses traces", answer)
+        refused = answer.rejected if accepted else len(batch)
+        with self._changed:
+            self.counts["sent"] += len(batch) - refused
+            self.counts["rejected"] += refused
+
+    def _stopping(self) -> bool:
+        return self._closing
+
+    def _give_up(self, count: int) -> None:
+        self.counts["dropped"] += count + len(self._waiting)
+        self._waiting.clear()
+
+    def _say_once(self, what: str, answer: Answer) -> None:
+        """One line until it is well again: a collector may be away for days."""
+        if not self._away:
+            self._away = True
+            log.warning(what, status=answer.status, reason=answer.reason)

@@ -1,0 +1,116 @@
+"""Traces of a running gateway, put together from their parts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+
+import msgspec
+import structlog
+
+from lasthop import __version__
+from lasthop.events import Event
+from lasthop.runtime.failure import Failure
+from lasthop.runtime.settings.operators import Traces
+from lasthop.runtime.traces.journeys import Journeys
+from lasthop.runtime.traces.shipping import Answer, Pace, Shipping
+from lasthop.runtime.traces.spans import Attributes, Span
+from lasthop.transport.http import HttpFailure, post
+
+TIMEOUT = 10.0
+"""Seconds for one request; a shutdown waits for one at most."""
+
+MAX_ANSWER = 64 * 1024
+
+log = structlog.get_logger()
+
+_decode = msgspec.json.Decoder(Event).decode
+
+
+class Tracer:
+    """Hears events, and sends the spans of every delivery that is over."""
+
+    def __init__(
+        self,
+        settings: Traces,
+        *,
+        gateway: str,
+        event_at: Callable[[int], bytes | None],
+        pace: Pace | None = None,
+    ) -> None:
+        encode, rejected = _codec()
+        resource: Attributes = {
+            "service.name": settings.service,
+            "service.instance.id": gateway,
+            "service.version": __version__,
+        }
+        self._journeys = Journeys(sample=settings.sample, earlier=partial(_earlier, event_at))
+        self._shipping = Shipping(
+            partial(_send, settings, lambda spans: encode(spans, resource), rejected), pace
+        )
+        self._failed = False
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What became of spans, by outcome."""
+        return dict(self._shipping.counts)
+
+    @property
+    def open(self) -> int:
+        """Deliveries that are followed."""
+        return len(self._journeys)
+
+    def note(self, event: Event) -> None:
+        """Hear an event. A fault in here is no reason to lose the log that it is heard for."""
+        try:
+            spans = self._journeys.note(event)
+        except Exception:
+            if not self._failed:
+                log.exception("an event could not be traced", n=event.n)
+            self._failed = True
+            return
+        if spans:
+            self._shipping.offer(spans)
+
+    def close(self) -> None:
+        """Send what is left, if somebody takes it, and stop."""
+        self._shipping.close()
+
+
+def _codec() -> tuple[Callable[[list[Span], Attributes], bytes], Callable[[bytes], int]]:
+    try:
+        from lasthop.runtime.traces import otlp  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise Failure("traces need more: pip install 'lasthop[otel]'") from None
+    return otlp.encode, otlp.rejected
+
+
+def _earlier(event_at: Callable[[int], bytes | None], offset: int) -> Event | None:
+    line = event_at(offset)
+    return None if line is None else _decode(line)
+
+
+def _send(
+    settings: Traces,
+    encode: Callable[[list[Span]], bytes],
+    rejected: Callable[[bytes], int],
+    spans: list[Span],
+) -> Answer:
+    """Post a batch, and wait for what the collector says."""
+    headers = (
+        ("Content-Type", "application/x-protobuf"),
+        ("User-Agent", f"lasthop/{__version__}"),
+        *settings.sent_headers,
+    )
+    request = post(settings.endpoint, headers, encode(spans), timeout=TIMEOUT, limit=MAX_ANSWER)
+    try:
+        answer = asyncio.run(request)
+    except HttpFailure as failure:
+        return Answer(0, failure.reason)
+    wait = answer.header("retry-after")
+    return Answer(
+        answer.status,
+        rejected=rejected(answer.body) if answer.status == 200 else 0,
+        retry_after=float(wait) if wait.isascii() and wait.isdigit() else 0.0,
+    )
