@@ -84,7 +84,7 @@ class Binding(IntEnum):
     """All are shown it, and only the one that claims it first may act on it."""
 
 
-class Target(msgspec.Struct, frozen=True, array_like=True):
+class Target(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Who a message is for, by kind and name: `device:alice-phone`, `topic:news`, `group:staff`,
     `queue:jobs`; `app:` is everyone of the app."""
 

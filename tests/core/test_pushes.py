@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from lasthop.clock import HOUR, SECOND
 from lasthop.core.addresses import AddressNotServed, AddressUnknown
 from lasthop.core.lifecycle import State, Step
 from lasthop.core.mailroom import Limits
+from lasthop.core.push import Push
 from lasthop.core.push_ids import DuplicatePush
 from lasthop.core.pushes import NotReplaceable, PushUnknown
 from lasthop.errors import Conflict, PapAddressError
@@ -28,6 +31,21 @@ def initiator(rig: Rig) -> Initiator:
     initiator.register("tablet", "alice")
     initiator.register("watch", "bob")
     return initiator
+
+
+def test_nothing_of_a_push_that_is_over_waits_for_the_collector(
+    rig: Rig, initiator: Initiator
+) -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        key = initiator.push("1", user("alice"))
+        rig.gateway.cancel(APP, key, rig.now)
+        rig.run()
+        assert key not in rig.gateway.room.items
+        assert not any(isinstance(found, Push) for found in gc.get_objects())
+    finally:
+        gc.enable()
 
 
 class TestAddresses:

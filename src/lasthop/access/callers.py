@@ -64,6 +64,9 @@ class Caller:
             raise Forbidden(f"this needs a credential with the scope {scope.value!r}")
 
 
+_ANYBODY = Caller(DEFAULT_APP, "anonymous", frozenset(Scope), DEFAULT_APP)
+
+
 class Callers:
     """Recognises callers by the headers and the address of their requests."""
 
@@ -75,33 +78,33 @@ class Callers:
     async def of(self, connection: MutableMapping[str, Any]) -> Caller:
         """The caller of an ASGI connection."""
         headers: dict[bytes, bytes] = dict(connection["headers"])
-        return await self.identify(headers, peer_of(connection), certificate_of(connection))
+        return self.recognise(headers, peer_of(connection), certificate_of(connection))
 
-    async def identify(
+    def recognise(
         self, headers: Mapping[bytes, bytes], peer: str | None, certificate: str | None = None
     ) -> Caller:
         """The caller of a request with these (lower-case) headers from this address, over a
         connection whose client proved to be the subject of this certificate."""
         authorization = headers.get(b"authorization")
         if authorization is not None:
-            caller = await self._credentialed(authorization)
+            caller = self._credentialed(authorization)
         elif certificate is not None:
             caller = self._certified(certificate)
         elif self._open_house and is_local(headers, peer):
-            caller = Caller(DEFAULT_APP, "anonymous", frozenset(Scope), DEFAULT_APP)
+            caller = _ANYBODY
         else:
             raise Unauthorized("a credential is needed: Authorization: Bearer TOKEN")
         app = headers.get(b"x-app")
         return caller if app is None else _in_app(caller, app.decode("latin-1"))
 
-    async def _credentialed(self, authorization: bytes) -> Caller:
+    def _credentialed(self, authorization: bytes) -> Caller:
         if len(authorization) > MAX_AUTHORIZATION:
             raise Unauthorized("the Authorization header is too long for any credential")
         digest = hashlib.sha256(authorization).digest()
         known = self._known.get(digest)
         if known is None or known[0].revoked:
             self._known.pop(digest, None)
-            known = await self._ask(secret_in(authorization))
+            known = self._ask(secret_in(authorization))
             if len(self._known) >= CACHED:
                 self._known.clear()
             self._known[digest] = known
@@ -113,7 +116,7 @@ class Callers:
             raise Unauthorized("no credential is for this certificate", subject=subject)
         return _caller(row)
 
-    async def _ask(self, secret: str) -> tuple[CredentialRow, Caller]:
+    def _ask(self, secret: str) -> tuple[CredentialRow, Caller]:
         row = self._desk.look(lambda gateway: gateway.credentials.find(secret))
         if row is None:
             raise Unauthorized("this credential is unknown or was revoked")

@@ -23,8 +23,7 @@ class Intake:
 
     async def read(self, headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
         """The whole body. It counts as held until it is released."""
-        if headers.get(b"content-encoding", b"identity").lower() != b"identity":
-            raise UnsupportedMedia("send the body uncompressed", field="Content-Encoding")
+        _check_coding(headers)
         declared = headers.get(b"content-length", b"")
         if declared.isdigit() and (len(declared) > 18 or int(declared) > self._max_body):
             raise TooLarge("request too large", limit=self._max_body)
@@ -48,6 +47,13 @@ class Intake:
             raise
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
+    def hold(self, headers: Mapping[bytes, bytes], body: bytes) -> None:
+        """The same for a body that is there: it counts as held until it is released."""
+        _check_coding(headers)
+        if len(body) > self._max_body:
+            raise TooLarge("request too large", limit=self._max_body)
+        self._hold(len(body))
+
     def release(self, size: int) -> None:
         """A body of this size is no longer needed."""
         self.held -= size
@@ -56,3 +62,8 @@ class Intake:
         if self.held + size > self._max_held:
             raise Overloaded("too much is waiting to be stored", retry_after=RETRY_WHEN_FULL)
         self.held += size
+
+
+def _check_coding(headers: Mapping[bytes, bytes]) -> None:
+    if headers.get(b"content-encoding", b"identity").lower() != b"identity":
+        raise UnsupportedMedia("send the body uncompressed", field="Content-Encoding")

@@ -56,7 +56,7 @@ RECENT_KEYS = 100_000
 in. The number must exceed what can be accepted while such a look-up is under way."""
 
 
-class Submission(msgspec.Struct, kw_only=True):
+class Submission(msgspec.Struct, kw_only=True, gc=False):
     """A message that somebody wants sent, valid in form. Times are absolute."""
 
     target: Target

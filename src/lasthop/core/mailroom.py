@@ -175,8 +175,10 @@ class Mailroom:
             self.items.pop(key, None)
             if self._resident.pop(key, None) is not None:
                 self._resident_bytes -= item.size
-            if item.push is not None:
-                item.push.over()
+            # They know each other: as a circle they would be left to the collector.
+            push, item.push = item.push, None
+            if push is not None:
+                push.over()
 
     def revise(self, delivery: Delivery, revision: Revision) -> None:
         """Let a delivery carry what its surrogate made of the message. Nothing of it has left."""

@@ -70,7 +70,7 @@ class TooManyDevices(TooLarge):
     pap_code = 3005
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class Order(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A push that an initiator wants sent, valid in form. Who its addresses stand for replaces the
     target of the submission."""
 

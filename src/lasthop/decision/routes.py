@@ -97,7 +97,7 @@ def _endpoint(address: str, port: int) -> tuple[str, int]:
     return host, port
 
 
-class Selection(msgspec.Struct, frozen=True):
+class Selection(msgspec.Struct, frozen=True, gc=False):
     """The route to take now."""
 
     route: Route

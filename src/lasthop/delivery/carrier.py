@@ -18,7 +18,7 @@ from lasthop.clock import Micros
 from lasthop.decision.routes import Route
 
 
-class Parcel(msgspec.Struct, frozen=True, kw_only=True):
+class Parcel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One push for one device, as its publisher wrote it."""
 
     route: Route

@@ -80,6 +80,8 @@ class Metrics(Observer):
             ["variant", "outcome"],
             registry=registry,
         )
+        self._carried_as: dict[tuple[Variant, type[Outcome]], Counter] = {}
+        """The same with their labels, which take longer to look up than to count."""
 
         self.tally = Tally[str]()
         """The same counts as plain numbers, for who asks every second: `accepted`, `commits`, and
@@ -119,7 +121,11 @@ class Metrics(Observer):
         self._disconnected.labels(code.name.lower()).inc()
 
     def carried(self, variant: Variant, outcome: Outcome) -> None:
-        self._carried.labels(variant.value, type(outcome).__name__.lower()).inc()
+        counter = self._carried_as.get((variant, type(outcome)))
+        if counter is None:
+            counter = self._carried.labels(variant.value, type(outcome).__name__.lower())
+            self._carried_as[variant, type(outcome)] = counter
+        counter.inc()
 
     def render(self) -> bytes:
         """The page for Prometheus."""

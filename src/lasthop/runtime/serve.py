@@ -226,7 +226,7 @@ async def running(
         )
         listeners |= {"websocket": by_websocket, "http": by_requests}
         show(metrics, engine, door, pap_door, listeners)
-        web = WebServer(front, sockets.http, settings)
+        web = WebServer(front, sockets.http, settings, direct={settings.pap.path: pap_door.take})
         stack.push_async_callback(web.stop)
         stack.push_async_callback(by_websocket.stop)
         stack.push_async_callback(by_requests.stop)

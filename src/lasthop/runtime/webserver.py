@@ -5,10 +5,14 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, cast
 
 import uvicorn
 
-from lasthop.runtime.certificates import CertifiedProtocol
+from lasthop.access.direct import Take
+from lasthop.runtime.direct import DirectProtocol
 from lasthop.runtime.front import App
 from lasthop.runtime.settings import Settings
 
@@ -18,12 +22,21 @@ they who close it and no request gets lost in between."""
 
 
 class WebServer:
-    """Serves one application on one socket."""
+    """Serves one application on one socket; some POSTs go to their doors directly."""
 
-    def __init__(self, app: App, listener: socket.socket, settings: Settings) -> None:
+    def __init__(
+        self,
+        app: App,
+        listener: socket.socket,
+        settings: Settings,
+        *,
+        direct: Mapping[str, Take] | None = None,
+    ) -> None:
+        by_url = {path.encode(): take for path, take in (direct or {}).items()}
         config = uvicorn.Config(
             app,
-            http=CertifiedProtocol,
+            # It is called like the class that it stands for.
+            http=cast(Any, partial(DirectProtocol, direct=by_url)),
             ws="websockets-sansio",
             ws_max_size=settings.limits.core(settings.ota).max_frame,
             ws_ping_interval=None,  # The hop protocol has a heartbeat of its own.

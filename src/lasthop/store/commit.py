@@ -132,7 +132,7 @@ class AddressRow(msgspec.Struct, array_like=True):
     target: str
 
 
-class Addressee(msgspec.Struct, array_like=True, frozen=True):
+class Addressee(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """One address of a push, exactly as its initiator wrote it."""
 
     text: str
@@ -144,7 +144,7 @@ class Addressee(msgspec.Struct, array_like=True, frozen=True):
     """Why the push was not accepted for this address, as a code of PAP; 0 when it was."""
 
 
-class PushRow(msgspec.Struct, array_like=True):
+class PushRow(msgspec.Struct, array_like=True, gc=False):
     """What an initiator asked for with a message, as far as the message itself does not say it."""
 
     id: bytes

@@ -15,6 +15,12 @@ from tests.access.pap.initiating import Initiator
 MakeDoor = Callable[..., PapDoor]
 
 
+@pytest.fixture(autouse=True, params=["asgi", "direct"])
+def way_in(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test knocks in both ways."""
+    monkeypatch.setattr(Initiator, "direct", request.param == "direct")
+
+
 @pytest.fixture
 def make_door(desk: MemoryDesk) -> MakeDoor:
     def make(rest: RestSettings | None = None, **settings: object) -> PapDoor:

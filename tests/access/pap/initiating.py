@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, TypeVar
 
 import httpx
 
+from lasthop.access.direct import Request, Response
 from lasthop.access.pap import PapDoor
 from lasthop.wire.pap.documents import (
     Document,
@@ -30,6 +32,9 @@ def user(name: str) -> str:
 class Initiator:
     """Speaks one version of PAP, with one credential or none."""
 
+    direct = False
+    """Whether POSTs go to the door as whole requests, or by ASGI."""
+
     def __init__(
         self,
         door: PapDoor,
@@ -46,7 +51,10 @@ class Initiator:
         async def app(scope: Any, receive: Any, send: Any) -> None:
             if certificate is not None:
                 scope["extensions"] = {"tls": {"client_cert_name": certificate}}
-            await door(scope, receive, send)
+            if self.direct and scope["method"] == "POST":
+                await _take(door, certificate, scope, receive, send)
+            else:
+                await door(scope, receive, send)
 
         self._http = httpx.AsyncClient(
             transport=httpx.ASGITransport(app, client=(peer, 4321)),
@@ -82,6 +90,25 @@ class Initiator:
         assert isinstance(answer, PushResponse), answer
         assert answer.push_id == push_id
         return int(answer.result.code)
+
+
+async def _take(
+    door: PapDoor, certificate: str | None, scope: Any, receive: Any, send: Any
+) -> None:
+    """Hand a request over as a whole."""
+    body, more = b"", True
+    while more:
+        message = await receive()
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+    answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+    request = Request(dict(scope["headers"]), body, scope["client"][0], certificate)
+    door.take(request, answer.set_result)
+    response = await answer
+    kind = (b"content-type", response.content_type)
+    start = {"type": "http.response.start", "status": response.status}
+    await send({**start, "headers": [kind, *response.headers]})
+    await send({"type": "http.response.body", "body": response.body})
 
 
 def read_answer(response: httpx.Response) -> Submission:

@@ -1,12 +1,17 @@
-"""The door itself: an ASGI application that answers every PAP request in the terms of PAP.
+"""The door itself: it answers every PAP request in the terms of PAP.
 
 Once a caller is known, the answer of HTTP is 202 and everything else is in the document: also that
 the request could not be read (PAP's binding to HTTP; what initiators expect).
+
+There are two ways in. As an ASGI application it takes any request; `take` is for those whose body
+is there as a whole, and needs no task for a push.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
+from collections.abc import Callable
 from typing import Protocol
 
 import structlog
@@ -15,20 +20,26 @@ from starlette.types import Receive, Scope as Connection, Send
 
 from lasthop.access.callers import Caller, Callers
 from lasthop.access.desk import Desk
+from lasthop.access.direct import Request, Respond, Response
 from lasthop.access.intake import Intake
 from lasthop.access.pap.destinations import Destinations
-from lasthop.access.pap.operations import Operations
+from lasthop.access.pap.operations import PRODUCT, Operations
 from lasthop.access.pap.settings import PapSettings
+from lasthop.clock import Micros
 from lasthop.core.credentials import Scope
 from lasthop.errors import LasthopError, Limited, TooLarge, Unauthorized
 from lasthop.wire import tracecontext
 from lasthop.wire.pap.documents import BadMessageResponse, Document, PushMessage
 from lasthop.wire.pap.refusals import refusal
-from lasthop.wire.pap.submission import Submission, read_submission, write_submission
+from lasthop.wire.pap.submission import (
+    APPLICATION_ID,
+    Submission,
+    read_submission,
+    write_submission,
+)
 from lasthop.wire.pap.versions import SUPPORTED, answer_version
-from lasthop.wire.tracecontext import Headers
 
-PRODUCT = "lasthop"
+_APPLICATION = APPLICATION_ID.encode()
 
 log = structlog.get_logger()
 
@@ -58,96 +69,165 @@ class PapDoor:
         self._intake = intake
         self._charge = charge
         self._operations = Operations(desk, settings, destinations)
+        self._tasks: set[asyncio.Task[None]] = set()
         self.refused: Counter[str] = Counter()
 
     async def __call__(self, connection: Connection, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Answer one request of ASGI."""
+        if connection["method"] != "POST":
+            text = b"PAP is spoken by POST\n"
+            await _send(send, Response(405, b"text/plain", text, ((b"allow", b"POST"),)))
+            return
         try:
-            if connection["method"] != "POST":
-                await _respond(send, 405, b"PAP is spoken by POST\n", "text/plain", allow="POST")
-                return
             caller = await self._callers.of(connection)
             caller.require(Scope.PUBLISH)
         except LasthopError as error:
-            await self._turn_away(error, send)
+            await _send(send, self._turned_away(error))
             return
-        try:
-            status, kind, body, more = await self._serve(caller, connection, receive)
-        except ClientDisconnect:
-            return
-        await _respond(send, status, body, kind, **more)
-
-    async def _serve(
-        self, caller: Caller, connection: Connection, receive: Receive
-    ) -> tuple[int, str, bytes, dict[str, str]]:
         headers: dict[bytes, bytes] = dict(connection["headers"])
-        body = b""
-        document: Document | None = None
         try:
             body = await self._intake.read(headers, receive)
-            try:
-                given = self._read(headers, body)
-                document = given.document
-                context = tracecontext.of_request(headers) if self._settings.traced else ()
-                return 202, *await self._answer(caller, given, len(body), context), {}
-            finally:
-                self._intake.release(len(body))
-        except LasthopError as error:
-            return self._refuse(error, document, body)
         except ClientDisconnect:
-            raise
-        except Exception:
-            log.exception("request failed", path=connection["path"])
-            return self._refuse(LasthopError("internal error"), document, body)
+            return
+        except LasthopError as error:
+            await _send(send, self._refused(error, None, b""))
+            return
+        answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+        try:
+            self._carry_out(
+                caller, headers, body, lambda r: None if answer.done() else answer.set_result(r)
+            )
+            await _send(send, await answer)
+        finally:
+            self._intake.release(len(body))
+
+    def take(self, request: Request, respond: Respond) -> None:
+        """Answer a POST; `respond` is called once, now or later."""
+        headers, body = request.headers, request.body
+        try:
+            caller = self._callers.recognise(headers, request.peer, request.certificate)
+            caller.require(Scope.PUBLISH)
+        except LasthopError as error:
+            respond(self._turned_away(error))
+            return
+        try:
+            self._intake.hold(headers, body)
+        except LasthopError as error:
+            respond(self._refused(error, None, b""))
+            return
+
+        def answered(response: Response) -> None:
+            self._intake.release(len(body))
+            respond(response)
+
+        self._carry_out(caller, headers, body, answered)
+
+    def _carry_out(
+        self,
+        caller: Caller,
+        headers: dict[bytes, bytes],
+        body: bytes,
+        answered: Callable[[Response], None],
+    ) -> None:
+        """Read a request and do what it asks for; `answered` hears when that is durable."""
+        document: Document | None = None
+        try:
+            given = self._read(headers, body)
+            document = given.document
+            push = document.message
+            if not isinstance(push, PushMessage):
+                self._charge(caller, messages=1, size=len(body))
+                self._begin(caller, document, body, answered)
+                return
+            self._charge(caller, messages=len(push.addresses), size=len(body))
+            now = self._desk.now()
+
+            def done(error: Exception | None) -> None:
+                answered(self._pushed(given.document, now, error, body))
+
+            context = tracecontext.of_request(headers) if self._settings.traced else ()
+            self._operations.push(caller, push, given, now, context=context, done=done)
+        except Exception as error:
+            answered(self._refused(error, document, body))
 
     def _read(self, headers: dict[bytes, bytes], body: bytes) -> Submission:
         content_type = headers.get(b"content-type", b"").decode("latin-1")
-        outer = tuple((n.decode("latin-1"), v.decode("latin-1")) for n, v in headers.items())
+        application = headers.get(_APPLICATION)
+        outer = () if application is None else ((APPLICATION_ID, application.decode("latin-1")),)
         return read_submission(content_type, body, headers=outer, limit=self._settings.max_body)
 
-    async def _answer(
-        self, caller: Caller, given: Submission, size: int, context: Headers
-    ) -> tuple[str, bytes]:
-        asked = given.document
-        count = len(asked.message.addresses) if isinstance(asked.message, PushMessage) else 1
-        self._charge(caller, messages=count, size=size)
-        message, entity = await self._operations.answer(
-            caller, given, self._desk.now(), context=context
-        )
-        version = answer_version(asked.version, asked.supported)
-        return write_submission(Submission(Document(message, version, SUPPORTED, PRODUCT), entity))
+    def _pushed(
+        self, document: Document, received_at: Micros, error: Exception | None, body: bytes
+    ) -> Response:
+        try:
+            if error is not None:
+                raise error
+            assert isinstance(document.message, PushMessage)
+            body = self._operations.receipt(document.message, document.version, received_at)
+            return Response(202, b"application/xml", body)
+        except Exception as reason:
+            return self._refused(reason, document, body)
 
-    def _refuse(
-        self, error: LasthopError, document: Document | None, body: bytes
-    ) -> tuple[int, str, bytes, dict[str, str]]:
+    def _begin(
+        self,
+        caller: Caller,
+        document: Document,
+        body: bytes,
+        answered: Callable[[Response], None],
+    ) -> None:
+        """Whatever is no push may ask the store more than once."""
+
+        async def work() -> None:
+            try:
+                message, entity = await self._operations.answer(caller, document.message)
+                version = answer_version(document.version, document.supported)
+                answer = Document(message, version, SUPPORTED, PRODUCT)
+                response = _response(Submission(answer, entity))
+            except Exception as error:
+                response = self._refused(error, document, body)
+            answered(response)
+
+        task = asyncio.get_running_loop().create_task(work())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _refused(self, error: Exception, document: Document | None, body: bytes) -> Response:
+        if not isinstance(error, LasthopError):
+            log.error("request failed", exc_info=error)
+            error = LasthopError("internal error")
         self.refused[error.code] += 1
         answer = refusal(
             error, request=document, received=body, now=self._desk.now(), product=PRODUCT
         )
-        kind, written = write_submission(Submission(answer))
-        more: dict[str, str] = {}
+        more: list[tuple[bytes, bytes]] = []
         if isinstance(error, Limited):
-            more["retry-after"] = str(max(1, round(error.retry_after)))
+            more.append((b"retry-after", b"%d" % max(1, round(error.retry_after))))
         if isinstance(error, TooLarge) and not body:
-            more["connection"] = "close"  # The rest of the request is not going to be read.
-        return 202, kind, written, more
+            more.append((b"connection", b"close"))  # The rest of it is not going to be read.
+        return _response(Submission(answer), headers=tuple(more))
 
-    async def _turn_away(self, error: LasthopError, send: Send) -> None:
+    def _turned_away(self, error: LasthopError) -> Response:
         """Whoever may not come in at all hears it from HTTP."""
         self.refused[error.code] += 1
         answer = Document(BadMessageResponse(error.pap_code, error.detail), supported=SUPPORTED)
-        kind, body = write_submission(Submission(answer))
-        more = {}
+        more: tuple[tuple[bytes, bytes], ...] = ()
         if isinstance(error, Unauthorized):
-            more["www-authenticate"] = 'Basic realm="lasthop", Bearer realm="lasthop"'
-        await _respond(send, error.http_status, body, kind, **more)
+            more = ((b"www-authenticate", b'Basic realm="lasthop", Bearer realm="lasthop"'),)
+        return _response(Submission(answer), error.http_status, more)
 
 
-async def _respond(send: Send, status: int, body: bytes, kind: str, **more: str) -> None:
+def _response(
+    answer: Submission, status: int = 202, headers: tuple[tuple[bytes, bytes], ...] = ()
+) -> Response:
+    kind, body = write_submission(answer)
+    return Response(status, kind.encode("latin-1"), body, headers)
+
+
+async def _send(send: Send, response: Response) -> None:
     headers = [
-        (b"content-type", kind.encode("latin-1")),
-        (b"content-length", b"%d" % len(body)),
-        *((name.replace("_", "-").encode(), value.encode()) for name, value in more.items()),
+        (b"content-type", response.content_type),
+        (b"content-length", b"%d" % len(response.body)),
+        *response.headers,
     ]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    await send({"type": "http.response.body", "body": response.body})

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from lasthop.access.callers import Caller
 from lasthop.access.desk import Desk
+from lasthop.access.pap.arrivals import Arrivals, Done
 from lasthop.access.pap.destinations import Destinations
 from lasthop.access.pap.lookups import Lookups
 from lasthop.access.pap.pushing import MAX_HEADERS, submission_of
 from lasthop.access.pap.settings import PapSettings
 from lasthop.clock import Micros
 from lasthop.core.gateway import Gateway
-from lasthop.core.push_ids import DuplicatePush, identify
+from lasthop.core.push_ids import identify
 from lasthop.core.pushes import Order
 from lasthop.core.report import reports_of
 from lasthop.errors import NotFound, Rejected
@@ -24,6 +25,7 @@ from lasthop.wire.pap.documents import (
     CancelResult,
     CcqMessage,
     CcqResponse,
+    Document,
     PapMessage,
     ProgressNote,
     PushMessage,
@@ -35,11 +37,14 @@ from lasthop.wire.pap.documents import (
 )
 from lasthop.wire.pap.multipart import Entity
 from lasthop.wire.pap.outcomes import Report, cancel_code, cancel_results, status_results
+from lasthop.wire.pap.receipts import ACCEPTED, write_receipt
 from lasthop.wire.pap.submission import Submission
 from lasthop.wire.pap.uaprof import CONTENT_TYPE, read_profile, write_profile
+from lasthop.wire.pap.versions import SUPPORTED, Version
+from lasthop.wire.pap.writer import write_document
 from lasthop.wire.tracecontext import Headers
 
-ACCEPTED = 1001
+PRODUCT = "lasthop"
 
 
 class NoCapabilities(NotFound):
@@ -56,23 +61,18 @@ class NotARequest(Rejected):
 
 
 class Operations:
-    """Carries requests out. Each returns its answer when that is durable."""
+    """Carries requests out. Each is answered when that is durable."""
 
     def __init__(self, desk: Desk, settings: PapSettings, destinations: Destinations) -> None:
         self._desk = desk
         self._settings = settings
         self._destinations = destinations
         self._lookups = Lookups(desk)
+        self._arrivals = Arrivals(desk, self._lookups)
 
-    async def answer(
-        self, caller: Caller, given: Submission, received_at: Micros, *, context: Headers = ()
-    ) -> tuple[PapMessage, Entity | None]:
-        """The answer to a request, and what comes along with it. A push gets the headers of the
-        `context` that it came in."""
-        message = given.document.message
+    async def answer(self, caller: Caller, message: PapMessage) -> tuple[PapMessage, Entity | None]:
+        """The answer to any request but a push, and what comes along with it."""
         match message:
-            case PushMessage():
-                return await self.push(caller, message, given, received_at, context), None
             case CancelMessage():
                 return await self.cancel(caller, message), None
             case StatusQueryMessage():
@@ -82,62 +82,53 @@ class Operations:
             case _:
                 raise NotARequest("this is no request to a gateway")
 
-    async def push(
+    def push(
         self,
         caller: Caller,
         push: PushMessage,
         given: Submission,
         received_at: Micros,
+        *,
         context: Headers,
-    ) -> PushResponse:
-        """Take a push on."""
-        app, source = caller.app, caller.source
+        done: Done,
+    ) -> None:
+        """Take a push on, with the headers of the `context` that it came in; `done` hears when it
+        is durable, or why it is not accepted."""
         if push.notify_to:
             self._destinations.check(push.notify_to)
         assert given.content is not None
         submission = submission_of(
             push, given.content, received_at, response_wait=self._settings.response_wait
         )
-        if len(submission.headers) < MAX_HEADERS and not tracecontext.of_message(
-            submission.headers
-        ):
+        full = len(submission.headers) >= MAX_HEADERS
+        if context and not full and not tracecontext.of_message(submission.headers):
             submission.headers += context
-        mine = identify(app, source, push.push_id)
-        replaced = None
-        if push.replace_push_id is not None:
-            replaced = identify(app, source, push.replace_push_id)
-        found = await self._lookups.find(mine, *([replaced] if replaced is not None else []))
+        replacing = push.replace_push_id
         order = Order(
             push_id=push.push_id,
             addresses=push.addresses,
             submission=submission,
             notify_to=push.notify_to or "",
-            version=str(given.document.version),
+            version=given.document.version.value,
             assumed=read_profile(given.capabilities.body) if given.capabilities else {},
-            known=found.get(mine),
-            replace=push.replace_method if replaced is not None else None,
-            replaced=found.get(replaced) if replaced is not None else None,
+            replace=None if replacing is None else push.replace_method,
         )
-        try:
-            await self._desk.call(
-                lambda gateway, now: gateway.pushes.submit(app, source, order, now)
+        self._arrivals.submit(caller.app, caller.source, order, replacing=replacing, done=done)
+
+    def receipt(self, push: PushMessage, version: Version, received_at: Micros) -> bytes:
+        """The answer to a push that is durable now."""
+        done, name = self._desk.now(), self._settings.name
+        if not push.progress_notes:
+            return write_receipt(
+                push.push_id, version=version, product=PRODUCT, sender=name, reply_time=done
             )
-        except DuplicatePush:
-            # To an initiator that missed our answer this means that its push was accepted: it must
-            # be durable before we say so.
-            await self._desk.call(lambda gateway, now: None)
-            raise
-        done = self._desk.now()
-        notes: tuple[ProgressNote, ...] = ()
-        if push.progress_notes:
-            notes = (
-                ProgressNote("received", "the push has been read and is valid", received_at),
-                ProgressNote("accepted", "the push is stored and will be delivered", done),
-            )
+        notes = (
+            ProgressNote("received", "the push has been read and is valid", received_at),
+            ProgressNote("accepted", "the push is stored and will be delivered", done),
+        )
         result = ResponseResult(ACCEPTED, CODES[ACCEPTED].name)
-        return PushResponse(
-            push.push_id, result, notes, sender_name=self._settings.name, reply_time=done
-        )
+        message = PushResponse(push.push_id, result, notes, sender_name=name, reply_time=done)
+        return write_document(Document(message, version, SUPPORTED, PRODUCT))
 
     async def cancel(self, caller: Caller, message: CancelMessage) -> CancelResponse:
         """Take a push back, where that is still possible."""

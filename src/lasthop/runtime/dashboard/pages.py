@@ -179,7 +179,7 @@ class Pages:
 
     async def _identify(self, connection: Connection, headers: dict[bytes, bytes]) -> Caller:
         callers = self._door.clerk.callers
-        caller = await callers.identify(headers, peer_of(connection), certificate_of(connection))
+        caller = callers.recognise(headers, peer_of(connection), certificate_of(connection))
         caller.require(Scope.ADMIN)
         return caller
 

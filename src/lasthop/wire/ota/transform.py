@@ -14,7 +14,7 @@ from functools import lru_cache
 import msgspec
 
 from lasthop.errors import LasthopError, Malformed, TooLarge, Untransformable
-from lasthop.wire.charsets import named
+from lasthop.wire.charsets import Charset, named
 from lasthop.wire.ota.terminal import Terminal
 from lasthop.wire.pap.mime import MediaType, parse_media_type
 from lasthop.wire.pap.multipart import boundary_of, read_entity, split
@@ -74,7 +74,7 @@ _BY_TEXT = {language.text_type: language for language in LANGUAGES.values()}
 _BY_BINARY = {language.binary_type: language for language in LANGUAGES.values()}
 
 
-class Content(msgspec.Struct, frozen=True):
+class Content(msgspec.Struct, frozen=True, gc=False):
     """A push message: content with its headers."""
 
     content_type: str
@@ -84,13 +84,45 @@ class Content(msgspec.Struct, frozen=True):
 
 def for_wsp(push: Content, terminal: Terminal) -> Content:
     """The push for OTA-WSP: compact where a compact form is specified (5.1.2.1.1.1)."""
-    return _for_wsp(push, terminal) if len(push.body) <= SMALL else _made_for_wsp(push, terminal)
+    if len(push.body) > SMALL:
+        return _made_for_wsp(push, terminal)
+    recipe = _recipe(push.content_type, push.headers, terminal)
+    if recipe is None:
+        return _for_wsp(push, terminal)
+    language, headers = recipe
+    body = _small_binary(push.body, language)
+    _check_size(body, terminal)
+    return Content(language.binary_type, headers, body)
 
 
 @lru_cache(maxsize=512)
 def _for_wsp(push: Content, terminal: Terminal) -> Content:
     """For a group the same push is asked for again and again."""
     return _made_for_wsp(push, terminal)
+
+
+@lru_cache(maxsize=256)
+def _recipe(
+    content_type: str, headers: Headers, terminal: Terminal
+) -> tuple[Language, Headers] | None:
+    """For text that is compiled, in no charset or coding of its own, all but the content can be
+    said beforehand: the language, and the headers for the air. Most pushes are alike in this."""
+    try:
+        media = _media(content_type)
+        language = _BY_TEXT.get(media.essence)
+        if (
+            language is None
+            or "charset" in media.parameters
+            or _value(headers, CODING) is not None
+            or _untouchable(headers)
+            or terminal.takes(media.essence)
+            or (terminal.accept and not terminal.takes(language.binary_type))
+        ):
+            return None
+        compiled = Content(language.binary_type, _about_another(headers))
+        return language, _revised(compiled, terminal).headers
+    except Untransformable:
+        return None
 
 
 def _made_for_wsp(push: Content, terminal: Terminal) -> Content:
@@ -159,15 +191,25 @@ def _compiled(push: Content, media: MediaType, language: Language) -> Content:
     push = _undone(push)
     name = media.parameters.get("charset")
     charset = named(name) if name else None
+    if name and charset is None:
+        unknown = Malformed("the character set is not known", charset=name)
+        raise Untransformable(f"the content cannot be compiled: {unknown}")
+    body = _binary(push.body, language, charset)
+    return Content(language.binary_type, _about_another(push.headers), body)
+
+
+@lru_cache(maxsize=512)
+def _small_binary(text: bytes, language: Language) -> bytes:
+    return _binary(text, language)
+
+
+def _binary(text: bytes, language: Language, charset: Charset | None = None) -> bytes:
     try:
-        if name and charset is None:
-            raise Malformed("the character set is not known", charset=name)
-        document = read_xml(push.body, language=language, charset=charset)
+        document = read_xml(text, language=language, charset=charset)
         check(document)
-        body = encode(document)
+        return encode(document)
     except (Malformed, TooLarge) as error:
         raise Untransformable(f"the content cannot be compiled: {error}") from None
-    return Content(language.binary_type, _about_another(push.headers), body)
 
 
 def _decompiled(push: Content, language: Language) -> Content:
@@ -266,10 +308,7 @@ def _about_another(headers: Headers) -> Headers:
 
 def _revised(push: Content, terminal: Terminal) -> Content:
     """Headers for the air, the application first (5.1.2.1.2)."""
-    if terminal.max_size is not None and len(push.body) > terminal.max_size:
-        raise Untransformable(
-            "larger than what the client takes", size=len(push.body), limit=terminal.max_size
-        )
+    _check_size(push.body, terminal)
     header = _value(push.headers, APPLICATION)
     try:
         application = over_the_air(header, client_default=terminal.default_application)
@@ -284,6 +323,13 @@ def _revised(push: Content, terminal: Terminal) -> Content:
         number = str(application) if isinstance(application, int) else name_of(application)
         kept.insert(0, ("X-Wap-Application-Id", number))
     return Content(push.content_type, tuple(kept), push.body)
+
+
+def _check_size(body: bytes, terminal: Terminal) -> None:
+    if terminal.max_size is not None and len(body) > terminal.max_size:
+        raise Untransformable(
+            "larger than what the client takes", size=len(body), limit=terminal.max_size
+        )
 
 
 def _value(headers: Headers, name: str) -> str | None:

@@ -31,7 +31,7 @@ class ReplaceMethod(StrEnum):
     PENDING_ONLY = "pending-only"
 
 
-class QualityOfService(msgspec.Struct, frozen=True, kw_only=True):
+class QualityOfService(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How to deliver; in a report, how it was delivered."""
 
     priority: Priority = Priority.MEDIUM
@@ -42,7 +42,7 @@ class QualityOfService(msgspec.Struct, frozen=True, kw_only=True):
     bearer_required: bool = False
 
 
-class PushMessage(msgspec.Struct, frozen=True):
+class PushMessage(msgspec.Struct, frozen=True, gc=False):
     """Deliver the content that comes along to these addresses."""
 
     push_id: str
@@ -187,7 +187,7 @@ PapMessage: TypeAlias = (
 )
 
 
-class Document(msgspec.Struct, frozen=True):
+class Document(msgspec.Struct, frozen=True, gc=False):
     """One message with what the document says about its sender."""
 
     message: PapMessage

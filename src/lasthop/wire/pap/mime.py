@@ -40,7 +40,8 @@ class MediaType(NamedTuple):
 
 
 MAX_REMEMBERED = 200
-"""Characters. Nearly all media types and addresses are shorter, and come again and again."""
+"""Characters. Nearly all media types, addresses and headers of an entity are shorter, and come
+again and again."""
 
 
 def parse_media_type(text: str) -> MediaType:
@@ -80,6 +81,15 @@ def parse_headers(block: bytes) -> Headers:
 
     Values are ASCII by the book. Others are read as UTF-8 if they can be, else as Latin-1.
     """
+    return _remembered_headers(block) if len(block) <= MAX_REMEMBERED else _parse_headers(block)
+
+
+@lru_cache(maxsize=1024)
+def _remembered_headers(block: bytes) -> Headers:
+    return _parse_headers(block)
+
+
+def _parse_headers(block: bytes) -> Headers:
     if len(block) > MAX_HEADER_BLOCK:
         raise TooLarge("the headers of an entity are too large", limit=MAX_HEADER_BLOCK)
     if b"\n " in block or b"\n\t" in block:

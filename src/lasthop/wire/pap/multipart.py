@@ -46,7 +46,7 @@ _BOUNDARY = re.compile(r"[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]
 _UNENCODED = frozenset({"", "7bit", "8bit", "binary", "identity"})
 
 
-class Entity(msgspec.Struct, frozen=True):
+class Entity(msgspec.Struct, frozen=True, gc=False):
     """Headers and a body; the body without transfer encoding."""
 
     headers: Headers

@@ -64,10 +64,8 @@ class Prolog(NamedTuple):
     """Where the root element begins."""
 
 
-def decode(data: bytes, charset: str | None = None) -> str:
-    """The characters of an entity: by its byte order mark, else by the charset of its MIME header,
-    else by its XML declaration, else UTF-8 (RFC 7303, section 3)."""
-    encoding = _encoding(data, charset)
+def decode(data: bytes, encoding: str) -> str:
+    """The characters of an entity."""
     try:
         return data.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
@@ -76,7 +74,9 @@ def decode(data: bytes, charset: str | None = None) -> str:
         ) from None
 
 
-def _encoding(data: bytes, charset: str | None) -> str:
+def encoding_of(data: bytes, charset: str | None = None) -> str:
+    """The encoding of an entity: by its byte order mark, else by the charset of its MIME header,
+    else by its XML declaration, else UTF-8 (RFC 7303, section 3)."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return encoding

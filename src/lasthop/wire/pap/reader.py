@@ -1,9 +1,10 @@
 """Control entities in: bytes to a `Document`, valid by the document type of its own version.
 
-Three steps, each handing on less than it got. `prolog` takes off everything before the root
-element. `_screen` lets nothing pass but tags and attributes of PAP's vocabulary with harmless
-references. Then libxml2 parses what is left, `validity` holds it against its document type (5.1.1
-of the PPG service: that decides), and `layout` says how it becomes a value.
+A plain push-message is read by `plain`. All else takes three steps, each handing on less than it
+got. `prolog` takes off everything before the root element. `_screen` lets nothing pass but tags and
+attributes of PAP's vocabulary with harmless references. Then libxml2 parses what is left,
+`validity` holds it against its document type (5.1.1 of the PPG service: that decides), and `layout`
+says how it becomes a value.
 
 The screen is there for more than good error messages. libxml2 keeps every distinct name, and every
 distinct short run of blanks, for the life of the process; whoever sends new ones with each document
@@ -20,7 +21,16 @@ from lxml import etree
 from lasthop.errors import PapError, PapInvalid, PapMalformed, PapVersionUnknown, TooLarge
 from lasthop.wire.pap.documents import Document, PapMessage, PushMessage
 from lasthop.wire.pap.layout import ATTRIBUTES, BY_TAG, MAX_TEXT, TAGS, Element
-from lasthop.wire.pap.prolog import BLANK, COMMENT, INSTRUCTION, decode, line_at, read_prolog
+from lasthop.wire.pap.plain import Prologs
+from lasthop.wire.pap.prolog import (
+    BLANK,
+    COMMENT,
+    INSTRUCTION,
+    decode,
+    encoding_of,
+    line_at,
+    read_prolog,
+)
 from lasthop.wire.pap.validity import check_valid, line_of
 from lasthop.wire.pap.versions import UNDECLARED, VERSIONS, Version
 
@@ -68,15 +78,25 @@ _PARSER = etree.XMLParser(
 )
 
 
+_PROLOGS = Prologs()
+
+
 def read_document(data: bytes, *, charset: str | None = None) -> Document:
     """Read a control entity; `charset` is that of its MIME header.
 
     Raises a `PapError` or `TooLarge`. A document whose DOCTYPE shows no version is held against
     the newest that is in use.
     """
+    plain = _PROLOGS.read(data, charset)
+    return read_any_document(data, charset=charset) if plain is None else plain
+
+
+def read_any_document(data: bytes, *, charset: str | None = None) -> Document:
+    """`read_document` for a document that need not be plain."""
     if len(data) > MAX_DOCUMENT:
         raise TooLarge("a control entity is too large", limit=MAX_DOCUMENT)
-    text = decode(data, charset)
+    encoding = encoding_of(data, charset)
+    text = decode(data, encoding)
     prolog = read_prolog(text)
     try:
         if prolog.version is not None and prolog.version not in VERSIONS:
@@ -84,6 +104,7 @@ def read_document(data: bytes, *, charset: str | None = None) -> Document:
         version = Version(prolog.version) if prolog.version else UNDECLARED
         root = _parse(_screen(text, prolog.root))
         message = _message(root, version)
+        _PROLOGS.note(data, charset, encoding, prolog)
     except PapError as error:
         error.version, error.supported = prolog.version, prolog.supported
         raise

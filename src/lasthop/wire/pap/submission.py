@@ -29,7 +29,7 @@ CAPABILITY_TYPES = frozenset({"application/xml", "application/rdf+xml", "text/xm
 APPLICATION_ID = "x-wap-application-id"
 
 
-class Submission(msgspec.Struct, frozen=True):
+class Submission(msgspec.Struct, frozen=True, gc=False):
     """What one HTTP body holds."""
 
     document: Document

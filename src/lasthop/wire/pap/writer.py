@@ -50,7 +50,7 @@ def write_document(document: Document) -> bytes:
         out.append(f' [<?wap-pap-ver supported-versions="{offered}"?>]')
     out.append(">\n<pap")
     if document.product is not None:
-        out.append(f' product-name="{_quoted("product-name", document.product)}"')
+        out.append(f' product-name="{quoted("product-name", document.product)}"')
     out.append(">")
     _check(document)
     _write(document.message, BY_TYPE[type(document.message)], version, out)
@@ -87,7 +87,7 @@ def _write(value: Any, element: Element, version: Version, out: list[str]) -> No
             text = attribute.write(content)
         except ValueError as error:
             raise PapInvalid(f"{attribute.name}: {error}") from None
-        out.append(f' {attribute.name}="{_quoted(attribute.name, text)}"')
+        out.append(f' {attribute.name}="{quoted(attribute.name, text)}"')
     opened = len(out)
     out.append(">")
     for child in element.children:
@@ -95,7 +95,7 @@ def _write(value: Any, element: Element, version: Version, out: list[str]) -> No
         parts = content if child.many else () if content is None else (content,)
         for part in parts:
             if child.element is None:
-                out.append(f'<address address-value="{_quoted("address-value", part)}"/>')
+                out.append(f'<address address-value="{quoted("address-value", part)}"/>')
             else:
                 _write(part, child.element, version, out)
     if len(out) == opened + 1:
@@ -104,7 +104,8 @@ def _write(value: Any, element: Element, version: Version, out: list[str]) -> No
         out.append(f"</{element.tag}>")
 
 
-def _quoted(name: str, text: str) -> str:
+def quoted(name: str, text: str) -> str:
+    """The value of an attribute as it stands between its quotation marks."""
     if len(text) > MAX_TEXT:
         raise PapInvalid(f"{name}: a text has at most {MAX_TEXT} characters")
     if _NOT_XML.search(text):

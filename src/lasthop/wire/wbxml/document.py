@@ -10,7 +10,7 @@ import msgspec
 from lasthop.wire.wbxml.language import Language
 
 
-class Element(msgspec.Struct, frozen=True):
+class Element(msgspec.Struct, frozen=True, gc=False):
     """An element with its attributes in the order of the document. Adjacent texts are joined."""
 
     tag: str
@@ -21,7 +21,7 @@ class Element(msgspec.Struct, frozen=True):
 Node: TypeAlias = Element | str
 
 
-class Document(msgspec.Struct, frozen=True):
+class Document(msgspec.Struct, frozen=True, gc=False):
     """A document of one of the known languages."""
 
     language: Language

@@ -81,6 +81,13 @@ class Language:
         return found
 
     @cached_property
+    def context_free(self) -> frozenset[str]:
+        """Attributes that are written alike wherever they stand: those with a token, unless there
+        are pages to switch between."""
+        pages = self.attribute_starts.keys() | self.attribute_values.keys()
+        return frozenset(self.starts) if pages <= {0} else frozenset()
+
+    @cached_property
     def exact_starts(self) -> dict[tuple[str, str], tuple[int, int]]:
         """Code page and octet of attributes whose whole value is in their start."""
         return {

@@ -32,7 +32,7 @@ MAX_BLOCK = 65_535
 """Octets of a block. It travels in one datagram."""
 
 
-class Header(msgspec.Struct, frozen=True):
+class Header(msgspec.Struct, frozen=True, gc=False):
     """A header as HTTP has it. A list has one header for each of its elements."""
 
     name: str

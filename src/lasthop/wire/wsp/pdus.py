@@ -65,7 +65,7 @@ class Disconnect(msgspec.Struct, frozen=True):
     session: int
 
 
-class Push(msgspec.Struct, frozen=True):
+class Push(msgspec.Struct, frozen=True, gc=False):
     """A message from the server; `confirmed` wants an acknowledgement of the application."""
 
     content_type: str

@@ -1,0 +1,113 @@
+"""Pushes on their way in: looked up, submitted and made durable many at a time.
+
+While the store is asked about some, the next ones gather; those that were asked about are submitted
+in one go and wait for one commit. Nobody needs a task of his own for that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from lasthop.access.desk import Desk
+from lasthop.access.pap.lookups import Lookups
+from lasthop.clock import Micros
+from lasthop.core.gateway import Gateway
+from lasthop.core.push_ids import DuplicatePush, identify
+from lasthop.core.pushes import Order
+from lasthop.store.commit import KnownPush
+
+Done: TypeAlias = Callable[[Exception | None], None]
+"""Told once that a push is accepted and durable, or why it is not accepted."""
+
+
+class _Arrival(NamedTuple):
+    app: str
+    source: str
+    order: Order
+    identity: bytes
+    replaced: bytes | None
+    done: Done
+
+
+class Arrivals:
+    """Has pushes accepted."""
+
+    def __init__(self, desk: Desk, lookups: Lookups) -> None:
+        self._desk = desk
+        self._lookups = lookups
+        self._gathering: list[_Arrival] = []
+        self._looking = False
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def submit(
+        self, app: str, source: str, order: Order, *, replacing: str | None, done: Done
+    ) -> None:
+        """Let an order in; what the store knows of its push-id, and of the push that it replaces,
+        is added here."""
+        identity = identify(app, source, order.push_id)
+        replaced = None if replacing is None else identify(app, source, replacing)
+        self._gathering.append(_Arrival(app, source, order, identity, replaced, done))
+        if not self._looking:
+            self._looking = True
+            self._begin(self._look())
+
+    def _begin(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _look(self) -> None:
+        """Ask about all that have gathered, until none have."""
+        while self._gathering:
+            arrivals, self._gathering = self._gathering, []
+            wanted = {arrival.identity for arrival in arrivals}
+            wanted.update(a.replaced for a in arrivals if a.replaced is not None)
+            try:
+                found = await self._lookups.find(*wanted)
+            except Exception as error:
+                for arrival in arrivals:
+                    arrival.done(error)
+            else:
+                # The next look need not wait for this commit.
+                self._begin(self._accept(arrivals, found))
+        self._looking = False
+
+    async def _accept(self, arrivals: list[_Arrival], found: dict[bytes, KnownPush]) -> None:
+        """Submit them; those who then wait for the commit hear of it together."""
+        waiting: list[tuple[_Arrival, Exception | None]] = [(each, None) for each in arrivals]
+
+        def submit(gateway: Gateway, now: Micros) -> None:
+            waiting.clear()
+            for arrival in arrivals:
+                order = _informed(arrival, found) if found else arrival.order
+                try:
+                    gateway.pushes.submit(arrival.app, arrival.source, order, now)
+                except DuplicatePush as error:
+                    # To an initiator that missed our answer this means that its push was accepted:
+                    # it must be durable before we say so.
+                    waiting.append((arrival, error))
+                except Exception as error:
+                    arrival.done(error)
+                else:
+                    waiting.append((arrival, None))
+
+        failure: Exception | None = None
+        try:
+            await self._desk.call(submit)
+        except Exception as error:
+            failure = error
+        for arrival, outcome in waiting:
+            arrival.done(failure or outcome)
+
+
+def _informed(arrival: _Arrival, found: dict[bytes, KnownPush]) -> Order:
+    """The order with what the store knows."""
+    return msgspec.structs.replace(
+        arrival.order,
+        known=found.get(arrival.identity),
+        replaced=None if arrival.replaced is None else found.get(arrival.replaced),
+    )

@@ -1,0 +1,199 @@
+"""HTTP without a task for every request, for the doors that can do without one.
+
+uvicorn parses, keeps connections and runs everything else as an ASGI application. A small POST to a
+path that has a `take` is handed over as one value when its last byte is there, and answered by one
+write. Whatever is out of the ordinary goes the usual way: requests that come before the last one is
+answered, large ones, those without a length, those that want to be told to continue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
+
+from lasthop.access.direct import Request, Response, Take
+from lasthop.runtime.certificates import CertifiedProtocol
+
+MAX_BODY = 64 << 10
+"""Bytes of a request that is handed over as a whole. uvicorn holds as many of any request before
+somebody asks for them."""
+
+_UNUSUAL = frozenset({b"transfer-encoding", b"expect", b"upgrade"})
+
+
+class DirectProtocol(CertifiedProtocol):
+    """One connection."""
+
+    def __init__(self, *args: Any, direct: Mapping[bytes, Take], **more: Any) -> None:
+        """`direct` says who takes the requests to which path."""
+        super().__init__(*args, **more)
+        self._direct = direct
+        self._exchange: _Exchange | None = None
+        """The request that is coming in, if it is one of ours."""
+        self._heard_at = 0.0
+        """When something last came in or went out."""
+
+    # One timer for a connection, not one for a request: when it rings, it looks.
+
+    def data_received(self, data: bytes) -> None:
+        self._heard_at = self.loop.time()
+        super().data_received(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self.timeout_keep_alive_task is not None:
+            self.timeout_keep_alive_task.cancel()
+
+    def _unset_keepalive_if_required(self) -> None:
+        """uvicorn would stop the timer whenever something comes in."""
+
+    def on_response_complete(self) -> None:
+        """A request has been answered: the next one begins, or the connection is idle."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+            return
+        self._heard_at = self.loop.time()
+        if self.timeout_keep_alive_task is None:
+            self._wait(self.timeout_keep_alive)
+
+    def _wait(self, seconds: float) -> None:
+        self.timeout_keep_alive_task = self.loop.call_later(
+            seconds, self.timeout_keep_alive_handler
+        )
+
+    def timeout_keep_alive_handler(self) -> None:
+        self.timeout_keep_alive_task = None
+        if self._answering() or self.transport.is_closing():
+            return
+        left = self._heard_at + self.timeout_keep_alive - self.loop.time()
+        if left > 0:
+            self._wait(left)
+        else:
+            self.transport.close()
+
+    def _answering(self) -> bool:
+        cycle = cast("RequestResponseCycle | None", self.cycle)
+        return cycle is not None and not cycle.response_complete
+
+    # What the parser says.
+
+    def on_message_begin(self) -> None:
+        """A request begins; what ASGI wants to know of it may not be needed."""
+        self.url = b""
+        self.headers = []
+        self._exchange = None
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.headers.append((name.lower(), value))
+
+    def on_headers_complete(self) -> None:
+        take = self._direct.get(self.url)
+        if take is not None:
+            headers = dict(self.headers)
+            if self._is_plain(headers):
+                self._exchange = _Exchange(self, take, headers)
+                self.cycle = cast(RequestResponseCycle, self._exchange)
+                return
+        url, headers_in = self.url, self.headers
+        super().on_message_begin()
+        for name, value in headers_in:
+            super().on_header(name, value)
+        self.url = url
+        super().on_headers_complete()
+
+    def _is_plain(self, headers: dict[bytes, bytes]) -> bool:
+        """Whether a request can be taken as one value, now."""
+        length = headers.get(b"content-length", b"")
+        return (
+            not self._answering()
+            and length.isdigit()
+            and len(length) < 8
+            and int(length) <= MAX_BODY
+            and _UNUSUAL.isdisjoint(headers)
+            and self.parser.get_method() == b"POST"
+            and self.parser.get_http_version() == "1.1"
+        )
+
+    def on_body(self, body: bytes) -> None:
+        if self._exchange is None:
+            super().on_body(body)
+        else:
+            self._exchange.body += body
+
+    def on_message_complete(self) -> None:
+        exchange = self._exchange
+        if exchange is None:
+            super().on_message_complete()
+            return
+        self._exchange = None
+        exchange.keep_alive = exchange.keep_alive and self.parser.should_keep_alive()
+        peer = self.client[0] if self.client else None
+        exchange.take(
+            Request(exchange.headers, exchange.body, peer, self._subject), exchange.respond
+        )
+
+
+class _Exchange:
+    """One request and its answer, with what uvicorn wants to know of the one that is under way."""
+
+    __slots__ = (
+        "_protocol",
+        "body",
+        "disconnected",
+        "headers",
+        "keep_alive",
+        "response_complete",
+        "take",
+    )
+
+    def __init__(self, protocol: DirectProtocol, take: Take, headers: dict[bytes, bytes]) -> None:
+        self._protocol = protocol
+        self.take = take
+        self.headers = headers
+        self.body = b""
+        self.keep_alive = True
+        self.disconnected = False
+        self.response_complete = False
+
+    @property
+    def message_event(self) -> _Exchange:
+        """uvicorn sets an event when the other end has gone: nobody waits for it here."""
+        return self
+
+    def set(self) -> None:
+        """See `message_event`."""
+
+    def respond(self, response: Response) -> None:
+        """Write the answer, unless nobody is there to hear it."""
+        if self.disconnected:
+            return
+        protocol = self._protocol
+        status, content_type, body, headers = response
+        out = [
+            STATUS_LINE[status],
+            *_default(protocol.server_state.default_headers),
+            b"content-type: %b\r\ncontent-length: %d\r\n" % (content_type, len(body)),
+        ]
+        for name, value in headers:
+            out.append(b"%b: %b\r\n" % (name, value))
+            if name == b"connection":
+                self.keep_alive = False
+        if not self.keep_alive and not any(name == b"connection" for name, _ in headers):
+            out.append(b"connection: close\r\n")
+        out += [b"\r\n", body]
+        transport = protocol.transport
+        transport.write(b"".join(out))
+        self.response_complete = True
+        if not self.keep_alive:
+            transport.close()
+        protocol.on_response_complete()
+
+
+def _default(headers: list[tuple[bytes, bytes]]) -> list[bytes]:
+    return [b"%b: %b\r\n" % pair for pair in headers]

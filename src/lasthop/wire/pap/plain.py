@@ -1,0 +1,149 @@
+"""Push-messages as nearly all initiators write them, read in one go.
+
+A document is plain if it is short, in ASCII, with a prolog that was seen before, double quotes,
+and values without references, tabs or line ends. What is not plain, or has any fault, is left to
+`reader`, which takes everything and can say what is wrong: whatever is read here, it reads alike.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from lasthop.wire.pap.documents import Document, PushMessage, QualityOfService
+from lasthop.wire.pap.layout import BY_TAG, QUALITY, Attribute, Element
+from lasthop.wire.pap.prolog import BLANK, Prolog
+from lasthop.wire.pap.validity import rules_of
+from lasthop.wire.pap.versions import UNDECLARED, VERSIONS, Version
+
+MAX_PLAIN = 4096
+"""Octets of a plain document: enough for a push to some thirty addresses, and little enough that no
+other limit of the reader can be reached."""
+
+MAX_PROLOG = 400
+"""Octets of a prolog that is remembered; a declaration and a DOCTYPE have some 150."""
+
+PROLOGS = 256
+"""Prologs that are remembered: an initiator has one."""
+
+_VALUE = r"[ !#-%'-;=-~]*+"
+_ATTRIBUTES = f'(?:{BLANK}++[a-z\\-]++="{_VALUE}")*+'
+_PUSH = re.compile(
+    f"<pap({_ATTRIBUTES}){BLANK}*+>{BLANK}*+"
+    f"<push-message({_ATTRIBUTES}){BLANK}*+>{BLANK}*+"
+    f'((?:<address{BLANK}++address-value="{_VALUE}"{BLANK}*+/>{BLANK}*+)++)'
+    f"(?:<quality-of-service({_ATTRIBUTES}){BLANK}*+/>{BLANK}*+)?+"
+    f"</push-message{BLANK}*+>{BLANK}*+</pap{BLANK}*+>{BLANK}*+"
+)
+_PAIR = re.compile(f'([a-z\\-]++)="({_VALUE})"')
+_ADDRESS = re.compile(f'="({_VALUE})"')
+
+
+class _Table(NamedTuple):
+    """What the elements of one version can have."""
+
+    push: dict[str, tuple[Attribute, frozenset[str]]]
+    quality: dict[str, tuple[Attribute, frozenset[str]]]
+
+
+class Prologs:
+    """What documents began with: the octets before their root element, as `reader` read them."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[bytes, str | None], tuple[Version, tuple[str, ...]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def note(self, data: bytes, charset: str | None, encoding: str, prolog: Prolog) -> None:
+        """Remember a prolog, if the same octets always mean the same.
+
+        They do where the root element is the first thing that looks like one: nothing behind it
+        has been looked at.
+        """
+        at = prolog.root
+        if (
+            at <= MAX_PROLOG
+            and len(charset or "") <= MAX_PROLOG
+            and encoding in _LIKE_ASCII
+            and data.find(b"<pap") == at
+            and data[:at].isascii()
+            and (prolog.version is None or prolog.version in VERSIONS)
+        ):
+            if len(self._known) >= PROLOGS:
+                self._known.clear()
+            version = Version(prolog.version) if prolog.version else UNDECLARED
+            self._known[data[:at], charset] = version, prolog.supported
+
+    def read(self, data: bytes, charset: str | None) -> Document | None:
+        """The push-message in `data`, if it is plain."""
+        if len(data) > MAX_PLAIN or not data.isascii():
+            return None
+        at = data.find(b"<pap")
+        known = self._known.get((data[:at], charset))
+        if at < 0 or known is None:
+            return None
+        found = _PUSH.fullmatch(data.decode("ascii"), at)
+        return None if found is None else _document(found, *known)
+
+
+_LIKE_ASCII = frozenset({"utf-8", "ascii", "latin-1", "cp1252"})
+
+
+def _document(
+    found: re.Match[str], version: Version, supported: tuple[str, ...]
+) -> Document | None:
+    about, attributes, addresses, quality = found.groups()
+    product = None
+    if about:
+        ((name, product), *others) = _PAIR.findall(about)
+        if name != "product-name" or others:
+            return None
+    values = _values(attributes, _table(version).push)
+    if values is None or "push_id" not in values:
+        return None
+    if quality is not None:
+        chosen = _quality(quality, version)
+        if chosen is None:
+            return None
+        values["quality"] = chosen
+    push = PushMessage(addresses=tuple(_ADDRESS.findall(addresses)), **values)
+    after, before = push.deliver_after, push.deliver_before
+    if after is not None and before is not None and after >= before:
+        return None
+    return Document(push, version, supported, product)
+
+
+def _values(text: str, known: dict[str, tuple[Attribute, frozenset[str]]]) -> dict[str, Any] | None:
+    """The fields in the attributes of an element; none if any attribute is not as it should be."""
+    values: dict[str, Any] = {}
+    for name, value in _PAIR.findall(text):
+        entry = known.get(name)
+        if entry is None:
+            return None
+        attribute, choices = entry
+        if attribute.field in values or (choices and value not in choices):
+            return None
+        try:
+            values[attribute.field] = attribute.read(value)
+        except ValueError:
+            return None
+    return values
+
+
+@lru_cache(maxsize=256)
+def _quality(text: str, version: Version) -> QualityOfService | None:
+    """Most pushes of an initiator want the same."""
+    values = _values(text, _table(version).quality)
+    return None if values is None else QualityOfService(**values)
+
+
+@lru_cache
+def _table(version: Version) -> _Table:
+    return _Table(_allowed(BY_TAG["push-message"], version), _allowed(QUALITY, version))
+
+
+def _allowed(element: Element, version: Version) -> dict[str, tuple[Attribute, frozenset[str]]]:
+    allowed = rules_of(version)[element.tag].attributes
+    return {a.name: (a, allowed[a.name]) for a in element.attributes if a.name in allowed}

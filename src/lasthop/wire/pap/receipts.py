@@ -1,0 +1,38 @@
+"""The answer to a push that is accepted: within a second all of them are alike, but for the
+push-id."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from lasthop.clock import SECOND, Micros
+from lasthop.wire.pap.codes import CODES
+from lasthop.wire.pap.documents import Document, PushResponse, ResponseResult
+from lasthop.wire.pap.versions import SUPPORTED, Version
+from lasthop.wire.pap.writer import quoted, write_document
+
+ACCEPTED = 1001
+
+_PLACE = "\ue000"
+"""Stands for the push-id: a character of nobody's, which is written as it is."""
+
+
+def write_receipt(
+    push_id: str, *, version: Version, product: str, sender: str, reply_time: Micros
+) -> bytes:
+    """The same octets as `write_document` makes of the whole document."""
+    before, after = _around(version, product, sender, reply_time // SECOND)
+    return before + quoted("push-id", push_id).encode() + after
+
+
+@lru_cache(maxsize=16)
+def _around(version: Version, product: str, sender: str, second: int) -> tuple[bytes, bytes]:
+    message = PushResponse(
+        _PLACE,
+        ResponseResult(ACCEPTED, CODES[ACCEPTED].name),
+        sender_name=sender,
+        reply_time=second * SECOND,
+    )
+    written = write_document(Document(message, version, SUPPORTED, product))
+    before, _, after = written.partition(_PLACE.encode())
+    return before, after
