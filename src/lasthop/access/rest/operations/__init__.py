@@ -1,0 +1,25 @@
+"""Every operation of the REST door, once, by what it is about."""
+
+from __future__ import annotations
+
+from lasthop.access.rest.operations.administration import ADMINISTRATION
+from lasthop.access.rest.operations.circles import CIRCLES
+from lasthop.access.rest.operations.devices import DEVICES
+from lasthop.access.rest.operations.messages import EXPLAIN, MESSAGES
+from lasthop.access.rest.operations.operation import Operation
+from lasthop.access.rest.operations.services import SERVICES
+from lasthop.access.rest.operations.streams import STREAMS
+from lasthop.access.rest.operations.topics import TOPICS
+
+__all__ = ["EXPLAIN", "OPERATIONS", "Operation"]
+
+OPERATIONS: tuple[Operation, ...] = (
+    *MESSAGES,
+    *SERVICES,
+    *STREAMS,
+    *DEVICES,
+    *TOPICS,
+    *CIRCLES,
+    *ADMINISTRATION,
+)
+"""Those that every gateway has."""
