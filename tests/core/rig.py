@@ -99,6 +99,14 @@ class Rig:
         self.gateway.wake(self.now)
         self.gateway.settle(self.now)
         self._perform(self.gateway.effects())
+        self.check_count()
+
+    def check_count(self) -> None:
+        """What is counted as open is what is open, and all of it is in somebody's mailbox."""
+        room = self.gateway.room
+        scanned = sum(len(item.deliveries) for item in room.items.values())
+        assert room.open_deliveries == scanned
+        assert scanned == sum(len(session.mailbox) for session in room.sessions())
 
     def take(self, *, flush: bool = False) -> Commit | None:
         """Begin to write a commit."""

@@ -44,7 +44,7 @@ def browser_path() -> str:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Those that share gateways and a browser stay on one worker of a parallel run."""
     for item in items:
-        if {"browser", "up", "guarded"} & set(getattr(item, "fixturenames", ())) and (
+        if {"browser", "up", "busy", "guarded"} & set(getattr(item, "fixturenames", ())) and (
             item.path.parent == FOLDER
         ):
             item.add_marker(pytest.mark.xdist_group("browser"))

@@ -5,12 +5,45 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 
 import msgspec
 
 from lasthop.decision.preferences import Preferences
 from lasthop.device.client import Device
+from lasthop.device.exchange.binding import Text
+from lasthop.device.exchange.exchange import Exchange
+from lasthop.wire.hop.services import Service, ServiceOperation
 from tests.runtime.processes import GatewayProcess
+
+PRICING = Service(
+    "pricing",
+    about="What things cost",
+    operations=(
+        ServiceOperation("price", takes="text/plain", gives="text/plain", about="Of one thing"),
+        ServiceOperation("forget", takes="text/plain", about="What was asked before"),
+    ),
+)
+
+SURROGATE = """
+from lasthop.surrogate import Decision, Drop, Mail, Surrogate
+
+
+class Doorkeeper(Surrogate):
+    def to_device(self, mail: Mail) -> Decision | None:
+        self.state["seen"] = self.state.get("seen", 0) + 1
+        return Drop("no videos here") if mail.content_type.startswith("video/") else None
+"""
+
+
+def with_surrogate(directory: Path) -> list[str]:
+    """Options of a gateway at which a class acts for the devices of the app `photos`."""
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "doorkeeper.py").write_text(SURROGATE)
+    file = directory / "lasthop.toml"
+    file.write_text(f'[surrogates.photos]\nclass = "doorkeeper:Doorkeeper"\npath = "{directory}"\n')
+    return ["--config", str(file)]
+
 
 PREFERENCES = {
     "links": [
@@ -76,6 +109,13 @@ async def fleet(gateway: GatewayProcess) -> AsyncIterator[Fleet]:
             await device.contact(timeout=30)
             task = asyncio.create_task(_listen(made, device))
             stack.callback(task.cancel)
+        shop = Device(
+            gateway.tcp, app="default", name="shop", link="wifi", network=NETWORKS["wifi"]
+        )
+        devices["shop"] = await stack.enter_async_context(shop)
+        till = Exchange(shop, Text())
+        price = {"price": lambda received: f"{received.value} is 3.50", "forget": lambda _: None}
+        await (await till.serve(PRICING, price)).accepted(timeout=30)
         wishes = msgspec.convert(PREFERENCES, Preferences)
         await (await devices["alice-phone"].prefer(wishes)).accepted(timeout=30)
         for name in ("alice-phone", "bob-phone"):
@@ -90,6 +130,17 @@ async def fleet(gateway: GatewayProcess) -> AsyncIterator[Fleet]:
         for path in ("groups/family/members/alice-phone", "groups/family/members/bob-phone"):
             gateway.request("PUT", f"/v1/{path}")
         gateway.request("PUT", "/v1/queues/jobs/consumers/dave-laptop")
+        gateway.request("POST", "/v1/devices", b'{"name":"camera"}', **{"X-App": "photos"})
+        for body in (
+            b'{"device":"camera","body":"smile"}',
+            b'{"device":"camera","content_type":"video/mp4"}',
+        ):
+            gateway.request(
+                "POST",
+                "/v1/messages",
+                body,
+                **{"X-App": "photos", "Content-Type": "application/json"},
+            )
         await made.publish(3, to="queue:jobs")
         made.story = await made.publish(
             device="alice-phone", title="Your parcel", body="It is at the door."

@@ -19,7 +19,7 @@ from playwright.async_api import Page, async_playwright
 
 from bench.pipeline.fleet import write_log
 from tests.dashboard.conftest import ARGUMENTS, NAMES
-from tests.dashboard.fleet import Fleet, fleet
+from tests.dashboard.fleet import Fleet, fleet, with_surrogate
 from tests.runtime.processes import ENVIRONMENT, LASTHOP, GatewayProcess
 
 OUT = Path("docs/images")
@@ -77,8 +77,11 @@ async def pictures(gateway: GatewayProcess, page: Page, fleet: Fleet) -> None:
     await page.screenshot(path=OUT / "dashboard-overview.png")
     busy.cancel()
     for path, height in {
-        "devices": 420,
+        "devices": 460,
         "groups": 480,
+        "services": 340,
+        "service/pricing@1": 760,
+        "surrogates": 690,
         "device/alice-phone": 820,
         "topic/offers": 620,
         "links": 640,
@@ -102,7 +105,7 @@ async def main() -> None:
         data = Path(folder) / "data"
         for part in ("lake", "policies"):
             shutil.copytree(kept / part, data / part)
-        with GatewayProcess(data) as gateway:
+        with GatewayProcess(data, *with_surrogate(Path(folder) / "surrogate")) as gateway:
             async with fleet(gateway) as made, async_playwright() as playwright:
                 browser = await playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
                 page = await browser.new_page()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -25,12 +26,25 @@ from lasthop.pipeline.summary import (
 from lasthop.policy import FORMAT, Lineage, Policies
 from lasthop.policy.shelf import Shelf
 from tests.dashboard.conftest import Guarded
-from tests.dashboard.fleet import Fleet, fleet
-from tests.runtime.processes import GatewayProcess
+from tests.dashboard.fleet import SURROGATE, Fleet, fleet, with_surrogate
+from tests.runtime.processes import GatewayProcess, eventually
 
 pytestmark = pytest.mark.peer
 
-PAGES = ["", "devices", "topics", "groups", "links", "message", "send", "policies", "pipeline"]
+PAGES = [
+    "",
+    "devices",
+    "topics",
+    "groups",
+    "services",
+    "surrogates",
+    "links",
+    "message",
+    "send",
+    "policies",
+    "pipeline",
+]
+INNER = ["device/alice-phone", "topic/offers", "group/queues/jobs", "service/pricing@1"]
 
 SUMMARY = Summary(
     made_at=1_800_000_000_000_000,
@@ -61,9 +75,17 @@ UNNAMED = """
 
 
 @pytest.fixture(scope="module")
-async def busy(up: GatewayProcess) -> AsyncIterator[Fleet]:
-    async with fleet(up) as made:
-        yield made
+def doorkeeper(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the surrogate is."""
+    return tmp_path_factory.mktemp("surrogate") / "doorkeeper.py"
+
+
+@pytest.fixture(scope="module")
+async def busy(tmp_path_factory: pytest.TempPathFactory, doorkeeper: Path) -> AsyncIterator[Fleet]:
+    data = tmp_path_factory.mktemp("busy") / "data"
+    with GatewayProcess(data, *with_surrogate(doorkeeper.parent)) as gateway:
+        async with fleet(gateway) as made:
+            yield made
 
 
 async def look(page: Page, fleet: Fleet, path: str) -> None:
@@ -141,6 +163,66 @@ async def test_groups_and_queues_show_who_belongs_and_what_waits(page: Page, bus
     waiting = page.locator("dt", has_text="waiting").locator("+ dd")
     await expect(waiting).to_have_text("3")
     await expect(page.get_by_role("row", name=re.compile("dave-laptop"))).to_contain_text("away")
+
+
+async def test_services_show_who_offers_what_and_can_be_asked(page: Page, busy: Fleet) -> None:
+    await look(page, busy, "services")
+    row = page.get_by_role("row", name=re.compile("pricing@1"))
+    await expect(row).to_contain_text("1 of 1 in contact")
+    await expect(row).to_contain_text("price, forget")
+    await page.get_by_role("link", name="pricing@1").click()
+    await expect(page.locator("h1")).to_contain_text("pricing@1")
+    await expect(page.get_by_role("link", name="shop", exact=True)).to_be_visible()
+    await expect(page.get_by_role("row", name=re.compile("forget"))).to_contain_text("no answer")
+    await page.get_by_label("Operation").select_option("price")
+    await page.get_by_label("Request").fill("tea")
+    await page.get_by_role("button", name="Ask").click()
+    await expect(page.get_by_text("tea is 3.50")).to_be_visible()
+
+
+async def test_a_service_that_nobody_offers_is_said(browser: Browser, busy: Fleet) -> None:
+    page = await browser.new_page()
+    await look(page, busy, "service/nothing")
+    await expect(page.get_by_role("alert")).to_contain_text("nobody offers this service")
+    await page.close()
+
+
+async def test_surrogates_show_how_they_are_and_are_loaded_anew(
+    browser: Browser, busy: Fleet, doorkeeper: Path
+) -> None:
+    page = await browser.new_page()
+    await look(page, busy, "surrogates")
+    card = page.locator("section.card").filter(has_text="photos")
+    await expect(card.get_by_text("ready")).to_be_visible()
+    await expect(card.get_by_role("row", name=re.compile("dropped"))).to_contain_text("1")
+    await expect(card.get_by_role("meter", name=re.compile("Waiting for it"))).to_be_visible()
+    worker = card.locator("dt", has_text="worker").locator("+ dd")
+    before = await worker.inner_text()
+
+    def another_works() -> bool:
+        now = busy.gateway.get_json("/v1/surrogates/photos")["pid"]
+        return now is not None and str(now) != before
+
+    await page.get_by_role("button", name="Load it anew").click()
+    await expect(card.get_by_text("It was loaded anew.")).to_be_visible()
+    await asyncio.to_thread(eventually, another_works, "another worker has taken over")
+    await page.reload()
+    await expect(worker).to_have_text(re.compile(r"^\d+$"))
+    await expect(worker).not_to_have_text(before)
+    await asyncio.to_thread(doorkeeper.write_text, "this is no Python")
+    await page.get_by_role("button", name="Load it anew").click()
+    await expect(card.get_by_role("alert")).to_contain_text("SyntaxError")
+    await asyncio.to_thread(doorkeeper.write_text, SURROGATE)
+    await page.close()
+
+
+async def test_without_a_surrogate_the_page_says_how_to_have_one(
+    page: Page, guarded: Guarded
+) -> None:
+    bearer = {"Authorization": f"Bearer {guarded.admin}"}
+    await page.set_extra_http_headers(bearer)
+    await page.goto(f"{guarded.gateway.http}/dashboard#/surrogates")
+    await expect(page.get_by_text("under [surrogates.APP]")).to_be_visible()
 
 
 async def test_channels_show_latency_and_price(page: Page, busy: Fleet) -> None:
@@ -221,7 +303,7 @@ async def test_every_page_can_be_heard_and_fits_a_phone(
     )
     page = await context.new_page()
     shown = set()
-    for path in [*PAGES, "device/alice-phone", "topic/offers", f"message/{busy.story}/alice-phone"]:
+    for path in [*PAGES, *INNER, f"message/{busy.story}/alice-phone"]:
         await look(page, busy, path)
         assert await page.evaluate(UNNAMED) == [], path
         wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"

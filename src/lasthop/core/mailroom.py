@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from lasthop.clock import DAY, SECOND, Micros
 from lasthop.core.behaviour import Behaviours
@@ -30,6 +30,8 @@ from lasthop.store.surrogates import RevisionRow
 
 if TYPE_CHECKING:
     from lasthop.core.surrogates.surrogates import Surrogates
+
+SomeDelivery = TypeVar("SomeDelivery", bound=Delivery)
 
 
 class Waker(Protocol):
@@ -140,6 +142,8 @@ class Mailroom:
         self._resident: dict[int, Item] = {}
         """Whose bodies are in memory, oldest first."""
         self._resident_bytes = 0
+        self.open_deliveries = 0
+        """Of all devices together."""
 
     def session(self, device: Device) -> Session:
         """The device's session; it begins with the first need for one."""
@@ -201,8 +205,12 @@ class Mailroom:
 
     def open_delivery(self, item: Item, session: Session, now: Micros) -> Delivery:
         """Begin a delivery; its first event is the caller's to record."""
-        delivery = Delivery(item, session, now)
-        session.mailbox[item.message.key] = delivery
+        return self.put(Delivery(item, session, now))
+
+    def put(self, delivery: SomeDelivery) -> SomeDelivery:
+        """Put a new delivery into its device's mailbox."""
+        delivery.session.mailbox[delivery.item.message.key] = delivery
+        self.open_deliveries += 1
         return delivery
 
     def touch(self, session: Session) -> None:
@@ -279,6 +287,7 @@ class Mailroom:
         message = item.message
         mailbox = session.mailbox
         del mailbox[message.key]
+        self.open_deliveries -= 1
         if not mailbox:
             mailbox.clear()  # An emptied table keeps its size, and most sessions are idle.
         if message.replace_key is not None:

@@ -25,7 +25,7 @@ def show(
     metrics.gauge(
         "lasthop_open_deliveries",
         "Deliveries not at their end.",
-        lambda: sum(len(item.deliveries) for item in gateway.room.items.values()),
+        lambda: gateway.room.open_deliveries,
     )
     metrics.gauge("lasthop_devices", "Registered devices.", lambda: len(gateway.registry))
     metrics.gauge("lasthop_http_waiting", "Requests that wait.", lambda: door.waiting)

@@ -123,9 +123,7 @@ class Keeper:
     def open(self, item: Item, now: Micros) -> FeedDelivery:
         """Begin the delivery of a message of the topic; its first event is the caller's to
         record."""
-        delivery = FeedDelivery(item, self.session, now, self)
-        self.session.mailbox[item.message.key] = delivery
-        return delivery
+        return self._room.put(FeedDelivery(item, self.session, now, self))
 
     def begin(self, delivery: Delivery, accepted: Event, until: Micros | None, now: Micros) -> None:
         """A delivery was accepted: consider it, now or when its delay is over."""

@@ -60,8 +60,8 @@ class FeedsRestored:
         if row is None and not instructs:
             return None
         topic = row.topic if row is not None else message.queue or ""
-        delivery = FeedDelivery(item, session, now, self._feeds.keeper(session, topic))
-        session.mailbox[message.key] = delivery
+        keeper = self._feeds.keeper(session, topic)
+        delivery = self._room.put(FeedDelivery(item, session, now, keeper))
         if row is not None:
             delivery.arrived = row.place != EARLY
             delivery.stamp, delivery.keep, delivery.forget = row.stamp, row.keep, row.forget

@@ -14,14 +14,14 @@ export class Refused extends Error {
 export const chosen = { app: "default" };
 
 /**
- * @param {string} path @param {string} [method] @param {unknown} [body]
- * @returns {Promise<Response>}
+ * @param {string} path @param {string} [method] @param {unknown} [body] as JSON, or as text of a `type`
+ * @param {string} [type] @returns {Promise<Response>}
  */
-async function ask(path, method = "GET", body = undefined) {
+async function ask(path, method = "GET", body = undefined, type = undefined) {
   const response = await fetch(`/dashboard/${path}`, {
     method,
-    headers: { "x-app": chosen.app, "x-lasthop-dashboard": "1", ...(body === undefined ? {} : { "content-type": "application/json" }) },
-    body: body === undefined ? undefined : JSON.stringify(body),
+    headers: { "x-app": chosen.app, "x-lasthop-dashboard": "1", ...(body === undefined ? {} : { "content-type": type ?? "application/json" }) },
+    body: body === undefined ? undefined : type === undefined ? JSON.stringify(body) : String(body),
   });
   if (response.ok) return response;
   if (response.status === 401) location.assign("/dashboard/login");
@@ -55,6 +55,13 @@ export async function rest(path, { method, body, query = {} } = {}) {
  * @param {string} id @param {number} timeout seconds
  */
 export const replyTo = async (id, timeout) => (await ask(`v1/messages/${id}/reply?timeout=${timeout}`)).text();
+
+/**
+ * What a service answers.
+ * @param {string} name @param {string} operation @param {{body: string, type: string, timeout: number}} request
+ */
+export const askService = async (name, operation, { body, type, timeout }) =>
+  (await ask(`v1/services/${segment(name)}/${segment(operation)}?timeout=${timeout}`, "POST", body, type)).text();
 
 /** @param {string} part */
 export const segment = encodeURIComponent;

@@ -13,6 +13,9 @@ import * as overview from "./pages/overview.js";
 import * as pipeline from "./pages/pipeline.js";
 import * as policies from "./pages/policies.js";
 import * as send from "./pages/send.js";
+import * as service from "./pages/service.js";
+import * as services from "./pages/services.js";
+import * as surrogates from "./pages/surrogates.js";
 import * as topic from "./pages/topic.js";
 import * as topics from "./pages/topics.js";
 
@@ -32,6 +35,9 @@ const PAGES = [
   ["topic", "", topic],
   ["groups", "Groups", groups],
   ["group", "", group],
+  ["services", "Services", services],
+  ["service", "", service],
+  ["surrogates", "Surrogates", surrogates],
   ["links", "Channels", links],
   ["message", "Messages", message],
   ["send", "Send", send],
@@ -40,7 +46,7 @@ const PAGES = [
 ];
 
 /** @type {Record<string, string>} Pages that belong to another in the navigation. */
-const BELONGS = { device: "devices", topic: "topics", group: "groups" };
+const BELONGS = { device: "devices", topic: "topics", group: "groups", service: "services" };
 
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 const status = /** @type {HTMLElement} */ (document.getElementById("status"));

@@ -2,6 +2,7 @@
 
 import { replyTo, rest } from "../api.js";
 import { card, field, h, stateOf, to } from "../dom.js";
+import { doing } from "../forms.js";
 
 export const title = "Send";
 
@@ -30,26 +31,6 @@ async function follow(place, id) {
     total && !status.satisfied ? " Still under way. " : "",
     to("message", [id], "Its story"),
   );
-}
-
-/**
- * A form that does something, and says what came of it.
- * @param {HTMLElement} form @param {HTMLElement} said @param {(fields: FormData) => Promise<void>} act
- */
-function doing(form, said, act) {
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    const button = /** @type {HTMLButtonElement | null} */ (form.querySelector("button"));
-    if (button) button.disabled = true;
-    try {
-      await act(new FormData(/** @type {HTMLFormElement} */ (form)));
-    } catch (error) {
-      said.replaceChildren(h("p", { class: "problem", role: "alert" }, error instanceof Error ? error.message : String(error)));
-    } finally {
-      if (button) button.disabled = false;
-    }
-  });
-  return form;
 }
 
 /** @param {string} target */

@@ -21,8 +21,8 @@ from lasthop.core.mailroom import Limits
 from lasthop.message import Binding
 from lasthop.wire.hop.decisions import Verdict, decode_decision
 from lasthop.wire.hop.frames import ALL_FEATURES, Ack, Headers, MessageFrame, Operation, Skip
+from tests.core.groups.crew import CREW, JOBS
 from tests.core.rig import APP, Rig, to
-from tests.core.test_groups import CREW, JOBS
 
 NAMES = ("one", "two", "three")
 name = st.sampled_from(NAMES)
