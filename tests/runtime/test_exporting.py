@@ -10,7 +10,7 @@ import pytest
 from lasthop.clock import DAY, SECOND, Micros
 from lasthop.errors import StoreFull
 from lasthop.eventlog.exporter import Exporter, Rolling
-from lasthop.eventlog.following import INTEREST, follow, followed
+from lasthop.eventlog.following import INTEREST, MARK, follow, followed
 from lasthop.runtime import exporting
 from lasthop.runtime.clock import SystemClock
 from lasthop.runtime.exporting import PROMPT, Export
@@ -93,3 +93,18 @@ def test_segments_are_sealed_soon_while_somebody_follows_them(tmp_path: Path) ->
     assert followed(log, now)
     assert not followed(log, now + 2 * INTEREST)
     assert not followed(tmp_path / "elsewhere", now)
+
+
+@pytest.mark.parametrize(
+    "said,soon", [("2000000", 2 * SECOND), ("0", SECOND), ("", 10 * SECOND), ("-3", 10 * SECOND)]
+)
+def test_who_follows_says_how_soon(tmp_path: Path, said: str, soon: Micros) -> None:
+    follow(tmp_path)
+    now = SystemClock().now()
+    assert followed(tmp_path, now) == 10 * SECOND
+    (tmp_path / MARK).write_text(said)
+    assert followed(tmp_path, now) == soon
+    follow(tmp_path, within=3 * SECOND)
+    assert followed(tmp_path, now) == 3 * SECOND
+    (tmp_path / MARK).write_bytes(b"\xff")
+    assert followed(tmp_path, now) is None

@@ -1,6 +1,7 @@
-"""How a gateway hears that somebody follows its segments: by the age of a hidden file among them.
+"""How a gateway hears that somebody follows its segments: by the age of a hidden file among them,
+in which it stands how soon they want them.
 
-Sealing every ten seconds makes many small files, which only those want who wait for them.
+Sealing every few seconds makes many small files, which only those want who wait for them.
 """
 
 from __future__ import annotations
@@ -16,17 +17,28 @@ INTEREST: Micros = 60 * SECOND
 """How long a mark holds; who follows renews it several times in that."""
 
 
-def follow(log: Path) -> None:
-    """Say that the segments of a log, or of every log in a directory, are waited for."""
+PROMPT: Micros = 10 * SECOND
+"""How old a segment may become while somebody follows who is in no particular hurry."""
+
+SOONEST: Micros = SECOND
+
+
+def follow(log: Path, *, within: Micros = PROMPT) -> None:
+    """Say that the segments of a log, or of every log in a directory, are waited for, and that an
+    event should be in one `within` so long."""
     logs = {day.parent for day in (*log.glob("date=*"), *log.glob("*/date=*"))} | {log}
     for place in logs:
-        (place / MARK).touch()
+        (place / MARK).write_text(str(within))
 
 
-def followed(log: Path, now: Micros) -> bool:
-    """Whether somebody waits for the segments of this log."""
+def followed(log: Path, now: Micros) -> Micros | None:
+    """How soon somebody wants what happens to be in the segments of this log; None: nobody does."""
     try:
         marked = os.stat(log / MARK).st_mtime_ns // 1000
-    except OSError:
-        return False
-    return marked > now - INTEREST
+        wish = (log / MARK).read_text()
+    except (OSError, UnicodeDecodeError):
+        return None
+    if marked <= now - INTEREST:
+        return None
+    # Whatever else is in the file, somebody follows.
+    return max(SOONEST, int(wish)) if wish.isascii() and wish.isdigit() else PROMPT

@@ -124,6 +124,16 @@ class Pipeline:
                 self.audit()
         return self.outcome
 
+    def prepare(self) -> list[date]:
+        """Bring up to date what policies are learned from; the other tables are left to the next
+        run, which makes these days again."""
+        with self.lake.locked():
+            self.outcome.ingested = Ingestion(self.spark, self.log, self.lake).run()
+            days = self.changed()
+            if days:
+                self.make_silver(days)
+        return days
+
     def changed(self) -> list[date]:
         """The days of bronze that silver has not seen as they are now."""
         state = self.lake.state()

@@ -45,8 +45,9 @@ class Export:
         while not self._closing.is_set():
             now = self._clock.now()
             if self._log is not None:
-                waited_for = followed(self._log, now)
-                self._exporter.rolling = PROMPT if waited_for else self._leisurely
+                within = followed(self._log, now)
+                hurried = self._leisurely if within is None else Rolling(age=within)
+                self._exporter.rolling = hurried
             try:
                 due = self._exporter.step(now)
             except StoreError as error:

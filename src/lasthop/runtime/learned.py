@@ -1,6 +1,6 @@
 """The policy that the pipeline has learned, loaded while the gateway runs.
 
-The pointer on the shelf is looked at every few seconds, which costs one small file. A new version
+The pointer on the shelf is looked at every second, which costs one small file. A new version
 is read, checked as a whole and tried out before it takes the place of the old one; if anything is
 wrong with it the old one stays in force, and the log says why, once.
 """
@@ -25,7 +25,7 @@ from lasthop.policy.shelf import POINTER, Shelf
 log = structlog.get_logger(__name__)
 
 
-LOOK = 5.0
+LOOK = 1.0
 """Seconds between two looks at the pointer."""
 
 

@@ -152,10 +152,32 @@ def test_learned_policies_waste_less(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif("DEMO_SECONDS" not in os.environ, reason="takes minutes: make nightly")
+@pytest.mark.timeout(1800)
+def test_after_two_minutes_there_is_a_report_and_the_rest_follows(tmp_path: Path) -> None:
+    demo = Demo(tmp_path, "--json")
+    assert demo.process.stdout is not None
+    first = json.loads(demo.process.stdout.readline())
+    assert first["seconds"] < 135
+    assert first["messages"]["delivered"] > 300
+    assert first["before"]["forwarded"] > 0
+    assert first["good"]
+    last = first
+    while not last["complete"]:
+        last = json.loads(demo.process.stdout.readline())
+    assert last["good"]
+    assert last["learning"]["ran"], last["learning"]
+    assert last["after"]["forwarded"] > 0
+    demo.process.send_signal(signal.SIGTERM)
+    code, _ = demo.wait()
+    assert code == 0
+    assert (demo.alive, demo.left) == ([], [])
+
+
+@pytest.mark.skipif("DEMO_SECONDS" not in os.environ, reason="takes minutes: make nightly")
 @pytest.mark.timeout(600)
 def test_stopped_while_spark_runs_nothing_goes_on(tmp_path: Path) -> None:
     demo = Demo(tmp_path, "--devices", "3")
-    eventually(lambda: demo.said("making tables"), "the pipeline runs", 120)
+    eventually(lambda: demo.said("learning"), "the pipeline runs", 120)
     eventually(lambda: len(demo.alive) >= 4, "a Java is there", 120)
     demo.process.send_signal(signal.SIGTERM)
     code, _ = demo.wait()

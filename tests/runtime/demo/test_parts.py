@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from random import Random
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -13,8 +15,8 @@ from lasthop.pipeline import java
 from lasthop.runtime.demo import learning, letters, script
 from lasthop.runtime.demo.beside import beside
 from lasthop.runtime.demo.children import Child
-from lasthop.runtime.demo.counting import Act
-from lasthop.runtime.demo.ledger import Exactly, Looks
+from lasthop.runtime.demo.counting import Act, count_lost
+from lasthop.runtime.demo.ledger import Exactly, Lane, Ledger, Looks
 from lasthop.runtime.demo.profiles import PROFILES
 from lasthop.runtime.demo.report import (
     LearningReport,
@@ -23,6 +25,7 @@ from lasthop.runtime.demo.report import (
     Report,
     latency,
     lines,
+    rest,
 )
 from lasthop.runtime.failure import Failure
 
@@ -90,6 +93,7 @@ def test_the_messages_that_count_have_ended_before_the_end() -> None:
 
 def a_report(**changes: object) -> Report:
     report = Report(
+        complete=True,
         seconds=120.0,
         devices=3,
         good=True,
@@ -123,6 +127,60 @@ def test_the_report_says_what_was_not_learned_and_why() -> None:
     assert "1 under way" in text
     learned.reason = "too late"
     assert "no comparison: too late" in "\n".join(lines(a_report(learning=learned)))
+
+
+def test_a_report_that_is_not_complete_says_what_follows_and_then_only_that() -> None:
+    learning = LearningReport(ran=False)
+    text = "\n".join(lines(a_report(complete=False, learning=learning, under_way=2)))
+    assert "9 accepted, 9 delivered" in text
+    assert "2 under way" in text
+    assert "still learning" in text
+    assert "before   waste 50.0%" in text
+    assert "The comparison follows" in text
+    assert "nothing was learned" not in text
+    learned = LearningReport(ran=True, version="v1", devices=7, events=99, seconds=20.0)
+    text = "\n".join(lines(a_report(complete=False, learning=learned)))
+    assert "7 choices learned" in text
+    assert "The comparison follows" in text
+    assert "no comparison" not in text
+    after = Period(20.0, 60, 6, 60, 3, 0.1, 0.05, 700.0)
+    whole = a_report(seconds=160.0, learning=learned, after=after)
+    text = "\n".join(rest(whole))
+    assert text.startswith("After 160 s, the rest of the report:")
+    assert "after    waste 10.0%" in text
+    assert "latency" not in text
+    assert "follows" not in text
+
+
+class Asked:
+    """A gateway that says of every message that it is over, and takes its time."""
+
+    def __init__(self, meanwhile: Callable[[], None]) -> None:
+        self._meanwhile = meanwhile
+
+    def ended(self, message: str) -> bool:
+        self._meanwhile()
+        if message == "unknown":
+            raise Failure("no such message")
+        return message != "open"
+
+
+async def test_what_is_seen_while_we_ask_is_not_lost() -> None:
+    ledger = Ledger()
+    lane = Lane("shop", "phone")
+    for message in ("late", "gone", "open", "unknown"):
+        ledger.accepted(lane, ledger.sending(lane, 0.0), message)
+
+    def arrive() -> None:
+        if not ledger.delivered:
+            ledger.saw(lane, 1, 1.0)
+
+    cast = SimpleNamespace(shop=Asked(arrive), initiator=None)
+    assert await count_lost(ledger, cast) == 2  # type: ignore[arg-type]
+    copied = ledger.copy()
+    ledger.saw(lane, 2, 2.0)
+    assert (copied.delivered, ledger.delivered) == (1, 2)
+    assert len(copied.missing()) == 3
 
 
 def test_a_machine_without_java_or_spark_is_told_in_one_line(

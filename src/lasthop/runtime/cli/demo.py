@@ -15,7 +15,7 @@ from lasthop.runtime.cli.options import Json, described, new_commands
 from lasthop.runtime.cli.output import say, say_json
 from lasthop.runtime.demo import learning
 from lasthop.runtime.demo.performance import perform
-from lasthop.runtime.demo.report import Report, lines
+from lasthop.runtime.demo.report import Report, lines, rest
 from lasthop.runtime.demo.show import Show
 from lasthop.runtime.demo.stage import Plan, Stage
 from lasthop.runtime.failure import Failure
@@ -88,8 +88,11 @@ def demo(
             if not as_json:
                 _greet(stage, page, plan)
 
+        people = _People()
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(perform(plan, show, opened=opened, report=_machines if as_json else _people))
+            runner.run(
+                perform(plan, show, opened=opened, report=_machines if as_json else people.hear)
+            )
 
 
 def _greet(stage: Stage, page: str, plan: Plan) -> None:
@@ -105,6 +108,14 @@ def _machines(report: Report) -> None:
     say_json(msgspec.to_builtins(report))
 
 
-def _people(report: Report) -> None:
-    for line in lines(report):
-        say(line)
+class _People:
+    """They read a report once, and then what was still to come."""
+
+    def __init__(self) -> None:
+        self._waiting = False
+
+    def hear(self, report: Report) -> None:
+        for line in rest(report) if self._waiting else lines(report):
+            say(line)
+        say()
+        self._waiting = not report.complete

@@ -224,6 +224,7 @@ PolicyDir: TypeAlias = Annotated[
     help=described(
         "Learn policies from the tables, and put them in force as a new version.",
         "lasthop pipeline learn --data ./data",
+        "lasthop pipeline learn --data ./data --update",
         "lasthop pipeline learn --from 2026-09-01 --until 2026-10-10 --dry-run --json",
     ),
 )
@@ -238,6 +239,13 @@ def learn(
     last: Annotated[
         datetime | None, typer.Option("--until", formats=["%Y-%m-%d"], help="Last day. [newest]")
     ] = None,
+    update: Annotated[
+        bool,
+        typer.Option(
+            "--update",
+            help="First read what the log has. Only what is learned from is brought up to date.",
+        ),
+    ] = False,
     note: Annotated[str, typer.Option(help="Kept with the version.")] = "",
     dry_run: Annotated[bool, typer.Option(help="Learn, and put nothing in force.")] = False,
     master: Master = "local[*]",
@@ -251,6 +259,9 @@ def learn(
     ):
         from lasthop.pipeline.learn import Span, learn  # noqa: PLC0415
 
+        if update:
+            told("reading the log")
+            pipeline.prepare()
         days = pipeline.lake.dates("silver", "events")
         if not days:
             raise Failure("there are no tables yet: lasthop pipeline run")

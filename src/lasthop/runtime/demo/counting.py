@@ -3,6 +3,7 @@ of waste and loss."""
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from pathlib import Path
 
 from lasthop.clock import SECOND, Micros
 from lasthop.runtime.demo import letters
-from lasthop.runtime.demo.ledger import Ledger
+from lasthop.runtime.demo.ledger import Lane, Ledger
 from lasthop.runtime.demo.play import Cast
 from lasthop.runtime.demo.publishers import PapInitiator
 from lasthop.runtime.demo.report import (
@@ -58,23 +59,29 @@ class Act:
         return replace(self, length=min(self.length, other.length))
 
 
-def make_report(
-    data: Path,
-    cast: Cast,
-    ledger: Ledger,
-    learning: LearningReport,
-    before: Act | None,
-    after: Act | None,
-    seconds: float,
-) -> Report:
-    """Everything that can be said now. It reads the log and asks the gateway: not for an event
-    loop."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What a report is made of."""
+
+    ledger: Ledger
+    """Of which nobody writes any more."""
+    lost: int
+    learning: LearningReport
+    before: Act | None
+    after: Act | None
+    seconds: float
+    complete: bool
+
+
+def make_report(data: Path, cast: Cast, found: Findings) -> Report:
+    """Everything that can be said now. It reads the log: not for an event loop."""
+    ledger, lost = found.ledger, found.lost
     sent, looks = ledger.verdict(), ledger.looks
-    lost = _lost(ledger, cast)
     history = History(data)
     seen = sent.delivered + looks.shown
     return Report(
-        seconds=round(seconds, 1),
+        complete=found.complete,
+        seconds=round(found.seconds, 1),
         devices=len(cast.fleet.members),
         good=sent.good and looks.good and lost == 0,
         lost=lost,
@@ -85,9 +92,9 @@ def make_report(
         links=_links(cast, ledger),
         bytes_per_message=round(cast.bytes_on_links / seen, 1) if seen else None,
         payload_per_message=letters.SIZE,
-        learning=learning,
-        before=_period(history, before),
-        after=_period(history, after),
+        learning=found.learning,
+        before=_period(history, found.before),
+        after=_period(history, found.after),
     )
 
 
@@ -98,18 +105,28 @@ def _period(history: History, act: Act | None) -> Period | None:
     return period(hop, (act.until - act.since) / SECOND, act.bytes_per_second)
 
 
-def _lost(ledger: Ledger, cast: Cast) -> int:
-    """Of what was not seen, that which the gateway takes for done."""
-    lost = 0
-    for lane, message in ledger.missing()[:MOST_ASKED]:
+async def count_lost(ledger: Ledger, cast: Cast) -> int:
+    """Of what was not seen, that which the gateway takes for done.
+
+    It may be seen while we ask: only what is still missing then is lost.
+    """
+    asked = ledger.missing()[:MOST_ASKED]
+    ended = await asyncio.to_thread(_ended, asked, cast)
+    return len(ended & set(ledger.missing()))
+
+
+def _ended(asked: list[tuple[Lane, str]], cast: Cast) -> set[tuple[Lane, str]]:
+    found = set()
+    for lane, message in asked:
         ended: Callable[[str], bool] = cast.shop.ended
         if lane.publisher == PapInitiator.NAME:
             ended = cast.initiator.ended
         try:
-            lost += ended(message)
+            if ended(message):
+                found.add((lane, message))
         except Failure:
-            lost += 1  # A gateway that does not know what it accepted has lost it.
-    return lost
+            found.add((lane, message))  # What a gateway accepted and does not know, it has lost.
+    return found
 
 
 def _links(cast: Cast, ledger: Ledger) -> dict[str, LinkReport]:

@@ -1,4 +1,4 @@
-"""The pipeline over the demo's log: tables, then a policy, as the commands that anybody would use.
+"""The pipeline over the demo's log: a policy, then all tables, by the commands that anybody uses.
 
 Where Spark cannot run, the demo goes on without learning and says why.
 """
@@ -8,22 +8,20 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
 
+from lasthop.clock import SECOND
 from lasthop.eventlog.following import follow
-from lasthop.eventlog.reader import LogReader
 from lasthop.pipeline.java import NoJava, ensure_java
 from lasthop.runtime.demo.children import Child
 from lasthop.runtime.failure import Failure
 from lasthop.runtime.places import LOG_DIRECTORY
-from lasthop.store.sqlite import SqliteReader
 
-SEALING = 30.0
-"""Seconds that the log has to be sealed up to now: while it is followed it takes ten."""
+SEALED_WITHIN = 2 * SECOND
+"""What happens is in a segment after so long, for the pipeline to read."""
 
 FOLLOWED_EVERY = 10.0
 
@@ -33,8 +31,6 @@ QUICK = (
     "spark.sql.codegen.factoryMode=NO_CODEGEN",
 )
 """For minutes of log: to compile a plan takes longer than to run it. It halves the time."""
-
-LOOK = 0.5
 
 
 class Learned(msgspec.Struct):
@@ -72,17 +68,13 @@ class Learning:
         log = self._data / LOG_DIRECTORY
         while True:
             log.mkdir(parents=True, exist_ok=True)
-            follow(log)
+            follow(log, within=SEALED_WITHIN)
             await asyncio.sleep(FOLLOWED_EVERY)
 
     async def run(self) -> Learned:
-        """Learn from all that has happened so far, and put it in force."""
+        """Learn from all that is in segments when Spark has started, and put it in force."""
         began = time.monotonic()
-        await self._sealed()
-        self._say("making tables of the log")
-        await self._command("run")
-        self._say("learning policies from them")
-        facts = msgspec.json.decode(await self._command("learn", "--note", "demo"))
+        facts = msgspec.json.decode(await self._command("learn", "--update", "--note", "demo"))
         return Learned(
             version=facts["version"],
             devices=facts["devices"],
@@ -90,30 +82,17 @@ class Learning:
             seconds=round(time.monotonic() - began, 1),
         )
 
+    async def make_tables(self) -> None:
+        """All tables, for the dashboard; nothing depends on them."""
+        try:
+            await self._command("run")
+        except Failure as error:
+            self._say(f"no tables: {error}")
+
     async def stop(self) -> None:
         """End whatever runs."""
         if self._child is not None:
             await self._child.stop()
-
-    async def _sealed(self) -> None:
-        """Until everything that has happened by now is in files that the pipeline reads."""
-        self._say("waiting for the log to be sealed")
-        end = await asyncio.to_thread(self._end)
-        try:
-            async with asyncio.timeout(SEALING):
-                while await asyncio.to_thread(self._sealed_to) < end:  # noqa: ASYNC110
-                    await asyncio.sleep(LOOK)
-        except TimeoutError:
-            raise Failure("the event log was not sealed in time") from None
-
-    def _end(self) -> int:
-        log = self._data / LOG_DIRECTORY
-        with closing(SqliteReader.beside(self._data)) as store, LogReader(log, store) as reader:
-            return reader.end()
-
-    def _sealed_to(self) -> int:
-        with LogReader(self._data / LOG_DIRECTORY) as reader:
-            return reader.end()
 
     async def _command(self, name: str, *options: str) -> bytes:
         self._scratch.mkdir(parents=True, exist_ok=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -142,6 +143,10 @@ class Ledger:
             looks.again += key in self._known
             self._known.add(key)
             looks.too_low += glance.rank < threshold
+
+    def copy(self) -> Ledger:
+        """The books as they are now, for somebody who reads them while others write on."""
+        return deepcopy(self)
 
     # The judge.
 

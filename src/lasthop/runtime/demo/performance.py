@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Callable
+from contextlib import aclosing
 
 from lasthop.runtime.demo.beside import beside
 from lasthop.runtime.demo.report import Report
@@ -74,15 +75,18 @@ async def _perform(
             page = await asyncio.to_thread(stage.gateway.page)
             show.pause()
             opened(stage, page)
-            found = await stage.perform()
-            show.pause()
-            report(found)
+            async with aclosing(stage.reports()) as reports:
+                async for found in reports:
+                    show.pause()
+                    report(found)
             if plan.seconds is None:
                 show.say("going on; Ctrl-C ends it")
-                await stage.go_on(asyncio.Event())
+                async with beside(stage.make_tables()):
+                    await stage.go_on(asyncio.Event())
             show.say("stopping")
     except asyncio.CancelledError:
         if found is None:
             raise
         # Asked to end, which is how a demo without a time to end does.
+    assert found is not None
     return found

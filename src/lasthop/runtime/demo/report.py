@@ -77,6 +77,8 @@ class LearningReport(msgspec.Struct, omit_defaults=True):
 class Report(msgspec.Struct):
     """Everything."""
 
+    complete: bool
+    """Nothing more is to come; otherwise the comparison is."""
     seconds: float
     devices: int
     good: bool
@@ -114,20 +116,21 @@ def _rounded(share: float | None) -> float | None:
     return None if share is None else round(share, 4)
 
 
+def rest(report: Report) -> Iterator[str]:
+    """For people who have read all that was there before it was complete."""
+    yield f"After {report.seconds:.0f} s, the rest of the report:"
+    yield ""
+    yield from _exactly(report)
+    yield ""
+    yield from _learning(report)
+
+
 def lines(report: Report) -> Iterator[str]:
     """For people."""
-    sent, looks = report.messages, report.looks
+    looks = report.looks
     yield f"After {report.seconds:.0f} s with {report.devices} devices:"
     yield ""
-    yield (
-        f"  exactly once, in order   {sent.accepted} accepted, {sent.delivered} delivered,"
-        f" {report.lost} lost, {sent.duplicated} duplicated, {sent.misordered} misordered"
-    )
-    if report.under_way or sent.refused or sent.uncertain:
-        yield (
-            f"{'':27}{report.under_way} under way, {sent.refused} refused,"
-            f" {sent.uncertain} without an answer"
-        )
+    yield from _exactly(report)
     wrong = looks.again + looks.unsorted + looks.too_many + looks.too_low
     yield (
         f"  ranked topics            {looks.shown} messages shown in {looks.looks} looks,"
@@ -152,16 +155,34 @@ def lines(report: Report) -> Iterator[str]:
     yield from _learning(report)
 
 
+def _exactly(report: Report) -> Iterator[str]:
+    sent = report.messages
+    yield (
+        f"  exactly once, in order   {sent.accepted} accepted, {sent.delivered} delivered,"
+        f" {report.lost} lost, {sent.duplicated} duplicated, {sent.misordered} misordered"
+    )
+    if report.under_way or sent.refused or sent.uncertain:
+        yield (
+            f"{'':27}{report.under_way} under way, {sent.refused} refused,"
+            f" {sent.uncertain} without an answer"
+        )
+
+
 def _learning(report: Report) -> Iterator[str]:
     learning = report.learning
-    if learning.ran:
+    if not report.complete and not learning.ran:
+        yield "  still learning"
+    elif learning.ran:
         yield (
             f"  {learning.devices} choices learned from {learning.events} events in"
             f" {learning.seconds:.0f} s: {learning.version}"
         )
     else:
         yield f"  nothing was learned: {learning.reason}"
-    shown = [("before" if learning.ran else "played", report.before), ("after", report.after)]
+    shown = [
+        ("before" if learning.ran or not report.complete else "played", report.before),
+        ("after", report.after),
+    ]
     for name, found in shown:
         if found is not None:
             yield (
@@ -169,7 +190,9 @@ def _learning(report: Report) -> Iterator[str]:
                 f" loss {_share(found.loss)} of {found.read_online} that could be read,"
                 f" {found.bytes_per_second:.0f} bytes/s"
             )
-    if report.after is not None:
+    if not report.complete:
+        yield "  The comparison follows when the same has been played with what was learned."
+    elif report.after is not None:
         yield "  The same messages, looks and outages were played before and after."
     elif learning.ran:
         yield f"  no comparison: {learning.reason}"

@@ -2,15 +2,16 @@
 
     before ─▶ learn (the play goes on) ─▶ after ─▶ count ─▶ report ─▶ go on until stopped
 
-*Before* and *after* are the same script; in between the learned policies are switched on.
+*Before* and *after* are the same script; in between the learned policies are switched on. Where
+that takes longer than two minutes, what is known by then is reported, and the rest when it is.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -18,8 +19,8 @@ from random import Random
 from lasthop.clock import SECOND, Micros
 from lasthop.runtime.clock import SystemClock
 from lasthop.runtime.demo import script
-from lasthop.runtime.demo.beside import beside, first_failure
-from lasthop.runtime.demo.counting import Act, make_report
+from lasthop.runtime.demo.beside import beside
+from lasthop.runtime.demo.counting import Act, Findings, count_lost, make_report
 from lasthop.runtime.demo.fleet import Fleet
 from lasthop.runtime.demo.gateway import GatewayProcess
 from lasthop.runtime.demo.learning import Learned, Learning
@@ -48,7 +49,11 @@ DRAIN = 20.0
 """Seconds after which what has not arrived is asked for at the gateway."""
 
 REPORT_AFTER = 120.0
-"""Seconds, where nothing is to be learned."""
+"""Seconds until people want to see something, complete or not."""
+
+HEAD_START = 6.0
+"""Seconds before the end of the first act at which learning begins: Spark takes as long to start,
+and reads the log only then."""
 
 LOADING = 30.0
 """Seconds that the gateway has to take a new policy; it looks every five."""
@@ -97,6 +102,8 @@ class Stage:
         self._learning = Learning(plan.data, plan.scratch / "spark", say)
         self._learned: Learned | None = None
         self._reason = plan.no_learning
+        self._before: Act | None = None
+        self._after: Act | None = None
 
     @property
     def elapsed(self) -> float:
@@ -109,28 +116,61 @@ class Stage:
             return float("inf")
         return self._plan.seconds - COUNTING - self.elapsed
 
-    async def perform(self) -> Report:
-        """All acts, up to the report."""
-        before, after = None, None
+    async def reports(self) -> AsyncGenerator[Report, None]:
+        """All acts, and the report; before that what there is of it, when two minutes are over."""
+        playing = asyncio.ensure_future(self._perform())
+        try:
+            if self._plan.seconds is None:
+                await asyncio.wait({playing}, timeout=max(0.0, REPORT_AFTER - self.elapsed))
+                if not playing.done():
+                    yield await self._report(complete=False)
+            await playing
+            yield await self._count()
+        finally:
+            playing.cancel()
+            with suppress(asyncio.CancelledError, Failure):
+                await playing
+
+    async def _perform(self) -> None:
         if self._plan.no_learning:
             length = min(self._left, REPORT_AFTER - COUNTING)
-            before = await self._act("playing", self._script(max(1.0, length)), length, lead=0.0)
-        else:
-            length = ACT if self._plan.seconds is None else min(ACT, 0.3 * self._plan.seconds)
-            play = self._script(length)
-            before = await self._act("playing, with the policy that is built in", play, length)
-            if await self._learn():
-                after = await self._after(play)
-            if after is not None:
-                before = before.cut_to(after)
-        return await self._count(before, after)
+            script = self._script(max(1.0, length))
+            self._before = await self._act("playing", script, length, lead=0.0)
+            return
+        length = ACT if self._plan.seconds is None else min(ACT, 0.3 * self._plan.seconds)
+        play = self._script(length)
+        learning = asyncio.ensure_future(self._learn(max(0.0, length - HEAD_START)))
+        try:
+            title = "playing, with the policy that is built in"
+            self._before = await self._act(title, play, length)
+            self._say("learning")
+            await self._go_on_until(learning)
+        finally:
+            learning.cancel()
+            with suppress(asyncio.CancelledError):
+                await learning
+        if self._learned is not None and not self._reason:
+            self._after = await self._play_again(play)
+            if self._after is not None:
+                self._before = self._before.cut_to(self._after)
+
+    async def _go_on_until(self, over: asyncio.Future[None]) -> None:
+        curtain = asyncio.Event()
+        over.add_done_callback(lambda _: curtain.set())
+        await self.go_on(curtain)
+        await over
 
     async def go_on(self, curtain: asyncio.Event) -> None:
         """More of the same, until the curtain falls."""
         while not curtain.is_set():
             await self.cast.play(self._script(INTERLUDE), curtain)
 
-    async def _after(self, play: Script) -> Act | None:
+    async def make_tables(self) -> None:
+        """What the dashboard shows of the pipeline, when nobody waits for anything else."""
+        if self._learned is not None:
+            await self._learning.make_tables()
+
+    async def _play_again(self, play: Script) -> Act | None:
         length = min(play.seconds, self._left)
         if length < SHORTEST_ACT:
             assert self._learned is not None
@@ -166,25 +206,14 @@ class Stage:
         finally:
             falling.cancel()
 
-    async def _learn(self) -> bool:
-        """Learn while the play goes on; whether there is something new in force."""
-        curtain = asyncio.Event()
-        with first_failure():
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self.go_on(curtain))
-                try:
-                    await self._learn_in_time()
-                finally:
-                    curtain.set()
-                    await self._learning.stop()
-        return self._learned is not None and not self._reason
-
-    async def _learn_in_time(self) -> None:
+    async def _learn(self, after: float) -> None:
+        """Learn, beginning after so many seconds, while the play goes on."""
         limit = self._left if self._plan.seconds is not None else None
         try:
             async with asyncio.timeout(limit):
+                await asyncio.sleep(after)
                 self._learned = await self._learning.run()
-                self._say("waiting for the gateway to take them")
+                self._say("waiting for the gateway to take what was learned")
                 async with asyncio.timeout(LOADING):
                     await self.gateway.policy_loaded.wait()
         except TimeoutError:
@@ -194,23 +223,35 @@ class Stage:
                 self._reason = f"{self._plan.seconds or 0:.0f} seconds were too few for it"
         except Failure as error:
             self._reason = str(error)
+        finally:
+            await self._learning.stop()
 
-    async def _count(self, before: Act | None, after: Act | None) -> Report:
+    async def _count(self) -> Report:
         """Good weather, and a moment of silence; then the books are compared."""
         self._say("counting")
         self.cast.clear_weather()
         deadline = time.monotonic() + DRAIN
         while self.ledger.missing() and time.monotonic() < deadline:  # noqa: ASYNC110
             await asyncio.sleep(0.1)
+        return await self._report(complete=True)
+
+    async def _report(self, *, complete: bool) -> Report:
+        """What can be said now, while the play may go on."""
         learned = self._learned
         facts = LearningReport(ran=learned is not None, reason=self._reason)
         if learned is not None:
             facts.version, facts.devices = learned.version, learned.devices
             facts.events, facts.seconds = learned.events, learned.seconds
-        seconds = self.elapsed
-        return await asyncio.to_thread(
-            make_report, self._plan.data, self.cast, self.ledger, facts, before, after, seconds
+        found = Findings(
+            lost=await count_lost(self.ledger, self.cast),
+            ledger=self.ledger.copy(),
+            learning=facts,
+            before=self._before,
+            after=self._after,
+            seconds=self.elapsed,
+            complete=complete,
         )
+        return await asyncio.to_thread(make_report, self._plan.data, self.cast, found)
 
     def following(self) -> Learning | None:
         """What tells the gateway that its log is waited for, if it is."""
