@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from lasthop.events import SCHEMA_VERSION, Event, Kind
 from lasthop.message import first_key_at
-from lasthop.runtime.traces.journeys import ENDS, FAILURES, MOST_STEPS, Journeys
+from lasthop.runtime.traces.journeys import ENDS, FAILURES, MOST_STEPS, Journeys, spans_of
 from lasthop.runtime.traces.spans import Span
 
 START = 1_763_200_000_000_000
@@ -36,7 +36,14 @@ def told(
 
 
 def heard(journeys: Journeys, events: Iterable[Event]) -> list[Span]:
-    return [span for event in events for span in journeys.note(event)]
+    spans: list[Span] = []
+    for event in events:
+        over = journeys.note(event)
+        if over is not None:
+            made = spans_of(over)
+            assert len(made) == over.size
+            spans += made
+    return spans
 
 
 PLAIN = (

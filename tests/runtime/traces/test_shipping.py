@@ -8,10 +8,13 @@ from threading import Event
 
 import pytest
 
+from lasthop.events import Kind
 from lasthop.runtime.settings.operators import Traces
+from lasthop.runtime.traces.journeys import Journey
 from lasthop.runtime.traces.shipping import Answer, Pace, Shipping
 from lasthop.runtime.traces.spans import Moment, Span
 from lasthop.runtime.traces.tracer import Tracer
+from lasthop.wire.tracecontext import TraceContext
 from tests.runtime.traces.collector import DEADLINE, Collector, plain
 from tests.runtime.traces.test_journeys import PLAIN, told
 
@@ -23,6 +26,14 @@ def span(n: int = 1) -> Span:
     return Span(trace=bytes(16), id=n.to_bytes(8), parent=b"", name="deliver", start=1, end=2)
 
 
+def journey(n: int = 1, steps: int = 1) -> Journey:
+    """One that is over, of so many spans."""
+    made = Journey(TraceContext(bytes(16), n.to_bytes(8), True), b"")
+    made.steps = told([*PLAIN[:1] * (steps - 1), (Kind.DELIVERED, 1)])
+    assert made.size == steps
+    return made
+
+
 class Scripted:
     """A collector that says what it is told to, and waits to be let."""
 
@@ -32,8 +43,8 @@ class Scripted:
         self.go = Event()
         self.go.set()
 
-    def __call__(self, spans: list[Span]) -> Answer:
-        self.got.put([int.from_bytes(span.id) for span in spans])
+    def __call__(self, journeys: list[Journey]) -> Answer:
+        self.got.put([int.from_bytes(journey.context.span) for journey in journeys])
         assert self.go.wait(DEADLINE)
         return self.answers.pop(0) if self.answers else OK
 
@@ -41,7 +52,8 @@ class Scripted:
 def test_spans_go_together_and_in_order() -> None:
     collector = Scripted()
     shipping = Shipping(collector, Pace(batch=3, interval=DEADLINE))
-    shipping.offer(map(span, range(7)))
+    for n in range(7):
+        shipping.offer(journey(n))
     assert collector.got.get(timeout=DEADLINE) == [0, 1, 2]
     assert collector.got.get(timeout=DEADLINE) == [3, 4, 5]
     assert collector.got.empty()  # The last one waits for company, or for the end.
@@ -53,7 +65,7 @@ def test_spans_go_together_and_in_order() -> None:
 def test_one_span_alone_leaves_after_a_while() -> None:
     collector = Scripted()
     shipping = Shipping(collector, QUICK)
-    shipping.offer([span(1)])
+    shipping.offer(journey(1))
     assert collector.got.get(timeout=DEADLINE) == [1]
     shipping.close()
 
@@ -62,7 +74,7 @@ def test_one_span_alone_leaves_after_a_while() -> None:
 def test_a_collector_that_is_busy_or_away_gets_the_same_again(status: int) -> None:
     collector = Scripted(Answer(status), Answer(status))
     shipping = Shipping(collector, QUICK)
-    shipping.offer([span(1)])
+    shipping.offer(journey(1))
     assert [collector.got.get(timeout=DEADLINE) for _ in range(3)] == [[1]] * 3
     shipping.close()
     assert shipping.counts == {"sent": 1, "dropped": 0, "rejected": 0}
@@ -72,30 +84,37 @@ def test_a_collector_that_is_busy_or_away_gets_the_same_again(status: int) -> No
 def test_what_a_collector_refuses_is_counted_and_not_tried_again(status: int) -> None:
     collector = Scripted(Answer(status))
     shipping = Shipping(collector, QUICK)
-    shipping.offer([span(1), span(2)])
-    assert collector.got.get(timeout=DEADLINE) == [1, 2]
+    shipping.offer(journey(1, steps=3))
+    assert collector.got.get(timeout=DEADLINE) == [1]
     shipping.close()
     assert collector.got.empty()
-    assert shipping.counts == {"sent": 0, "dropped": 0, "rejected": 2}
+    assert shipping.counts == {"sent": 0, "dropped": 0, "rejected": 3}
 
 
 def test_spans_that_find_no_room_are_dropped_and_counted_and_nobody_waits() -> None:
     collector = Scripted()
     collector.go.clear()
     shipping = Shipping(collector, Pace(queue=5, batch=2, interval=DEADLINE))
-    shipping.offer(map(span, range(2)))
+    for n in range(2):
+        shipping.offer(journey(n))
     assert collector.got.get(timeout=DEADLINE) == [0, 1]  # Under way, and answered by nobody.
-    shipping.offer(map(span, range(2, 100)))
-    assert shipping.counts["dropped"] == 93
+    shipping.offer(journey(2, steps=4))
+    shipping.offer(journey(3, steps=2))
+    assert shipping.counts["dropped"] == 2, "there was room for one span more"
+    shipping.offer(journey(4))
+    for n in range(5, 100):
+        shipping.offer(journey(n))
+    assert shipping.counts["dropped"] == 97
     collector.go.set()
     shipping.close()
-    assert shipping.counts == {"sent": 7, "dropped": 93, "rejected": 0}
+    assert shipping.counts == {"sent": 7, "dropped": 97, "rejected": 0}
 
 
 def test_an_end_is_not_held_up_by_a_collector_that_is_away() -> None:
     collector = Scripted(*[Answer(0)] * 10)
     shipping = Shipping(collector, Pace(batch=2, interval=DEADLINE, first_pause=DEADLINE))
-    shipping.offer(map(span, range(5)))
+    for n in range(5):
+        shipping.offer(journey(n))
     assert collector.got.get(timeout=DEADLINE) == [0, 1]
     shipping.close()
     assert shipping.counts == {"sent": 0, "dropped": 5, "rejected": 0}

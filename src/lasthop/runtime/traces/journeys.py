@@ -53,7 +53,7 @@ _STEP_FACTS = ("reason", "link", "network", "policy", "attempt", "bytes", "cost"
 
 
 class Journey:
-    """One delivery that is under way."""
+    """One delivery, under way or over."""
 
     __slots__ = ("context", "parent", "steps")
 
@@ -63,9 +63,14 @@ class Journey:
         self.parent = parent
         self.steps: list[Event] = []
 
+    @property
+    def size(self) -> int:
+        """How many spans it is, once it is over."""
+        return 1 + sum(step.kind in _PARTS for step in self.steps)
+
 
 class Journeys:
-    """Hears events, and gives back the spans of each delivery when it ends."""
+    """Hears events, and gives back each delivery when it is over."""
 
     def __init__(
         self,
@@ -87,10 +92,10 @@ class Journeys:
     def __len__(self) -> int:
         return len(self._open)
 
-    def note(self, event: Event) -> list[Span]:
-        """An event; the spans that it completes."""
+    def note(self, event: Event) -> Journey | None:
+        """An event; the journey that it ends, if that is traced."""
         if event.kind not in STORY:
-            return []
+            return None
         place = event.msg, event.dev
         if event.kind == Kind.ACCEPTED:
             journey = self._open[place] = self._begin(event)
@@ -100,12 +105,13 @@ class Journeys:
         else:
             journey = self._open[place] = self._recalled(event)
             self._make_room()
-        if journey is not None and len(journey.steps) < MOST_STEPS:
+        ends = event.kind in ENDS
+        if journey is not None and (ends or len(journey.steps) < MOST_STEPS):
             journey.steps.append(event)
-        if event.kind not in ENDS:
-            return []
+        if not ends:
+            return None
         del self._open[place]
-        return [] if journey is None else _spans(journey, event)
+        return journey
 
     def _make_room(self) -> None:
         if len(self._open) > self._most_open:
@@ -138,10 +144,10 @@ class Journeys:
         return journey
 
 
-def _spans(journey: Journey, end: Event) -> list[Span]:
+def spans_of(journey: Journey) -> list[Span]:
+    """A journey that is over, as spans: the whole, then its parts."""
     steps = journey.steps
-    if steps[-1] is not end:
-        steps.append(end)
+    end = steps[-1]
     trace, span, _ = journey.context
     whole = steps[0].kind == Kind.ACCEPTED
     start = steps[0].t if whole else min(steps[0].t, key_time(end.msg))

@@ -1,4 +1,6 @@
-"""The thread that takes spans to a collector, in batches, and the queue before it.
+"""The thread that takes journeys to a collector, in batches, and the queue before it.
+
+It is also the thread that makes spans of them: what is dropped has cost next to nothing.
 
 A collector that is away is tried again, later and later, with the same batch; meanwhile the queue
 fills, and what finds no room is dropped and counted. Memory is bounded by the queue and one batch.
@@ -7,14 +9,13 @@ fills, and what finds no room is dropped and counted. Memory is bounded by the q
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable
 from dataclasses import dataclass
 from threading import Condition, Thread
 from typing import Protocol
 
 import structlog
 
-from lasthop.runtime.traces.spans import Span
+from lasthop.runtime.traces.journeys import Journey
 
 log = structlog.get_logger()
 
@@ -51,16 +52,18 @@ class Answer:
 class Send(Protocol):
     """Gives a batch to a collector."""
 
-    def __call__(self, spans: list[Span]) -> Answer: ...
+    def __call__(self, journeys: list[Journey]) -> Answer: ...
 
 
 class Shipping:
-    """A queue of spans and its thread. `counts` has what became of them, by outcome."""
+    """A queue of journeys and its thread. `counts` has what became of their spans, by outcome."""
 
     def __init__(self, send: Send, pace: Pace | None = None) -> None:
         self._send = send
         self._pace = pace or Pace()
-        self._waiting: deque[Span] = deque()
+        self._waiting: deque[Journey] = deque()
+        self._spans = 0
+        """Of those that wait."""
         self._changed = Condition()
         self._closing = False
         self._away = False
@@ -68,15 +71,16 @@ class Shipping:
         self._thread = Thread(target=self._run, name="lasthop-traces", daemon=True)
         self._thread.start()
 
-    def offer(self, spans: Iterable[Span]) -> None:
-        """Take spans along if there is room for them."""
+    def offer(self, journey: Journey) -> None:
+        """Take a journey along if there is room for it."""
+        size = journey.size
         with self._changed:
-            for span in spans:
-                if len(self._waiting) < self._pace.queue:
-                    self._waiting.append(span)
-                else:
-                    self.counts["dropped"] += 1
-            if len(self._waiting) >= self._pace.batch:
+            if self._spans + size > self._pace.queue:
+                self.counts["dropped"] += size
+                return
+            self._waiting.append(journey)
+            self._spans += size
+            if self._spans >= self._pace.batch:
                 self._changed.notify()
 
     def close(self) -> None:
@@ -90,16 +94,23 @@ class Shipping:
         while batch := self._next():
             self._take(batch)
 
-    def _next(self) -> list[Span]:
+    def _next(self) -> list[Journey]:
         """The next batch; none when it is time to stop."""
         pace = self._pace
         with self._changed:
-            while not self._closing and len(self._waiting) < pace.batch:
+            while not self._closing and self._spans < pace.batch:
                 if not self._changed.wait(pace.interval) and self._waiting:
                     break
-            return [self._waiting.popleft() for _ in range(min(pace.batch, len(self._waiting)))]
+            batch: list[Journey] = []
+            size = 0
+            while self._waiting and size < pace.batch:
+                batch.append(self._waiting.popleft())
+                size += batch[-1].size
+            self._spans -= size
+            return batch
 
-    def _take(self, batch: list[Span]) -> None:
+    def _take(self, batch: list[Journey]) -> None:
+        size = sum(journey.size for journey in batch)
         pause = self._pace.first_pause
         while True:
             answer = self._send(batch)
@@ -108,7 +119,7 @@ class Shipping:
             self._say_once("traces wait for their collector", answer)
             with self._changed:
                 if self._closing:
-                    self._give_up(len(batch))
+                    self._give_up(size)
                     return
                 self._changed.wait_for(self._stopping, max(pause, answer.retry_after))
             pause = min(2 * pause, self._pace.longest_pause)
@@ -117,17 +128,18 @@ class Shipping:
             self._away = False
         else:
             self._say_once("a collector refuses traces", answer)
-        refused = answer.rejected if accepted else len(batch)
+        refused = answer.rejected if accepted else size
         with self._changed:
-            self.counts["sent"] += len(batch) - refused
+            self.counts["sent"] += size - refused
             self.counts["rejected"] += refused
 
     def _stopping(self) -> bool:
         return self._closing
 
     def _give_up(self, count: int) -> None:
-        self.counts["dropped"] += count + len(self._waiting)
+        self.counts["dropped"] += count + self._spans
         self._waiting.clear()
+        self._spans = 0
 
     def _say_once(self, what: str, answer: Answer) -> None:
         """One line until it is well again: a collector may be away for days."""

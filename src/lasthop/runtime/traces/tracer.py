@@ -13,7 +13,7 @@ from lasthop import __version__
 from lasthop.events import Event
 from lasthop.runtime.failure import Failure
 from lasthop.runtime.settings.operators import Traces
-from lasthop.runtime.traces.journeys import Journeys
+from lasthop.runtime.traces.journeys import Journey, Journeys, spans_of
 from lasthop.runtime.traces.shipping import Answer, Pace, Shipping
 from lasthop.runtime.traces.spans import Attributes, Span
 from lasthop.transport.http import HttpFailure, post
@@ -64,14 +64,14 @@ class Tracer:
     def note(self, event: Event) -> None:
         """Hear an event. A fault in here is no reason to lose the log that it is heard for."""
         try:
-            spans = self._journeys.note(event)
+            journey = self._journeys.note(event)
         except Exception:
             if not self._failed:
                 log.exception("an event could not be traced", n=event.n)
             self._failed = True
             return
-        if spans:
-            self._shipping.offer(spans)
+        if journey is not None:
+            self._shipping.offer(journey)
 
     def close(self) -> None:
         """Send what is left, if somebody takes it, and stop."""
@@ -95,9 +95,10 @@ def _send(
     settings: Traces,
     encode: Callable[[list[Span]], bytes],
     rejected: Callable[[bytes], int],
-    spans: list[Span],
+    journeys: list[Journey],
 ) -> Answer:
     """Post a batch, and wait for what the collector says."""
+    spans = [span for journey in journeys for span in spans_of(journey)]
     headers = (
         ("Content-Type", "application/x-protobuf"),
         ("User-Agent", f"lasthop/{__version__}"),
