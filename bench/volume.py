@@ -113,7 +113,7 @@ def _played(scenario: Scenario | Cage, trace: Trace) -> Played:
 
 def ranks(trace: Trace, played: Played) -> float:
     """The sum of the ranks that the user has read."""
-    return sum(trace.events[key - 1].rank for key in played.read)
+    return sum(trace.ranks[key - 1] for key in played.read)
 
 
 def show(rows: list[Row], console: Console) -> None:

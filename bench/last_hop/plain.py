@@ -14,8 +14,7 @@ from typing import Any
 
 import simpy
 
-from lasthop.decision.volume.inputs import Arrived
-from lasthop.simulation.last_hop.trace import LINK, LOOK, UP, Trace
+from lasthop.simulation.last_hop.trace import ARRIVAL, KIND, KIND_BITS, LINK, LOOK, Trace
 
 Process = Generator[simpy.Event, Any, None]
 
@@ -25,18 +24,18 @@ class World:
     """What happens, a list for every process."""
 
     arrivals: list[tuple[int, float, int, int | None]]
-    links: list[tuple[int, bool]]
+    links: list[int]
     reads: list[int]
 
     @classmethod
     def of(cls, trace: Trace) -> World:
         """The same random events as ours."""
-        moments = trace.moments
-        return cls(
-            [(at, e.rank, e.key, e.expires_at) for at, _, e in moments if isinstance(e, Arrived)],
-            [(at, e is UP) for at, kind, e in moments if kind == LINK],
-            [at for at, kind, _ in moments if kind == LOOK],
-        )
+        times: dict[int, list[int]] = {ARRIVAL: [], LINK: [], LOOK: []}
+        for moment in trace.moments:
+            times[moment & KIND].append(moment >> KIND_BITS)
+        keys = range(1, trace.arrivals + 1)
+        arrivals = list(zip(times[ARRIVAL], trace.ranks, keys, trace.expiries, strict=True))
+        return cls(arrivals, times[LINK], times[LOOK])
 
 
 class Plain:
@@ -86,10 +85,10 @@ class Plain:
         self._on_device.discard(key)
         self._forward()
 
-    def _link(self, changes: list[tuple[int, bool]]) -> Process:
-        for at, up in changes:
+    def _link(self, changes: list[int]) -> Process:
+        for at in changes:
             yield self._env.timeout(at - self._env.now)
-            self._up = up
+            self._up = not self._up
             self._forward()
 
     def _reads(self, reads: list[int]) -> Process:

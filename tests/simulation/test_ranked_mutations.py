@@ -71,13 +71,9 @@ def do_not_retract(patch: Patch) -> None:
 
 def read_the_oldest(patch: Patch) -> None:
     """Rank does not decide."""
-    best = Holdings.best
 
-    def first(self: Holdings, limit: int | None, floor: float) -> Any:
-        for entry in list(self.entries.values())[:limit]:
-            if entry.rank >= 3.0:
-                yield entry
-        yield from best(self, 0, floor)
+    def first(self: Holdings) -> Any:
+        return next((entry for entry in self.entries.values() if entry.rank >= 3.0), None)
 
     patch.setattr(Holdings, "best", first)
 

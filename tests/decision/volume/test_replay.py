@@ -25,7 +25,7 @@ def log() -> list[tuple[Micros, Input]]:
     """What a gateway would have logged of some weeks."""
     inputs: list[tuple[Micros, Input]] = []
     up = False
-    for now, _, given in draw(WORLD).moments:
+    for now, _, given in draw(WORLD).inputs():
         if isinstance(given, Arrived | RankChanged | ContactDown):
             up = up and not isinstance(given, ContactDown)
             inputs.append((now, given))

@@ -18,19 +18,19 @@ from lasthop.simulation.last_hop.figures import FIGURES, measure
 from lasthop.simulation.last_hop.parameters import Distribution, Parameters
 from lasthop.simulation.last_hop.run import Outcome, run
 from lasthop.simulation.last_hop.sweep import Work, mapper, sweep
-from lasthop.simulation.last_hop.trace import Trace, draw
+from lasthop.simulation.last_hop.trace import LINK, Trace, draw
 
 SHORT = Parameters(years=0.1, outage=0.5, expiration=12, max=4)
 
 
 def kinds(trace: Trace, kind: type) -> list[int]:
-    return [at for at, _, given in trace.moments if isinstance(given, kind)]
+    return [at for at, _, given in trace.inputs() if isinstance(given, kind)]
 
 
 def downtime(trace: Trace) -> float:
     down, since, total = False, 0, 0
-    for at, rank, given in trace.moments:
-        if rank == 2:
+    for at, kind, given in trace.inputs():
+        if kind == LINK:
             total += at - since if down else 0
             down, since = isinstance(given, ContactDown), at
     return total / since
@@ -64,7 +64,7 @@ def test_lifetimes_have_their_mean_and_their_spread(
     distribution: Distribution, deviation: float
 ) -> None:
     p = Parameters(expiration=6, expiration_distribution=distribution, expiring_portion=0.5)
-    events = [(at, e) for at, _, e in draw(p).moments if isinstance(e, Arrived)]
+    events = [(at, e) for at, _, e in draw(p).inputs() if isinstance(e, Arrived)]
     lives = [(e.expires_at - at) / HOUR for at, e in events if e.expires_at is not None]
     assert len(lives) / len(events) == pytest.approx(0.5, abs=0.02)
     assert fmean(lives) == pytest.approx(6, rel=0.05)
@@ -74,8 +74,8 @@ def test_lifetimes_have_their_mean_and_their_spread(
 def test_another_link_leaves_arrivals_and_reads_as_they_were() -> None:
     one, other = draw(SHORT), draw(replace(SHORT, outage=0.9, rank_drop=0.3))
     for kind in (Arrived, Read):
-        assert [m for m in one.moments if isinstance(m[2], kind)] == [
-            m for m in other.moments if isinstance(m[2], kind)
+        assert [m for m in one.inputs() if isinstance(m[2], kind)] == [
+            m for m in other.inputs() if isinstance(m[2], kind)
         ]
     assert not kinds(one, RankChanged)
     assert len(kinds(other, RankChanged)) == pytest.approx(0.3 * other.arrivals, rel=0.2)

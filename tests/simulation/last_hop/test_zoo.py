@@ -17,7 +17,7 @@ from lasthop.decision.volume.inputs import Arrived
 from lasthop.simulation.last_hop.parameters import Parameters
 from lasthop.simulation.last_hop.run import score
 from lasthop.simulation.last_hop.scenario import Scenario
-from lasthop.simulation.last_hop.trace import ARRIVAL, DOWN, LINK, LOOK, LOOKS, UP, Trace, draw
+from lasthop.simulation.last_hop.trace import ARRIVAL, KIND_BITS, LINK, LOOK, Trace, draw
 from lasthop.simulation.last_hop.zoo import ZOO, Cage, Rule
 
 
@@ -63,20 +63,14 @@ def test_what_has_expired_takes_no_room_and_is_not_sent(name: str) -> None:
 
 
 def test_what_came_while_in_contact_is_on_the_device_and_read_best_first() -> None:
-    events = [Arrived(key, key / 10) for key in range(1, 5)]
+    kinds = [LINK, ARRIVAL, ARRIVAL, LINK, ARRIVAL, ARRIVAL, LOOK, LINK, LOOK]
     trace = Trace(
-        [
-            (0, LINK, UP),
-            *((key, ARRIVAL, events[key - 1]) for key in (1, 2)),
-            (3, LINK, DOWN),
-            (4, ARRIVAL, events[2]),
-            (5, ARRIVAL, events[3]),
-            (6, LOOK, LOOKS),
-            (7, LINK, UP),
-            (8, LOOK, LOOKS),
-        ],
-        9,
-        events,
+        moments=[at << KIND_BITS | kind for at, kind in enumerate(kinds)],
+        end=9,
+        ranks=[0.1, 0.2, 0.3, 0.4],
+        expiries=[None] * 4,
+        falls=[],
+        fallen=-1.0,
     )
     cage = Cage(Parameters(max=1), ZOO["APNs"]())
     cage.play(trace)

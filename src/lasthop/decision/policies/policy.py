@@ -8,10 +8,11 @@ cannot break a promise about them: which event goes is always a matter of rank.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from lasthop.clock import HOUR, Micros
 
-UNBOUNDED = 1 << 62
+UNBOUNDED: Final = (1 << 62) - 1
 """Room for everything."""
 
 

@@ -6,18 +6,11 @@ the next contact reports that.
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush
-from typing import TypeAlias
-
 from lasthop.clock import Micros
 from lasthop.decision.volume.effects import Forward, Rerank, Retract, Show
-from lasthop.decision.volume.entry import SWEEP
-from lasthop.decision.volume.inputs import ContactUp, Held, OfflineRead, Read
-
-NOTHING_NEW = ContactUp()
-
-Row: TypeAlias = tuple[float, int, int, int, Micros | None]
-"""Rank (negative, so that the best sorts first), order of arrival, serial number, key, expiry."""
+from lasthop.decision.volume.entry import NEVER, Ranked
+from lasthop.decision.volume.inputs import NOTHING_NEW, ContactUp, Held, OfflineRead, Read
+from lasthop.decision.volume.ranking import Deadlines, Ranking
 
 
 class DeviceQueue:
@@ -25,13 +18,12 @@ class DeviceQueue:
 
     def __init__(self, *, max_per_read: int | None = None) -> None:
         self._max = max_per_read
-        self._unread: dict[int, Row] = {}
-        self._ranking: list[Row] = []
-        """A heap; what has not the number of the key's present row is skipped when it comes up."""
-        self._aside: list[Row] = []
-        """What the last question named is not on the heap: most of it is about to be shown."""
-        self._sweep_at = SWEEP
-        self._expiries: list[tuple[Micros, int]] = []
+        self._unread: dict[int, Ranked] = {}
+        self._ranking: Ranking[Ranked] = Ranking(1)
+        self._aside: list[Ranked] = []
+        """What the last question named does not count: most of it is about to be shown."""
+        self._expiries: Deadlines[Ranked] = Deadlines()
+        """Some may be over."""
         self._serial = 0
         self._reads: list[OfflineRead] = []
 
@@ -41,18 +33,25 @@ class DeviceQueue:
     def forward(self, effect: Forward, *, rank: float, expires_at: Micros | None) -> None:
         """An event has come in; the gateway says who makes room for it."""
         if effect.instead_of is not None:
-            self._unread.pop(effect.instead_of, None)
-        self._serial += 1
-        key, ranking = effect.key, self._ranking
-        row = self._unread[key] = (-rank, self._serial, self._serial, key, expires_at)
-        heappush(ranking, row)
-        if len(ranking) > self._sweep_at:
-            self._sweep()
-        if expires_at is not None:
-            if len(self._expiries) > 2 * len(self._unread) + SWEEP:
-                live = [(row[4], key) for key, row in self._unread.items() if row[4] is not None]
-                self._expiries = sorted(live)
-            heappush(self._expiries, (expires_at, effect.key))
+            self.forget(effect.instead_of)
+        self.add(effect.key, rank, NEVER if expires_at is None else expires_at)
+
+    def add(self, key: int, rank: float, expires_at: Micros) -> None:
+        """An event has come in."""
+        unread = self._unread
+        if key in unread:
+            unread[key].home = 0
+        self._serial = serial = self._serial + 1
+        event = unread[key] = Ranked(key, rank, expires_at, serial)
+        self._ranking.push(event)
+        if expires_at != NEVER:
+            self._expiries.push(event, unread.values())
+
+    def forget(self, key: int) -> None:
+        """An event is no longer here, if it was."""
+        event = self._unread.pop(key, None)
+        if event is not None:
+            event.home = 0
 
     def limit(self, max_per_read: int | None) -> None:
         """Show at most so many in one read from now on."""
@@ -60,37 +59,42 @@ class DeviceQueue:
 
     def all(self) -> list[Held]:
         """Everything that is unread, in no particular order."""
-        return [Held(row[3], -row[0], row[4]) for row in self._unread.values()]
+        return [held(event) for event in self._unread.values()]
 
     def show(self, effect: Show) -> tuple[int, ...]:
         """The user sees these now."""
         for key in effect.keys:
-            self._unread.pop(key, None)
+            self.forget(key)
         return effect.keys
 
     def retract(self, effect: Retract) -> None:
         """An event is gone, as if it had never come."""
-        self._unread.pop(effect.key, None)
+        self.forget(effect.key)
 
     def rerank(self, effect: Rerank) -> None:
         """An event is worth more or less than it was."""
-        row = self._unread.get(effect.key)
-        if row is not None:
-            self._serial += 1
-            row = self._unread[effect.key] = (-effect.rank, row[1], self._serial, row[3], row[4])
-            heappush(self._ranking, row)
-            if len(self._ranking) > self._sweep_at:
-                self._sweep()
+        key, unread = effect.key, self._unread
+        before = unread.get(key)
+        if before is not None:
+            before.home = 0
+            event = unread[key] = Ranked(key, effect.rank, before.expires_at, before.order)
+            self._ranking.push(event)
+            if event.expires_at != NEVER:
+                self._expiries.push(event, unread.values())
+
+    def count(self, now: Micros) -> int:
+        """How many are unread."""
+        self._expire(now)
+        return len(self._unread)
 
     def ask(self, wanted: int | None, now: Micros) -> Read:
         """What to ask the gateway when the user looks and there is contact."""
         best = self._aside = self._take_best(wanted, now)
-        events = tuple([Held(row[3], -row[0], row[4]) for row in best])
-        return Read(wanted, len(self._unread), events)
+        return Read(wanted, len(self._unread), tuple([held(event) for event in best]))
 
     def read_offline(self, wanted: int | None, now: Micros) -> tuple[int, ...]:
         """Show the user the best of what is here."""
-        keys = tuple([row[3] for row in self._take_best(wanted, now)])
+        keys = tuple([event.key for event in self._take_best(wanted, now)])
         for key in keys:
             del self._unread[key]
         self._reads.append(OfflineRead(now, wanted, keys))
@@ -103,34 +107,27 @@ class DeviceQueue:
         reads, self._reads = tuple(self._reads), []
         return ContactUp(reads)
 
-    def _sweep(self) -> None:
-        """Leave out what is out of date, if that is most of the heap."""
-        if 2 * len(self._unread) < len(self._ranking):
-            self._ranking = list(self._unread.values())
-            self._aside = []
-            heapify(self._ranking)
-        self._sweep_at = 2 * len(self._ranking) + SWEEP
+    def _expire(self, now: Micros) -> None:
+        while (expired := self._expiries.take(now)) is not None:
+            if self._unread.get(expired.key) is expired:
+                self.forget(expired.key)
 
-    def _take_best(self, wanted: int | None, now: Micros) -> list[Row]:
-        """The best rows, off the heap."""
-        expiries, unread, ranking = self._expiries, self._unread, self._ranking
-        while expiries and expiries[0][0] <= now:
-            expires_at, key = heappop(expiries)
-            present = unread.get(key)
-            if present is not None and present[4] == expires_at:
-                del unread[key]
-        for row in self._aside:
-            if self._is_present(row):
-                heappush(ranking, row)
+    def _take_best(self, wanted: int | None, now: Micros) -> list[Ranked]:
+        """The best of all, which then do not count."""
+        self._expire(now)
+        unread, ranking = self._unread, self._ranking
+        for event in self._aside:
+            if unread.get(event.key) is event:
+                ranking.push(event)
         self._aside = []
         limit = self._max if wanted is None or (self._max or wanted) < wanted else wanted
-        best: list[Row] = []
-        while ranking and (limit is None or len(best) < limit):
-            row = heappop(ranking)
-            if self._is_present(row):
-                best.append(row)
+        best: list[Ranked] = []
+        while (limit is None or len(best) < limit) and (taken := ranking.take()) is not None:
+            best.append(taken)
         return best
 
-    def _is_present(self, row: Row) -> bool:
-        present = self._unread.get(row[3])
-        return present is not None and present[2] == row[2]
+
+def held(event: Ranked) -> Held:
+    """As the gateway is told of it."""
+    expires_at = None if event.expires_at == NEVER else event.expires_at
+    return Held(event.key, event.rank, expires_at)

@@ -1,23 +1,15 @@
-"""One event as a feed knows it, and heaps of events that find the best without a search.
-
-Nothing is ever taken out of the middle of a heap. An entry that moves or changes its rank gets a
-new version; what carries an old one is skipped when it comes up, and swept out when it is most of
-the heap.
-"""
+"""One event as a feed knows it, and as a device does."""
 
 from __future__ import annotations
 
 from enum import Enum
-from heapq import heapify, heappop, heappush
-from typing import Final, TypeAlias
+from typing import Final
 
 from lasthop.clock import Micros
 
-NEVER: Final[Micros] = 1 << 62
-"""When an event without expiration expires."""
-
-SWEEP: Final = 64
-"""A heap as small as this is not worth sweeping."""
+NEVER: Final[Micros] = (1 << 62) - 1
+"""When an event without expiration expires: the largest number that the compiled build can do
+without an object."""
 
 
 class Place(Enum):
@@ -36,98 +28,56 @@ class Place(Enum):
     ENDED = "ended"
 
 
-class Entry:
-    """One event that is not over."""
+BELOW: Final = Place.BELOW
+"""Where an event begins."""
 
-    __slots__ = (
-        "arrived_at",
-        "due",
-        "expires_at",
-        "key",
-        "order",
-        "place",
-        "rank",
-        "reason",
-        "version",
-    )
 
-    def __init__(
-        self, key: int, rank: float, expires_at: Micros, order: int, arrived_at: Micros
-    ) -> None:
+class Ranked:
+    """An event among others. What heaps sort by never changes: with another rank it is another
+    object."""
+
+    __slots__ = ("expires_at", "home", "key", "order", "rank")
+
+    def __init__(self, key: int, rank: float, expires_at: Micros, order: int) -> None:
         self.key = key
         self.rank = rank
         self.expires_at = expires_at
         self.order = order
-        """Among equal ranks the older comes first."""
+        """Among equal ranks the lower comes first."""
+        self.home = 0
+        """The number of the ranking that it counts in; 0 for none. Other rankings may still have it
+        and skip it."""
+
+    def __lt__(self, other: Ranked) -> bool:
+        """Only asked of objects that stand for one event at one rank: either may come first."""
+        return False
+
+
+class Entry(Ranked):
+    """One event that is not over, at the gateway."""
+
+    __slots__ = ("arrived_at", "due", "place", "reason")
+
+    def __init__(self, key: int, rank: float, expires_at: Micros, arrived_at: Micros) -> None:
+        # Not by way of super(): one of these is made for every event.
+        self.key = self.order = key  # Keys grow with time, so they tell who came first.
+        self.rank = rank
+        self.expires_at = expires_at
+        self.home = 0
         self.arrived_at = arrived_at
         self.due: Micros = 0
         """When a delayed one may go."""
-        self.place = Place.BELOW
-        self.version = 0
+        self.place = BELOW
         self.reason = ""
         """Why it is where it is."""
 
-    def __lt__(self, other: Entry) -> bool:
-        """Only asked of an event that came back and what a heap still has of its first time."""
-        return self.version < other.version
-
-
-Ranked: TypeAlias = tuple[float, int, int, Entry]
-"""Rank (negative, so that the best sorts first), order, version."""
-
-
-class Ranking:
-    """A heap of entries, best first."""
-
-    __slots__ = ("_sweep_at", "rows")
-
-    def __init__(self) -> None:
-        self.rows: list[Ranked] = []
-        """Empty if nothing is in the ranking; some of what is here may be out of date."""
-        self._sweep_at = SWEEP
-
-    def push(self, entry: Entry) -> None:
-        """Enter it in its present version."""
-        rows = self.rows
-        if len(rows) >= self._sweep_at:
-            self._sweep()
-            rows = self.rows
-        heappush(rows, (-entry.rank, entry.order, entry.version, entry))
-
-    def _sweep(self) -> None:
-        """Leave out what is out of date, if that is most of the heap."""
-        live = [row for row in self.rows if row[2] == row[3].version]
-        if 2 * len(live) < len(self.rows):
-            heapify(live)
-            self.rows = live
-        self._sweep_at = 2 * len(self.rows) + SWEEP
-
-    def peek(self) -> Entry | None:
-        """The best of all."""
-        rows = self.rows
-        while rows:
-            row = rows[0]
-            entry = row[3]
-            if row[2] == entry.version:
-                return entry
-            heappop(rows)
-        return None
-
-    def take(self) -> Entry | None:
-        """The best of all, which is then no longer here."""
-        rows = self.rows
-        while rows:
-            row = heappop(rows)
-            entry = row[3]
-            if row[2] == entry.version:
-                return entry
-        return None
-
-    def take_all(self) -> list[Entry]:
-        """All of them, best first; faster than one by one."""
-        rows, self.rows = self.rows, []
-        rows.sort()
-        return [row[3] for row in rows if row[2] == row[3].version]
+    def reranked(self, rank: float) -> Entry:
+        """The same event at another rank, in the same place; this one has ended."""
+        entry = Entry(self.key, rank, self.expires_at, self.arrived_at)
+        entry.due, entry.place, entry.reason = self.due, self.place, self.reason
+        self.home = 0
+        self.place = Place.ENDED
+        return entry
 
 
 def better(one: Entry | None, other: Entry | None) -> Entry | None:

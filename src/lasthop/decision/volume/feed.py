@@ -1,8 +1,8 @@
 """What the gateway holds of one topic for one device, and what it knows the device to hold.
 
-A feed takes inputs and the time, and returns effects: figure 7 of the last-hop paper as a state
-machine. It decides which events are the best and what a read or a catch-up shows; how much goes to
-the device before anybody asks is its policy's to say.
+A feed takes inputs and the time, and says what is to be done: figure 7 of the last-hop paper as a
+state machine. It decides which events are the best and what a read or a catch-up shows; how much
+goes to the device before anybody asks is its policy's to say.
 
 An event counts as on the device from the moment its `Forward` is returned. The hop delivers it
 exactly once; if a session is lost for good, the next `ContactUp` names what fell with it.
@@ -18,10 +18,11 @@ from typing import Final
 from lasthop.clock import Micros
 from lasthop.decision.policies.policy import UNBOUNDED, Policy
 from lasthop.decision.volume.agenda import Agenda
-from lasthop.decision.volume.effects import Drop, Effect, Forward, Hold, Rerank, Retract, Show
+from lasthop.decision.volume.effects import Effect
 from lasthop.decision.volume.entry import NEVER, Entry, Place
 from lasthop.decision.volume.holdings import Holdings
 from lasthop.decision.volume.inputs import (
+    NOTHING_NEW,
     Arrived,
     ContactDown,
     ContactUp,
@@ -38,6 +39,7 @@ from lasthop.decision.volume.inputs import (
     Withdrawn,
 )
 from lasthop.decision.volume.memory import EntryState, FeedState
+from lasthop.decision.volume.outlet import Noted, Outlet
 from lasthop.decision.volume.quota import Quota
 from lasthop.decision.volume.reasons import (
     AHEAD,
@@ -83,63 +85,125 @@ class Feed:
         self._delays: list[tuple[Micros, int, Entry]] = []
         self._news: dict[int, float | None] = {}
         """What the device is to learn on contact: a new rank, or that an event is retracted."""
+        self._noted = Noted()
         self.due: Micros = self._next_due()
         """Nothing happens by itself before this moment."""
 
     def take(self, given: Input, now: Micros) -> list[Effect]:
         """Something has happened: what is to be done."""
-        effects: list[Effect] = []
-        if now >= self.due:
-            self._pass_time(now, effects)
+        self.tell(given, now, self._noted)
+        return self._noted.take()
+
+    def tell(self, given: Input, now: Micros, out: Outlet) -> None:
+        """Something has happened: let it be done."""
         # By frequency. Structs make isinstance ask their metaclass, which takes longer.
         if type(given) is Arrived:
-            self._arrived(given, now, effects)
-        elif type(given) is ContactUp:
-            self._contact_up(given, now, effects)
-        elif type(given) is ContactDown:
-            self._in_contact = False
-        elif type(given) is Read:
-            self._read(given, now, effects)
+            self.arrive(given.key, given.rank, given.expires_at, now, out)
+            return
+        if type(given) is ContactUp:
+            self.contact_up(given, now, out)
+            return
+        if type(given) is ContactDown:
+            self.contact_down(now, out)
+            return
+        if now >= self.due:
+            self._pass_time(now, out)
+        if type(given) is Read:
+            self._read(given, now, out)
         elif type(given) is RankChanged:
-            self._rank_changed(given.key, given.rank, now, effects)
+            self._rank_changed(given.key, given.rank, now, out)
         elif type(given) is Withdrawn:
-            self._withdrawn(given, now, effects)
+            self._withdrawn(given, now, out)
         elif type(given) is OfflineRead:
-            self._told_of_read(given, now, effects)
+            self._told_of_read(given, now, out)
         elif type(given) is Gone:
-            self._gone(given, now, effects)
+            self._gone(given, now, out)
         elif type(given) is Lost:
-            self._lost(given, now, effects)
+            self._lost(given, now, out)
         elif type(given) is Unread:
-            self._unread(given, now, effects)
+            self._unread(given, now, out)
         elif type(given) is StorageChanged:
-            self._storage_changed(given, now, effects)
+            self._storage_changed(given, now, out)
         elif type(given) is Muted:
-            self._muted(given, now, effects)
+            self._muted(given, now, out)
         else:
-            self._send_ahead(now, effects)
+            self._send_ahead(now, out)
         if self._quota is not None:
-            self._keep_quota(self._quota, effects)
-        return effects
+            self._keep_quota(self._quota, out)
 
-    def _pass_time(self, now: Micros, effects: list[Effect]) -> None:
+    # What happens most, without an object that stands for it.
+
+    def arrive(
+        self, key: int, rank: float, expires_at: Micros | None, now: Micros, out: Outlet
+    ) -> None:
+        """The topic has a new event, or a known one with another rank."""
+        if now >= self.due:
+            self._pass_time(now, out)
+        holdings = self._holdings
+        if key > holdings.newest or (key not in holdings.entries and key not in holdings.over):
+            if expires_at is None:
+                self._arrived(key, rank, NEVER, now, out)
+            elif expires_at > now:
+                self._arrived(key, rank, expires_at, now, out)
+            else:
+                out.drop(key, EXPIRED)
+        elif key in holdings.entries:
+            self._rank_changed(key, rank, now, out)
+        if self._quota is not None:
+            self._keep_quota(self._quota, out)
+
+    def contact_up(self, given: ContactUp, now: Micros, out: Outlet) -> None:
+        """The device is back."""
+        if now >= self.due:
+            self._pass_time(now, out)
+        self._in_contact = True
+        if given is not NOTHING_NEW:
+            for read in given.reads:
+                self._read_offline(read)
+            self._bring_back(given.lost)
+        if self._news:
+            news, self._news = self._news, {}
+            for key, rank in news.items():
+                self._tell(key, rank, out)
+        if self._interrupt < inf:
+            shown = self._deliver(self._max, self._interrupt, INTERRUPTS, out)
+            self._agenda.shown(shown, now)
+        agenda = self._agenda
+        if (agenda.open or agenda.due) and agenda.catching_up:
+            self._catch_up(now, out)
+        if self._holdings.prefetch.size:
+            self._send_ahead(now, out)
+        if self._quota is not None:
+            self._keep_quota(self._quota, out)
+
+    def contact_down(self, now: Micros, out: Outlet) -> None:
+        """The device is out of reach."""
+        if now >= self.due:
+            self._pass_time(now, out)
+        self._in_contact = False
+        if self._quota is not None:
+            self._keep_quota(self._quota, out)
+
+    def _pass_time(self, now: Micros, out: Outlet) -> None:
         """Do what has become due since the last input."""
-        expiries, delays, agenda = self._holdings.expiries, self._delays, self._agenda
-        if expiries and expiries[0][0] <= now:
-            self._expire(now, effects)
+        delays, agenda = self._delays, self._agenda
+        if self._holdings.expiries.due() <= now:
+            self._expire(now, out)
         if delays and delays[0][0] <= now:
-            self._settle(now, effects)
+            self._settle(now, out)
         if agenda.next_change is not None and agenda.turn(now) and self._in_contact:
-            self._catch_up(now, effects)
+            self._catch_up(now, out)
         self.due = self._next_due()
 
     def _next_due(self) -> Micros:
-        expiries, delays, change = self._holdings.expiries, self._delays, self._agenda.next_change
-        return min(
-            expiries[0][0] if expiries else NEVER,
-            delays[0][0] if delays else NEVER,
-            NEVER if change is None else change,
+        due, delays, change = (
+            self._holdings.expiries.due(),
+            self._delays,
+            self._agenda.next_change,
         )
+        if delays and delays[0][0] < due:
+            due = delays[0][0]
+        return due if change is None or due < change else change
 
     def next_wake(self) -> Micros | None:
         """When to be woken, if nothing else happens before."""
@@ -149,9 +213,10 @@ class Feed:
         wake = self._agenda.next_change
         if self._delays and (wake is None or self._delays[0][0] < wake):
             wake = self._delays[0][0]
-        if holdings.expiries and holdings.prefetch.rows and self._in_contact and holdings.on_device:
-            expires_at = holdings.expiries[0][0]
-            wake = expires_at if wake is None else min(wake, expires_at)
+        if self._in_contact and holdings.prefetch.size and holdings.on_device:
+            expires_at = holdings.expiries.due()
+            if expires_at < (NEVER if wake is None else wake):
+                wake = expires_at
         return wake
 
     def why(self, key: int) -> str:
@@ -198,7 +263,7 @@ class Feed:
         for entry_state in entries:
             entry = self._holdings.readmit(entry_state)
             if entry.place is DELAYED:
-                heappush(self._delays, (entry.due, entry.order, entry))
+                self._await(entry)
         if state.storage is not None:
             self._holdings.resize_storage(state.storage, self._subscription)
         self.due = self._next_due()
@@ -239,32 +304,24 @@ class Feed:
         self._limits = kind.room is not Policy.room
         self._chooses = kind.worth is not Policy.worth
         self._counts = kind.forwarded is not Policy.forwarded
+        self._sends_all = not self._chooses and not self._counts
 
-    def _arrived(self, given: Arrived, now: Micros, effects: list[Effect]) -> None:
-        key, rank, expires_at = given.key, given.rank, given.expires_at
-        holdings = self._holdings
-        if key in holdings.entries:
-            self._rank_changed(key, rank, now, effects)
-            return
-        if key in holdings.over:
-            return
-        if isnan(rank):
+    def _arrived(self, key: int, rank: float, expires_at: Micros, now: Micros, out: Outlet) -> None:
+        counts = rank >= self._threshold
+        if not counts and isnan(rank):
             raise ValueError("a rank is a number")
-        if expires_at is not None and expires_at <= now:
-            effects.append(Drop(key, EXPIRED))
-            return
-        entry = holdings.add(key, rank, expires_at, now)
-        if expires_at is not None and expires_at < self.due:
+        entry = self._holdings.add(key, rank, expires_at, now)
+        if expires_at < self.due:  # noqa: PLR1730 for every event: without a call
             self.due = expires_at
-        if rank >= self._threshold:
-            self._admit(entry, now, effects)
+        if counts:
+            self._admit(entry, now, out)
         else:
             entry.reason = BELOW_THRESHOLD
         place = entry.place
         if place is not DEVICE and place is not ENDED:
-            effects.append(Hold(key, entry.reason))
+            out.hold(key, entry.reason)
 
-    def _admit(self, entry: Entry, now: Micros, effects: list[Effect]) -> None:
+    def _admit(self, entry: Entry, now: Micros, out: Outlet) -> None:
         """Let an event in that counts: shown at once, sent ahead, or kept for later."""
         delay = 0
         if self._delays_some:
@@ -273,102 +330,89 @@ class Feed:
         holdings = self._holdings
         if self._agenda.open or entry.rank >= self._interrupt:
             if self._in_contact:
-                self._show_one(entry, now, effects)
+                self._show_one(entry, now, out)
             else:
                 holdings.to_hold(entry, NO_CONTACT)
-            return
-        if delay > 0:
+        elif delay > 0:
             holdings.to_hold(entry, SETTLING, place=DELAYED)
             entry.due = now + delay
-            heappush(self._delays, (entry.due, entry.order, entry))
-            self.due = min(self.due, entry.due)
+            self._await(entry)
         elif not self._in_contact:
             holdings.to_prefetch(entry, NO_CONTACT)
-        elif holdings.prefetch.rows:
+        elif holdings.prefetch.size:
             holdings.to_prefetch(entry, ENOUGH)
-            self._send_ahead(now, effects)
+            self._send_ahead(now, out)
         elif not self._limits or self._room() > 0:
-            self._send_one(entry, now, effects)  # Nobody else waits to go.
+            self._send_one(entry, now, out)  # Nobody else waits to go.
         else:
             holdings.to_prefetch(entry, ENOUGH)
 
-    def _rank_changed(self, key: int, rank: float, now: Micros, effects: list[Effect]) -> None:
+    def _await(self, entry: Entry) -> None:
+        """It may go when its delay is over."""
+        heappush(self._delays, (entry.due, entry.order, entry))
+        self.due = min(self.due, entry.due)
+
+    def _rank_changed(self, key: int, rank: float, now: Micros, out: Outlet) -> None:
         if isnan(rank):
             raise ValueError("a rank is a number")
         entry = self._holdings.entries.get(key)
         counts = rank >= self._threshold
         if entry is None:
             if not counts:
-                self._regret(key, effects)
+                self._regret(key, out)
             return
         counted = entry.rank >= self._threshold
-        self._holdings.rerank(entry, rank, counts=counts)
+        entry = self._holdings.rerank(entry, rank, counts=counts)
+        if counts and entry.place is DELAYED:
+            self._await(entry)
         if counted and not counts:
             self._policy.rank_fell(age=now - entry.arrived_at)
         if counts and self._in_contact and rank >= self._interrupt:
-            self._show_one(entry, now, effects)
+            self._show_one(entry, now, out)
         elif entry.place is DEVICE:
-            self._tell(key, rank if counts else None, effects)
+            self._tell(key, rank if counts else None, out)
         elif not counts:
             entry.place = BELOW
             entry.reason = BELOW_THRESHOLD
         elif entry.place is BELOW:
-            self._admit(entry, now, effects)
-        self._send_ahead(now, effects)
+            self._admit(entry, now, out)
+        self._send_ahead(now, out)
 
-    def _regret(self, key: int, effects: list[Effect]) -> None:
+    def _regret(self, key: int, out: Outlet) -> None:
         """What was shown unasked is better not seen."""
         if self._holdings.over.get(key):
             self._holdings.over[key] = False
-            self._tell(key, None, effects)
+            self._tell(key, None, out)
 
-    def _tell(self, key: int, rank: float | None, effects: list[Effect]) -> None:
+    def _tell(self, key: int, rank: float | None, out: Outlet) -> None:
         """Let the device know a new rank, or that an event is gone; later if out of contact."""
         if not self._in_contact:
             self._news[key] = rank
             return
         entry = self._holdings.held_by_device(key)
         if rank is None:
-            effects.append(Retract(key, BELOW_THRESHOLD if entry is not None else WITHDRAWN))
+            out.retract(key, BELOW_THRESHOLD if entry is not None else WITHDRAWN)
             if entry is not None:
                 self._holdings.to_gateway(entry, counts=False, reason=BELOW_THRESHOLD)
         elif entry is not None:
-            effects.append(Rerank(key, rank))
+            out.rerank(key, rank)
 
-    def _withdrawn(self, given: Withdrawn, now: Micros, effects: list[Effect]) -> None:
+    def _withdrawn(self, given: Withdrawn, now: Micros, out: Outlet) -> None:
         entry = self._holdings.entries.get(given.key)
         if entry is None:
-            self._regret(given.key, effects)
+            self._regret(given.key, out)
             return
         on_device = entry.place is DEVICE
         self._end(entry)
         if on_device:
-            self._tell(given.key, None, effects)
+            self._tell(given.key, None, out)
         else:
-            effects.append(Drop(given.key, WITHDRAWN))
-        self._send_ahead(now, effects)
+            out.drop(given.key, WITHDRAWN)
+        self._send_ahead(now, out)
 
-    def _contact_up(self, given: ContactUp, now: Micros, effects: list[Effect]) -> None:
-        self._in_contact = True
-        for read in given.reads:
-            self._read_offline(read)
-        self._bring_back(given.lost)
-        if self._news:
-            news, self._news = self._news, {}
-            for key, rank in news.items():
-                self._tell(key, rank, effects)
-        if self._interrupt < inf:
-            shown = self._deliver(self._max, self._interrupt, INTERRUPTS, effects)
-            self._agenda.shown(shown, now)
-        agenda = self._agenda
-        if (agenda.open or agenda.due) and agenda.catching_up:
-            self._catch_up(now, effects)
-        if self._holdings.prefetch.rows:
-            self._send_ahead(now, effects)
-
-    def _lost(self, given: Lost, now: Micros, effects: list[Effect]) -> None:
+    def _lost(self, given: Lost, now: Micros, out: Outlet) -> None:
         self._bring_back(given.keys)
-        self._send_ahead(now, effects)
+        self._send_ahead(now, out)
 
     def _bring_back(self, keys: tuple[int, ...]) -> None:
         for key in keys:
@@ -380,9 +424,9 @@ class Feed:
                 if counts:
                     self._holdings.to_prefetch(entry, LOST)
 
-    def _told_of_read(self, given: OfflineRead, now: Micros, effects: list[Effect]) -> None:
+    def _told_of_read(self, given: OfflineRead, now: Micros, out: Outlet) -> None:
         self._read_offline(given)
-        self._send_ahead(now, effects)
+        self._send_ahead(now, out)
 
     def _read_offline(self, read: OfflineRead) -> None:
         for key in read.keys:
@@ -392,48 +436,53 @@ class Feed:
         wanted = len(read.keys) if read.wanted is None else read.wanted
         self._policy.read(wanted=wanted, offline=True, at=read.at)
 
-    def _read(self, given: Read, now: Micros, effects: list[Effect]) -> None:
+    def _read(self, given: Read, now: Micros, out: Outlet) -> None:
         holdings = self._holdings
         entries = holdings.entries
         for held in given.client_events:
             entry = entries.get(held.key)
             if entry is None or entry.place is not DEVICE:
-                self._meet(held, now, effects)
+                self._meet(held, now, out)
         self._strangers = max(0, given.queue_size - holdings.on_device)
         wanted = given.wanted
         if wanted is None or (self._max is not None and self._max < wanted):
             wanted = self._max
-        shown = self._deliver(wanted, -inf, ASKED, effects)
+        shown = self._deliver(wanted, -inf, ASKED, out)
         self._policy.read(wanted=shown if wanted is None else wanted, offline=False, at=now)
-        self._send_ahead(now, effects)
+        self._send_ahead(now, out)
 
-    def _meet(self, held: Held, now: Micros, effects: list[Effect]) -> None:
+    def _meet(self, held: Held, now: Micros, out: Outlet) -> None:
         """The device has something that it does not have, as far as is known here."""
         entry = self._holdings.entries.get(held.key)
         if held.key in self._holdings.over:
-            effects.append(Retract(held.key, OVER))
+            out.retract(held.key, OVER)
         elif entry is not None and entry.place is BELOW:
-            effects.append(Retract(held.key, BELOW_THRESHOLD))
+            out.retract(held.key, BELOW_THRESHOLD)
         elif entry is not None:
             self._holdings.to_device(entry, AHEAD)
         elif held.rank >= self._threshold and (held.expires_at is None or held.expires_at > now):
-            entry = self._holdings.add(held.key, held.rank, held.expires_at, now)
-            self.due = min(self.due, entry.expires_at)
-            self._holdings.to_device(entry, AHEAD)
+            self._keep_there(held, now)
 
-    def _muted(self, given: Muted, now: Micros, effects: list[Effect]) -> None:
+    def _keep_there(self, held: Held, now: Micros) -> None:
+        """The device turns out to have it, unread."""
+        expires_at = NEVER if held.expires_at is None else held.expires_at
+        entry = self._holdings.add(held.key, held.rank, expires_at, now)
+        self.due = min(self.due, expires_at)
+        self._holdings.to_device(entry, AHEAD)
+
+    def _muted(self, given: Muted, now: Micros, out: Outlet) -> None:
         self._agenda.mute(given.quiet)
         if self._in_contact and self._agenda.catching_up:
-            self._catch_up(now, effects)
+            self._catch_up(now, out)
 
-    def _gone(self, given: Gone, now: Micros, effects: list[Effect]) -> None:
+    def _gone(self, given: Gone, now: Micros, out: Outlet) -> None:
         for key in given.keys:
             entry = self._holdings.entries.get(key)
             if entry is not None:
                 self._end(entry)
-        self._send_ahead(now, effects)
+        self._send_ahead(now, out)
 
-    def _unread(self, given: Unread, now: Micros, effects: list[Effect]) -> None:
+    def _unread(self, given: Unread, now: Micros, out: Outlet) -> None:
         for held in given.events:
             if held.key in self._holdings.entries:
                 continue
@@ -441,75 +490,81 @@ class Feed:
             if held.expires_at is not None and held.expires_at <= now:
                 continue
             counts = held.rank >= self._threshold
-            entry = self._holdings.add(held.key, held.rank, held.expires_at, now)
-            self.due = min(self.due, entry.expires_at)
-            self._holdings.to_device(entry, AHEAD)
+            self._keep_there(held, now)
             # Its rank may have changed while nobody here thought that it mattered.
-            self._tell(held.key, held.rank if counts else None, effects)
-        self._make_room(effects)
+            self._tell(held.key, held.rank if counts else None, out)
+        self._make_room(out)
 
-    def _storage_changed(self, given: StorageChanged, now: Micros, effects: list[Effect]) -> None:
+    def _storage_changed(self, given: StorageChanged, now: Micros, out: Outlet) -> None:
         self._holdings.resize_storage(given.limit, self._subscription)
-        self._make_room(effects)
-        self._send_ahead(now, effects)
+        self._make_room(out)
+        self._send_ahead(now, out)
 
-    def _make_room(self, effects: list[Effect]) -> None:
+    def _make_room(self, out: Outlet) -> None:
         """Take back from the device what does not fit there."""
         holdings = self._holdings
         while holdings.storage is not None and (worst := holdings.storage.victim()) is not None:
             self._news.pop(worst.key, None)
             counts = worst.rank >= self._threshold
-            effects.append(Retract(worst.key, NO_ROOM))
+            out.retract(worst.key, NO_ROOM)
             holdings.to_gateway(worst, counts=counts, reason=NO_ROOM)
 
-    def _show_one(self, entry: Entry, now: Micros, effects: list[Effect]) -> None:
+    def _show_one(self, entry: Entry, now: Micros, out: Outlet) -> None:
         reason = INTERRUPTS if entry.rank >= self._interrupt else CAUGHT_UP
         if entry.place is not DEVICE:
-            effects.append(Forward(entry.key, reason))
-        effects.append(Show((entry.key,), reason))
+            out.forward(entry, reason, None)
+        out.show([entry.key], reason)
         self._end(entry, True)
         self._agenda.shown(1, now)
 
-    def _catch_up(self, now: Micros, effects: list[Effect]) -> None:
-        shown = self._deliver(self._agenda.allowance(now), -inf, CAUGHT_UP, effects)
+    def _catch_up(self, now: Micros, out: Outlet) -> None:
+        shown = self._deliver(self._agenda.allowance(now), -inf, CAUGHT_UP, out)
         self._agenda.due = False
         self._agenda.shown(shown, now)
 
-    def _deliver(self, limit: int | None, floor: float, reason: str, effects: list[Effect]) -> int:
+    def _deliver(self, limit: int | None, floor: float, reason: str, out: Outlet) -> int:
         """Show the best of what the gateway and the device hold, and send what is not there."""
         keys: list[int] = []
         unasked = reason is not ASKED
-        for best in self._holdings.best(limit, floor):
+        holdings = self._holdings
+        while limit is None or len(keys) < limit:
+            best = holdings.best()
+            if best is None or best.rank < floor:
+                break
             if best.place is not DEVICE:
-                effects.append(Forward(best.key, reason))
+                out.forward(best, reason, None)
             keys.append(best.key)
             self._end(best, unasked)
         if keys:
-            effects.append(Show(tuple(keys), reason))
+            out.show(keys, reason)
         return len(keys)
 
-    def _send_ahead(self, now: Micros, effects: list[Effect]) -> None:
+    def _send_ahead(self, now: Micros, out: Outlet) -> None:
         """Prefetch the best, as far as the policy lets them go."""
         holdings = self._holdings
-        if not self._in_contact or not holdings.prefetch.rows:
+        if not self._in_contact or not holdings.prefetch.size:
             return
         room = self._room() if self._limits else UNBOUNDED
-        if room >= len(holdings.prefetch.rows):
+        if room >= holdings.prefetch.size:
             for entry in holdings.prefetch.take_all():
-                self._send_one(entry, now, effects)
+                self._send_one(entry, now, out)
             return
         while room > 0:
             best = holdings.prefetch.take()
             if best is None:
                 return
-            room -= self._send_one(best, now, effects)
+            room -= self._send_one(best, now, out)
 
     def _room(self) -> int:
         return self._policy.room(on_device=self._holdings.on_device + self._strangers)
 
-    def _send_one(self, entry: Entry, now: Micros, effects: list[Effect]) -> int:
+    def _send_one(self, entry: Entry, now: Micros, out: Outlet) -> int:
         """Prefetch this one, if it is worth it; how much room it takes."""
         holdings, policy = self._holdings, self._policy
+        if self._sends_all and holdings.storage is None:
+            holdings.to_device(entry, AHEAD)
+            out.forward(entry, AHEAD, None)
+            return 1
         if self._chooses:
             lifetime = None if entry.expires_at == NEVER else entry.expires_at - now
             if not policy.worth(lifetime=lifetime, now=now):
@@ -524,9 +579,9 @@ class Feed:
             policy.forwarded()
         holdings.to_device(entry, AHEAD)
         if evicted is None:
-            effects.append(Forward(entry.key, AHEAD))
+            out.forward(entry, AHEAD, None)
             return 1
-        effects.append(Forward(entry.key, AHEAD, evicted.key))
+        out.forward(entry, AHEAD, evicted.key)
         holdings.to_gateway(evicted, counts=True, reason=NO_ROOM)
         return before - self._room()
 
@@ -535,21 +590,21 @@ class Feed:
             self._news.pop(entry.key, None)
         self._holdings.end(entry, unasked)
 
-    def _keep_quota(self, quota: Quota, effects: list[Effect]) -> None:
+    def _keep_quota(self, quota: Quota, out: Outlet) -> None:
         while (victim := quota.victim()) is not None:
-            effects.append(Drop(victim.key, OUTRANKED))
+            out.drop(victim.key, OUTRANKED)
             self._end(victim)
 
-    def _expire(self, now: Micros, effects: list[Effect]) -> None:
+    def _expire(self, now: Micros, out: Outlet) -> None:
         while (entry := self._holdings.next_expired(now)) is not None:
             if entry.place is not DEVICE:
-                effects.append(Drop(entry.key, EXPIRED))
+                out.drop(entry.key, EXPIRED)
             self._end(entry)
 
-    def _settle(self, now: Micros, effects: list[Effect]) -> None:
+    def _settle(self, now: Micros, out: Outlet) -> None:
         """Events that were held back may go now, unless they are elsewhere by now."""
         while self._delays and self._delays[0][0] <= now:
             entry = heappop(self._delays)[2]
             if entry.place is DELAYED:
                 self._holdings.to_prefetch(entry, ENOUGH if self._in_contact else NO_CONTACT)
-        self._send_ahead(now, effects)
+        self._send_ahead(now, out)

@@ -5,15 +5,14 @@ Moves only; why and when is the feed's to decide.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from heapq import heapify, heappop, heappush
 from itertools import islice
 from typing import Final
 
 from lasthop.clock import Micros
-from lasthop.decision.volume.entry import NEVER, SWEEP, Entry, Place, Ranking, better
+from lasthop.decision.volume.entry import NEVER, Entry, Place, better
 from lasthop.decision.volume.memory import EntryState
 from lasthop.decision.volume.quota import Quota
+from lasthop.decision.volume.ranking import Deadlines, Ranking
 from lasthop.decision.volume.subscription import Subscription
 
 HISTORY: Final = 4096
@@ -38,14 +37,17 @@ class Holdings:
         """How many of them the device has."""
         self.over: dict[int, bool] = {}
         """Events of the past, oldest first, and whether they were shown unasked."""
-        # What a read finds is in one of these three.
-        self.prefetch = Ranking()
+        self.newest = 0
+        """The highest key so far: what is above it was never here."""
+        # What a read finds counts in one of these three.
+        self.prefetch: Ranking[Entry] = Ranking(1)
         """At the gateway, and may go ahead of a read."""
-        self._held = Ranking()
+        self._held: Ranking[Entry] = Ranking(2)
         """At the gateway, for reads only."""
-        self._unread = Ranking()
+        self._unread: Ranking[Entry] = Ranking(3)
         """On the device."""
-        self.expiries: list[tuple[Micros, int, Entry]] = []
+        self.expiries: Deadlines[Entry] = Deadlines()
+        """Some may be over."""
         self.moved: dict[int, Entry] | None = None
         """What has changed since somebody last looked; only for a feed that is kept in a store."""
         self.retention: Quota | None = None
@@ -55,16 +57,13 @@ class Holdings:
         if s.storage is not None:
             self.storage = Quota(s.storage, enough=s.max, threshold=s.threshold)
 
-    def add(self, key: int, rank: float, expires_at: Micros | None, now: Micros) -> Entry:
-        """A new event; it is nowhere yet. Keys grow with time, so they tell who came first."""
-        entry = Entry(key, rank, NEVER if expires_at is None else expires_at, key, now)
-        self.entries[key] = entry
-        if expires_at is not None:
-            expiries = self.expiries
-            if len(expiries) > 2 * len(self.entries) + SWEEP:
-                expiries[:] = [row for row in expiries if row[2].place is not ENDED]
-                heapify(expiries)
-            heappush(expiries, (expires_at, entry.order, entry))
+    def add(self, key: int, rank: float, expires_at: Micros, now: Micros) -> Entry:
+        """A new event; it is nowhere yet."""
+        entry = self.entries[key] = Entry(key, rank, expires_at, now)
+        if key > self.newest:  # noqa: PLR1730 for every event: without a call
+            self.newest = key
+        if expires_at != NEVER:
+            self.expiries.push(entry, self.entries.values())
         if self.retention is not None:
             self.retention.add(entry)
         if self.moved is not None:
@@ -73,7 +72,6 @@ class Holdings:
 
     def to_hold(self, entry: Entry, reason: str, *, place: Place = HOLDING) -> None:
         """Available to reads from now on."""
-        entry.version += 1
         entry.place = place
         entry.reason = reason
         self._held.push(entry)
@@ -82,7 +80,6 @@ class Holdings:
 
     def to_prefetch(self, entry: Entry, reason: str) -> None:
         """Available to reads, and may also go ahead of one."""
-        entry.version += 1
         entry.place = PREFETCH
         entry.reason = reason
         self.prefetch.push(entry)
@@ -95,7 +92,6 @@ class Holdings:
             self.retention.discard(entry)
         if self.storage is not None:
             self.storage.add(entry)
-        entry.version += 1
         entry.place = DEVICE
         entry.reason = reason
         self.on_device += 1
@@ -110,7 +106,7 @@ class Holdings:
             self.storage.discard(entry)
         if self.retention is not None:
             self.retention.add(entry)
-        entry.version += 1
+        entry.home = 0
         entry.place = BELOW
         entry.reason = reason
         if self.moved is not None:
@@ -118,41 +114,36 @@ class Holdings:
         if counts:
             self.to_hold(entry, reason)
 
-    def rerank(self, entry: Entry, rank: float, *, counts: bool) -> None:
-        """Sort it in by its new rank where it is, if it still counts there."""
+    def rerank(self, entry: Entry, rank: float, *, counts: bool) -> Entry:
+        """Sort it in by its new rank where it is, if it still counts there; from now on, the one
+        that this returns stands for the event."""
         quota = self.storage if entry.place is DEVICE else self.retention
         if quota is not None:
             quota.discard(entry)
-        entry.rank = rank
-        entry.version += 1
+        entry = self.entries[entry.key] = entry.reranked(rank)
+        if entry.expires_at != NEVER:
+            self.expiries.push(entry, self.entries.values())
         if self.moved is not None:
             self.moved[entry.key] = entry
         if quota is not None:
             quota.add(entry)
-        if not counts or entry.place is BELOW:
-            return
-        if entry.place is DEVICE:
-            self._unread.push(entry)
-        elif entry.place is PREFETCH:
-            self.prefetch.push(entry)
-        else:
-            self._held.push(entry)
+        if counts and entry.place is not BELOW:
+            if entry.place is DEVICE:
+                self._unread.push(entry)
+            elif entry.place is PREFETCH:
+                self.prefetch.push(entry)
+            else:
+                self._held.push(entry)
+        return entry
 
-    def best(self, limit: int | None, floor: float) -> Iterator[Entry]:
-        """The best of all that counts, wherever it is, and not below `floor`. Each of them has to
-        be over by the time that the next one is asked for."""
-        unread, prefetch, held = self._unread, self.prefetch, self._held
-        count = 0
-        while limit is None or count < limit:
-            best = unread.peek()
-            if prefetch.rows:
-                best = better(best, prefetch.peek())
-            if held.rows:
-                best = better(best, held.peek())
-            if best is None or best.rank < floor:
-                return
-            yield best
-            count += 1
+    def best(self) -> Entry | None:
+        """The best of all that counts, wherever it is."""
+        best = self._unread.peek()
+        if self.prefetch.size:
+            best = better(best, self.prefetch.peek())
+        if self._held.size:
+            best = better(best, self._held.peek())
+        return best
 
     def held_by_device(self, key: int) -> Entry | None:
         """The event of this key, if the device has it."""
@@ -178,7 +169,7 @@ class Holdings:
                 self.storage.discard(entry)
         elif self.retention is not None:
             self.retention.discard(entry)
-        entry.version += 1
+        entry.home = 0
         entry.place = ENDED
         if self.moved is not None:
             # Whoever keeps it in a store knows what is over, and asks about nothing that is.
@@ -199,7 +190,8 @@ class Holdings:
 
     def readmit(self, state: EntryState) -> Entry:
         """Put an event back where it was before a restart."""
-        entry = self.add(state.key, state.rank, state.expires_at, state.arrived_at)
+        expires_at = NEVER if state.expires_at is None else state.expires_at
+        entry = self.add(state.key, state.rank, expires_at, state.arrived_at)
         counts = state.place is not BELOW
         if state.place is PREFETCH:
             self.to_prefetch(entry, "")
@@ -216,9 +208,7 @@ class Holdings:
 
     def next_expired(self, now: Micros) -> Entry | None:
         """One of those whose time has come."""
-        expiries = self.expiries
-        while expiries and expiries[0][0] <= now:
-            entry = heappop(expiries)[2]
+        while (entry := self.expiries.take(now)) is not None:
             if entry.place is not ENDED:
                 return entry
         return None

@@ -44,6 +44,10 @@ class ContactUp(msgspec.Struct, frozen=True, gc=False):
     """What was forwarded and is not there: it fell to a reset, or never arrived."""
 
 
+NOTHING_NEW = ContactUp()
+"""As most contacts begin."""
+
+
 class ContactDown(msgspec.Struct, frozen=True, gc=False):
     """The device is out of reach."""
 

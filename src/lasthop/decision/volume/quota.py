@@ -14,7 +14,8 @@ from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from lasthop.clock import Micros
-from lasthop.decision.volume.entry import SWEEP, Entry
+from lasthop.decision.volume.entry import Entry
+from lasthop.decision.volume.ranking import SWEEP
 
 SEARCH = 64
 """How many of the lowest ranks are looked at for one that is outranked: a publisher who ranks what

@@ -41,8 +41,10 @@ class Outcome:
 class Played(Protocol):
     """A scenario that has come to its end."""
 
-    read: set[int]
-    forwarded: int
+    @property
+    def read(self) -> set[int]: ...
+    @property
+    def forwarded(self) -> int: ...
 
 
 def score(trace: Trace, *, best: Played, candidate: Played) -> Outcome:

@@ -2,18 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from lasthop.clock import Micros
 from lasthop.decision.policies import POLICIES
 from lasthop.decision.volume.device_queue import DeviceQueue
-from lasthop.decision.volume.effects import Effect, Forward, Rerank, Retract, Show
+from lasthop.decision.volume.effects import Rerank
+from lasthop.decision.volume.entry import Entry
 from lasthop.decision.volume.feed import Feed
-from lasthop.decision.volume.inputs import Arrived, Woken
+from lasthop.decision.volume.inputs import RankChanged, Read, Woken
+from lasthop.decision.volume.outlet import Outlet
 from lasthop.simulation.last_hop.parameters import Parameters
-from lasthop.simulation.last_hop.trace import LINK, LOOK, UP, Trace
+from lasthop.simulation.last_hop.trace import ARRIVAL, KIND, KIND_BITS, LINK, LOOK, Trace
 
-WOKEN: Final = Woken()
+
+class Hop(Outlet):
+    """What the feed wants done happens to the device at once."""
+
+    def __init__(self, device: DeviceQueue) -> None:
+        self._device = device
+        self.read: set[int] = set()
+        self.forwarded = 0
+
+    def forward(self, entry: Entry, reason: str, instead_of: int | None) -> None:
+        self.forwarded += 1
+        if instead_of is not None:
+            self._device.forget(instead_of)
+        self._device.add(entry.key, entry.rank, entry.expires_at)
+
+    def show(self, keys: list[int], reason: str) -> None:
+        for key in keys:
+            self._device.forget(key)
+        self.read.update(keys)
+
+    def retract(self, key: int, reason: str) -> None:
+        self._device.forget(key)
+
+    def rerank(self, key: int, rank: float) -> None:
+        self._device.rerank(Rerank(key, rank))
 
 
 class Scenario:
@@ -23,44 +47,54 @@ class Scenario:
         policy = POLICIES[parameters.policy](parameters.tuning())
         self._feed = Feed(parameters.subscription(), policy)
         self._device = DeviceQueue(max_per_read=parameters.max)
+        self._hop = Hop(self._device)
         self._max = parameters.max
-        self._events: list[Arrived] = []
-        self._linked = False
-        self.read: set[int] = set()
-        self.forwarded = 0
+
+    @property
+    def read(self) -> set[int]:
+        """What the user has seen."""
+        return self._hop.read
+
+    @property
+    def forwarded(self) -> int:
+        """How many events went over the hop."""
+        return self._hop.forwarded
 
     def play(self, trace: Trace) -> None:
         """Live through it."""
-        feed, device = self._feed, self._device
-        self._events = trace.events
-        for now, kind, given in trace.moments:
-            while feed.due <= now and (wake := feed.next_wake()) is not None and wake <= now:
-                self._apply(feed.take(WOKEN, wake))
-            if kind == LOOK:
-                self._look(now)
-                continue
-            if kind == LINK:
-                self._linked = given is UP
-            effects = feed.take(device.contact() if given is UP else given, now)
-            if effects:
-                self._apply(effects)
+        feed, device, hop = self._feed, self._device, self._hop
+        ranks, expiries = trace.ranks, trace.expiries
+        key = fall = 0
+        linked = False
+        for moment in trace.moments:
+            now = moment >> KIND_BITS
+            kind = moment & KIND
+            if feed.due <= now:
+                self._wake(now)
+            if kind == ARRIVAL:
+                feed.arrive(key + 1, ranks[key], expiries[key], now, hop)
+                key += 1
+            elif kind == LINK:
+                linked = not linked
+                if linked:
+                    feed.contact_up(device.contact(), now, hop)
+                else:
+                    feed.contact_down(now, hop)
+            elif kind == LOOK:
+                self._look(linked, now)
+            else:
+                feed.tell(RankChanged(trace.falls[fall], trace.fallen), now, hop)
+                fall += 1
 
-    def _look(self, now: Micros) -> None:
-        if self._linked:
-            self._apply(self._feed.take(self._device.ask(self._max, now), now))
+    def _wake(self, now: Micros) -> None:
+        """What the feed has planned for before `now`."""
+        feed = self._feed
+        while (wake := feed.next_wake()) is not None and wake <= now:
+            feed.tell(Woken(), wake, self._hop)
+
+    def _look(self, linked: bool, now: Micros) -> None:
+        if linked:
+            # The gateway knows what the device holds, and decides.
+            self._feed.tell(Read(self._max, self._device.count(now)), now, self._hop)
         else:
-            self.read.update(self._device.read_offline(self._max, now))
-
-    def _apply(self, effects: list[Effect]) -> None:
-        device = self._device
-        for effect in effects:
-            if type(effect) is Forward:
-                event = self._events[effect.key - 1]
-                device.forward(effect, rank=event.rank, expires_at=event.expires_at)
-                self.forwarded += 1
-            elif type(effect) is Show:
-                self.read.update(device.show(effect))
-            elif type(effect) is Retract:
-                device.retract(effect)
-            elif type(effect) is Rerank:
-                device.rerank(effect)
+            self._hop.read.update(self._device.read_offline(self._max, now))

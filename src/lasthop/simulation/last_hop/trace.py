@@ -15,14 +15,14 @@ that also half a read a day comes out right.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from math import floor
-from operator import itemgetter
+from math import floor, log
 from random import Random
-from typing import Final, TypeAlias
+from typing import Final
 
 from lasthop.clock import DAY, HOUR, Micros
-from lasthop.decision.volume.inputs import Arrived, ContactDown, ContactUp, RankChanged, Read
+from lasthop.decision.volume.inputs import Arrived, ContactDown, ContactUp, Input, RankChanged, Read
 from lasthop.simulation.last_hop.chance import exponential, gamma
 from lasthop.simulation.last_hop.parameters import Distribution, Parameters
 
@@ -41,104 +41,130 @@ LINK: Final = 2
 LOOK: Final = 3
 """What a moment is; of what happens at once, the lower comes first."""
 
-LOOKS: Final = Read(None)
-UP: Final = ContactUp()
-DOWN: Final = ContactDown()
-"""What the device makes of the first two depends on what it holds, and on what has been read."""
-
-Moment: TypeAlias = tuple[Micros, int, Arrived | RankChanged | ContactUp | ContactDown | Read]
-"""When, what it is, and what the feed would be told."""
+KIND: Final = 3
+KIND_BITS: Final = 2
+"""A moment is one number that sorts by itself: its time, and what it is in the lowest bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """One run's events in order."""
+    """One run's events. A year has tens of thousands, and none is an object of its own."""
 
-    moments: list[Moment]
+    moments: list[int]
+    """Everything in its order: `time << KIND_BITS | kind`. The first arrival's key is 1; the first
+    change of the link brings it up, the next takes it away."""
     end: Micros
-    events: list[Arrived]
-    """Those that arrive, in the order of their keys, which begin with 1."""
+    ranks: list[float]
+    """Of the arrivals, in the order of their keys."""
+    expiries: list[Micros | None]
+    falls: list[int]
+    """The keys of those whose ranks fall, in that order."""
+    fallen: float
+    """What they are worth then."""
 
     @property
     def arrivals(self) -> int:
         """How many events arrive."""
-        return len(self.events)
+        return len(self.ranks)
+
+    def inputs(self) -> Iterator[tuple[Micros, int, Input]]:
+        """The moments one by one, with what a feed would be told. What the device makes of a look
+        or of a contact depends on what it holds, and on what has been read."""
+        key = fall = 0
+        linked = False
+        given: Input
+        for moment in self.moments:
+            kind = moment & KIND
+            if kind == ARRIVAL:
+                given = Arrived(key + 1, self.ranks[key], self.expiries[key])
+                key += 1
+            elif kind == FALL:
+                given = RankChanged(self.falls[fall], self.fallen)
+                fall += 1
+            elif kind == LINK:
+                linked = not linked
+                given = ContactUp() if linked else ContactDown()
+            else:
+                given = Read(None)
+            yield moment >> KIND_BITS, kind, given
 
 
 def draw(parameters: Parameters) -> Trace:
     """Everything that will happen."""
     end = round(parameters.years * YEAR)
-    moments = _arrivals(parameters, end)
-    events = [given for _, _, given in moments if isinstance(given, Arrived)]
-    moments += _falls(parameters, moments, end)
-    moments += _link(parameters, end)
-    moments += _looks(parameters, end)
-    moments.sort(key=itemgetter(0))  # Stable: kinds are in their order already.
-    return Trace(moments, end, events)
+    arrivals = _arrivals(parameters, end)
+    falls = _falls(parameters, arrivals, end)
+    moments = [at << KIND_BITS | ARRIVAL for at in arrivals]
+    moments += [at << KIND_BITS | FALL for at, _ in falls]
+    moments += [at << KIND_BITS | LINK for at in _link(parameters, end)]
+    moments += [at << KIND_BITS | LOOK for at in _looks(parameters, end)]
+    moments.sort()
+    rank = _stream(parameters, "ranks").random
+    return Trace(
+        moments,
+        end,
+        [rank() for _ in arrivals],
+        _expiries(parameters, arrivals),
+        [key for _, key in falls],
+        parameters.threshold - FALLEN,
+    )
 
 
 def _stream(parameters: Parameters, concern: str) -> Random:
     return Random(f"last hop/{parameters.seed}/{concern}")
 
 
-def _arrivals(p: Parameters, end: Micros) -> list[Moment]:
-    moment, rank = _stream(p, "arrivals").random, _stream(p, "ranks").random
-    lifetimes = None if p.expiration is None else Lifetimes(p, p.expiration)
+def _arrivals(p: Parameters, end: Micros) -> list[Micros]:
+    random = _stream(p, "arrivals").random
     rate = p.event_frequency / DAY
-    moments: list[Moment] = []
-    key = 0
-    at = exponential(moment) / rate
+    moments: list[Micros] = []
+    at = exponential(random) / rate
     while at < end:
-        key += 1
-        now = int(at)
-        lifetime = None if lifetimes is None else lifetimes.draw()
-        expires_at = None if lifetime is None else now + lifetime
-        moments.append((now, ARRIVAL, Arrived(key, rank(), expires_at)))
-        at += exponential(moment) / rate
+        moments.append(int(at))
+        at += -log(1.0 - random()) / rate  # As `exponential`, without a call for every event.
     return moments
 
 
-class Lifetimes:
-    """How long events live."""
-
-    def __init__(self, p: Parameters, hours: float) -> None:
-        self._portion, self._lengths = _stream(p, "expiring"), _stream(p, "lifetimes")
-        self._share = p.expiring_portion
-        self._distribution = p.expiration_distribution
-        self._mean = hours * HOUR
-
-    def draw(self) -> Micros | None:
-        """The next one's; `None`: for ever."""
-        lengths, mean = self._lengths, self._mean
-        if self._portion.random() >= self._share:
-            return None
-        if self._distribution is Distribution.EXPONENTIAL:
-            return 1 + int(exponential(lengths.random) * mean)
-        if self._distribution is Distribution.UNIFORM:
-            return 1 + int(lengths.random() * 2 * mean)
-        return 1 + int(max(0.0, lengths.gauss(mean, mean / 4)))
+def _expiries(p: Parameters, arrivals: list[Micros]) -> list[Micros | None]:
+    if p.expiration is None:
+        return [None] * len(arrivals)
+    portion, lengths = _stream(p, "expiring").random, _stream(p, "lifetimes")
+    share, mean = p.expiring_portion, p.expiration * HOUR
+    expiries: list[Micros | None] = []
+    for at in arrivals:
+        if portion() >= share:
+            expiries.append(None)
+        elif p.expiration_distribution is Distribution.EXPONENTIAL:
+            expiries.append(at + 1 + int(-log(1.0 - lengths.random()) * mean))
+        elif p.expiration_distribution is Distribution.UNIFORM:
+            expiries.append(at + 1 + int(lengths.random() * 2 * mean))
+        else:
+            expiries.append(at + 1 + int(max(0.0, lengths.gauss(mean, mean / 4))))
+    return expiries
 
 
-def _falls(p: Parameters, arrivals: list[Moment], end: Micros) -> list[Moment]:
-    moments: list[Moment] = []
+def _falls(p: Parameters, arrivals: list[Micros], end: Micros) -> list[tuple[Micros, int]]:
+    """When, and whose."""
+    falls: list[tuple[Micros, int]] = []
     if not p.rank_drop:
-        return moments
+        return falls
     random = _stream(p, "falls").random
-    for at, _, arrived in arrivals:
-        assert isinstance(arrived, Arrived)
-        falls, delay = random() < p.rank_drop, exponential(random)
+    for key, at in enumerate(arrivals, start=1):
+        fallen, delay = random() < p.rank_drop, exponential(random)
         when = at + int(delay * p.rank_drop_delay * HOUR)
-        if falls and when < end:
-            moments.append((when, FALL, RankChanged(arrived.key, p.threshold - FALLEN)))
-    return moments
+        if fallen and when < end:
+            falls.append((when, key))
+    falls.sort()
+    return falls
 
 
-def _link(p: Parameters, end: Micros) -> list[Moment]:
+def _link(p: Parameters, end: Micros) -> list[Micros]:
+    """It comes up at the first of these, goes down at the second, and so on."""
     if p.outage >= 1.0:
         return []
-    moments: list[Moment] = [(0, LINK, UP)]
+    changes: list[Micros] = [0]
     if p.outage <= 0.0:
-        return moments
+        return changes
     stream = _stream(p, "link")
     random = stream.random
     cycle = DAY / p.outage_frequency
@@ -146,17 +172,17 @@ def _link(p: Parameters, end: Micros) -> list[Moment]:
     spread = p.outage_deviation**2
     at = exponential(random) * up
     while at < end:
-        moments.append((int(at), LINK, DOWN))
+        changes.append(int(at))
         at += down * (gamma(stream, 1.0 / spread, spread) if spread else 1.0)
-        moments.append((int(at), LINK, UP))
+        changes.append(int(at))
         at += exponential(random) * up
-    return moments
+    return changes
 
 
-def _looks(p: Parameters, end: Micros) -> list[Moment]:
+def _looks(p: Parameters, end: Micros) -> list[Micros]:
     stream = _stream(p, "reads")
     left_over = 0.0
-    moments: list[Moment] = []
+    moments: list[Micros] = []
     for midnight in range(0, end, DAY):
         wakes = midnight + WAKES + stream.gauss(0.0, WAKES_DEVIATION)
         awake = stream.uniform(16 * HOUR, 17 * HOUR)
@@ -168,5 +194,5 @@ def _looks(p: Parameters, end: Micros) -> list[Moment]:
         for at in sorted([stream.random() for _ in range(reads)]):
             moment = int(wakes + at * awake)
             if moment < end:
-                moments.append((moment, LOOK, LOOKS))
+                moments.append(moment)
     return moments

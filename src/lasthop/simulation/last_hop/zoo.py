@@ -19,7 +19,7 @@ from lasthop.decision.volume.device_queue import DeviceQueue
 from lasthop.decision.volume.effects import Forward
 from lasthop.decision.volume.inputs import Arrived
 from lasthop.simulation.last_hop.parameters import Parameters
-from lasthop.simulation.last_hop.trace import LINK, LOOK, UP, Trace
+from lasthop.simulation.last_hop.trace import LINK, LOOK, Trace
 
 Waiting = deque[tuple[Micros, Arrived]]
 """What is kept for the device: when it came, and what it is."""
@@ -151,11 +151,11 @@ class Cage:
     def play(self, trace: Trace) -> None:
         """Live through it. Falling ranks never reach a device whose system knows none."""
         linked = False
-        for now, kind, given in trace.moments:
+        for now, kind, given in trace.inputs():
             if kind == LOOK:
                 self.read.update(self._device.read_offline(self._max, now))
             elif kind == LINK:
-                linked = given is UP
+                linked = not linked
                 if linked:
                     for event in self._rule.replayed(now):
                         self._forward(event, now)

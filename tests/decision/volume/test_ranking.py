@@ -1,0 +1,149 @@
+"""What a ranking gives is what sorting everything would give, however events come and go."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from random import Random
+
+import pytest
+from hypothesis import given, strategies as st
+
+from lasthop.decision.volume import ranking as module
+from lasthop.decision.volume.entry import NEVER, Ranked
+from lasthop.decision.volume.ranking import SWEEP, Deadlines, Ranking, position
+
+HOME, ELSEWHERE = 1, 2
+
+
+def best_first(events: dict[int, Ranked]) -> list[int]:
+    return [e.key for e in sorted(events.values(), key=lambda e: (-e.rank, e.order))]
+
+
+class Bench:
+    """A ranking, another one that events move to, and what both should hold."""
+
+    def __init__(self, random: Random, ranks: int) -> None:
+        self.random = random
+        self.ranks = ranks
+        """How many different ones there are."""
+        self.ranking: Ranking[Ranked] = Ranking(HOME)
+        self.other: Ranking[Ranked] = Ranking(ELSEWHERE)
+        self.here: dict[int, Ranked] = {}
+        self.there: dict[int, Ranked] = {}
+        self.key = 0
+
+    def push(self) -> None:
+        self.key += 1
+        # Mostly the later it comes the higher its order, but not always.
+        order = self.key if self.random.random() < 0.9 else -self.key
+        event = Ranked(self.key, self.random.randrange(self.ranks) / 7, NEVER, order)
+        self.here[event.key] = event
+        self.ranking.push(event)
+
+    def leave(self) -> None:
+        """One is over, wherever it ranks."""
+        if self.here:
+            self.here.pop(self.random.choice(list(self.here))).home = 0
+
+    def move(self) -> None:
+        """One goes to the other ranking; one of those comes back."""
+        for source, target, ranking in (
+            (self.here, self.there, self.other),
+            (self.there, self.here, self.ranking),
+        ):
+            if source:
+                event = source.pop(self.random.choice(list(source)))
+                target[event.key] = event
+                ranking.push(event)
+
+    def peek(self) -> None:
+        best = self.ranking.peek()
+        assert (None if best is None else best.key) == next(iter(best_first(self.here)), None)
+
+    def take(self) -> None:
+        best = self.ranking.take()
+        assert (None if best is None else best.key) == next(iter(best_first(self.here)), None)
+        if best is not None:
+            assert best.home == 0
+            del self.here[best.key]
+
+    def take_all(self) -> None:
+        assert [event.key for event in self.ranking.take_all()] == best_first(self.here)
+        assert self.ranking.size == 0
+        self.here = {}
+
+
+@pytest.mark.parametrize("short", [2, 128])
+@pytest.mark.parametrize("seed", range(60))
+def test_the_best_is_that_of_all_that_are_here(
+    seed: int, short: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if short != module.SHORT and module.COMPILED:
+        pytest.skip("a constant is compiled in")
+    monkeypatch.setattr(module, "SHORT", short)
+    random = Random(seed)
+    bench = Bench(random, random.choice([1, 3, 1000]))
+    weights = random.choice([(10, 1, 1, 3, 3, 0.02), (5, 2, 2, 1, 6, 0.2), (10, 6, 2, 0.3, 0.3, 0)])
+    steps = (bench.push, bench.leave, bench.move, bench.peek, bench.take, bench.take_all)
+    for _ in range(600):
+        random.choices(steps, weights)[0]()
+        assert len(bench.here) <= bench.ranking.size
+    while bench.here:
+        bench.take()
+    assert bench.ranking.take() is None
+
+
+def test_what_has_moved_on_does_not_pile_up() -> None:
+    ranking: Ranking[Ranked] = Ranking(HOME)
+    lasting = [Ranked(key, 0.5, NEVER, key) for key in range(10)]
+    for event in lasting:
+        ranking.push(event)
+    for key in range(10, 5000):
+        event = Ranked(key, key % 7, NEVER, key)
+        ranking.push(event)
+        event.home = 0
+        if key % 100 == 0:
+            assert ranking.peek() is lasting[0]
+        assert ranking.size <= 2 * (len(lasting) + 1) + SWEEP
+
+
+def test_what_comes_and_goes_does_not_pile_up() -> None:
+    one, other = Ranking[Ranked](HOME), Ranking[Ranked](ELSEWHERE)
+    event = Ranked(1, 0.5, NEVER, 1)
+    for _ in range(1000):
+        one.push(event)
+        one.peek()
+        other.push(event)
+        assert one.size <= 2 + SWEEP
+    assert one.take() is None
+    assert other.take() is event
+    assert other.take() is None
+
+
+@given(st.lists(st.integers(0, 60)), st.booleans())
+def test_who_expires_first_comes_first(moments: list[int], swept: bool) -> None:
+    deadlines: Deadlines[Ranked] = Deadlines()
+    live: dict[int, Ranked] = {}
+    for key, expires_at in enumerate(moments):
+        live[key] = Ranked(key, 0.0, expires_at, key)
+        deadlines.push(live[key], live.values())
+    over: dict[int, Ranked] = {}
+    if swept:  # Of very many only those stay that are not over.
+        for key in range(1000, 1300):
+            over[key] = Ranked(key, 0.0, 30, key)
+            deadlines.push(over[key], live.values())
+    assert deadlines.due() <= min(moments, default=NEVER)
+    for now in range(0, 70, 5):
+        due: list[int] = []
+        while (event := deadlines.take(now)) is not None:
+            due.append(event.key)
+        expected = [e.key for e in sorted(live.values(), key=lambda e: (e.expires_at, e.order))]
+        assert [key for key in due if key in live] == [
+            key for key in expected if now - 5 < live[key].expires_at <= now
+        ]
+    assert deadlines.due() == NEVER
+
+
+@given(st.lists(st.floats(allow_nan=False)).map(sorted), st.floats(allow_nan=False))
+def test_our_own_search_finds_what_the_library_finds(numbers: list[float], number: float) -> None:
+    assert position(numbers, number) == bisect_left(numbers, number)
