@@ -20,8 +20,9 @@ from lasthop.core.line import Line
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.release import release
 from lasthop.core.session import Session
-from lasthop.core.steering import BUDGETS, HeldLane, Steering, encode_budgets
+from lasthop.core.steering import BUDGETS, HeldLane, Steering
 from lasthop.core.transfers.bodies import Bodies
+from lasthop.decision.books import encode_budgets
 from lasthop.decision.choice import Choice
 from lasthop.decision.decide import Action
 from lasthop.decision.reasons import Reason
@@ -154,7 +155,7 @@ class Pilot:
     ) -> Line | None:
         """The line for something that has been released; `None`: no link may carry it just now."""
         steering.parked.pop(delivery, None)
-        reserved = steering.reserved(delivery)
+        reserved = steering.books.reserved(delivery)
         if reserved is not None:
             line = session.line_of(reserved.channel)
             if line is not None and line.greeted:
@@ -172,8 +173,8 @@ class Pilot:
 
     def settle(self, session: Session, steering: Steering, now: Micros) -> None:
         """Something was decided: note what it cost, and tell the device what it could do."""
-        if steering.changed:
-            steering.changed = False
+        if steering.books.changed:
+            steering.books.changed = False
             self._changed[steering] = None
             steering.spent = True
         if steering.spent and not session.outbound.in_flight:

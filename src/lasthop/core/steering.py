@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,9 +17,10 @@ from lasthop.clock import SECOND, Micros
 from lasthop.core.caps import Caps
 from lasthop.core.delivery import Delivery
 from lasthop.core.line import Line
-from lasthop.decision.budgets import Budgets, BudgetState, Closure, Hold
-from lasthop.decision.choice import Attempt, Choice, Outgoing
-from lasthop.decision.contention import Gauge, Stamp
+from lasthop.decision.books import Books, encode_budgets, restored_budgets
+from lasthop.decision.budgets import Budgets, Closure
+from lasthop.decision.choice import Choice, Outgoing
+from lasthop.decision.contention import Gauge
 from lasthop.decision.decide import Action
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.preferences import Preferences
@@ -33,17 +34,6 @@ if TYPE_CHECKING:
 
 BUDGETS, CAPS = "budgets", "caps"
 """The names under which the store keeps them."""
-
-_encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(BudgetState).decode
-
-
-class Reserved(NamedTuple):
-    """A place in the budgets, for a delivery that is to leave over this channel."""
-
-    hold: Hold
-    channel: int
-    receipt_by: Micros
 
 
 def place_of(delivery: Delivery) -> int:
@@ -90,7 +80,7 @@ class Steering:
     ) -> None:
         self.session = session
         self.preferences = preferences
-        self.budgets = preferences.budgets(shared=shared)
+        self.books: Books[Delivery] = Books(preferences.budgets(shared=shared))
         self.caps = Caps(preferences)
         self.held: dict[Lane, HeldLane] = {}
         self.parked: dict[Delivery, None] = {}
@@ -99,8 +89,6 @@ class Steering:
         """Links, limits or wishes have changed since what is held was last looked at."""
         self.due: Micros | None = None
         """For when it stands among the gateway's timers."""
-        self.changed = False
-        """The budgets are to be written."""
         self.spent = False
         """Something was spent since it was last asked whether a link has reached its limit."""
         self.closures: dict[str, Closure] = {}
@@ -109,17 +97,18 @@ class Steering:
         """Links that the device would do well to open."""
         self.told: tuple[int, tuple[str, ...]] = (0, ())
         """The contact in which it was told so, and what."""
-        self._reserved: dict[Delivery, Reserved] = {}
-        self._attempts: dict[Delivery, tuple[Attempt, ...]] = {}
-        self._stamps: dict[Delivery, tuple[int, Stamp]] = {}
-        """When, and how fast, what is not acknowledged left over which channel."""
+
+    @property
+    def budgets(self) -> Budgets:
+        """What may be spent, and what was."""
+        return self.books.budgets
 
     def restore(self, name: str, state: bytes, now: Micros) -> None:
         """Go on with what an earlier life kept under a name. What was reserved may have left."""
         if name == CAPS:
             self.caps.restore(state, self.preferences)
         else:
-            self.budgets = restored_budgets(state, now, shared=self.budgets.shared)
+            self.books.budgets = restored_budgets(state, now, shared=self.budgets.shared)
             self.budgets.change(self.preferences.limits)
 
     def rows(self) -> list[MemoryRow]:
@@ -135,12 +124,12 @@ class Steering:
         if preferences.zone != self.preferences.zone:
             state = self.budgets.snapshot()
             state.zone = preferences.zone
-            self.budgets = Budgets.restore(state, shared=self.budgets.shared)
+            self.books.budgets = Budgets.restore(state, shared=self.budgets.shared)
         self.preferences = preferences
         self.budgets.change(preferences.limits)
         self.caps.change(preferences)
         self.closures = {}
-        self.reconsider = self.changed = True
+        self.reconsider = self.books.changed = True
 
     # Decisions.
 
@@ -164,7 +153,7 @@ class Steering:
                 since=since,
                 deliver_before=message.deliver_before,
                 delay_tolerance=message.delay_tolerance,
-                attempts=self._attempts.get(delivery, ()),
+                attempts=self.books.attempts(delivery),
             ),
             queue=wishes.queue(message.queue),
             current=list(self._links()),
@@ -207,53 +196,40 @@ class Steering:
 
     def reserve(self, delivery: Delivery, choice: Choice, now: Micros) -> None:
         """Take what a delivery will cost out of the budgets, until it has left or not."""
-        assert choice.charge is not None
-        assert choice.link is not None
-        assert choice.receipt_by is not None
         queue = delivery.item.message.queue or ""
-        hold = self.budgets.reserve(choice.charge, queue=queue, link=choice.link, now=now)
-        assert isinstance(hold, Hold), "the choice has looked at every limit"
-        self._reserved[delivery] = Reserved(hold, choice.channel, choice.receipt_by)
+        self.books.reserve(delivery, choice, queue=queue, now=now)
         if not delivery.attempts:
             for cap in self.caps.covering(delivery.item.message.queue):
                 cap.record(now)
-        self.changed = True
-
-    def reserved(self, delivery: Delivery) -> Reserved | None:
-        """The place that is kept for a delivery."""
-        return self._reserved.get(delivery)
 
     def left(self, delivery: Delivery, now: Micros) -> int:
         """It was handed to its channel: the money is spent. Returns how much."""
-        hold, channel, receipt_by = self._reserved.pop(delivery)
-        self.budgets.commit(hold.number, now=now)
-        attempt = Attempt(hold.link, channel, now, receipt_by)
-        line = self.session.line_of(channel)
+        reserved = self.books.reserved(delivery)
+        assert reserved is not None
+        line = self.session.line_of(reserved.channel)
         if line is not None:
             line.gauge = line.gauge or Gauge()
-            self._stamps[delivery] = channel, line.gauge.left(hold.charge.bytes, now)
-        self._attempts[delivery] = (*self._attempts.get(delivery, ())[-MOST_ATTEMPTS:], attempt)
-        self.changed = True
-        return hold.charge.money
+        gauge = None if line is None else line.gauge
+        return self.books.left(delivery, now, gauge=gauge).charge.money
 
     def refund(self, delivery: Delivery, now: Micros) -> None:
         """It did not leave."""
-        reserved = self._reserved.pop(delivery, None)
-        if reserved is not None:
-            self.budgets.refund(reserved.hold.number, now=now)
-            if not delivery.attempts:
-                for cap in self.caps.covering(delivery.item.message.queue):
-                    cap.withdraw(now)
-            self.changed = self.reconsider = True
+        if self.books.refund(delivery, now):
+            self._refunded(delivery, now)
+
+    def _refunded(self, delivery: Delivery, now: Micros) -> None:
+        if not delivery.attempts:
+            for cap in self.caps.covering(delivery.item.message.queue):
+                cap.withdraw(now)
+        self.reconsider = True
 
     def acknowledged(self, delivery: Delivery, now: Micros) -> Line | None:
         """The device has it. Returns the line that carried it, if that is to be told of again."""
-        channel, stamp = self._stamps.pop(delivery, (0, None))
-        line = self.session.line_of(channel)
-        if line is None or line.gauge is None or stamp is None:
+        channel = self.books.acknowledged(delivery, delivery.item.size, now)
+        line = None if channel is None else self.session.line_of(channel)
+        if line is None or line.gauge is None:
             return None
         gauge = line.gauge
-        gauge.arrived(stamp, delivery.item.size, now)
         if gauge.told_at is not None and now < gauge.told_at + TELL_EVERY:
             return None
         gauge.told_at = now
@@ -261,28 +237,11 @@ class Steering:
 
     def ended(self, delivery: Delivery, now: Micros) -> None:
         """It has come to its end."""
-        self.refund(delivery, now)
-        self._attempts.pop(delivery, None)
-        self._stamps.pop(delivery, None)
+        if self.books.ended(delivery, now):
+            self._refunded(delivery, now)
         self.parked.pop(delivery, None)
 
 
 TELL_EVERY: Micros = 10 * SECOND
 """Between two entries in the log about one line: delays change with the network, not with the
 message."""
-
-MOST_ATTEMPTS = 8
-"""Attempts that are remembered of one delivery: enough to know which links have failed."""
-
-
-def encode_budgets(budgets: Budgets) -> bytes:
-    """Budgets as the store keeps them."""
-    return _encode(budgets.snapshot())
-
-
-def restored_budgets(state: bytes, now: Micros, *, shared: Budgets | None = None) -> Budgets:
-    """Budgets of an earlier life. What was reserved then may have left, so it counts as spent."""
-    budgets = Budgets.restore(_decode(state), shared=shared)
-    for hold in budgets.outstanding():
-        budgets.commit(hold.number, now=now)
-    return budgets

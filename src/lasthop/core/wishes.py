@@ -9,7 +9,8 @@ import msgspec
 from lasthop.clock import Micros
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.session import Session
-from lasthop.core.steering import BUDGETS, CAPS, Steering, restored_budgets
+from lasthop.core.steering import BUDGETS, CAPS, Steering
+from lasthop.decision.books import restored_budgets
 from lasthop.decision.budgets import Budgets, Limit
 from lasthop.decision.preferences import Preferences
 from lasthop.errors import InvalidRequest, LasthopError

@@ -268,6 +268,10 @@ class Budgets:
         self._holds[hold.number] = hold
         return hold
 
+    def spend(self, charge: Charge, *, queue: str, link: str, now: Micros) -> None:
+        """Book what has been spent, of something that was reserved and refunded."""
+        self.commit(self._hold(charge, queue, link, now).number, now=now)
+
     def commit(self, number: int, *, now: Micros) -> bool:
         """It is being handed to the transport: spent. False if this was settled before."""
         return self._settle(number, now, spent=True)
