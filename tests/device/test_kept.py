@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from lasthop.clock import MILLISECOND, SECOND, Micros
+from lasthop.device.happenings import Looked, Retracted, Withdrawn
 from lasthop.device.inbox import Inbox
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.inbox_sqlite import SqliteInbox
 from lasthop.device.message import Message
-from lasthop.device.session import DeviceSession, Looked, Retracted, Withdrawn
+from lasthop.device.session import DeviceSession
 from lasthop.device.terms import Terms
 from lasthop.message import first_key_at
 from lasthop.wire.hop.feeds import (

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from lasthop.device.happenings import Accepted, Refused, Sent
 from lasthop.device.message import Refusal
-from lasthop.device.outgoing import PRUNE, frame_size
-from lasthop.device.session import Accepted, Refused, Sent
+from lasthop.device.outbox import PRUNE
+from lasthop.device.outgoing import frame_size
 from lasthop.errors import Overloaded, TooLarge
 from lasthop.message import Reliability
 from lasthop.wire.hop.encoder import Encoder

@@ -10,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from lasthop.clock import MILLISECOND, SECOND, Micros
 from lasthop.device.change import Change, Held, RequestRow, State
+from lasthop.device.happenings import Happening, Refused
 from lasthop.device.inbox_sqlite import SqliteInbox
 from lasthop.device.message import Message, refusal
 from lasthop.device.requests import (
@@ -20,7 +21,6 @@ from lasthop.device.requests import (
     Requests,
     TimedOut,
 )
-from lasthop.device.session import Happening, Refused
 from lasthop.device.terms import Terms
 from lasthop.errors import Overloaded
 from lasthop.wire.hop.frames import (

@@ -8,9 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from lasthop.clock import SECOND
+from lasthop.device.happenings import Lapsed, Refused
 from lasthop.device.message import Refusal
 from lasthop.device.requests import Answered, Expectation
-from lasthop.device.session import DeviceSession, Lapsed, Refused
+from lasthop.device.session import DeviceSession
 from lasthop.device.terms import Terms
 from lasthop.errors import HopError, OutOfOrder
 from lasthop.message import Reliability

@@ -5,8 +5,8 @@ from __future__ import annotations
 from lasthop.clock import MILLISECOND, SECOND
 from lasthop.core.lifecycle import State
 from lasthop.device import compose
+from lasthop.device.happenings import Accepted, Refused
 from lasthop.device.requests import Answered
-from lasthop.device.session import Accepted, Refused
 from lasthop.device.terms import Terms
 from lasthop.message import Reliability, Target, TargetKind
 from lasthop.wire.hop.frames import Credit

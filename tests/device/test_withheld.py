@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from lasthop.device import compose
+from lasthop.device.happenings import Decided, Retracted
 from lasthop.device.inbox import Inbox
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.inbox_sqlite import SqliteInbox
 from lasthop.device.message import Message
-from lasthop.device.session import Decided, Retracted
 from lasthop.errors import InvalidRequest
 from lasthop.message import Binding
 from lasthop.wire.hop.decisions import Decision, Verdict, encode_decision

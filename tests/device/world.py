@@ -14,9 +14,10 @@ from lasthop.core.acceptance import Submission
 from lasthop.core.effects import Disconnect, Send
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.lifecycle import State
+from lasthop.device.happenings import Happening
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.message import Message
-from lasthop.device.session import DeviceSession, Happening
+from lasthop.device.session import DeviceSession
 from lasthop.device.terms import Terms
 from lasthop.errors import HopError
 from lasthop.message import Reliability, Target, TargetKind

@@ -11,9 +11,7 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from lasthop.device.handle import MessageHandle, MessageRefused, Settlement, Status
-from lasthop.device.message import Message, Refusal
-from lasthop.device.requests import Answered, Gathered, TimedOut
-from lasthop.device.session import (
+from lasthop.device.happenings import (
     Accepted,
     Decided,
     Fetched,
@@ -27,6 +25,8 @@ from lasthop.device.session import (
     StreamStirred,
     Withdrawn,
 )
+from lasthop.device.message import Message, Refusal
+from lasthop.device.requests import Answered, Gathered, TimedOut
 from lasthop.errors import Conflict
 from lasthop.wire.hop.decisions import Decision, Verdict
 

@@ -15,9 +15,10 @@ import msgspec
 
 from lasthop.clock import Micros
 from lasthop.device.compose import Draft
+from lasthop.device.happenings import Happening
 from lasthop.device.inbox import Inbox, Transaction
 from lasthop.device.message import Message
-from lasthop.device.session import DeviceSession, Happening
+from lasthop.device.session import DeviceSession
 from lasthop.errors import HopError, StoreBroken
 from lasthop.wire.hop.bundling import FLUSH_SIZE
 from lasthop.wire.hop.frames import Frame, Hello, Welcome

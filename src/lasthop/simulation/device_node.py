@@ -17,10 +17,11 @@ from lasthop.clock import DAY, MILLISECOND, SECOND, Micros
 from lasthop.core.wishes import encode_preferences
 from lasthop.decision.preferences import Preferences
 from lasthop.device.change import Change
+from lasthop.device.happenings import Decided, Fetched, Looked as Answer, Refused
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.message import Message, Refusal
 from lasthop.device.requests import Answered, Expectation
-from lasthop.device.session import Decided, DeviceSession, Fetched, Looked as Answer, Refused
+from lasthop.device.session import DeviceSession
 from lasthop.device.terms import Terms
 from lasthop.errors import HopError
 from lasthop.simulation.exchange import Ask, Ending, Made, Talk, answer_to, concerns

@@ -15,8 +15,8 @@ from random import Random
 from lasthop.clock import SECOND, Micros
 from lasthop.core.groups.bond import Standing
 from lasthop.core.lifecycle import State
+from lasthop.device.happenings import Decided
 from lasthop.device.message import Message
-from lasthop.device.session import Decided
 from lasthop.events import Event, Kind
 from lasthop.message import Binding, Reliability
 from lasthop.simulation.kernel import Kernel

@@ -1,0 +1,102 @@
+"""What a session tells its owner: what became of messages, in both directions."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+from lasthop.device.message import Message, Refusal
+from lasthop.device.requests import Answered, Gathered, TimedOut
+from lasthop.wire.hop.decisions import Decision
+
+
+class Sent(msgspec.Struct, frozen=True):
+    """A message of ours left over the open channel; it may have to leave again."""
+
+    key: int
+
+
+class Accepted(msgspec.Struct, frozen=True):
+    """The gateway has a message of ours: it is safe there."""
+
+    key: int
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """The gateway has it and will not act on it."""
+
+    key: int
+    refusal: Refusal
+
+
+class Looked(msgspec.Struct, frozen=True):
+    """The gateway answered a look: the best of what there is."""
+
+    key: int
+    messages: list[Message]
+
+
+class Retracted(msgspec.Struct, frozen=True):
+    """A message of a ranked topic is not worth showing any more; if the application has `had` it,
+    that is for the application to deal with."""
+
+    key: int
+    had: bool
+
+
+class Withdrawn(msgspec.Struct, frozen=True):
+    """A topic's publisher will send no more to it."""
+
+    topic: str
+
+
+class Lapsed(msgspec.Struct, frozen=True):
+    """A message came, or came to its turn, after its deadline: the application does not get it."""
+
+    message: Message
+
+
+class Decided(msgspec.Struct, frozen=True):
+    """What was decided about a claim or a group message of ours."""
+
+    key: int
+    decision: Decision
+
+
+class LinksWanted(msgspec.Struct, frozen=True):
+    """Messages wait at the gateway for one of these links, the best first."""
+
+    links: tuple[str, ...]
+
+
+class StreamStirred(msgspec.Struct, frozen=True):
+    """Something about a stream is different: more has come, there is room, or it has ended."""
+
+    key: int
+
+
+class Fetched(msgspec.Struct, frozen=True):
+    """The body of a message that was pulled has come; without one, the reason why not."""
+
+    key: int
+    body: bytes | None
+    reason: str = ""
+
+
+Happening: TypeAlias = (
+    LinksWanted
+    | Sent
+    | Accepted
+    | Refused
+    | Answered
+    | TimedOut
+    | Gathered
+    | Lapsed
+    | Looked
+    | Retracted
+    | Withdrawn
+    | Decided
+    | StreamStirred
+    | Fetched
+)
