@@ -140,7 +140,7 @@ async def phone(translator: Translator, inbox: Path) -> AsyncIterator[Device]:
 
 
 def interval(device: Device) -> Micros:
-    (link,) = device._contact._open
+    (link,) = device._contact._lines.open
     heartbeat = link.machine.heartbeat  # type: ignore[union-attr]
     assert isinstance(heartbeat, Pinging)
     return heartbeat.interval
@@ -228,12 +228,12 @@ async def test_a_channel_that_dies_of_silence_is_doubted(
         await at_rest(clock)
         before = interval(device)
         translator.timeout = 60 * SECOND
-        (link,) = device._contact._open
+        (link,) = device._contact._lines.open
         clock.skipped += before
         link.timeout()  # It asks, and the question is lost.
         clock.skipped += PATIENCE
         link.timeout()
-        await until(lambda: device._contact._open not in ([], [link]))
+        await until(lambda: device._contact._lines.open not in ([], [link]))
         assert interval(device) == SAFE
     kept = SqliteInbox(inbox)
     with kept.transaction() as transaction:

@@ -42,7 +42,7 @@ async def test_both_sides_use_the_cheaper_link(gateway: LiveGateway) -> None:
         assert texts(await take(phone, 1)) == ["a"]
         session = session_of(gateway)
         assert session.steering is not None
-        assert phone._contact._labels[phone._contact._open[-1]] == "wifi"
+        assert phone._contact._ways[phone._contact._lines.open[-1]].label == "wifi"
         (message,) = await take_sent(gateway)
         assert message == "wifi"
 

@@ -121,15 +121,11 @@ class Steering:
 
     def wish(self, preferences: Preferences) -> None:
         """The device wants it otherwise from now on; what was used stays used."""
-        if preferences.zone != self.preferences.zone:
-            state = self.budgets.snapshot()
-            state.zone = preferences.zone
-            self.books.budgets = Budgets.restore(state, shared=self.budgets.shared)
+        self.books.change(preferences.limits, zone_name=preferences.zone)
         self.preferences = preferences
-        self.budgets.change(preferences.limits)
         self.caps.change(preferences)
         self.closures = {}
-        self.reconsider = self.books.changed = True
+        self.reconsider = True
 
     # Decisions.
 

@@ -7,13 +7,13 @@ the message is handed to its link.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
 from lasthop.clock import Micros
-from lasthop.decision.budgets import Budgets, BudgetState, Hold
+from lasthop.decision.budgets import Budgets, BudgetState, Hold, Limit
 from lasthop.decision.choice import Attempt, Choice
 from lasthop.decision.contention import Gauge, Stamp
 from lasthop.decision.links import Charge
@@ -53,6 +53,15 @@ class Books(Generic[K]):
         self._reserved: dict[K, Reserved] = {}
         self._attempts: dict[K, tuple[Attempt, ...]] = {}
         self._departed: dict[K, Departed] = {}
+
+    def change(self, limits: Sequence[Limit], *, zone_name: str) -> None:
+        """Other limits hold from now on, in another zone perhaps; what was used stays used."""
+        state = self.budgets.snapshot()
+        if state.zone != zone_name:
+            state.zone = zone_name
+            self.budgets = Budgets.restore(state, shared=self.budgets.shared)
+        self.budgets.change(limits)
+        self.changed = True
 
     def attempts(self, message: K) -> tuple[Attempt, ...]:
         """Where a message was sent before."""

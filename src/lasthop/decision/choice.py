@@ -53,6 +53,8 @@ class Outgoing(msgspec.Struct, frozen=True):
     delay_tolerance: Micros | None = None
     """The publisher's own bound on the wait; the shorter of it and the queue's holds."""
     attempts: tuple[Attempt, ...] = ()
+    whole: bool = True
+    """Not so: pieces of a message that is counted by itself, or of a stream."""
 
     def __post_init__(self) -> None:
         if self.size < 0:

@@ -80,12 +80,13 @@ class Tariff(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The price of what is really sent (all four short messages of the worked example)."""
         return self.per_unit * self.units(size) + self.per_volume * size / self.volume
 
-    def charge(self, size: int) -> Charge:
+    def charge(self, size: int, *, whole: bool = True) -> Charge:
         """What to book. A fraction of a millionth is rounded up: a budget may be left with a
-        little unspent, and is never overspent."""
-        units = self.units(size)
+        little unspent, and is never overspent. What is not a `whole` message is a piece of one that
+        is counted when it leaves itself."""
+        units = self.units(size) if whole or self.unit else 0
         money = self.per_unit * units - (-self.per_volume * size // self.volume)
-        return Charge(size, 1, units, money)
+        return Charge(size, int(whole), units, money)
 
     def least(self) -> Charge:
         """Less than this no message takes; what has less room left carries nothing any more."""

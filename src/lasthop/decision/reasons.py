@@ -38,6 +38,7 @@ class Code(StrEnum):
     AWAITS_RECEIPT = "awaits_receipt"
     NO_RECEIPT = "no_receipt"
     EXPIRED = "expired"
+    BEHIND = "behind"
     # when
     TOO_EARLY = "too_early"
     TOO_LATE = "too_late"
@@ -64,6 +65,7 @@ SENTENCES: dict[Code, str] = {
     Code.AWAITS_RECEIPT: "sent over {link}, the device's receipt is due by {until:time}",
     Code.NO_RECEIPT: "sent over {link}, no receipt from the device",
     Code.EXPIRED: "{deadline:time} has passed",
+    Code.BEHIND: "it waits behind {message}",
     Code.TOO_EARLY: "{name}: not before {at:time}",
     Code.TOO_LATE: "{name}: only until {at:time}",
     Code.QUIET: "{name}: quiet until {at:time}",

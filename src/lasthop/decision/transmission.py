@@ -125,7 +125,7 @@ class _Sight:
 
     def candidate(self, link: Link) -> _Candidate | None:
         """A link that is up, if it may carry the message; else it is noted why not."""
-        charge = link.tariff.charge(self._message.size)
+        charge = link.tariff.charge(self._message.size, whole=self._message.whole)
         obstacle = self._obstacle(link, charge)
         if obstacle is None:
             return self._weigh(link, charge)
@@ -142,7 +142,7 @@ class _Sight:
 
     def _possible(self, link: Link) -> _Candidate | None:
         """The same question about a link that is not up, which must also be in time."""
-        charge = link.tariff.charge(self._message.size)
+        charge = link.tariff.charge(self._message.size, whole=self._message.whole)
         if self._obstacle(link, charge) is not None:
             return None
         possible = self._weigh(link, charge)

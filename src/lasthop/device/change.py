@@ -12,6 +12,10 @@ from lasthop.clock import Micros
 from lasthop.message import DEFAULT_PRIORITY
 from lasthop.wire.hop.frames import MessageFrame, Ranges
 
+WISHES, BUDGETS = "lasthop.wishes", "lasthop.budgets"
+NOTES = (WISHES, BUDGETS)
+"""Names under which the session keeps what it may spend on what it sends, and what it has spent."""
+
 
 class State(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """The session in numbers. New fields go to the end, with a default."""
@@ -107,6 +111,7 @@ class FlowState(msgspec.Struct, frozen=True, array_like=True):
     content_type: str | None = None
     title: str | None = None
     priority: int = DEFAULT_PRIORITY
+    queue: str | None = None
 
 
 class FlowRow(msgspec.Struct, frozen=True):
@@ -150,6 +155,8 @@ class Change(msgspec.Struct, kw_only=True):
     pieces: list[PieceRow] = []
     dropped_pieces: list[tuple[int, bool, int]] = []
     """(key, incoming, offset): pieces that begin below the offset need not be kept."""
+    notes: dict[str, bytes] = {}
+    """What the session keeps under names of its own; empty: not any more."""
 
 
 class Held(msgspec.Struct, kw_only=True):
@@ -168,3 +175,5 @@ class Held(msgspec.Struct, kw_only=True):
     flows: list[FlowRow] = []
     pieces: list[PieceRow] = []
     """By key and offset."""
+    notes: dict[str, bytes] = {}
+    """Those of the session: `NOTES`."""

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, Unpack
 import msgspec
 
 from lasthop.clock import SECOND, Clock, Micros
+from lasthop.decision.budgets import Meter
 from lasthop.decision.heartbeat import Networks
 from lasthop.decision.preferences import Preferences
 from lasthop.device import compose
@@ -33,7 +34,9 @@ from lasthop.device.compose import Draft, Options, Wishes
 from lasthop.device.contact import Contact
 from lasthop.device.correspondence import Claim, Correspondence
 from lasthop.device.desk import Desk, HandlerFailed, Outcome, Transactional
+from lasthop.device.explanation import Explanation
 from lasthop.device.handle import MessageHandle, Settlement
+from lasthop.device.happenings import LinkSpent
 from lasthop.device.heartbeats import MEMORY, Heartbeats
 from lasthop.device.inbox import Inbox
 from lasthop.device.inbox_memory import MemoryInbox
@@ -43,6 +46,7 @@ from lasthop.device.probing import Pause, pause
 from lasthop.device.requests import Expectation, Gathered
 from lasthop.device.retry import Backoff
 from lasthop.device.session import DeviceSession
+from lasthop.device.steering import NO_WISHES
 from lasthop.device.streams import IncomingStream, OutgoingStream
 from lasthop.device.terms import Terms
 from lasthop.device.turns import Turns
@@ -170,6 +174,8 @@ class Device:
             network=self._network,
             heartbeats=heartbeats,
         )
+        if self._desk.session.wishes != NO_WISHES:
+            self._contact.prefer(self._desk.session.wishes)
         self._start(self._contact.run())
         if self._learns:
             self._start(heartbeats.learn(self._contact))
@@ -270,12 +276,40 @@ class Device:
         """Over how many channels there is contact."""
         return self._contact.links
 
-    async def prefer(self, wishes: Preferences) -> MessageHandle:
+    async def prefer(
+        self, wishes: Preferences, *, sending: Preferences | None = None
+    ) -> MessageHandle:
         """Say which links to use, when not to be disturbed, and what may be spent. The gateway
-        keeps to it, and so do we when we speak over one of several channels."""
-        handle = await self._send(compose.preferences(wishes))
-        self._contact.prefer(wishes)
+        keeps to it for what it sends us, and so do we for what we send, in this life and later
+        ones; each counts what it sends itself. With `sending` that is wished for otherwise."""
+        ours = wishes if sending is None else sending
+        draft = compose.preferences(wishes)
+
+        def act(session: DeviceSession, now: Micros) -> int:
+            key = draft.queue(session, now)
+            session.prefer(ours)
+            return key
+
+        handle = await self._queue(act)
+        self._contact.prefer(ours)
         return handle
+
+    async def explain(self, message: MessageHandle | str) -> Explanation | None:
+        """Why a message that we sent, by its handle or its id, went over a link or waits. None:
+        without wishes nothing is decided, and what was decided long ago is forgotten."""
+        key = message.key if isinstance(message, MessageHandle) else int(message, 16)
+        found: Explanation | None = await self.do(lambda session, _now: session.explain(key))
+        return found
+
+    async def held_back(self) -> list[Explanation]:
+        """Messages that we sent and that wait for a link or a limit, the oldest first."""
+        found: list[Explanation] = await self.do(lambda session, _now: session.held_back())
+        return found
+
+    async def spending(self) -> list[Meter]:
+        """What is used of each limit on what we send, in its present period."""
+        meters: list[Meter] = await self.do(lambda session, now: session.spending(now))
+        return meters
 
     def on_links_wanted(self, callback: Callable[[tuple[str, ...]], None]) -> None:
         """Call this with links, the best first, when messages wait for one of them to come up."""
@@ -684,6 +718,14 @@ class Device:
         return address
 
     async def _send(self, draft: Draft, answer: asyncio.Future[Any] | None = None) -> MessageHandle:
+        return await self._queue(draft.queue, answer)
+
+    async def _queue(
+        self,
+        act: Callable[[DeviceSession, Micros], int],
+        answer: asyncio.Future[Any] | None = None,
+    ) -> MessageHandle:
+        """Let this queue something; returns when that is durable here."""
         self._opened()
         queued: asyncio.Future[MessageHandle] = asyncio.get_running_loop().create_future()
 
@@ -698,12 +740,14 @@ class Device:
             if not queued.done():
                 queued.set_result(handle)
 
-        self._turns.post(draft.queue, then)
+        self._turns.post(act, then)
         return await queued
 
     def _carry_out(self, outcome: Outcome) -> None:
         for happening in outcome.happenings:
             self._letters.tell(happening)
+            if isinstance(happening, LinkSpent):
+                self._contact.spent(happening)
         if self._letters.unclaimed:
             # Shown, and nobody is there to see it any more: the application gets it as a message.
             self._ready += self._letters.unclaimed
@@ -713,7 +757,9 @@ class Device:
         if outcome.ready:
             self._ready += outcome.ready
             self._stirred.set()
-        self._contact.send(outcome.frames)
+        self._contact.send(outcome.frames, outcome.routed)
+        if outcome.stuck:
+            self._contact.begin_anew()
         if outcome.more and self._turns.room:
             self._turns.nudge()
         if outcome.fault is not None:
@@ -735,6 +781,7 @@ class Device:
 
     def _expire(self) -> None:
         self._expiry = self._expiry_due = None
+        # Every turn decides about what waits to be sent.
         self._turns.post(lambda session, now: session.expire(now))
 
     def _claim(self, consumer: str) -> None:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import msgspec
 
 from lasthop.clock import MILLISECOND, SECOND, Clock, Micros
 from lasthop.decision.preferences import Preferences
 from lasthop.device import desk
+from lasthop.device.happenings import LinkSpent
 from lasthop.device.heartbeats import Heartbeats
 from lasthop.device.joining import Joining
-from lasthop.device.pricing import dearest_first, round_trip
+from lasthop.device.lines import Lines, Way
+from lasthop.device.pricing import round_trip
 from lasthop.device.probing import Probe
 from lasthop.device.retry import Backoff, LinkClosed, verdict
 from lasthop.device.turns import Turns
@@ -22,7 +25,7 @@ from lasthop.errors import Conflict, HopError
 from lasthop.transport.address import Address
 from lasthop.transport.dial import dial
 from lasthop.transport.link import Ends, Link
-from lasthop.wire.hop.frames import Close, CloseCode, Frame, Hello, Piece
+from lasthop.wire.hop.frames import Close, CloseCode, Frame, Hello
 from lasthop.wire.hop.handshake import Opened
 
 log = logging.getLogger("lasthop.device")
@@ -64,16 +67,15 @@ class Contact:
         self._hello: Hello | None = None
         self._link: Link | None = None
         """The link that is dialled or open."""
-        self._open: list[Link] = []
-        """The links over which the gateway has welcomed us, the one that we speak over last."""
-        self._labels: dict[Link, str] = {}
-        """What each of them was dialled as."""
-        self.closed: dict[str, Micros] = {}
-        """Links over which the gateway does not want us before then: a limit of ours is reached."""
-        self._wishes: Preferences | None = None
+        self._ways: dict[Link, Way] = {}
+        """By which way each link was dialled."""
+        self._next: Way | None = None
+        """The way to dial next, in place of the usual one."""
+        self._renewing = False
+        self._lines = Lines(turns, clock=clock, ways=self._ways)
         self._last_word: Close | None = None
-        self._fed_at: Micros = 0
         self._dialling: asyncio.Future[Link] | None = None
+        self._dialled = self._usual_way
         self._welcomed_at: Micros = 0
         self._gone = asyncio.Event()
         self._redial = False
@@ -92,14 +94,16 @@ class Contact:
     @property
     def round_trip(self) -> int | None:
         """The smoothed round-trip time in microseconds, when it is known."""
-        return round_trip(self._open[-1]) if self._open else None
+        return round_trip(self._lines.open[-1]) if self._lines.open else None
 
     async def run(self) -> None:
         """Stay in touch until that makes no sense any more; then raise why."""
         while True:
-            hello = await self._turns.hello(self.link_label, self.network)
+            way, self._next = self._next or self._usual_way, None
+            hello = await self._turns.hello(way.label, way.network)
             self._hello = self._paced(hello)
-            close = await self._one_channel(self._hello)
+            self._renewing = False
+            close = await self._one_channel(self._hello, way)
             error = verdict(close)
             if error is not None:
                 raise error
@@ -110,11 +114,16 @@ class Contact:
             log.info("no contact: %s; next attempt in %.1f s", self.problem, delay)
             await self._pause(delay)
 
-    async def _one_channel(self, hello: Hello) -> Close | None:
+    @property
+    def _usual_way(self) -> Way:
+        return Way(self.address, self.link_label, self.network)
+
+    async def _one_channel(self, hello: Hello, way: Way) -> Close | None:
         """From the first packet to the last; returns the last word."""
         self._gone.clear()
         self._last_word = None
-        self._dialling = asyncio.ensure_future(dial(self.address, hello, self._ends, tls=self._tls))
+        self._dialled = way
+        self._dialling = asyncio.ensure_future(dial(way.address, hello, self._ends, tls=self._tls))
         try:
             link = await self._dialling
         except asyncio.CancelledError:
@@ -137,7 +146,7 @@ class Contact:
 
     async def join(self, address: Address | None, link: str | None, network: str | None) -> None:
         """Open one more channel, and speak over it from now on."""
-        wait = self.closed.get(link or "", 0) - self._ends.clock.now()
+        wait = self._lines.closed.get(link or "", 0) - self._ends.clock.now()
         if wait > 0:
             raise LinkClosed(f"{link} has reached its limit", retry_after=wait / SECOND)
         hello = await self._turns.ask(
@@ -145,8 +154,9 @@ class Contact:
         )
         if hello is None:
             raise Conflict("there is no contact yet that a channel could join")
-        joining = Joining(self._paced(hello), self._turns, self, self._ends, labels=self._labels)
-        problem = await joining.dial(address or self.address, self._tls)
+        way = Way(address or self.address, link, network)
+        joining = Joining(self._paced(hello), self._turns, self, self._ends)
+        problem = await joining.dial(way, self._ways, self._tls)
         if problem is not None:
             raise Conflict(f"the channel was not joined: {problem}")
 
@@ -189,23 +199,38 @@ class Contact:
 
     def prefer(self, wishes: Preferences) -> None:
         """Speak over the link that these make the best one; without them it is the newest."""
-        self._wishes = wishes
-        self._choose()
+        self._lines.prefer(wishes)
 
-    def _choose(self) -> None:
-        if self._wishes is not None and len(self._open) > 1:
-            self._open = dearest_first(self._open, self._labels, self._wishes)
-            self._turns.room = True
+    def spent(self, happening: LinkSpent) -> None:
+        """A link has reached a limit of what we send: it is closed, unless it is the last one, over
+        which we still hear."""
+        self._lines.closed[happening.link] = happening.until
+        link = self._lines.numbered(happening.channel)
+        if link is not None and len(self._lines.open) > 1:
+            link.close(CloseCode.BYE, "it has reached a limit of the device")
+
+    @property
+    def closed(self) -> dict[str, Micros]:
+        """Links that have reached a limit, and until when they are not to be used."""
+        return self._lines.closed
+
+    def begin_anew(self) -> None:
+        """Dial again by a way that is known to work: what the gateway lacks is then known."""
+        if self._lines.open and not self._renewing:
+            self._renewing = True
+            self._next = self._ways[self._lines.open[-1]]
+            self.reconnect()
 
     def leave(self, *, but: int) -> None:
         """End all links but the newest few."""
-        for link in self._open[: len(self._open) - but]:
+        links = self._lines.open
+        for link in links[: len(links) - but]:
             link.close(CloseCode.BYE, ANOTHER_NETWORK)
 
     @property
     def links(self) -> int:
         """How many links are open."""
-        return len(self._open)
+        return len(self._lines.open)
 
     async def _pause(self, seconds: float) -> None:
         self._hurry.clear()
@@ -218,35 +243,32 @@ class Contact:
     def reconnect(self) -> None:
         """Dial at once, over a new connection: the network has changed."""
         self._hurry.set()
-        if self._link is not None or self._open:
+        if self._link is not None or self._lines.open:
             self._redial = True
-            for link in {*self._open, self._link} - {None}:
+            for link in {*self._lines.open, self._link} - {None}:
                 assert link is not None
                 link.close(CloseCode.BYE, ANOTHER_NETWORK)
         elif self._dialling is not None and not self._dialling.done():
             self._redial = True
             self._dialling.cancel()
 
-    def send(self, frames: Sequence[Frame]) -> None:
-        """What the session says, to the gateway that welcomed it."""
-        if self._open and frames:
-            speaking, others = self._open[-1], self._open[:-1]
-            speaking.send(frames)
-            if type(frames[-1]) is Piece and frames[-1].body:
-                self._turns.drained = False
-                self._fed_at = self._ends.clock.now()
-                speaking.report_drained()
-            for link in others:
-                link.overheard(frames)
+    def send(
+        self, frames: Sequence[Frame], routed: Mapping[int, Sequence[Frame]] = MappingProxyType({})
+    ) -> None:
+        """What the session says, to the gateway that welcomed it: over the link that we speak over,
+        and over those that were chosen for it."""
+        self._lines.send(frames)
+        for channel, chosen in routed.items():
+            self._lines.send_over(channel, chosen)
 
     def fail(self, error: HopError) -> None:
         """The gateway said something impossible."""
-        for link in list(self._open):
+        for link in list(self._lines.open):
             link.fail(error)
 
     async def close(self) -> None:
         """Say goodbye."""
-        links = {*self._open, self._link} - {None}
+        links = {*self._lines.open, self._link} - {None}
         for link in links:
             assert link is not None
             link.close(CloseCode.BYE, "the device closed")
@@ -264,7 +286,7 @@ class Contact:
 
     def connected(self, link: Link) -> None:
         self._link = link
-        self._labels[link] = self.link_label or ""
+        self._ways[link] = self._dialled
 
     def received(self, link: Link, frames: Sequence[Frame]) -> None:
         if link is self._link:
@@ -291,47 +313,37 @@ class Contact:
 
     def granted(self, link: Link) -> None:
         """We are welcome over this link, and speak over it from now on."""
-        self._open.append(link)
         self._heartbeats.welcomed(link, self.place)
-        self._turns.room = self._turns.drained = True
-        self._choose()
+        self._lines.add(link)
 
     def paused(self, link: Link, paused: bool) -> None:
-        if self._open and link is self._open[-1]:
-            self._turns.room = not paused
-            if not paused:
-                self._turns.nudge()
+        self._lines.paused(link, paused)
 
     def drained(self, link: Link) -> None:
-        if self._open and link is self._open[-1] and not self._turns.drained:
-            elapsed = self._ends.clock.now() - self._fed_at
-            self._turns.drained = True
-            self._turns.post(lambda session, _now: session.transfers.pace.left(elapsed))
+        self._lines.drained(link)
 
     def lost(self, link: Link, reason: str) -> None:
-        label = self._labels.pop(link, "")
+        way = self._ways.pop(link, None)
         last = link.closed
-        if last is not None and last.code == CloseCode.LINK_CLOSED:
-            now = self._ends.clock.now()
-            self.closed[label] = now + last.retry_after_ms * MILLISECOND
-        welcome = link in self._open
+        if way is not None and last is not None and last.code == CloseCode.LINK_CLOSED:
+            until = self._ends.clock.now() + last.retry_after_ms * MILLISECOND
+            self._lines.closed[way.label or ""] = until
+        welcome = link in self._lines.open
+        channel = self._lines.remove(link)
         if welcome:
-            self._open.remove(link)
             self._heartbeats.lost(link, self.place)
             self._last_word = link.closed
         if link is self._link:
             self._link = None
         elif not welcome:
             return  # It was never more than an attempt to join.
-        self._turns.drained = True
-        if self._open:
-            self._turns.room = True
-            self._turns.post(lambda session, _now: session.rerouted())
+        self._turns.room = self._turns.drained = True
+        if self._lines.open:
+            self._turns.post(lambda session, _now: session.rerouted(channel))
             return
         self.problem = reason
         if welcome and self._ends.clock.now() - self._welcomed_at >= LASTING:
             self._backoff.succeeded()
-        self._turns.room = True
         self._welcome.clear()
         self._turns.post(lambda session, _now: session.lost())
         self._gone.set()

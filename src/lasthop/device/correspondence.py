@@ -17,6 +17,7 @@ from lasthop.device.happenings import (
     Fetched,
     Happening,
     Lapsed,
+    LinkSpent,
     LinksWanted,
     Looked,
     Refused,
@@ -169,6 +170,8 @@ class Correspondence:
             case LinksWanted(links):
                 if self.on_links_wanted is not None:
                     self.on_links_wanted(links)
+            case LinkSpent(_, link):
+                log.info("%s has reached a limit of what this device sends", link)
             case Lapsed(message):
                 log.info("message %s came too late to be of use", message.id)
             case Looked(key, messages):

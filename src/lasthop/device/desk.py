@@ -33,6 +33,10 @@ class Outcome(msgspec.Struct, kw_only=True):
     results: list[object] = []
     """Of the acts, in order; an exception stands for itself."""
     frames: list[Frame] = []
+    routed: dict[int, list[Frame]] = {}
+    """What leaves over particular channels."""
+    stuck: bool = False
+    """Only a new contact lets anything more through."""
     next_expiry: Micros | None = None
     """When something that is kept unread has to go."""
     more: bool = False
@@ -127,11 +131,14 @@ class Desk:
                 outcome.results.append(error)
         if self.handler is not None:
             self._handle(self.handler, outcome, now)
+        self.session.steer(now, budget=FLUSH_SIZE)
         self.commit()
         outcome.ready = self.session.ready(now) if self.handler is None else []
         # What was too late when its turn came has changed the counts.
         self.commit()
         outcome.frames = self.session.frames(room=room, budget=FLUSH_SIZE, piece=piece)
+        outcome.routed = self.session.routed(piece=piece)
+        outcome.stuck = self.session.stuck
         outcome.more = self.session.more
         outcome.next_expiry = self.session.next_expiry()
         outcome.happenings = self.session.happenings()

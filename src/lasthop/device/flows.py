@@ -241,6 +241,7 @@ class Outflow:
         self.content_type = state.content_type
         self.title = state.title
         self.priority = state.priority
+        self.queue = state.queue
         self.ended = state.size >= 0 or state.failed
         """Whether its end is durable."""
         self.announced = announced
@@ -262,6 +263,7 @@ class Outflow:
             self.content_type,
             self.title,
             self.priority,
+            self.queue,
         )
 
     def restore(self, row: PieceRow) -> None:

@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from lasthop.clock import Micros
 from lasthop.device.message import Message, Refusal
 from lasthop.device.requests import Answered, Gathered, TimedOut
 from lasthop.wire.hop.decisions import Decision
@@ -70,6 +71,14 @@ class LinksWanted(msgspec.Struct, frozen=True):
     links: tuple[str, ...]
 
 
+class LinkSpent(msgspec.Struct, frozen=True):
+    """A link has reached a limit of what we send, and is not to be used before that has passed."""
+
+    channel: int
+    link: str
+    until: Micros
+
+
 class StreamStirred(msgspec.Struct, frozen=True):
     """Something about a stream is different: more has come, there is room, or it has ended."""
 
@@ -86,6 +95,7 @@ class Fetched(msgspec.Struct, frozen=True):
 
 Happening: TypeAlias = (
     LinksWanted
+    | LinkSpent
     | Sent
     | Accepted
     | Refused

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from msgspec.structs import replace
 
 from lasthop.device.change import (
+    NOTES,
     Change,
     FeedRow,
     FlowRow,
@@ -115,6 +116,7 @@ class MemoryInbox:
             requests=[kept.requests[key] for key in sorted(kept.requests)],
             flows=list(kept.flows.values()),
             pieces=[kept.pieces[at] for at in sorted(kept.pieces)],
+            notes={name: kept.notes[name] for name in NOTES if kept.notes.get(name)},
         )
 
     @contextmanager
@@ -185,6 +187,7 @@ def _apply(kept: _Kept, change: Change) -> None:
     for key in change.settled:
         kept.requests.pop(key, None)
     _apply_streams(kept, change)
+    kept.notes.update(change.notes)
     kept.state = change.state
 
 

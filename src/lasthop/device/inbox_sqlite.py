@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any
 
 from lasthop.device.change import (
+    NOTES,
     Change,
     FeedRow,
     FlowRow,
@@ -231,6 +232,13 @@ class SqliteInbox:
                     "SELECT * FROM lasthop_piece ORDER BY key, incoming, 3"
                 )
             ],
+            notes={
+                name: bytes(value)
+                for name, value in execute(
+                    "SELECT name, value FROM lasthop_notes WHERE name IN (?, ?)", NOTES
+                )
+                if value
+            },
         )
 
     def _keys(self, generation: int) -> list[int]:
@@ -286,6 +294,10 @@ class SqliteInbox:
             self._write_requests(change)
         if change.pieces or change.dropped_pieces or change.flows:
             self._write_streams(change)
+        if change.notes:
+            database.executemany(
+                "INSERT OR REPLACE INTO lasthop_notes VALUES (?, ?)", change.notes.items()
+            )
         database.execute("UPDATE lasthop_session SET state = ?", (pack_state(change.state),))
 
     def _write_kept(self, change: Change) -> None:

@@ -9,16 +9,16 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from lasthop.device import desk
+from lasthop.device.lines import Way
 from lasthop.device.turns import Turns
 from lasthop.errors import HopError
-from lasthop.transport.address import Address
 from lasthop.transport.dial import dial
 from lasthop.transport.link import Ends, Link
 from lasthop.wire.hop.frames import CloseCode, Frame, Hello
 from lasthop.wire.hop.handshake import Opened
 
 
-class Lines(Protocol):
+class Speaker(Protocol):
     """Whoever speaks over one of several links."""
 
     def granted(self, link: Link) -> None:
@@ -41,21 +41,21 @@ class Lines(Protocol):
 class Joining:
     """The owner of one such channel."""
 
-    def __init__(
-        self, hello: Hello, turns: Turns, lines: Lines, ends: Ends, *, labels: dict[Link, str]
-    ) -> None:
-        """`labels` is where it is noted as what the link was dialled."""
+    def __init__(self, hello: Hello, turns: Turns, speaker: Speaker, ends: Ends) -> None:
         self._hello = hello
-        self._labels = labels
         self._turns = turns
-        self._lines = lines
+        self._speaker = speaker
+        self._way: Way
+        self._ways: dict[Link, Way]
         self._ends = Ends(self, ends.clock, ends.alarms)
         self._answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
 
-    async def dial(self, address: Address, tls: ssl.SSLContext | None) -> str | None:
-        """Open the channel; returns why there is none, or `None` when it is granted."""
+    async def dial(self, way: Way, ways: dict[Link, Way], tls: ssl.SSLContext | None) -> str | None:
+        """Open the channel, and note by which way; returns why there is none, or `None` when it is
+        granted."""
+        self._way, self._ways = way, ways
         try:
-            await dial(address, self._hello, self._ends, tls=tls)
+            await dial(way.address, self._hello, self._ends, tls=tls)
         except TimeoutError:
             return "nobody answered in time"
         except OSError as error:
@@ -63,7 +63,7 @@ class Joining:
         return await self._answer
 
     def connected(self, link: Link) -> None:
-        self._labels[link] = self._hello.link or ""
+        self._ways[link] = self._way
 
     def received(self, link: Link, frames: Sequence[Frame]) -> None:
         self._turns.post(lambda session, now: session.received(frames, now))
@@ -75,21 +75,21 @@ class Joining:
             elif not granted:
                 link.close(CloseCode.BYE, "the conversation that it was to join is over")
             elif not link.over:
-                self._lines.granted(link)
+                self._speaker.granted(link)
                 self._settle(None)
 
         act = desk.joined(self._hello, opened.welcome, opened.frames)
         self._turns.post(act, then)
 
     def paused(self, link: Link, paused: bool) -> None:
-        self._lines.paused(link, paused)
+        self._speaker.paused(link, paused)
 
     def drained(self, link: Link) -> None:
-        self._lines.drained(link)
+        self._speaker.drained(link)
 
     def lost(self, link: Link, reason: str) -> None:
         self._settle(reason)
-        self._lines.lost(link, reason)
+        self._speaker.lost(link, reason)
 
     def _settle(self, problem: str | None) -> None:
         if not self._answer.done():

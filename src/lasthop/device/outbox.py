@@ -74,6 +74,17 @@ class Outbox:
         self.sent: list[int] = []
         """Keys of what was acknowledged, and of what left, since the owner last looked."""
         self.refusals: list[tuple[int, Refusal]] = []
+        self.steered = False
+        """Whether a pilot numbers messages for others and chooses their links."""
+        self.aside = 0
+        """Messages that wait with the pilot."""
+        self._plain: deque[Outgoing] = deque()
+        """When steered, what is for the gateway itself and is to leave, in order."""
+        self._unskipped = RangeSet()
+        """When steered, numbers that the gateway is still to be told to wait for no longer."""
+        self.settled: list[Outgoing] = []
+        """When steered, what was acknowledged since the pilot last looked."""
+        self._withdrawn: list[Outgoing] = []
         self.more = False
         self._written = 0
         self._window = DEFAULT_WINDOW
@@ -93,7 +104,7 @@ class Outbox:
     @property
     def waiting(self) -> int:
         """How many messages the gateway may not have."""
-        return self._outbound.in_flight + len(self._casual) + len(self._behind)
+        return self._outbound.in_flight + len(self._casual) + len(self._behind) + self.aside
 
     @property
     def dirty(self) -> bool:
@@ -126,17 +137,25 @@ class Outbox:
 
     def queue(self, frame: MessageFrame, *, casual: bool) -> None:
         """Take a message that was checked."""
-        item = self._item(frame)
-        self._bytes += item.size
+        item = self.admit(frame, casual=casual)
         if casual:
-            item.large = False
             self._casual.append(item)
             return
         self._place(item)
+        if item.large:
+            self.to_send.append(item)
+
+    def admit(self, frame: MessageFrame, *, casual: bool) -> Outgoing:
+        """Keep a message that was checked, from the next change on."""
+        item = self._item(frame)
+        self._bytes += item.size
+        if casual:
+            item.large, item.casual = False, True
+            return item
         self._unstored.append(item)
         if item.large:
             self._large.add(frame.key)
-            self.to_send.append(item)
+        return item
 
     def has_body(self, key: int) -> bool:
         """Whether this is a message with a large body that the gateway may not have."""
@@ -162,6 +181,8 @@ class Outbox:
             self._behind.append(item)
         else:
             item.number = self._outbound.push(item)
+            if self.steered:
+                self._plain.append(item)
 
     def arrived(self, key: int) -> None:
         """The gateway has a body: its message may follow, and what waited behind it."""
@@ -212,7 +233,8 @@ class Outbox:
         self._max_frame = max_frame
         self._peer_received = self._confirmed = ack.received
         self.acknowledge(ack)
-        self._ask_for_bodies()
+        if not self.steered:
+            self._ask_for_bodies()
         self._cursor = ack.received
         # What it lacks and we no longer have (it is an older copy of itself) it must not wait for.
         there = RangeSet(ack.individual)
@@ -221,6 +243,19 @@ class Outbox:
                 there.add(number, number + 1)
         there.add(self._outbound.assigned, self._outbound.assigned + 1)
         self._skips = RangeSet(there.gaps(ack.received))
+        self._say_again()
+
+    def _say_again(self) -> None:
+        """When steered: what is for the gateway itself goes again, and so do skips."""
+        if not self.steered:
+            return
+        self._unskipped = RangeSet(self._skips.ranges())
+        self._unskipped.drop_below(self._confirmed)
+        self._plain = deque(item for item in self.under_way() if not ordinary(item.frame))
+        for item in self._plain:
+            if item.sent:
+                item.sent = False
+                self._in_flight -= self._weight(item)
 
     def _ask_for_bodies(self) -> None:
         """The gateway may be an older copy of itself, without what went ahead of these."""
@@ -235,6 +270,7 @@ class Outbox:
         """Number everything from 0, without what the gateway has."""
         old, behind = self._outbound, self._behind
         self._outbound, self._behind, self._unsure = Outbound(), [], {}
+        self._plain.clear()
         for number, item in old.unacknowledged():
             if number < drop_below:
                 self._accept(item)
@@ -242,12 +278,16 @@ class Outbox:
                 self._place_again(item)
         for item in behind:
             self._place_again(item)
-        self._numbered = []
+        self._numbered = list(self._withdrawn)
         self._renumbered = True
         self.lost()
 
     def _place_again(self, item: Outgoing) -> None:
         item.unsure = item.there = False
+        if self.steered and ordinary(item.frame):
+            item.number = -1
+            self._withdrawn.append(item)
+            return
         self._place(item)
         if item.large:
             self.to_send.append(item)
@@ -263,6 +303,10 @@ class Outbox:
 
     def again(self) -> None:
         """What is under way may have been lost with one of several channels."""
+        if self.steered:
+            self._peer_received = self._confirmed
+            self._say_again()
+            return
         for _, item in self._outbound.unacknowledged():
             item.sent = False
         # A skip that was sent counts as received for the window, but it may be what was lost.
@@ -285,6 +329,8 @@ class Outbox:
     def frames(self, durable: int, *, budget: int | None = None) -> list[Frame]:
         """What goes out now, of the numbers below `durable`: no more than `budget` bytes, and one
         message. `more` tells whether it was cut short by that."""
+        if self.steered:
+            return [*self._skip_frames(), *self._plain_frames(durable)]
         frames: list[Frame] = []
         end = None if budget is None else self._written + budget
         self.more = False
@@ -325,26 +371,143 @@ class Outbox:
     def _put(self, number: int, item: Outgoing, frames: list[Frame]) -> bool:
         if item.unsure:
             return False
-        size = self._weight(item)
-        if item.size - len(item.frame.body) + size > self._max_frame:
-            answer = Refusal(TooLarge.code, f"the gateway takes frames of {self._max_frame} bytes")
-            self.refusals.append((item.frame.key or 0, answer))
+        refusal = self.too_large(item)
+        if refusal is not None:
+            self.refusals.append((item.key, refusal))
             self._forget(item)
             self._skips.add(number, number + 1)
+            self._unskipped.add(number, number + 1)
             return True
+        size = self._weight(item)
         ahead = number - self._peer_received
         if not admits(self._window, ahead=ahead, bytes_in_flight=self._in_flight, size=size):
             return False
-        headers, body = item.frame.headers, item.frame.body
-        if item.large and self.streams:
-            headers, body = replace(headers or Headers(), ahead=len(body)), b""
-        frames.append(MessageFrame(number, item.frame.key, item.frame.topic, headers, body))
+        frames.append(self.leave(item))
         item.sent = True
         self._written += item.size - len(item.frame.body) + size
         self._in_flight += size
         self._cursor += 1
-        self.sent.append(item.frame.key or 0)
         return True
+
+    def too_large(self, item: Outgoing) -> Refusal | None:
+        """Why the gateway would not take its frame."""
+        if item.size - len(item.frame.body) + self._weight(item) <= self._max_frame:
+            return None
+        return Refusal(TooLarge.code, f"the gateway takes frames of {self._max_frame} bytes")
+
+    def leave(self, item: Outgoing) -> MessageFrame:
+        """It leaves: as the frame that travels."""
+        self.sent.append(item.key)
+        if item.casual:
+            self._bytes -= item.size
+            return item.frame
+        headers, body = item.frame.headers, item.frame.body
+        if item.large and self.streams:
+            headers, body = replace(headers or Headers(), ahead=len(body)), b""
+        return MessageFrame(item.number, item.frame.key, item.frame.topic, headers, body)
+
+    # With a pilot.
+
+    def give_up_order(self) -> list[Outgoing]:
+        """A pilot takes over: returns what has no number, the oldest first. What has one goes on
+        as it is, or is withdrawn in the next contact."""
+        self.steered = True
+        waiting = [*self._behind, *self._casual]
+        self._behind, self.to_send = [], []
+        self._casual.clear()
+        self._unsure = {}
+        plain = (item for item in self.under_way() if not ordinary(item.frame))
+        self._plain = deque(item for item in plain if not item.sent)
+        return sorted(waiting, key=lambda item: item.key)
+
+    @property
+    def stranded(self) -> bool:
+        """Whether a message for others has its number and has not left: it was numbered before
+        there was a pilot, who must not take that back while the gateway may have it."""
+        return any(not item.sent and ordinary(item.frame) for item in self.under_way())
+
+    def resume_order(self, items: Iterable[Outgoing]) -> None:
+        """There is no pilot any more: these are numbered as they come, and all leaves again over
+        the one channel that is spoken over."""
+        self.steered = False
+        self._plain.clear()
+        self.again()
+        for item in items:
+            if item.casual:
+                self._casual.append(item)
+                continue
+            item.channel, item.there = 0, False
+            self._place(item)
+            self._numbered.append(item)
+            if item.large:
+                self.to_send.append(item)
+
+    def has_credit(self, item: Outgoing) -> bool:
+        """Whether the gateway would take one more message now."""
+        ahead = self._outbound.assigned - self._peer_received
+        size = self._weight(item)
+        return admits(self._window, ahead=ahead, bytes_in_flight=self._in_flight, size=size)
+
+    def number(self, item: Outgoing) -> None:
+        """It is released."""
+        item.number = self._outbound.push(item)
+        item.sent = True
+        self._in_flight += self._weight(item)
+        self._numbered.append(item)
+
+    def numbered(self, number: int) -> Outgoing | None:
+        """What the gateway may not have of this number."""
+        return self._outbound.get(number) if self._outbound.awaits(number) else None
+
+    def under_way(self) -> list[Outgoing]:
+        """Everything with a number that the gateway may not have."""
+        return [item for _, item in self._outbound.unacknowledged() if not item.taken]
+
+    def withdraw(self) -> list[Outgoing]:
+        """In a new contact, take back the numbers of messages that the gateway lacks: it is told
+        not to wait for them, once that is durable. Returns the messages, the oldest first."""
+        found, self._withdrawn = self._withdrawn, []
+        for item in self.under_way():
+            if not ordinary(item.frame):
+                continue
+            number = item.number
+            self._outbound.replace(number, Outgoing(item.frame, 0, number, taken=True))
+            self._skips.add(number, number + 1)
+            self._unskipped.add(number, number + 1)
+            item.number = -1
+            item.sent = item.there = item.unsure = False
+            found.append(item)
+            self._numbered.append(item)
+        return sorted(found, key=lambda item: item.key)
+
+    def drop(self, item: Outgoing, refusal: Refusal) -> None:
+        """A message without a number will never leave."""
+        self.refusals.append((item.key, refusal))
+        if item.casual:
+            self._bytes -= item.size
+        else:
+            self._forget(item)
+
+    def _skip_frames(self) -> list[Frame]:
+        frames: list[Frame] = []
+        for start, stop in self._unskipped.ranges():
+            if start >= self._peer_received + FARTHEST:
+                break
+            count = min(stop, start + FARTHEST, self._peer_received + FARTHEST) - start
+            frames.append(Skip(start, count))
+            self._unskipped.drop_below(start + count)
+            if self._peer_received == start:
+                self._peer_received += count
+        return frames
+
+    def _plain_frames(self, durable: int) -> list[Frame]:
+        frames: list[Frame] = []
+        while self._plain and self._plain[0].number < durable:
+            item = self._plain[0]
+            if not item.taken and not self._put(item.number, item, frames):
+                break
+            self._plain.popleft()
+        return frames
 
     def _weight(self, item: Outgoing) -> int:
         """Bytes of the body, as the gateway's window counts them."""
@@ -353,8 +516,10 @@ class Outbox:
     def _accept(self, item: Outgoing) -> None:
         """The gateway has it."""
         if not item.taken:
-            self.accepted.append(item.frame.key or 0)
+            self.accepted.append(item.key)
             self._forget(item)
+            if self.steered:
+                self.settled.append(item)
 
     def _forget(self, item: Outgoing) -> None:
         item.taken = True

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import msgspec
 
-from lasthop.message import DEFAULT_PRIORITY
+from lasthop.clock import MILLISECOND, Micros
+from lasthop.message import DEFAULT_PRIORITY, key_time
+from lasthop.wire.hop.encoder import Encoder
 from lasthop.wire.hop.frames import Headers, MessageFrame, Operation
+from lasthop.wire.hop.mapping import Mapping
 
 OVERHEAD = 64
 """Room in a frame for what comes before the headers and the body, and the headers' own lengths."""
+
+LONG_NUMBER = (1 << 28) - 1
+"""In four bytes, which is what a number takes at most before a device has sent for years."""
 
 
 class Outgoing(msgspec.Struct, gc=False, eq=False):
@@ -29,6 +35,26 @@ class Outgoing(msgspec.Struct, gc=False, eq=False):
     sent: bool = False
     """Over the channel that is open now."""
     taken: bool = False
+    casual: bool = False
+    """Best effort: it has no number, and nobody acknowledges it."""
+    channel: int = 0
+    """The one that was chosen for it, where a choice was made."""
+
+    @property
+    def key(self) -> int:
+        """By which this device knows it."""
+        return self.frame.key or 0
+
+    @property
+    def deadline(self) -> Micros | None:
+        """When nobody shall get it any more."""
+        within = None if self.frame.headers is None else self.frame.headers.deliver_within
+        return None if within is None else key_time(self.key) + within * MILLISECOND
+
+    @property
+    def queue(self) -> str | None:
+        """Whose terms hold for it."""
+        return None if self.frame.headers is None else self.frame.headers.queue
 
 
 def ordinary(frame: MessageFrame) -> bool:
@@ -40,6 +66,14 @@ def ordinary(frame: MessageFrame) -> bool:
 def priority_of(frame: MessageFrame) -> int:
     """How urgent it is."""
     return DEFAULT_PRIORITY if frame.headers is None else frame.headers.priority
+
+
+def light_size(item: Outgoing) -> int:
+    """Bytes that a message takes on a link without its body, where nothing goes without saying."""
+    frame, head = item.frame, bytearray()
+    number = None if item.casual else LONG_NUMBER
+    Encoder(Mapping.UNORDERED).encode_message(head, number, frame.key, frame.topic, frame.headers)
+    return len(head)
 
 
 def frame_size(frame: MessageFrame) -> int:

@@ -14,8 +14,11 @@ from collections.abc import Iterable
 import msgspec
 
 from lasthop.clock import MILLISECOND, Micros
+from lasthop.decision.budgets import Meter
+from lasthop.decision.preferences import Preferences
 from lasthop.device.arrivals import Arrivals
-from lasthop.device.change import Change, FlowState, Held, State
+from lasthop.device.change import BUDGETS, WISHES, Change, FlowState, Held, State
+from lasthop.device.explanation import Explanation
 from lasthop.device.happenings import (
     Accepted,
     Decided,
@@ -30,11 +33,14 @@ from lasthop.device.happenings import (
     StreamStirred,
     Withdrawn,
 )
-from lasthop.device.message import Message
+from lasthop.device.message import Message, Refusal
 from lasthop.device.outbox import Outbox
+from lasthop.device.pilot import Pilot
 from lasthop.device.requests import Expectation
+from lasthop.device.steering import NO_WISHES, Line, Steering
 from lasthop.device.terms import Terms
 from lasthop.device.transfers import Transfers
+from lasthop.errors import TooLarge
 from lasthop.message import KeyMaker, Reliability, key_time
 from lasthop.wire.hop.feeds import Report, encode_look, encode_report
 from lasthop.wire.hop.frames import (
@@ -93,6 +99,14 @@ class DeviceSession:
         self._arrivals = Arrivals(terms, held)
         self._outbox = Outbox(terms, held)
         self.transfers = Transfers(terms, held)
+        self.lines: dict[int, Line] = {}
+        """The channels that are open, by the numbers that the driver gave them."""
+        # By the clock of the earlier life, which can only be behind.
+        steering = Steering.restore(held.notes, self.lines, key_time(state.last_key))
+        self._pilot: Pilot | None = None
+        if steering is not None:
+            self._pilot = Pilot(steering, self._outbox, self.transfers)
+            self._pilot.take_over()
         self._send_ahead(durable=True)
         # Keys are not secret here, so they need no salt.
         self._keys = KeyMaker(node=0, after=state.last_key, random64=lambda: 0)
@@ -112,6 +126,7 @@ class DeviceSession:
         self._repeat = False
         self._reliable = True
         self._wanted: tuple[str, ...] = ()
+        self._notes: dict[str, bytes] = {}
 
     # The channel.
 
@@ -194,6 +209,8 @@ class DeviceSession:
                 self._told = Ack(hello.received, hello.delivered, hello.individual)
                 self._gate = 0
                 self._outbox.resume(ack, welcome.window, welcome.max_frame, streams=streams)
+                if self._pilot is not None and self._pilot.resumed():
+                    self._gate, self._dirty = self._changes + 1, True
                 self._send_ahead(durable=True)
             case StartOver(incarnation, epoch, drop_below):
                 related = welcome.superseded is not None or incarnation == hello.incarnation
@@ -204,6 +221,8 @@ class DeviceSession:
                 self._told = Ack(0, 0)
                 self._gate = self._changes + 1
                 self._outbox.resume(Ack(0, 0), welcome.window, welcome.max_frame, streams=streams)
+                if self._pilot is not None:
+                    self._pilot.resumed()
                 self._send_ahead(durable=True)
             case Redial(forget):
                 if forget:
@@ -224,14 +243,31 @@ class DeviceSession:
         self.transfers.joined()
         return True
 
-    def rerouted(self) -> None:
+    def link_up(self, channel: int, label: str, *, round_trip: Micros | None = None) -> None:
+        """Messages may leave over this channel, which is known by a number above 0."""
+        self.lines[channel] = Line(channel, label, round_trip)
+        if self._pilot is not None:
+            self._pilot.link_changed()
+
+    def link_paused(self, channel: int, paused: bool) -> None:
+        """A channel's unsent buffer is full, or has room again."""
+        line = self.lines.get(channel)
+        if line is not None and line.paused != paused:
+            line.paused = paused
+            if self._pilot is not None and not paused:
+                self._pilot.link_changed()
+
+    def rerouted(self, channel: int = 0) -> None:
         """One of several channels has ended, and what was said over it may be lost: say it again
         over another."""
+        self.lines.pop(channel, None)
         self._repeat = True
         self._untold = RangeSet(self._arrivals.dropped)
         self._told_window = None
         self._outbox.again()
         self.transfers.again()
+        if self._pilot is not None:
+            self._pilot.link_lost(channel)
 
     def _begin(
         self, incarnation: bytes | None, epoch: int | None, now: Micros, *, related: bool
@@ -246,6 +282,9 @@ class DeviceSession:
         """The channel has ended; what it still owed is said in the next HELLO."""
         self._open = False
         self._untold = RangeSet()
+        self.lines.clear()
+        if self._pilot is not None:
+            self._pilot.lost()
         self._outbox.lost()
 
     def received(self, frames: Iterable[Frame], now: Micros) -> None:
@@ -273,17 +312,30 @@ class DeviceSession:
                 arrivals.skip(frame, now)
             elif type(frame) is Credit:
                 self._outbox.credit(frame)
+                if self._pilot is not None:
+                    self._pilot.credit()
             elif type(frame) is Wanted:
                 self._wanted = frame.links
-        for key in self.transfers.arrived:
-            self._outbox.arrived(key)
-        for key, reason in self.transfers.refused:
-            self._outbox.refuse(key, reason)
-        self.transfers.arrived, self.transfers.refused = [], []
+        self._hear_of_bodies()
+        if self._pilot is not None and self._outbox.settled:
+            settled, self._outbox.settled = self._outbox.settled, []
+            self._pilot.acknowledged(settled, now)
         self.transfers.announced(self._outbox.accepted)
         if arrivals.duplicates != duplicates:
             # The acknowledgement may have been lost; on a mapping without order that happens.
             self._repeat = True
+
+    def _hear_of_bodies(self) -> None:
+        """Bodies of ours that the gateway has, or will not take."""
+        pilot = self._pilot
+        for key in self.transfers.arrived:
+            self._outbox.arrived(key) if pilot is None else pilot.body_arrived(key)
+        for key, reason in self.transfers.refused:
+            if pilot is None:
+                self._outbox.refuse(key, reason)
+            else:
+                pilot.body_refused(key, Refusal(TooLarge.code, reason))
+        self.transfers.arrived, self.transfers.refused = [], []
 
     def _whole(self, frame: MessageFrame) -> MessageFrame | None:
         """A message with its body, and with the stream that it opens."""
@@ -319,7 +371,10 @@ class DeviceSession:
         frame = MessageFrame(None, key, topic, headers, body)
         self._outbox.check([frame])
         casual = headers is not None and headers.reliability is Reliability.BEST_EFFORT
-        self._outbox.queue(frame, casual=casual)
+        if self._pilot is not None and self._pilot.takes(frame):
+            self._pilot.queue(frame, casual=casual)
+        else:
+            self._outbox.queue(frame, casual=casual)
         self._last_key = key
         self._send_ahead()
         if expects is not None and headers is not None:
@@ -342,6 +397,7 @@ class DeviceSession:
             content_type=headers.content_type,
             title=headers.title,
             priority=headers.priority,
+            queue=headers.queue,
         )
         self.transfers.open_outgoing(key, state)
         return key
@@ -396,8 +452,72 @@ class DeviceSession:
         self._arrivals.expire(now)
 
     def next_expiry(self) -> Micros | None:
-        """When `expire` has something to do."""
-        return self._arrivals.next_expiry()
+        """When `expire`, or `steer`, has something to do."""
+        due = self._arrivals.next_expiry()
+        steer = None if self._pilot is None else self._pilot.due
+        return min((at for at in (due, steer) if at is not None), default=None)
+
+    # Which link.
+
+    def prefer(self, wishes: Preferences) -> None:
+        """Which links to send over, and what may be spent; durable with the next change."""
+        if wishes != NO_WISHES:
+            if self._pilot is not None:
+                self._pilot.wish(wishes)
+                return
+            steering = Steering(wishes, self.lines)
+            self._pilot = Pilot(steering, self._outbox, self.transfers)
+            self._pilot.begin(in_contact=self._open)
+        elif self._pilot is not None:
+            waiting, self._pilot = self._pilot.end(), None
+            self._outbox.resume_order(waiting)
+            self._notes = {WISHES: b"", BUDGETS: b""}
+            self._send_ahead()
+
+    def steer(self, now: Micros, *, budget: int | None = None) -> None:
+        """Decide about what waits to be sent, before the next change: at most so many bytes and a
+        message. Without wishes there is nothing to decide."""
+        if self._pilot is not None:
+            self._pilot.steer(now, budget=budget)
+            self._hear_refusals()
+
+    def routed(self, *, piece: bool = True) -> dict[int, list[Frame]]:
+        """What may leave now over particular channels, beside the `frames`."""
+        pilot = self._pilot
+        if pilot is None or not self._open or self._durable.n < self._gate:
+            return {}
+        routed = pilot.frames()
+        next_piece = pilot.next_piece() if piece and self._outbox.streams else None
+        if next_piece is not None:
+            routed.setdefault(next_piece[0], []).append(next_piece[1])
+        return routed
+
+    @property
+    def stuck(self) -> bool:
+        """Whether a new contact is needed before anything more gets through."""
+        return self._pilot is not None and self._pilot.stuck
+
+    @property
+    def wishes(self) -> Preferences:
+        """What the user wants of what is sent."""
+        return NO_WISHES if self._pilot is None else self._pilot.steering.wishes
+
+    def explain(self, key: int) -> Explanation | None:
+        """Why a message of ours went over a link, or waits."""
+        return None if self._pilot is None else self._pilot.explain(key)
+
+    def held_back(self) -> list[Explanation]:
+        """Messages of ours that wait for a link or a limit, and why."""
+        return [] if self._pilot is None else self._pilot.waiting()
+
+    def spending(self, now: Micros) -> list[Meter]:
+        """What is used of every limit on what we send."""
+        return [] if self._pilot is None else self._pilot.steering.books.budgets.usage(now)
+
+    def _hear_refusals(self) -> None:
+        refusals, self._outbox.refusals = self._outbox.refusals, []
+        for key, against in refusals:
+            self._arrivals.refuse(key, against)
 
     def _report(self, topic: str | None, report: Report, now: Micros) -> None:
         """Say what became of kept messages. However full the outbox is: this makes room."""
@@ -449,7 +569,7 @@ class DeviceSession:
         """What is to be made durable next, if anything; several may be under way, in order."""
         arrivals, outbox = self._arrivals, self._outbox
         transfers = self.transfers
-        if not (self._dirty or arrivals.dirty or outbox.dirty or transfers.dirty or flush):
+        if not (self._unsettled or flush):
             return None
         for topic, report in arrivals.kept.reports():
             self._report(topic, report, key_time(self._last_key))
@@ -459,6 +579,9 @@ class DeviceSession:
         arrivals.collect(change)
         outbox.collect(change)
         transfers.collect(change)
+        change.notes, self._notes = self._notes, {}
+        if self._pilot is not None:
+            self._pilot.collect(change)
         change.state = State(
             incarnation=self._incarnation,
             epoch=self._epoch,
@@ -480,6 +603,8 @@ class DeviceSession:
     def committed(self, n: int) -> None:
         """Change `n`, and all before it, is durable."""
         self.transfers.committed(n)
+        if self._pilot is not None:
+            self._pilot.committed(n)
         while self._pending and self._pending[0].n <= n:
             self._durable = self._pending.popleft()
             if self._durable.state.epoch == self._epoch:
@@ -517,12 +642,10 @@ class DeviceSession:
             frames.append(window)
         if room:
             frames += self._outbox.frames(self._durable.state.assigned, budget=budget)
-            for key, against in self._outbox.refusals:
-                self._arrivals.refuse(key, against)
-            self._outbox.refusals = []
+            self._hear_refusals()
         if self._outbox.streams:
             frames += self.transfers.frames()
-            if piece and room and not self._outbox.more:
+            if piece and room and not self._outbox.more and self._pilot is None:
                 next_piece = self.transfers.next_piece()
                 if next_piece is not None:
                     frames.append(next_piece)
@@ -531,12 +654,19 @@ class DeviceSession:
     @property
     def more(self) -> bool:
         """Whether the last `frames` were cut short by their budget, or had consequences."""
-        return self._outbox.more or self._arrivals.dirty
+        piloted = self._pilot is not None and self._pilot.more
+        return self._outbox.more or self._arrivals.dirty or piloted
 
     def happenings(self) -> list[Happening]:
         """What the application may want to know, since the last time."""
         arrivals, outbox = self._arrivals, self._outbox
         happenings: list[Happening] = [Sent(key) for key in outbox.sent]
+        if self._pilot is not None:
+            happenings += self._pilot.closed
+            self._pilot.closed = []
+            if self._pilot.wanted not in ((), self._pilot.told):
+                self._pilot.told = self._pilot.wanted
+                self._wanted = self._pilot.wanted
         if self._wanted:
             happenings.append(LinksWanted(self._wanted))
             self._wanted = ()
@@ -581,8 +711,13 @@ class DeviceSession:
     @property
     def settled(self) -> bool:
         """Whether every change so far is durable."""
-        dirty = self._dirty or self._arrivals.dirty or self._outbox.dirty or self.transfers.dirty
-        return not self._pending and not dirty
+        return not self._pending and not self._unsettled
+
+    @property
+    def _unsettled(self) -> bool:
+        parts = (self._arrivals, self._outbox, self.transfers, self._pilot)
+        waiting = any(part.dirty for part in parts if part is not None)
+        return bool(self._dirty or self._notes or waiting)
 
 
 def milliseconds(time: Micros) -> int:

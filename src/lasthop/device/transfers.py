@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from operator import attrgetter
+from typing import NamedTuple
 
 import msgspec
 
+from lasthop.clock import Micros
 from lasthop.device.change import Change, FlowRow, FlowState, Held, PieceRow
 from lasthop.device.flows import Body, Inflow, Outflow
 from lasthop.device.terms import Terms
@@ -40,14 +42,25 @@ UNKNOWN = "this device knows no such stream"
 class Parcel:
     """A body of ours that goes ahead of its message."""
 
-    __slots__ = ("body", "checksum", "priority", "sending")
+    __slots__ = ("body", "checksum", "deadline", "priority", "queue", "sending")
 
     def __init__(self, key: int, body: bytes, priority: int) -> None:
+        self.queue: str | None = None
+        self.deadline: Micros | None = None
         self.body = body
         self.checksum = zlib.crc32(body)
         self.priority = priority
         # The gateway answers when it has room: of many devices some have to wait for others.
         self.sending = Sending(key, stream=False)
+
+
+class Hungry(NamedTuple):
+    """A transfer that could send bytes, if somebody let it."""
+
+    key: int
+    size: int
+    queue: str | None
+    deadline: Micros | None
 
 
 class Transfers:
@@ -82,6 +95,8 @@ class Transfers:
         self.fetched: list[tuple[int, bytes | None, str]] = []
         """Bodies that were pulled, or why not."""
         self._pulls: set[int] = set()
+        self._starting: set[int] = set()
+        """Keys of bodies that go ahead once their messages are durable."""
         self._restore(held)
 
     def _restore(self, held: Held) -> None:
@@ -190,6 +205,40 @@ class Transfers:
             begin()
         else:
             self._then.append(begin)
+
+    def send_body(self, frame: MessageFrame, *, queue: str | None, deadline: Micros | None) -> None:
+        """Let a body go ahead, as far as its queue is granted bytes; asked again, it goes on."""
+        key = frame.key or 0
+        if key in self._parcels or key in self._starting:
+            return
+        self._starting.add(key)
+        self.send_ahead(frame, durable=False)
+
+        def begun() -> None:
+            if key in self._starting:
+                self._starting.discard(key)
+                self._parcels[key].queue = queue
+                self._parcels[key].deadline = deadline
+            else:
+                self.drop_body(key)
+
+        self._then.append(begun)
+
+    def drop_body(self, key: int) -> None:
+        """It does not go ahead any more."""
+        self._starting.discard(key)
+        parcel = self._parcels.get(key)
+        if parcel is not None:
+            self._drop_parcel(key, parcel)
+
+    def sends(self, key: int) -> bool:
+        """Whether a body or a stream of ours is still to go."""
+        return key in self._parcels or key in self._outflows
+
+    def abort_body(self, key: int, reason: str) -> None:
+        """It will never go, and the gateway need not keep what it has of it."""
+        self.drop_body(key)
+        self._words.append(Ending(key, EndStatus.ABORTED, reason=reason))
 
     def _drop_parcel(self, key: int, parcel: Parcel) -> None:
         del self._parcels[key]
@@ -527,23 +576,44 @@ class Transfers:
             sending.said_end = True
             frames.append(word)
 
-    def next_piece(self) -> Piece | None:
-        """The piece that leaves when the last one has left, the most urgent first."""
-        waiting: list[Parcel | Outflow] = list(self._first_parcels())
-        waiting += [outflow for outflow in self._outflows.values() if outflow.announced]
-        for flow in sorted(waiting, key=lambda flow: (-flow.priority, flow.sending.turn)):
+    def next_piece(self, allow: Callable[[int], int] | None = None) -> Piece | None:
+        """The piece that leaves when the last one has left, the most urgent first; `allow` says how
+        many bytes of a transfer may."""
+        for flow in self._by_turns():
             sending = flow.sending
+            most = self.pace.size
+            if allow is not None:
+                most = min(most, allow(sending.transfer))
             if isinstance(flow, Parcel):
-                size = sending.room(len(flow.body), self.pace.size)
+                size = sending.room(len(flow.body), most)
                 body = flow.body[sending.cursor : sending.cursor + size]
             else:
-                size = sending.room(flow.available, self.pace.size)
+                size = sending.room(flow.available, most)
                 body = flow.chunks.read(sending.cursor, size) if size else b""
             if body:
                 self._turns += 1
                 sending.turn = self._turns
                 return sending.piece(body)
         return None
+
+    def hungry(self, most: int) -> Iterator[Hungry]:
+        """Transfers that could send something: of a body all that is left of it, of a stream at
+        `most` so many bytes."""
+        for flow in self._by_turns():
+            sending = flow.sending
+            if isinstance(flow, Parcel):
+                left = len(flow.body) - sending.cursor
+                if sending.room(len(flow.body), 1):
+                    yield Hungry(sending.transfer, left, flow.queue, flow.deadline)
+            else:
+                size = sending.room(flow.available, most)
+                if size:
+                    yield Hungry(flow.key, size, flow.queue, None)
+
+    def _by_turns(self) -> list[Parcel | Outflow]:
+        waiting: list[Parcel | Outflow] = list(self._first_parcels())
+        waiting += [outflow for outflow in self._outflows.values() if outflow.announced]
+        return sorted(waiting, key=lambda flow: (-flow.priority, flow.sending.turn))
 
     # What has to survive.
 

@@ -17,9 +17,10 @@ from lasthop.clock import DAY, MILLISECOND, SECOND, Micros
 from lasthop.core.wishes import encode_preferences
 from lasthop.decision.preferences import Preferences
 from lasthop.device.change import Change
-from lasthop.device.happenings import Decided, Fetched, Looked as Answer, Refused
+from lasthop.device.happenings import Decided, Fetched, LinkSpent, Looked as Answer, Refused
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.message import Message, Refusal
+from lasthop.device.outgoing import ordinary
 from lasthop.device.requests import Answered, Expectation
 from lasthop.device.session import DeviceSession
 from lasthop.device.terms import Terms
@@ -97,6 +98,7 @@ class DeviceNode:
         self._screen: list[Arrival] = []
         self._wires: list[_Wire] = []
         """Every channel that is dialled or open; the device speaks over the last that is open."""
+        self._dialled = 0
         self._writing = False
         self._batch: list[Arrival] = []
         self._todo: list[Message] = []
@@ -109,6 +111,8 @@ class DeviceNode:
         """Questions and their ends that the next commit makes durable."""
         self.carried: Counter[tuple[str, int]] = Counter()
         """How many messages have come over reliable channels, by link and day."""
+        self.sent_over: Counter[tuple[str, int]] = Counter()
+        """How many messages for others were handed to channels, by link and day."""
         self._glances: list[tuple[str, int | None]] = []
         """Looks at a ranked topic that the user is about to take."""
         self._asked: dict[int, tuple[str, int | None]] = {}
@@ -201,8 +205,10 @@ class DeviceNode:
         return bool(self._glances or self._asked or self._answers or self._answered)
 
     def prefer(self, wishes: Preferences) -> None:
-        """Say which links to use."""
-        self._say(encode_preferences(wishes), None, Headers(operation=Operation.PREFERENCES))
+        """Say which links to use, for both directions."""
+        headers = Headers(operation=Operation.PREFERENCES)
+        self._unsent.append(Letter(encode_preferences(wishes), None, headers, wishes=wishes))
+        self._turn()
 
     def send(self, body: bytes, target: str, headers: Headers) -> None:
         """Send a message to others. The application says so again until it is in the outbox."""
@@ -226,7 +232,9 @@ class DeviceNode:
 
     def _queue(self, session: DeviceSession, letter: Letter) -> None:
         now = self._kernel.now()
-        body, topic, headers, expects = letter
+        body, topic, headers, expects, wishes = letter
+        if wishes is not None:
+            session.prefer(wishes)
         key = session.queue(now, topic=topic, headers=headers, body=body, expects=expects)
         self.claims.queued(key, headers)
         if expects is not None:
@@ -277,7 +285,9 @@ class DeviceNode:
         )
         link.channel = self._gateway.dial(link, kind)
         phase = Dialing(hello, mapping=kind.mapping, now=self._kernel.now())
-        wire = _Wire(hello.link or "", link, kind.mapping, phase, instead=instead)
+        self._dialled += 1
+        label = hello.link or ""
+        wire = _Wire(self._dialled, label, link, kind.mapping, phase, instead=instead)
         self._wires.append(wire)
         if not link.channel:
             link.cut()
@@ -331,9 +341,13 @@ class DeviceNode:
         self, session: DeviceSession, wire: _Wire, hello: Hello, welcome: Welcome
     ) -> bool:
         if hello.join:
-            return session.joined(hello, welcome)
+            if not session.joined(hello, welcome):
+                return False
+            session.link_up(wire.number, wire.label)
+            return True
         if not session.welcomed(hello, welcome, self._kernel.now(), reliable=wire.mapping.ordered):
             return False
+        session.link_up(wire.number, wire.label)
         if self._random.random() < self._another:
             delay = self._random.randint(0, 20 * SECOND)
             self._kernel.after(delay, self._dial_another)
@@ -347,7 +361,7 @@ class DeviceNode:
         if session is None:
             return
         if any(isinstance(other.phase, Open) for other in self._wires):
-            session.rerouted()
+            session.rerouted(wire.number)
             if self._random.random() < self._another:
                 self._kernel.after(self._random.randint(0, 2 * SECOND), self._dial_another)
             self._kernel.after(0, self._turn)
@@ -395,6 +409,7 @@ class DeviceNode:
             if self.flows is not None and self.flows.work(session, now):
                 self._kernel.after(self._random.randint(0, 20 * MILLISECOND), self._turn)
             opening = [] if self.flows is None else self.flows.opening()
+            session.steer(now)
             change = session.change()
             if change is not None:
                 self._writing = True
@@ -420,6 +435,8 @@ class DeviceNode:
                 self._asked.pop(happening.key, None)
             elif isinstance(happening, Decided):
                 self.claims.hear(happening)
+            elif isinstance(happening, LinkSpent):
+                self._close_spent(happening)
             elif isinstance(happening, Answered):
                 reply = answer_to(happening.message, self._kernel.now())
                 if reply is not None:
@@ -592,6 +609,13 @@ class DeviceNode:
             for other in others:
                 assert isinstance(other, Open)
                 other.overheard(frames)
+            self._count_sent(open_wires[-1], frames)
+            fed = self._send_chosen(session, open_wires) or fed
+            if session.stuck:
+                # What may not be sent again is taken back in a new contact.
+                for wire in open_wires:
+                    assert isinstance(wire.phase, Open)
+                    wire.phase.close(Close(CloseCode.BYE, 0, "to begin anew"), now)
         for wire in list(self._wires):
             for data in wire.phase.data_to_send():
                 wire.link.write(End.DEVICE, data)
@@ -606,6 +630,33 @@ class DeviceNode:
             if due is not None and due != wire.watched:
                 wire.watched = due
                 self._kernel.at(due, partial(self._timeout, wire))
+
+    def _send_chosen(self, session: DeviceSession, wires: list[_Wire]) -> _Wire | None:
+        """Send what goes over particular channels; returns the one that got a piece."""
+        fed: _Wire | None = None
+        routed = session.routed(piece=self._drained)
+        for wire in wires:
+            frames = routed.get(wire.number)
+            if frames:
+                assert isinstance(wire.phase, Open)
+                wire.phase.send(frames, self._kernel.now())
+                self._count_sent(wire, frames)
+                if isinstance(frames[-1], Piece) and frames[-1].body:
+                    fed = wire
+        return fed
+
+    def _count_sent(self, wire: _Wire, frames: list[Frame]) -> None:
+        count = sum(isinstance(frame, MessageFrame) and ordinary(frame) for frame in frames)
+        self.sent_over[wire.label, self._kernel.now() // DAY] += count
+
+    def _close_spent(self, spent: LinkSpent) -> None:
+        """A link has reached a limit: it ends, unless it is the last one."""
+        open_wires = [wire for wire in self._wires if isinstance(wire.phase, Open)]
+        for wire in open_wires:
+            if wire.number == spent.channel and len(open_wires) > 1:
+                assert isinstance(wire.phase, Open)
+                close = Close(CloseCode.BYE, 0, "it has reached a limit of the device")
+                wire.phase.close(close, self._kernel.now())
 
     def _piece_left(self, session: DeviceSession) -> None:
         if session is self._session:
@@ -629,6 +680,7 @@ class Letter(NamedTuple):
     topic: str | None
     headers: Headers
     expects: Expectation | None = None
+    wishes: Preferences | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -643,11 +695,19 @@ class Looked:
 class _Wire:
     """One channel, seen from the device."""
 
-    __slots__ = ("instead", "label", "link", "mapping", "phase", "watched")
+    __slots__ = ("instead", "label", "link", "mapping", "number", "phase", "watched")
 
     def __init__(
-        self, label: str, link: Link, mapping: Mapping, phase: Dialing, *, instead: bool
+        self,
+        number: int,
+        label: str,
+        link: Link,
+        mapping: Mapping,
+        phase: Dialing,
+        *,
+        instead: bool,
     ) -> None:
+        self.number = number
         self.instead = instead
         """The device goes over to it, and leaves the others."""
         self.label = label

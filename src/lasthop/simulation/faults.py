@@ -477,6 +477,7 @@ class Rehearsal:
 
     def _judge_budgets(self, verdict: Verdict) -> None:
         """Nobody was sent more over a link than the device can afford in a day."""
+        self._judge_spending(verdict)
         store = self._gateway.store
         if store is None or self._forgiven:
             return  # A backup does not know what was spent after it.
@@ -493,6 +494,16 @@ class Rehearsal:
                 for (who, link, _), count in sent.items():
                     if (who, link) == (name, limit.link) and count > limit.amount:
                         told = f"{name} was sent {count} messages over {link}"
+                        verdict.add("untrue", f"{told}, which may carry {limit.amount} a day")
+
+    def _judge_spending(self, verdict: Verdict) -> None:
+        """Nobody has sent more over a link than it can afford in a day."""
+        for name, wishes in self._schedule.wishes.items():
+            sent = self._devices[name].sent_over
+            for limit in wishes.limits:
+                for (link, _), count in sent.items():
+                    if link == limit.link and count > limit.amount:
+                        told = f"{name} has sent {count} messages over {link}"
                         verdict.add("untrue", f"{told}, which may carry {limit.amount} a day")
 
     def _ranks(self, wishes: dict[int, Wish]) -> dict[int, float]:

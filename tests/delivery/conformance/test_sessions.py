@@ -65,7 +65,7 @@ async def in_contact(house: House, kind: str) -> AsyncIterator[Traffic]:
 
 def cut_newest(device: Device) -> None:
     """The channel that the device speaks over breaks, without a word."""
-    device._contact._open[-1].cut()
+    device._contact._lines.open[-1].cut()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -133,7 +133,7 @@ async def test_a_channel_joins_one_of_another_kind(
         await traffic.device.join(house.urls[other], link="other")
         assert traffic.device.channels == 2
         await traffic.some()
-        traffic.device._contact._open[0].cut()
+        traffic.device._contact._lines.open[0].cut()
         await traffic.some()
         await traffic.arrived()
         assert traffic.device.channels == 1

@@ -1,0 +1,74 @@
+"""Why a message of this device went over a link, or waits: for whoever asks."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from lasthop.clock import Micros
+from lasthop.decision.choice import Choice
+from lasthop.decision.decide import Action
+from lasthop.decision.reasons import Reason
+
+REMEMBERED = 1024
+"""Messages whose last decision can be asked for after they have left; a decision takes about a
+kilobyte."""
+
+Outlook = Literal["sent", "waiting", "expired"]
+
+_OUTLOOKS: dict[Action, Outlook] = {
+    Action.SEND: "sent",
+    Action.HOLD: "waiting",
+    Action.EXPIRE: "expired",
+}
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    """The last decision about one message."""
+
+    id: str
+    outlook: Outlook
+    at: Micros
+    """When it was decided."""
+    reasons: tuple[Reason, ...]
+    link: str | None = None
+    """Over which it went."""
+    until: Micros | None = None
+    """When it is looked at again, unless something changes before."""
+    wanted: tuple[str, ...] = ()
+    """Links that would end the wait, the best first."""
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.reasons))
+
+
+class Trace:
+    """The last decisions, by message."""
+
+    def __init__(self) -> None:
+        self._decisions: dict[int, tuple[Choice, Micros]] = {}
+
+    def note(self, key: int, choice: Choice, now: Micros) -> None:
+        """This was decided about a message."""
+        decisions = self._decisions
+        decisions.pop(key, None)
+        decisions[key] = choice, now
+        if len(decisions) > REMEMBERED:
+            del decisions[next(iter(decisions))]
+
+    def explain(self, key: int) -> Explanation | None:
+        """What was decided last, as far as that is remembered."""
+        found = self._decisions.get(key)
+        if found is None:
+            return None
+        choice, at = found
+        return Explanation(
+            f"{key:016x}",
+            _OUTLOOKS[choice.action],
+            at,
+            choice.reasons,
+            choice.link,
+            choice.until,
+            choice.wanted,
+        )

@@ -1,0 +1,134 @@
+"""What of bodies and streams may leave over which link: bytes are granted before they leave, and
+paid for as far as they left.
+
+A body is granted as a whole, so that none is begun that cannot be afforded; a stream, which may
+never end, some bytes at a time.
+"""
+
+from __future__ import annotations
+
+from lasthop.clock import Micros
+from lasthop.decision.choice import Outgoing as Question
+from lasthop.decision.decide import Action
+from lasthop.device.explanation import Trace
+from lasthop.device.steering import Steering
+from lasthop.device.transfers import Transfers
+from lasthop.message import key_time
+from lasthop.wire.hop.frames import Piece
+
+STREAM_GRANT = 64 << 10
+"""Bytes of a stream that are granted at a time. Each grant is a commit, and after a crash what was
+granted counts as spent: this many at most were not."""
+
+
+class Grant:
+    """Bytes of one transfer that may leave over one link."""
+
+    __slots__ = ("channel", "durable", "left", "spent")
+
+    def __init__(self, channel: int, size: int) -> None:
+        self.channel = channel
+        self.left = size
+        self.spent = 0
+        self.durable = False
+
+
+class Grants:
+    """All transfers of a device that has wishes."""
+
+    def __init__(self, steering: Steering, transfers: Transfers) -> None:
+        self._steering = steering
+        self._transfers = transfers
+        self._grants: dict[int, Grant] = {}
+        self._new: list[Grant] = []
+        self._pending: list[tuple[int, Grant]] = []
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether something was granted that is not durable yet."""
+        return bool(self._new)
+
+    def give(self, trace: Trace, now: Micros) -> tuple[Micros | None, tuple[str, ...]]:
+        """Grant what may leave; returns when to ask again, and which links would help."""
+        due: Micros | None = None
+        wanted: tuple[str, ...] = ()
+        for key in [key for key in self._grants if not self._transfers.sends(key)]:
+            self.over(key, now)
+        for hungry in self._transfers.hungry(STREAM_GRANT):
+            key = hungry.key
+            if key in self._grants:
+                continue
+            question = Question(
+                size=hungry.size,
+                since=key_time(key),
+                deliver_before=hungry.deadline,
+                whole=False,
+            )
+            choice = self._steering.choice(question, hungry.queue, now)
+            trace.note(key, choice, now)
+            if choice.action is Action.SEND:
+                books = self._steering.books
+                books.reserve(-key, choice, queue=hungry.queue or "", now=now)
+                grant = self._grants[key] = Grant(choice.channel, hungry.size)
+                self._new.append(grant)
+            else:
+                wanted = choice.wanted or wanted
+                if choice.until is not None and (due is None or choice.until < due):
+                    due = choice.until
+        return due, wanted
+
+    def next_piece(self, now: Micros) -> tuple[int, Piece] | None:
+        """The piece that leaves next, and over which link."""
+        piece = self._transfers.next_piece(allow=self._allowance)
+        if piece is None:
+            return None
+        grant = self._grants[piece.transfer]
+        grant.left -= len(piece.body)
+        grant.spent += len(piece.body)
+        channel = grant.channel
+        if not grant.left:
+            self.over(piece.transfer, now)
+        return channel, piece
+
+    def _allowance(self, key: int) -> int:
+        grant = self._grants.get(key)
+        if grant is None or not grant.durable:
+            return 0
+        line = self._steering.lines.get(grant.channel)
+        return 0 if line is None or line.paused else grant.left
+
+    def over(self, key: int, now: Micros) -> None:
+        """No more of this grant will leave: what did is paid for."""
+        grant = self._grants.pop(key, None)
+        if grant is None:
+            return
+        books = self._steering.books
+        reserved = books.reserved(-key)
+        assert reserved is not None
+        tariff = self._steering.declared(reserved.hold.link).tariff
+        spent = tariff.charge(grant.spent, whole=False) if grant.spent else None
+        if spent is None:
+            books.refund(-key, now)
+        else:
+            books.left_partly(-key, spent, now)
+
+    def lost(self, channel: int, now: Micros) -> None:
+        """A link is gone: what was granted on it must be asked for again."""
+        for key in [key for key, grant in self._grants.items() if grant.channel == channel]:
+            self.over(key, now)
+
+    def lost_all(self, now: Micros) -> None:
+        """All links are gone."""
+        for key in list(self._grants):
+            self.over(key, now)
+
+    def collect(self, n: int) -> None:
+        """Change `n` makes durable what was granted."""
+        self._pending += [(n, grant) for grant in self._new]
+        self._new = []
+
+    def committed(self, n: int) -> None:
+        """Change `n`, and all before it, is durable."""
+        for _, grant in (pair for pair in self._pending if pair[0] <= n):
+            grant.durable = True
+        self._pending = [pair for pair in self._pending if pair[0] > n]
