@@ -45,6 +45,7 @@ class Peer:
         superseded: int | None = None,
         window: Credit | None = None,
         max_frame: int = 2**20 + 2**10,
+        features: int = 0,
         now: Micros = NOW,
     ) -> bool:
         """Dial, and be welcomed; the numbering goes on if it is the one that was claimed."""
@@ -62,6 +63,7 @@ class Peer:
                 superseded=superseded,
                 window=window,
                 max_frame=max_frame,
+                features=features,
             ),
             now,
         )

@@ -117,6 +117,7 @@ class Pilot:
     def link_changed(self) -> None:
         """A link has come up, or has room again."""
         self.wanted = self.told = ()
+        self._spent = True
         self._arm_receipts()
         self._reconsider()
 
@@ -162,6 +163,7 @@ class Pilot:
         withdrawn = self._outbox.withdraw()
         for item in withdrawn:
             item.channel = 0
+            self.steering.books.ended(item.key, self._now)  # It did not arrive, and that is known.
         self._lanes.put_back(withdrawn)
         self._count()
         self._reconsider()
