@@ -191,7 +191,7 @@ async def test_a_message_for_one_link_only_does_not_stop_the_others_when_that_is
     async with device(gateway) as phone:
         await meet(phone, gateway, wishes)
         (tcp,) = gateway.tcp._links
-        tcp.cut()  # type: ignore[attr-defined]
+        tcp.cut()
         home = await phone.send("topic:news", "photo", queue="home")
         chat = await phone.send("topic:news", "chat")
         await chat.accepted(timeout=5)

@@ -15,6 +15,7 @@ from lasthop.decision.preferences import Preferences
 from lasthop.decision.reasons import Code
 from lasthop.device.happenings import LinkSpent, LinksWanted, Refused
 from lasthop.device.inbox_memory import MemoryInbox
+from lasthop.device.requests import Expectation, TimedOut
 from lasthop.device.session import DeviceSession
 from lasthop.device.terms import Terms
 from lasthop.errors import StoreBroken
@@ -713,3 +714,29 @@ class TestPieces:
 
 
 ONLY_MNO = QueueTerms("", links=("mno",))
+
+
+class TestRequests:
+    def ask(self, peer: Steered, *, reply_within: int, callback: str = "") -> int:
+        headers = Headers(to="device:x", reply_within=reply_within, deliver_within=reply_within)
+        expects = Expectation(target="device:x", callback=callback)
+        return peer.session.queue(peer.now, headers=headers, body=b"?", expects=expects)
+
+    def test_a_request_that_waited_until_nobody_waits_for_its_answer_ends_once(self) -> None:
+        peer = steered(ON_MNO, limits=(per_day(0),))
+        key = self.ask(peer, reply_within=1000)
+        peer.turn()
+        peer.session.expire(NOW + SECOND)
+        peer.turn(SECOND)
+        ends = [h for h in peer.session.happenings() if isinstance(h, Refused | TimedOut)]
+        assert ends == [TimedOut(key)]
+
+    def test_also_one_for_a_callback_that_has_been_told(self) -> None:
+        peer = steered(ON_MNO, limits=(per_day(0),))
+        self.ask(peer, reply_within=1000, callback="price")
+        peer.turn()
+        peer.session.expire(NOW + SECOND)
+        peer.session.finished(*peer.session.fresh(NOW + SECOND))
+        peer.turn(SECOND)
+        assert peer.refusals() == {}
+        assert peer.session.waiting == 0

@@ -627,8 +627,11 @@ class Arrivals:
         due = [self.kept.next_expiry(), self.requests.next_deadline()]
         return min((time for time in due if time is not None), default=None)
 
-    def refuse(self, key: int, against: Refusal) -> None:
-        """A message of ours cannot leave: if it is a request, that was its outcome."""
+    def refuse(self, key: int, against: Refusal, *, asked: bool) -> None:
+        """A message of ours cannot leave: if it `asked` for an answer, that was its outcome, unless
+        it has had another."""
+        if asked and not self.requests.waits(key):
+            return
         if self.requests.callback_of(key) is None:
             self.requests.give_up(key)
             self.refusals.append((key, against))

@@ -73,7 +73,8 @@ class Outbox:
         self.accepted: list[int] = []
         self.sent: list[int] = []
         """Keys of what was acknowledged, and of what left, since the owner last looked."""
-        self.refusals: list[tuple[int, Refusal]] = []
+        self.refusals: list[tuple[Outgoing, Refusal]] = []
+        """What will never leave, and why."""
         self.steered = False
         """Whether a pilot numbers messages for others and chooses their links."""
         self.aside = 0
@@ -207,14 +208,14 @@ class Outbox:
         """The gateway will not take a body."""
         unsure = self._unsure.pop(key, None)
         if unsure is not None:
-            self.refusals.append((key, Refusal(TooLarge.code, reason)))
+            self.refusals.append((unsure, Refusal(TooLarge.code, reason)))
             self._forget(unsure)
             self._skips.add(unsure.number, unsure.number + 1)
             return
         for item in self._behind:
             if item.frame.key == key:
                 self._behind.remove(item)
-                self.refusals.append((key, Refusal(TooLarge.code, reason)))
+                self.refusals.append((item, Refusal(TooLarge.code, reason)))
                 self._forget(item)
                 self.arrived(0)
                 return
@@ -373,7 +374,7 @@ class Outbox:
             return False
         refusal = self.too_large(item)
         if refusal is not None:
-            self.refusals.append((item.key, refusal))
+            self.refusals.append((item, refusal))
             self._forget(item)
             self._skips.add(number, number + 1)
             self._unskipped.add(number, number + 1)
@@ -482,7 +483,7 @@ class Outbox:
 
     def drop(self, item: Outgoing, refusal: Refusal) -> None:
         """A message without a number will never leave."""
-        self.refusals.append((item.key, refusal))
+        self.refusals.append((item, refusal))
         if item.casual:
             self._bytes -= item.size
         else:

@@ -52,6 +52,11 @@ class Outgoing(msgspec.Struct, gc=False, eq=False):
         return None if within is None else key_time(self.key) + within * MILLISECOND
 
     @property
+    def asks(self) -> bool:
+        """Whether somebody waits for an answer to it."""
+        return self.frame.headers is not None and self.frame.headers.reply_within is not None
+
+    @property
     def queue(self) -> str | None:
         """Whose terms hold for it."""
         return None if self.frame.headers is None else self.frame.headers.queue

@@ -141,6 +141,11 @@ class Requests:
             lane = self._lanes.setdefault(pending.lane, OrderedDict())
             lane[pending.key] = pending
 
+    def waits(self, key: int) -> bool:
+        """Whether a request has not had its outcome."""
+        pending = self._pending.get(key)
+        return pending is not None and pending.outcome is None
+
     def callback_of(self, key: int) -> RequestRow | None:
         """The request of this key, if its outcome goes to a callback by name."""
         pending = self._pending.get(key)

@@ -516,8 +516,8 @@ class DeviceSession:
 
     def _hear_refusals(self) -> None:
         refusals, self._outbox.refusals = self._outbox.refusals, []
-        for key, against in refusals:
-            self._arrivals.refuse(key, against)
+        for item, against in refusals:
+            self._arrivals.refuse(item.key, against, asked=item.asks)
 
     def _report(self, topic: str | None, report: Report, now: Micros) -> None:
         """Say what became of kept messages. However full the outbox is: this makes room."""
