@@ -54,6 +54,18 @@ class TestMessages:
         assert rig.bodies(tablet) == [b"1"]
         assert rig.acks(channel) == [2]
 
+    def test_behind_a_gap_are_let_go_when_the_device_comes_back(self, rig: Rig) -> None:
+        """It is told how far they have come without a gap, and may send the rest anew."""
+        tablet = rig.connect("tablet")
+        channel = rig.connect()
+        rig.hear(channel, publication(1, b"1"))
+        channel = rig.resume()
+        assert rig.welcome(channel).received == 0
+        rig.hear(channel, publication(0, b"0"))
+        assert rig.bodies(tablet) == [b"0"]
+        rig.hear(channel, Skip(1), publication(2, b"1"))
+        assert rig.bodies(tablet) == [b"0", b"1"]
+
     def test_name_the_device_as_their_source(self, rig: Rig) -> None:
         tablet = rig.connect("tablet")
         channel = rig.connect()

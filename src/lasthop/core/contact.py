@@ -110,6 +110,8 @@ class Contacts:
             return
         self.disconnect(session, CloseCode.REPLACED, "a newer channel took over", now)
         answer = self._number(session, hello, now)
+        # WELCOME says what we have, and the device sends the rest under whatever numbers it likes.
+        session.inbound.drop_beyond()
         session.contacts += 1
         session.preserve = self._room.limits.preserve
         if hello.preserve is not None:

@@ -272,6 +272,11 @@ class Device:
         self._contact.leave(but=1)
 
     @property
+    def links(self) -> tuple[str, ...]:
+        """By which links there is contact; the gateway is spoken to over the last."""
+        return self._contact.labels
+
+    @property
     def channels(self) -> int:
         """Over how many channels there is contact."""
         return self._contact.links

@@ -228,6 +228,11 @@ class Contact:
             link.close(CloseCode.BYE, ANOTHER_NETWORK)
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        """What the open links are called."""
+        return tuple(self._ways[link].label or "" for link in self._lines.open)
+
+    @property
     def links(self) -> int:
         """How many links are open."""
         return len(self._lines.open)

@@ -15,6 +15,7 @@ from lasthop.device.compose import Wishes
 from lasthop.runtime import logs
 from lasthop.runtime.cli import reference_device
 from lasthop.runtime.cli.desks import desk
+from lasthop.runtime.cli.device_sending import Outlet, parse_joins, read_wishes
 from lasthop.runtime.cli.options import (
     DEFAULT_APP,
     DEFAULT_URL,
@@ -55,6 +56,8 @@ commands = new_commands("Run a device, and administer devices.")
         "lasthop device run --url https://push.example.org/hop --enc --name phone --token TOKEN",
         "lasthop device run --name phone --topic news --max 8 --threshold 3 --read-every 60",
         "lasthop device run --name printer --queue jobs --group crew --claim",
+        "lasthop device run --name phone --link wifi --join mno=ws://HOST:8080/hop"
+        " --preferences wishes.json --send topic:readings --send-queue bulk <readings.txt",
     ),
 )
 def run(
@@ -125,6 +128,31 @@ def run(
     link: Annotated[
         str | None, typer.Option(metavar="LABEL", help="What it is connected by: wifi, mno ...")
     ] = None,
+    join: Annotated[
+        list[str] | None,
+        typer.Option(metavar="LABEL=URL", help="One more link beside the first; repeatable."),
+    ] = None,
+    preferences: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Links, prices, limits and queues as JSON, for both directions.",
+        ),
+    ] = None,
+    send: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TARGET",
+            help="Send each line of standard input there, say which link it took and why, and end.",
+        ),
+    ] = None,
+    send_queue: Annotated[
+        str | None, typer.Option(metavar="QUEUE", help="Whose terms hold for what is sent.")
+    ] = None,
+    send_expires: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="After which nobody shall get it any more."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     logs.configure("info" if sys.stderr.isatty() and not as_json else "warning")
@@ -132,6 +160,10 @@ def run(
         raise Failure(
             "--claim says who may act on a message, and does not go with --output", exit_code=2
         )
+    if send is None and (send_queue is not None or send_expires is not None):
+        raise Failure("--send-queue and --send-expires say more about --send", exit_code=2)
+    if send is not None and read is not None:
+        raise Failure("--read ends the device, and does not go with --send", exit_code=2)
     if output is not None and inbox is None:
         inbox = output.with_name(output.name + ".inbox")
     plan = Plan(
@@ -156,6 +188,9 @@ def run(
         output=output,
         sync=sync,
         streams=streams,
+        preferences=None if preferences is None else read_wishes(preferences),
+        joins=parse_joins(join or []),
+        outlet=None if send is None else Outlet(send, send_queue, send_expires),
     )
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(reference_device.run(plan))

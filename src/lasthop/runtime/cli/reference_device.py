@@ -13,11 +13,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import structlog
 
 from lasthop.clock import SECOND
+from lasthop.decision.preferences import Preferences
 from lasthop.device.client import Device
 from lasthop.device.compose import Wishes
 from lasthop.device.desk import HandlerTransaction, Transactional
@@ -27,6 +29,7 @@ from lasthop.device.retry import Backoff
 from lasthop.device.streams import IncomingStream
 from lasthop.device.terms import Terms
 from lasthop.errors import Conflict
+from lasthop.runtime.cli.device_sending import Outlet, keep_joined, send_lines
 from lasthop.runtime.cli.outputfile import OutputFile
 from lasthop.runtime.failure import Failure
 
@@ -88,6 +91,12 @@ class Plan(msgspec.Struct, kw_only=True):
     sync: bool
     streams: Path | None = None
     """A directory: every stream becomes a file in it."""
+    preferences: Preferences | None = None
+    """Which links to use, and what may be spent."""
+    joins: Sequence[tuple[str, str]] = ()
+    """Further links, and their addresses."""
+    outlet: Outlet | None = None
+    """Where lines of the standard input go."""
 
 
 def line_of(message: Message) -> bytes:
@@ -154,6 +163,10 @@ async def run(plan: Plan) -> None:
         if plan.streams is not None:
             plan.streams.mkdir(parents=True, exist_ok=True)
             device.on_stream(_keeper(plan.streams))
+        if plan.preferences is not None:
+            await device.prefer(plan.preferences)
+        for label, url in plan.joins:
+            device.background(keep_joined(device, label, url))
         for topic in plan.topics:
             await device.subscribe(topic, **plan.wishes)
         for group in plan.groups:
@@ -188,18 +201,24 @@ async def _read_again_and_again(device: Device, plan: Plan) -> None:
 
 
 async def _until_over(device: Device, stop: asyncio.Event, plan: Plan) -> None:
-    stopping = asyncio.ensure_future(stop.wait())
+    stopping: asyncio.Future[Any] = asyncio.ensure_future(stop.wait())
     running = asyncio.ensure_future(device.run())
     greeting = asyncio.ensure_future(_say_contact(device))
     reading = asyncio.ensure_future(_read_again_and_again(device, plan))
+    tasks = [stopping, running, greeting, reading]
+    ends = [stopping, running]
+    if plan.outlet is not None:
+        sending = asyncio.ensure_future(send_lines(device, plan.outlet, _write))
+        tasks.append(sending)
+        ends.append(sending)
     try:
-        await asyncio.wait([stopping, running], return_when=asyncio.FIRST_COMPLETED)
-        if running.done():
-            running.result()
+        done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
     finally:
-        for task in (stopping, running, greeting, reading):
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(stopping, running, greeting, reading, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _say_contact(device: Device) -> None:

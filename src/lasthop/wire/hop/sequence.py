@@ -258,6 +258,11 @@ class Inbound(Generic[T]):
         """At a resume: wait for no number below `count`; returns what waited behind them."""
         return self._skip(self.received, count)
 
+    def drop_beyond(self) -> None:
+        """At a resume: let go what waits behind a gap. Its sender is not told of it, and may think
+        better of it."""
+        self._waiting = self._ahead = None
+
     def deliver(self, seq: int, count: int = 1) -> None:
         """The application has had these numbers."""
         stop = seq + count
