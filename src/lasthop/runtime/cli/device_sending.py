@@ -29,6 +29,9 @@ AHEAD = 16
 PATIENCE = 2.0
 """Seconds between two attempts to open a link, and to see that it is still there."""
 
+LOOK_EVERY = 0.5
+"""Seconds between two looks at what waits: for people who read along."""
+
 Write = Callable[[dict[str, object]], None]
 
 
@@ -91,14 +94,31 @@ async def send_lines(device: Device, outlet: Outlet, write: Write) -> None:
     Thread(
         target=_read, args=(sys.stdin.buffer, lines, asyncio.get_running_loop()), daemon=True
     ).start()
+    watching = asyncio.create_task(_watch(device, write))
     telling: set[asyncio.Task[None]] = set()
-    while (line := await lines.get()) is not None:
-        handle = await device.send(outlet.target, line, **outlet.options())
-        task = asyncio.create_task(_tell(device, handle, write))
-        telling.add(task)
-        task.add_done_callback(telling.discard)
-    if telling:
-        await asyncio.wait(telling)
+    try:
+        while (line := await lines.get()) is not None:
+            handle = await device.send(outlet.target, line, **outlet.options())
+            task = asyncio.create_task(_tell(device, handle, write))
+            telling.add(task)
+            task.add_done_callback(telling.discard)
+        if telling:
+            await asyncio.wait(telling)
+    finally:
+        for task in (watching, *telling):
+            task.cancel()
+
+
+async def _watch(device: Device, write: Write) -> None:
+    """Say why messages wait, whenever there is another reason."""
+    said: dict[str, str] = {}
+    while True:
+        await asyncio.sleep(LOOK_EVERY)
+        waiting = {held.id: held for held in await device.held_back()}
+        for message, held in waiting.items():
+            if said.get(message) != str(held):
+                write({"held": message, **_because(held)})
+        said = {message: str(held) for message, held in waiting.items()}
 
 
 def _read(
@@ -112,9 +132,6 @@ def _read(
 
 
 async def _tell(device: Device, handle: MessageHandle, write: Write) -> None:
-    explanation = await device.explain(handle)
-    if explanation is not None and explanation.outlook == "waiting":
-        write({"held": handle.id, **_because(explanation)})
     try:
         await handle.reached(Status.ACCEPTED)
     except MessageRefused as refused:
