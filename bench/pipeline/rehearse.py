@@ -25,6 +25,7 @@ from bench.pipeline.world import (
 from lasthop.clock import DAY, MILLISECOND, Micros
 from lasthop.decision.heartbeat import AGAIN, Networks, Patience, step_of
 from lasthop.decision.policies import POLICIES, Policy, Tuning
+from lasthop.decision.reasons import EXPIRED
 from lasthop.decision.volume.device_queue import DeviceQueue
 from lasthop.decision.volume.effects import Drop, Effect, Forward, Hold, Rerank, Retract, Show
 from lasthop.decision.volume.feed import Feed
@@ -36,7 +37,6 @@ from lasthop.decision.volume.inputs import (
     RankChanged,
     Woken,
 )
-from lasthop.decision.volume.reasons import EXPIRED
 from lasthop.decision.volume.subscription import Subscription
 from lasthop.events import SCHEMA_VERSION, Event, Kind
 from lasthop.policy import PolicyIndex

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from string import Formatter
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -73,6 +73,25 @@ SENTENCES: dict[Code, str] = {
     Code.DIGEST: "{name}: collected until {at:time}",
     Code.CONFLICT: "no moment satisfies: {names}",
 }
+
+
+# What: where an event of a ranked topic is. These have no facts, so the sentence is the reason.
+ASKED: Final = "asked for by a read"
+CAUGHT_UP: Final = "shown as soon as it could be"
+AHEAD: Final = "sent ahead of a read"
+INTERRUPTS: Final = "ranked high enough to interrupt"
+BELOW_THRESHOLD: Final = "ranked below Threshold"
+SETTLING: Final = "waiting for its rank to settle"
+NO_CONTACT: Final = "no contact"
+ENOUGH: Final = "the device has enough to read"
+NO_BETTER: Final = "no better than what fills the device"
+NO_ROOM: Final = "the device needed the room"
+LOST: Final = "lost with the device's session"
+EXPIRED: Final = "expired"
+OUTRANKED: Final = "the quota is full, and it is outranked"
+WITHDRAWN: Final = "withdrawn by its publisher"
+OVER: Final = "read, or over"
+UNKNOWN: Final = "not known here"
 
 
 class _Words(Formatter):

@@ -22,6 +22,7 @@ import msgspec
 from lasthop.clock import Micros
 from lasthop.decision.policies import POLICIES, Policy, Tuning
 from lasthop.decision.policies.memory import memory_of, recall
+from lasthop.decision.reasons import ASKED, NO_ROOM
 from lasthop.decision.volume.device_queue import DeviceQueue
 from lasthop.decision.volume.effects import Drop, Effect, Forward, Hold, Rerank, Retract, Show
 from lasthop.decision.volume.entry import Place
@@ -42,7 +43,6 @@ from lasthop.decision.volume.inputs import (
     Withdrawn,
     Woken,
 )
-from lasthop.decision.volume.reasons import ASKED, NO_ROOM
 from lasthop.decision.volume.subscription import Subscription
 from lasthop.errors import InvalidRequest
 from lasthop.events import Kind

@@ -7,6 +7,7 @@ from random import Random
 
 from lasthop.clock import Micros
 from lasthop.decision.policies import POLICIES, Tuning
+from lasthop.decision.reasons import OUTRANKED
 from lasthop.decision.volume.device_queue import DeviceQueue
 from lasthop.decision.volume.effects import Drop, Effect, Forward, Rerank, Retract, Show
 from lasthop.decision.volume.feed import Feed
@@ -18,7 +19,6 @@ from lasthop.decision.volume.inputs import (
     Withdrawn,
     Woken,
 )
-from lasthop.decision.volume.reasons import OUTRANKED
 from lasthop.decision.volume.subscription import Mode, Subscription
 
 FOREVER: Micros = 1 << 60

@@ -19,6 +19,7 @@ from lasthop.core.feeds.terms import TopicTerms
 from lasthop.core.lifecycle import DELIVERED, PENDING, SENDING, State, Step
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.session import Session
+from lasthop.decision.reasons import BELOW_THRESHOLD
 from lasthop.decision.volume.entry import Place
 from lasthop.decision.volume.inputs import (
     ContactDown,
@@ -32,7 +33,6 @@ from lasthop.decision.volume.inputs import (
     StorageChanged,
     Unread,
 )
-from lasthop.decision.volume.reasons import BELOW_THRESHOLD
 from lasthop.errors import InvalidRequest, NotFound
 from lasthop.events import Kind
 from lasthop.message import Message, TargetKind

@@ -23,6 +23,7 @@ from lasthop.core.lifecycle import DELIVERED, PENDING, State, Step
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.session import Session
 from lasthop.decision.policies import Tuning
+from lasthop.decision.reasons import ASKED, EXPIRED, NO_ROOM, WITHDRAWN
 from lasthop.decision.volume.effects import Drop, Effect, Forward, Hold, Rerank, Retract, Show
 from lasthop.decision.volume.entry import Place
 from lasthop.decision.volume.feed import Feed
@@ -35,7 +36,6 @@ from lasthop.decision.volume.inputs import (
     Woken,
 )
 from lasthop.decision.volume.memory import EntryState
-from lasthop.decision.volume.reasons import ASKED, EXPIRED, NO_ROOM, WITHDRAWN
 from lasthop.decision.volume.subscription import Subscription
 from lasthop.events import Event, Kind
 from lasthop.store.commit import Commit

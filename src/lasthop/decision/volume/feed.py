@@ -17,6 +17,24 @@ from typing import Final
 
 from lasthop.clock import Micros
 from lasthop.decision.policies.policy import UNBOUNDED, Policy
+from lasthop.decision.reasons import (
+    AHEAD,
+    ASKED,
+    BELOW_THRESHOLD,
+    CAUGHT_UP,
+    ENOUGH,
+    EXPIRED,
+    INTERRUPTS,
+    LOST,
+    NO_BETTER,
+    NO_CONTACT,
+    NO_ROOM,
+    OUTRANKED,
+    OVER,
+    SETTLING,
+    UNKNOWN,
+    WITHDRAWN,
+)
 from lasthop.decision.volume.agenda import Agenda
 from lasthop.decision.volume.effects import Effect
 from lasthop.decision.volume.entry import NEVER, Entry, Place
@@ -41,24 +59,6 @@ from lasthop.decision.volume.inputs import (
 from lasthop.decision.volume.memory import EntryState, FeedState
 from lasthop.decision.volume.outlet import Noted, Outlet
 from lasthop.decision.volume.quota import Quota
-from lasthop.decision.volume.reasons import (
-    AHEAD,
-    ASKED,
-    BELOW_THRESHOLD,
-    CAUGHT_UP,
-    ENOUGH,
-    EXPIRED,
-    INTERRUPTS,
-    LOST,
-    NO_BETTER,
-    NO_CONTACT,
-    NO_ROOM,
-    OUTRANKED,
-    OVER,
-    SETTLING,
-    UNKNOWN,
-    WITHDRAWN,
-)
 from lasthop.decision.volume.subscription import Subscription
 
 DELAYED: Final = Place.DELAYED
