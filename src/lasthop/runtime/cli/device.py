@@ -57,7 +57,7 @@ commands = new_commands("Run a device, and administer devices.")
         "lasthop device run --name phone --topic news --max 8 --threshold 3 --read-every 60",
         "lasthop device run --name printer --queue jobs --group crew --claim",
         "lasthop device run --name phone --link wifi --join mno=ws://HOST:8080/hop"
-        " --preferences wishes.json --send topic:readings --send-queue bulk <readings.txt",
+        " --preferences wishes.json --send topic:readings --send-queue bulk",
     ),
 )
 def run(
