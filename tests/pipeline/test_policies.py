@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import date
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from pyspark.sql import functions as fn
 from lasthop.clock import HOUR, MINUTE
 from lasthop.errors import InvalidRequest, NotFound, StoreBroken
 from lasthop.pipeline.jobs import Pipeline
+from lasthop.pipeline.lake import Lake
 from lasthop.pipeline.learn import Span, learn, micros_of, split_of
 from lasthop.pipeline.tuning import CANDIDATES, ENOUGH_READS, LIVE, cost, tune
 from lasthop.pipeline.whatif import answer, named
@@ -192,6 +194,23 @@ def test_a_version_is_learned_and_pays_on_days_that_it_has_not_seen(fleet: Pipel
     # It can be used.
     (result,) = [answer(fleet.silver("events"), policies, name="learned")]
     assert result.estimate["waste"].value < result.live["waste"].value
+
+
+def test_what_is_learned_from_can_be_made_alone_and_the_rest_is_left_to_the_next_run(
+    fleet: Pipeline, fleet_log: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    newest = max(fleet_log.rglob("date=*"))
+    shutil.copytree(newest, log / newest.name)
+    told = sum(segment.read_bytes().count(b"\n") for segment in newest.glob("*.jsonl"))
+    alone = Pipeline(fleet.spark, log, Lake(tmp_path / "lake"))
+    (day,) = alone.prepare()
+    assert alone.silver("events").count() == told > 0
+    assert learn(alone, Span(day, day), made_at=1).lineage.events == told
+    assert not alone.lake.dates("gold", "delivery_quality")
+    assert alone.changed() == [day]
+    assert alone.prepare() == [day]
+    assert alone.silver("events").count() == told
 
 
 def test_a_log_of_a_day_is_split_within_the_day(fleet: Pipeline) -> None:

@@ -128,6 +128,15 @@ def test_a_certificate_that_has_ended_or_has_another_key(tmp_path: Path) -> None
     assert missing.state is BROKEN
 
 
+def test_traces_that_were_asked_for_need_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert list(gateway.traces("")) == []
+    (found,) = gateway.traces("http://localhost:4318/v1/traces")
+    assert (found.state, found.found) == (GOOD, "to http://localhost:4318/v1/traces")
+    monkeypatch.setattr(gateway, "find_spec", lambda name: None)
+    (found,) = gateway.traces("http://localhost:4318/v1/traces")
+    assert (found.state, found.remedy) == (BROKEN, "pip install 'lasthop[otel]'")
+
+
 def test_a_data_directory_that_cannot_be(tmp_path: Path) -> None:
     assert gateway.directory(tmp_path).state is GOOD
     assert gateway.directory(tmp_path / "a" / "b").found.endswith(", to be made")

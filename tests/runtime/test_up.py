@@ -6,6 +6,7 @@ import json
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from http.client import HTTPConnection
@@ -13,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from lasthop.runtime import greeting
+from lasthop.runtime.places import Places
 from tests.runtime.processes import (
     DEADLINE,
     ENVIRONMENT,
@@ -231,3 +234,33 @@ def test_a_gateway_for_other_machines_lets_nobody_in_without_a_credential(tmp_pa
         up.http = f"http://127.0.0.1:{port}"
         assert up.request("POST", "/news", b"hello")[0] == 401
         assert up.request("GET", "/health")[0] == 200
+
+
+def test_who_reads_what_to_try_can_call_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here = tmp_path / "a place" / "lasthop"
+    here.parent.mkdir()
+    here.write_text("#!/bin/sh\n")
+    here.chmod(0o755)
+    places = Places(
+        pid=1,
+        http="http://h:1",
+        tcp="tcp://h:2",
+        websocket=None,
+        data="data",
+        first_start=True,
+        open_house=True,
+    )
+
+    def said() -> str:
+        greeting.for_people(places)
+        return next(line for line in capsys.readouterr().out.splitlines() if "device run" in line)
+
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr(sys, "argv", [str(here)])
+    assert said().startswith(f"  '{here}' device run")
+    monkeypatch.setenv("PATH", str(here.parent))
+    assert said().startswith("  lasthop device run")
+    monkeypatch.setattr(sys, "argv", ["/somewhere/__main__.py"])
+    assert said().startswith("  lasthop device run")

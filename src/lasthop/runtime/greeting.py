@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import sys
 
 import msgspec
 
 from lasthop.runtime.places import Places
+
+NAME = "lasthop"
 
 
 def as_json(places: Places) -> None:
@@ -29,7 +33,7 @@ def for_people(places: Places) -> None:
             "",
             f"Try it: open {places.http}/device in a browser, and see a push arrive.",
             "Or start a device in another terminal,",
-            f"  lasthop device run --url {places.tcp} --name phone --topic news",
+            f"  {_command()} device run --url {places.tcp} --name phone --topic news",
             "and send it something from a third:",
             f"  curl -d 'hello, world' {places.http}/news",
         )
@@ -37,8 +41,18 @@ def for_people(places: Places) -> None:
         _say(
             "",
             "Nobody may come in yet, since other machines can reach this gateway. Stop it and add",
-            f"  lasthop credential add admin --scope admin --data {places.data}",
+            f"  {_command()} credential add admin --scope admin --data {places.data}",
         )
+
+
+def _command() -> str:
+    """How whoever reads this can call us: by name where that leads to us, else by place."""
+    here = sys.argv[0]
+    if os.path.basename(here) != NAME:
+        return NAME
+    found = shutil.which(NAME)
+    known = found is not None and os.path.realpath(found) == os.path.realpath(here)
+    return NAME if known else shlex.quote(here)
 
 
 def _ways(places: Places) -> list[str]:

@@ -32,6 +32,7 @@ def examine(
     else:
         yield gateway.configuration(config, chosen)
         yield from gateway.certificates(chosen.tls)
+        yield from gateway.traces(chosen.traces.endpoint)
         yield gateway.directory(Path(chosen.data))
         yield gateway.disk(Path(chosen.data))
         yield machine.clock(Path(chosen.data))

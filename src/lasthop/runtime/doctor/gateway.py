@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 
@@ -61,6 +62,16 @@ def certificates(tls: Tls, now: float | None = None) -> Iterator[Finding]:
         yield could_be_better("certificate", f"ends on {day}", "renew it soon")
     else:
         yield good("certificate", f"until {day}")
+
+
+def traces(endpoint: str) -> Iterator[Finding]:
+    """Whether what was asked to be traced can be."""
+    if not endpoint:
+        return
+    if find_spec("opentelemetry") is None or find_spec("opentelemetry.proto") is None:
+        yield broken("traces", "opentelemetry-proto is missing", "pip install 'lasthop[otel]'")
+    else:
+        yield good("traces", f"to {endpoint}")
 
 
 def directory(data: Path) -> Finding:
