@@ -4,9 +4,9 @@ Each setting is a typed field with its explanation; `lasthop config` prints them
 `lasthop.example.toml` is that print. A name that is not here is an error that says which one was
 probably meant.
 
-    listeners, publishers, capacity, operators, apps    the sections
-    gateway                                  all of them together, as the parts take them
-    naming, converting, reading, writing     from a file and variables, and back
+    listeners, publishers, capacity, operators, apps   the sections
+    gateway                                            all of them, as the parts take them
+    naming, converting, reading, writing               from a file and variables, and back
 """
 
 from __future__ import annotations
