@@ -12,6 +12,10 @@ from lasthop.runtime import traces
 from lasthop.runtime.failure import Failure
 from lasthop.runtime.settings.operators import Traces
 from lasthop.runtime.traces.tracer import Tracer
+from lasthop.wire.pap.documents import Document, PushMessage
+from lasthop.wire.pap.submission import Submission, write_submission
+from lasthop.wire.pap.versions import Version
+from tests.access.pap.initiating import CONTENT
 from tests.runtime.processes import DeviceProcess, GatewayProcess, eventually
 from tests.runtime.traces.collector import Collector, plain
 
@@ -64,3 +68,35 @@ def test_traces_need_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.proto.trace.v1.trace_pb2", None)
     with pytest.raises(Failure, match=r"pip install 'lasthop\[otel\]'"):
         Tracer(Traces(endpoint="http://x/"), gateway="gw", event_at=lambda offset: None)
+
+
+def test_a_push_of_pap_that_waited_for_its_device_is_in_its_initiators_trace(
+    tmp_path: Path,
+) -> None:
+    push = PushMessage("1@pi", ("WAPPUSH=alice/TYPE=USER@ppg.example.com",))
+    kind, body = write_submission(Submission(Document(push, Version.V2_1), CONTENT))
+    with (
+        Collector() as collector,
+        GatewayProcess(tmp_path / "data", *config(tmp_path, collector.url)) as up,
+    ):
+        made = up.request("POST", "/v1/devices", b'{"name":"phone","user":"alice"}')[1]
+        headers = {"Content-Type": kind, "Traceparent": CONTEXT}
+        assert up.request("POST", "/pap", body, **headers)[0] == 202
+        token = json.loads(made)["token"]
+        with DeviceProcess(up.tcp, "phone", tmp_path / "log", "--token", token) as device:
+            assert json.loads(device.line())["headers"]["traceparent"] == CONTEXT
+            (whole,) = (span for span in collector.journeys(1) if span.name == "deliver")
+    assert (whole.trace_id.hex(), whole.parent_span_id.hex()) == (TRACE, SPAN)
+    assert plain(whole.attributes)["messaging.destination.name"] == "user:alice"
+
+
+def test_a_gateway_whose_collector_is_away_delivers_and_stops_as_ever(tmp_path: Path) -> None:
+    with (
+        GatewayProcess(tmp_path / "data", *config(tmp_path, "http://127.0.0.1:1/")) as up,
+        DeviceProcess(up.tcp, "phone", tmp_path / "log") as device,
+    ):
+        eventually(lambda: bool(up.get_json("/v1/devices")["devices"]), "the device is known")
+        up.push({"device": "phone", "body": "all the same"})
+        assert json.loads(device.line())["body"] == "all the same"
+        assert up.terminate() == 0
+    assert "traces wait for their collector" in up.errors.read_text()
