@@ -35,7 +35,7 @@ CACHED = 4096
 """Credentials recognised without asking the gateway. They are the gateway's own rows, so that a
 revoked one is known as such at once."""
 
-_FORWARDED = (b"forwarded", b"x-forwarded-for", b"x-real-ip")
+_FORWARDED = frozenset({b"forwarded", b"x-forwarded-for", b"x-real-ip"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ def is_local(headers: Mapping[bytes, bytes], peer: str | None) -> bool:
     A proxy on this machine speaks for others, and so does a browser that shows somebody's page: the
     page's own address then stands in Origin, or (after DNS rebinding) in Host.
     """
-    if peer is None or not _is_loopback(peer) or any(name in headers for name in _FORWARDED):
+    if peer is None or not _is_loopback(peer) or not _FORWARDED.isdisjoint(headers):
         return False
     if not _is_loopback(_host(b"//" + headers.get(b"host", b""))):
         return False

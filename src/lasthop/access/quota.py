@@ -56,17 +56,19 @@ class Quota:
         A request above the burst is let through when the bucket is full and leaves a debt:
         otherwise it could never succeed.
         """
-        buckets = self._refill(holder, now)
+        levels = self._refill(holder, now).levels
+        wanted = [amount * SECOND for amount in amounts]
+        left = [level - want for level, want in zip(levels, wanted, strict=True)]
+        if min(left) >= 0:
+            levels[:] = left
+            return 0
         wait = 0
-        for rate, full, level, amount in zip(
-            self._rates, self._full, buckets.levels, amounts, strict=True
-        ):
-            missing = min(amount * SECOND, full) - level
+        for rate, full, level, want in zip(self._rates, self._full, levels, wanted, strict=True):
+            missing = min(want, full) - level
             if missing > 0:
                 wait = max(wait, -(-missing // rate.per_second))
         if not wait:
-            for i, amount in enumerate(amounts):
-                buckets.levels[i] -= amount * SECOND
+            levels[:] = left
         return wait
 
     def _refill(self, holder: Hashable, now: Micros) -> _Buckets:

@@ -17,6 +17,8 @@ from lasthop.wire.pap.writer import write_document
 from tests.wire.pap.strategies import push_messages
 
 ADDRESS = '<address address-value="WAPPUSH=+155/TYPE=PLMN@h"/>'
+AFTER = 'deliver-after-timestamp="2026-01-02T00:00:00Z"'
+BEFORE = 'deliver-before-timestamp="2026-01-01T00:00:00Z"'
 BODY = f'<pap><push-message push-id="1@pi">{ADDRESS}</push-message></pap>'
 
 
@@ -135,6 +137,15 @@ def test_a_common_push_is_plain(version: Version) -> None:
         (prolog() + BODY.replace("1@pi", "1\tpi")).encode(),
         (prolog() + BODY.replace("1@pi", "1épi")).encode(),
         (prolog() + BODY.replace("1@pi", "1" * 513)).encode(),
+        (prolog() + BODY.replace("1@pi", '1" push-id="2')).encode(),
+        (prolog() + BODY.replace("1@pi", '1" progress-notes-requested="maybe')).encode(),
+        (prolog() + BODY.replace("1@pi", '1" deliver-after-timestamp="soon')).encode(),
+        (prolog() + BODY.replace("1@pi", f'1" {AFTER} {BEFORE} source-reference="')).encode(),
+        (prolog() + BODY.replace("1@pi", '1" priority="low')).encode(),
+        (prolog() + BODY.replace("push-id", "source-reference")).encode(),
+        (prolog() + BODY.replace("<pap", '<pap product-name="a" product-name="b"')).encode(),
+        (prolog() + BODY.replace("</push", '<quality-of-service priority="x"/></push')).encode(),
+        (prolog(Version.V1_0) + BODY.replace("1@pi", '1" replace-push-id="0')).encode(),
         (prolog() + BODY + "<!-- -->").encode(),
         ("<!-- <pap> -->" + BODY).encode(),
         (" " * 500 + BODY).encode(),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from lasthop.clock import Micros
 from lasthop.core.acceptance import Submission
 from lasthop.core.lifecycle import RELIABILITY_OF_METHOD
 from lasthop.errors import TooLarge
 from lasthop.message import DeliveryMethod, Quality, Reliability, Target, TargetKind
 from lasthop.wire.pap.documents import Priority, PushMessage, QualityOfService
+from lasthop.wire.pap.mime import Headers, header
 from lasthop.wire.pap.multipart import Entity
 
 PRIORITIES: dict[Priority, int] = {Priority.HIGH: 7, Priority.MEDIUM: 4, Priority.LOW: 1}
@@ -22,6 +25,9 @@ would be misled."""
 
 _OF_THE_PART = frozenset({"content-type", "content-length"})
 _NOBODY = Target(TargetKind.PUSH, "")
+_USUAL = QualityOfService()
+_ANSWERED = DeliveryMethod.CONFIRMED_WITH_RESPONSE
+_RELIABLE = Reliability.EXACTLY_ONCE
 
 
 def submission_of(
@@ -32,25 +38,35 @@ def submission_of(
     The content's own headers go with it; what becomes of them over the air is decided when it is
     known which way it goes.
     """
-    headers = tuple(pair for pair in content.headers if pair[0].lower() not in _OF_THE_PART)
+    headers = content.headers
+    if len(headers) > MAX_HEADERS + len(_OF_THE_PART):
+        raise TooLarge("the content has too many headers", limit=MAX_HEADERS)
+    content_type, headers = _apart(headers)
     if len(headers) > MAX_HEADERS:
         raise TooLarge("the content has too many headers", limit=MAX_HEADERS)
-    quality = push.quality or QualityOfService()
+    quality = push.quality or _USUAL
     reliability = RELIABILITY_OF_METHOD[quality.method]
-    answered = quality.method is DeliveryMethod.CONFIRMED_WITH_RESPONSE
+    answered = quality.method is _ANSWERED
     return Submission(
         target=_NOBODY,
         body=content.body,
-        content_type=content.content_type or DEFAULT_TYPE,
+        content_type=content_type,
         priority=PRIORITIES[quality.priority],
         deliver_after=push.deliver_after,
         deliver_before=push.deliver_before,
-        reliability=Reliability.EXACTLY_ONCE if reliability is None else reliability,
+        reliability=_RELIABLE if reliability is None else reliability,
         method=quality.method,
         reply_before=(push.deliver_before or now) + response_wait if answered else None,
         headers=headers,
         quality=_wanted(quality),
     )
+
+
+@lru_cache(maxsize=256)
+def _apart(headers: Headers) -> tuple[str, Headers]:
+    """The type of content and its other headers. Most pushes of an initiator are alike in this."""
+    kept = tuple(pair for pair in headers if pair[0].lower() not in _OF_THE_PART)
+    return header(headers, "content-type") or DEFAULT_TYPE, kept
 
 
 def _wanted(quality: QualityOfService) -> Quality | None:

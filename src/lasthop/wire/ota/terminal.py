@@ -61,6 +61,8 @@ UNKNOWN = Terminal()
 
 def described(capabilities: Mapping[str, str]) -> Terminal:
     """The client of a device with these registered capabilities; InvalidRequest names a bad one."""
+    if not capabilities:
+        return UNKNOWN
     found = tuple((k, v) for k, v in capabilities.items() if k.startswith("ota."))
     return _described(found) if found else UNKNOWN
 

@@ -23,6 +23,7 @@ from lasthop.wire.wbxml.document import DEFAULT_LIMITS, Document
 from lasthop.wire.wbxml.encoder import encode
 from lasthop.wire.wbxml.language import Language
 from lasthop.wire.wbxml.languages import LANGUAGES
+from lasthop.wire.wbxml.plain import compile_plain
 from lasthop.wire.wbxml.validity import check
 from lasthop.wire.wbxml.xml_reader import read_xml
 from lasthop.wire.wbxml.xml_writer import write_xml
@@ -200,7 +201,8 @@ def _compiled(push: Content, media: MediaType, language: Language) -> Content:
 
 @lru_cache(maxsize=512)
 def _small_binary(text: bytes, language: Language) -> bytes:
-    return _binary(text, language)
+    octets = compile_plain(text, language)
+    return _binary(text, language) if octets is None else octets
 
 
 def _binary(text: bytes, language: Language, charset: Charset | None = None) -> bytes:

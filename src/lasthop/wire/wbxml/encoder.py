@@ -8,7 +8,6 @@ it should be is for `validity` to say.
 from __future__ import annotations
 
 from collections import Counter
-from functools import lru_cache
 
 from lasthop.errors import Malformed, TooLarge
 from lasthop.wire.charsets import UTF_8
@@ -31,10 +30,6 @@ VERSIONS = {"1.1": 0x01, "1.2": 0x02, "1.3": 0x03}
 
 DEFAULT_VERSION = "1.3"
 
-MAX_REMEMBERED = 32
-"""Characters of an attribute's value whose octets are kept: dates, actions and classes come again
-and again."""
-
 _CHARSET = encode_uintvar(UTF_8)
 _OPAQUE = bytes((OPAQUE,))
 
@@ -54,15 +49,12 @@ def encode(
     if version not in VERSIONS:
         raise ValueError(f"WBXML {version} is not written; choose from {', '.join(VERSIONS)}")
     language = document.language
-    # What is inline must be seen to be shared.
-    remembered = frozenset[str]() if string_table else language.context_free
-    writer = _Writer(language, limits.depth, remembered=remembered)
+    writer = _Writer(language, limits.depth)
     writer.element(document.root, 1)
     if string_table and (repeated := _worth_sharing(writer.inline)):
         writer = _Writer(language, limits.depth, repeated)
         writer.element(document.root, 1)
-    head = bytes((VERSIONS[version],)) + encode_uintvar(language.number) + _CHARSET
-    octets = head + encode_uintvar(len(writer.table)) + writer.table + writer.out
+    octets = head_octets(language, version, bytes(writer.table)) + writer.out
     if len(octets) > limits.size:
         raise TooLarge("the encoded document is too large", size=len(octets), limit=limits.size)
     return octets
@@ -78,9 +70,14 @@ def _worth_sharing(inline: list[bytes]) -> list[bytes]:
     ]
 
 
-@lru_cache(maxsize=4096)
-def _octets(language: Language, name: str, value: str) -> bytes:
-    """An attribute whose octets depend on nothing else."""
+def head_octets(language: Language, version: str = DEFAULT_VERSION, table: bytes = b"") -> bytes:
+    """What comes before the root element (WBXML 5.3), with a table of strings."""
+    head = bytes((VERSIONS[version],)) + encode_uintvar(language.number) + _CHARSET
+    return head + encode_uintvar(len(table)) + table
+
+
+def attribute_octets(language: Language, name: str, value: str) -> bytes:
+    """An attribute whose octets depend on nothing else: it has a token, and there is one page."""
     writer = _Writer(language, 0)
     writer.attribute(name, value)
     return bytes(writer.out)
@@ -89,21 +86,12 @@ def _octets(language: Language, name: str, value: str) -> bytes:
 class _Writer:
     """One pass over a document."""
 
-    def __init__(
-        self,
-        language: Language,
-        depth: int,
-        shared: list[bytes] | None = None,
-        *,
-        remembered: frozenset[str] = frozenset(),
-    ) -> None:
-        """`remembered` attributes are written alike wherever they stand."""
+    def __init__(self, language: Language, depth: int, shared: list[bytes] | None = None) -> None:
         self.out = bytearray()
         self.table = bytearray()
         self.inline: list[bytes] = []
         self._references: dict[bytes, bytes] = {}
         self._language = language
-        self._remembered = remembered
         self._depth = depth
         self._tag_page = 0
         self._attribute_page = 0
@@ -131,10 +119,7 @@ class _Writer:
             out.append(octet | flags)
         if element.attributes:
             for name, value in element.attributes.items():
-                if len(value) <= MAX_REMEMBERED and name in self._remembered:
-                    out += _octets(self._language, name, value)
-                else:
-                    self.attribute(name, value)
+                self.attribute(name, value)
             out.append(END)
         if element.children:
             for child in element.children:

@@ -54,7 +54,7 @@ class Language:
     """Whether attribute value tokens are written. They are always read."""
     models: Mapping[str, Model] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def root(self) -> str:
         """The root element is the first tag of page 0 in all of WAP's push languages."""
         return next(iter(self.tags[0].values()))
@@ -81,11 +81,14 @@ class Language:
         return found
 
     @cached_property
-    def context_free(self) -> frozenset[str]:
-        """Attributes that are written alike wherever they stand: those with a token, unless there
-        are pages to switch between."""
-        pages = self.attribute_starts.keys() | self.attribute_values.keys()
-        return frozenset(self.starts) if pages <= {0} else frozenset()
+    def one_page(self) -> bool:
+        """Whether there are no pages to switch between, so that what has a token is written alike
+        wherever it stands."""
+        return all(pages.keys() <= {0} for pages in self._tables)
+
+    @property
+    def _tables(self) -> tuple[Pages, ...]:
+        return self.tags, self.attribute_starts, self.attribute_values
 
     @cached_property
     def exact_starts(self) -> dict[tuple[str, str], tuple[int, int]]:

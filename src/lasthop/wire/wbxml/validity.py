@@ -38,7 +38,7 @@ def _check(element: Element, language: Language) -> None:
             tags.append(child.tag)
         elif model.children is not None:
             raise Malformed("text where none is allowed", element=element.tag)
-    if not _matches(model.children or "", "".join(f"{tag} " for tag in tags)):
+    if not holds(model, "".join(f"{tag} " for tag in tags)):
         raise Malformed("the wrong elements, or too few", element=element.tag, found=" ".join(tags))
 
 
@@ -46,19 +46,28 @@ def _check_attributes(element: Element, model: Model, language: Language) -> Non
     for name in model.required - element.attributes.keys():
         raise Malformed("an attribute is missing", element=element.tag, attribute=name)
     for name, value in element.attributes.items():
-        if name not in model.required and name not in model.optional:
-            raise Malformed("no such attribute", element=element.tag, attribute=name)
-        choices = model.choices.get(name)
-        if choices is not None and value not in choices:
-            raise Malformed(
-                "not a value of this attribute", element=element.tag, attribute=name, value=value
-            )
-        if name in language.dates:
-            _check_date(element.tag, name, value)
-    if element.tag == "item" and _NMTOKEN.fullmatch(element.attributes["class"]) is None:
-        raise Malformed("a class is one word", element=element.tag, attribute="class")
+        check_attribute(element.tag, name, value, language)
     if element.attributes.get("action") == "delete" and not element.attributes.get("si-id"):
         raise Malformed("to delete needs an si-id", element=element.tag, attribute="si-id")
+
+
+def check_attribute(tag: str, name: str, value: str, language: Language) -> None:
+    """Whether an element may have this attribute with this value, whatever else it has."""
+    model = language.models[tag]
+    if name not in model.required and name not in model.optional:
+        raise Malformed("no such attribute", element=tag, attribute=name)
+    choices = model.choices.get(name)
+    if choices is not None and value not in choices:
+        raise Malformed("not a value of this attribute", element=tag, attribute=name, value=value)
+    if name in language.dates:
+        _check_date(tag, name, value)
+    if tag == "item" and name == "class" and _NMTOKEN.fullmatch(value) is None:
+        raise Malformed("a class is one word", element=tag, attribute=name)
+
+
+def holds(model: Model, children: str) -> bool:
+    """Whether an element may have these children: their tags, each followed by a space."""
+    return _matches(model.children or "", children)
 
 
 def _check_date(tag: str, name: str, value: str) -> None:

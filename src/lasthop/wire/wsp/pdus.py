@@ -6,6 +6,7 @@ transaction. Without a connection a transaction number comes first: `encode_unit
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TypeAlias
 
 import msgspec
@@ -137,9 +138,14 @@ def encode_pdu(pdu: Pdu, *, version: Version = DEFAULT_VERSION) -> bytes:
 
 
 def _content(pdu: Push | Reply, version: Version) -> bytes:
-    head = encode_content_type(pdu.content_type, version)
-    head += encode_headers(pdu.headers, version=version)
-    return encode_uintvar(len(head)) + head + pdu.data
+    return _content_head(pdu.content_type, pdu.headers, version) + pdu.data
+
+
+@lru_cache(maxsize=256)
+def _content_head(content_type: str, headers: tuple[Field, ...], version: Version) -> bytes:
+    """Most pushes of a publisher have the same."""
+    head = encode_content_type(content_type, version) + encode_headers(headers, version=version)
+    return encode_uintvar(len(head)) + head
 
 
 def _agreement(pdu: Connect | ConnectReply, version: Version) -> bytes:
