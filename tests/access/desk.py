@@ -125,7 +125,8 @@ class MemoryDesk:
             commit = gateway.commit(self.time, flush=True)
             if commit is not None:
                 self.store.apply(commit)
-                gateway.committed(commit.n, self.time)
+                gateway.written(commit.n)
+                gateway.proceed(self.time)
                 if self.slow:
                     return
             elif not effects:

@@ -119,7 +119,8 @@ class Rig:
         """The oldest commit that is being written becomes durable."""
         commit = self.in_flight.pop(0)
         self.store.apply(commit)
-        self.gateway.committed(commit.n, self.now)
+        self.gateway.written(commit.n)
+        self.gateway.proceed(self.now)
         self.settle()
 
     def run(self, *, flush: bool = True) -> None:

@@ -114,7 +114,8 @@ class World:
             if commit is None:
                 return
             self.store.apply(commit)
-            self.gateway.committed(commit.n, self.now)
+            self.gateway.written(commit.n)
+            self.gateway.proceed(self.now)
 
     def _send(self, effect: Send) -> None:
         link = self.link

@@ -96,7 +96,8 @@ class Rehearsal:
             if commit is None:
                 return
             self.store.apply(commit)
-            self.gateway.committed(commit.n, self.now)
+            self.gateway.written(commit.n)
+            self.gateway.proceed(self.now)
 
     def pass_time(self, span: Micros) -> None:
         self.now += span

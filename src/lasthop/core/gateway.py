@@ -2,8 +2,8 @@
 
 A `Gateway` owns no socket, task, clock or randomness. A driver (live, rehearsal) calls one of the
 inputs, then `settle`; carries out the `effects`; takes the `commit` when there is one, makes it
-durable, and says `committed`. It wakes the gateway at `next_wake`. Nothing that an outsider could
-rely on leaves before the commit that it depends on.
+durable, says `written` and lets it `proceed`. It wakes the gateway at `next_wake`. Nothing that an
+outsider could rely on leaves before the commit that it depends on.
 """
 
 from __future__ import annotations
@@ -73,6 +73,7 @@ class Gateway:
             next_commit=restored.next_commit,
             next_event=restored.next_event,
             last_key=restored.last_key,
+            large=identity.limits.large_commit,
         )
         keys = KeyMaker(node=identity.node, after=restored.last_key, random64=random64)
         self.registry = Registry()
@@ -386,13 +387,18 @@ class Gateway:
         return effects
 
     def commit(self, now: Micros, *, flush: bool = False) -> Commit | None:
-        """What is to be made durable next, if it is time; one at a time."""
+        """What is to be made durable next, after everything before it, if it is time."""
         self._pilot.note()
         return self._journal.take(now, flush=flush)
 
-    def committed(self, n: int, now: Micros) -> None:
-        """Commit `n` is durable."""
-        self._journal.committed(n, now)
+    def written(self, n: int) -> None:
+        """Commit `n` is durable. What it means is drawn by `proceed`, so that the next one can be
+        on its way before."""
+        self._journal.written(n)
+
+    def proceed(self, now: Micros) -> None:
+        """Do what has waited for commits that are durable by now."""
+        self._journal.let_go(now)
         self._fanouts.proceed(now)
         self.feeds.proceed(now)
         self.room.evict()

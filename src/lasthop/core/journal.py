@@ -2,7 +2,9 @@
 
 Every change is noted here together with the event that tells of it. The driver takes the commit,
 makes it durable and says so; only then are the effects let go that depend on it. While one commit
-is being written, the next one collects: that is the whole of group commit.
+is being written, the next one collects: that is the whole of group commit. Only when that one has
+become large is it handed over before the first is durable, so that the disk need not wait for a
+busy event loop.
 """
 
 from __future__ import annotations
@@ -43,10 +45,18 @@ class Journal:
     """Collects one commit at a time and holds back what depends on it."""
 
     def __init__(
-        self, *, gateway: str, boot: int, next_commit: int, next_event: int, last_key: int = 0
+        self,
+        *,
+        gateway: str,
+        boot: int,
+        next_commit: int,
+        next_event: int,
+        last_key: int = 0,
+        large: int = 100,
     ) -> None:
         self._gateway = gateway
         self._boot = boot
+        self._large = large
         self._next_event = next_event
         self._open = Commit(n=next_commit, first_event=next_event)
         self._events: list[Event] = []
@@ -232,8 +242,11 @@ class Journal:
         return self._due
 
     def take(self, now: Micros, *, flush: bool = False) -> Commit | None:
-        """The open commit if somebody waits for it or it has waited long enough; a new one
-        begins."""
+        """The open commit if somebody waits for it or it has waited long enough, and the disk is
+        free or will be soon; a new one begins."""
+        being_written = self._taken - self._durable
+        if being_written > 1 or (being_written and len(self._events) < self._large):
+            return None
         if self._departed:
             last = self._departed[-1][0].t if flush else now - LAZY_DELAY
             self._record_departures(now, last)
@@ -267,12 +280,11 @@ class Journal:
         self._open = Commit(n=commit.n + 1, first_event=self._next_event)
         return commit
 
-    def committed(self, n: int, now: Micros) -> None:
-        """Commit `n` is durable: let go what waited for it."""
+    def written(self, n: int) -> None:
+        """Commit `n` is durable."""
         self._durable = n
         while self._keys_taken and self._keys_taken[0][0] <= n:
             self.durable_key = self._keys_taken.popleft()[1]
-        self.let_go(now)
 
     def let_go(self, now: Micros) -> None:
         """Do what waited for commits that are durable by now."""

@@ -88,6 +88,9 @@ class Limits:
     fanout_batch: int = 500
     """Deliveries of one message in one commit: a large topic must not hold up everyone else's
     commit."""
+    large_commit: int = 100
+    """Events with which a commit is handed to the writer while another one is being written.
+    Smaller ones are worth waiting for more."""
     window_messages: int = 1024
     window_bytes: int = 4 << 20
     """Credit given to a device: what it may send before the gateway has made it durable."""

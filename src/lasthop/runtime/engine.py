@@ -1,8 +1,8 @@
 """The live driver: it turns the gateway's crank on the event loop.
 
 Inputs come from doors (`call`) and channels; once per turn of the loop their consequences are
-drawn, effects carried out and, when none is being written, the next commit handed to the writer's
-thread. While that writes, the next commit collects.
+drawn, effects carried out and the next commit, if it is time, handed to the writer's thread. While
+that writes, the next commit collects.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ class Engine:
         self._channels: dict[int, Channel] = {}
         self._last_channel = 0
         self._turning = False
-        self._writing: Commit | None = None
-        self._written_from = 0.0
+        self._writing: deque[tuple[Commit, float]] = deque()
+        """What the writer has, and since when."""
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._durable = gateway.durable
         self._watchers: dict[int, set[asyncio.Event]] = {}
@@ -285,8 +285,7 @@ class Engine:
         gateway.wake(now)
         gateway.settle(now)
         self._perform(gateway.effects())
-        if self._writing is None:
-            self._write_next(now)
+        self._write_next(now)
         self._arm(now)
 
     def _write_next(self, now: Micros) -> None:
@@ -295,26 +294,32 @@ class Engine:
             self._write(commit)
 
     def _write(self, commit: Commit) -> None:
-        self._writing = commit
-        self._written_from = time.perf_counter()
+        self._writing.append((commit, time.perf_counter()))
         self._writer.submit(commit, self._written)
+
+    def _write_again(self) -> None:
+        for commit, _ in self._writing:
+            self._writer.submit(commit, self._written)
 
     def _written(self, n: int, error: StoreError | None) -> None:
         self._loop.call_soon_threadsafe(self._committed, n, error)
 
     def _committed(self, n: int, error: StoreError | None) -> None:
-        commit, self._writing = self._writing, None
-        assert commit is not None
+        commit, since = self._writing[0]
         if error is not None:
-            self._not_committed(commit, error)
+            # Those behind it are refused for the same reason.
+            if n == commit.n:
+                self._not_committed(commit, error)
             return
+        self._writing.popleft()
         self._refusal = None
         self._durable = n
-        seconds = time.perf_counter() - self._written_from
+        seconds = time.perf_counter() - since
+        self.gateway.written(n)
         # The disk need not wait while those are served who waited for it.
         self._write_next(self._clock.now())
         self._observer.committed(commit, seconds)
-        self.gateway.committed(n, self._clock.now())
+        self.gateway.proceed(self._clock.now())
         waiting = self._waiting
         while waiting and waiting[0][0] <= n:
             future = waiting.popleft()[1]
@@ -335,8 +340,7 @@ class Engine:
             if not future.done():
                 future.set_exception(Overloaded(str(error), retry_after=RETRY_WHEN_FULL))
         if isinstance(error, StoreFull):
-            self._writing = commit
-            self._retry = self._loop.call_later(RETRY_WHEN_FULL, self._write, commit)
+            self._retry = self._loop.call_later(RETRY_WHEN_FULL, self._write_again)
         else:
             self._failed(error)
 
@@ -427,7 +431,7 @@ class Engine:
 
     def _arm(self, now: Micros) -> None:
         due = self.gateway.next_wake()
-        if due is not None and due <= now and self._writing is not None:
+        if due is not None and due <= now and self._writing:
             due = None  # The end of the write turns the crank.
         if due == self._timer_due and self._timer is not None:
             return
@@ -452,8 +456,8 @@ class Engine:
         self.drain()
         for channel in list(self._channels.values()):
             channel.close(CloseCode.SHUTTING_DOWN, GOODBYE, RETURN_AFTER_MS)
-        while self._refusal is None and (self._writing is not None or not self.gateway.idle):
-            if self._writing is None:
+        while self._refusal is None and (self._writing or not self.gateway.idle):
+            if not self._writing:
                 commit = self.gateway.commit(self._clock.now(), flush=True)
                 if commit is not None:
                     self._write(commit)

@@ -115,6 +115,7 @@ class Rehearsal:
             resident=schedule.resident,
             fanout_batch=2,
             window_messages=1024,
+            large_commit=4,
             preserve=HOUR,
             segment=SEGMENT,
             stream_window=GATEWAY_WINDOW,

@@ -6,6 +6,7 @@ is being written (then it is lost), or after it is durable and before anybody he
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
 from random import Random
@@ -101,7 +102,7 @@ class GatewayNode:
         self.commits = 0
         self._channels: dict[int, _Channel] = {}
         self._last_channel = 0
-        self._writing = False
+        self._writing: deque[Commit] = deque()
         self._waiting: list[tuple[int, Callable[[], None]]] = []
 
     @property
@@ -111,7 +112,7 @@ class GatewayNode:
     def start(self) -> None:
         """Come (back) to life."""
         self.store = self._disk.open()
-        self._writing = False
+        self._writing.clear()
         restored = self.store.open()
         self._on_started(self.store)
         self.gateway = Gateway(
@@ -199,8 +200,7 @@ class GatewayNode:
         gateway.settle(now)
         for effect in gateway.effects():
             self._perform(gateway, effect)
-        if not self._writing:
-            self._write_next(gateway)
+        self._write_next(gateway)
         if self.gateway is gateway:
             due = gateway.next_wake()
             if due is not None and not (self._writing and due <= now):
@@ -217,16 +217,19 @@ class GatewayNode:
     def _write_next(self, gateway: Gateway) -> None:
         commit = gateway.commit(self._kernel.now())
         if commit is not None:
-            self._write(gateway, commit)
+            self._writing.append(commit)
+            if len(self._writing) == 1:
+                self._write(gateway)
 
-    def _write(self, gateway: Gateway, commit: Commit) -> None:
-        self._writing = True
+    def _write(self, gateway: Gateway) -> None:
+        """One after the other."""
         delay = self._random.randint(0, self._write_time)
-        self._kernel.after(delay, lambda: self._written(gateway, commit))
+        self._kernel.after(delay, lambda: self._written(gateway))
 
-    def _written(self, gateway: Gateway, commit: Commit) -> None:
+    def _written(self, gateway: Gateway) -> None:
         if self.gateway is not gateway or self.store is None:
             return
+        commit = self._writing[0]
         if self._before_commit(commit.n):
             self.crash(commit)
             return
@@ -236,9 +239,12 @@ class GatewayNode:
         if self._after_commit(commit.n):
             self.crash()
             return
-        self._writing = False
+        self._writing.popleft()
+        if self._writing:
+            self._write(gateway)
+        gateway.written(commit.n)
         self._write_next(gateway)
-        gateway.committed(commit.n, self._kernel.now())
+        gateway.proceed(self._kernel.now())
         heard = [done for n, done in self._waiting if n <= commit.n]
         self._waiting = [(n, done) for n, done in self._waiting if n > commit.n]
         for done in heard:
