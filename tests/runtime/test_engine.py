@@ -121,10 +121,11 @@ class Rig:
         await line.until(lambda: any(isinstance(frame, Welcome) for frame in line.sent))
         return line
 
-    async def push(self, name: str, body: bytes) -> Receipt:
-        submission = Submission(target=Target(TargetKind.DEVICE, name), body=body)
+    async def push(self, name: str, *bodies: bytes) -> Receipt:
+        target = Target(TargetKind.DEVICE, name)
+        submissions = [Submission(target=target, body=body) for body in bodies]
         return await self.engine.call(
-            lambda gateway, now: gateway.publish("default", "publisher:", [submission], now)
+            lambda gateway, now: gateway.publish("default", "publisher:", submissions, now)
         )
 
 
@@ -190,6 +191,78 @@ async def test_a_full_disk_refuses_work_and_is_waited_out(
     await line.until(lambda: line.bodies == [b"waits"])
     assert [*ready, rig.engine.ready] == [False, True]
     assert not rig.failures
+
+
+class SlowStore(MemoryStore):
+    """Writes when it is let."""
+
+    def __init__(self) -> None:
+        super().__init__(incarnation=7)
+        self.let = threading.Event()
+        self.let.set()
+
+    def apply(self, *commits: Commit) -> None:
+        self.let.wait(DEADLINE)
+        super().apply(*commits)
+
+
+async def test_a_large_commit_is_handed_over_while_another_is_being_written() -> None:
+    store = SlowStore()
+    rig = Rig(store)
+    line = await rig.connect("phone")
+    store.let.clear()
+    first = asyncio.ensure_future(rig.push("phone", b"first"))
+    await _writing(rig, 1)
+    small = asyncio.ensure_future(rig.push("phone", b"small"))
+    await _turns()
+    assert len(rig.engine._writing) == 1
+    many = asyncio.ensure_future(rig.push("phone", *[b"%d" % n for n in range(60)]))
+    await _writing(rig, 2)
+    later = asyncio.ensure_future(rig.push("phone", *[b"%d" % n for n in range(60, 90)]))
+    await _turns()
+    assert len(rig.engine._writing) == 2
+    assert line.bodies == []
+    store.let.set()
+    await asyncio.gather(first, small, many, later)
+    wanted = [b"first", b"small", *(b"%d" % n for n in range(90))]
+    await line.until(lambda: line.bodies == wanted)
+    assert [commit.n for commit in rig.seen.commits] == sorted(c.n for c in rig.seen.commits)
+    await rig.engine.close()
+
+
+async def test_two_commits_that_find_the_disk_full_are_written_in_order_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(engine_module, "RETRY_WHEN_FULL", 0.01)
+    store = SlowStore()
+    rig = Rig(store)
+    line = await rig.connect("phone")
+    store.let.clear()
+    first = asyncio.ensure_future(rig.push("phone", b"first"))
+    await _writing(rig, 1)
+    many = asyncio.ensure_future(rig.push("phone", *[b"%d" % n for n in range(60)]))
+    await _writing(rig, 2)
+    store.refuse = StoreFull("no room")
+    store.let.set()
+    for waiting in (first, many):
+        with pytest.raises(Overloaded, match="no room"):
+            await waiting
+    store.refuse = None
+    await line.until(lambda: line.bodies == [b"first", *(b"%d" % n for n in range(60))])
+    assert not rig.failures
+    await rig.engine.close()
+
+
+async def _turns() -> None:
+    """Let everything happen that is about to."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def _writing(rig: Rig, commits: int) -> None:
+    async with asyncio.timeout(DEADLINE):
+        while len(rig.engine._writing) != commits:  # noqa: ASYNC110
+            await asyncio.sleep(0)
 
 
 async def test_with_a_full_disk_questions_are_still_answered(rig: Rig) -> None:
