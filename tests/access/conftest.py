@@ -10,7 +10,7 @@ import pytest
 
 from lasthop.access.rest import Door, RestSettings, make_app
 from tests.access.desk import MemoryDesk
-from tests.access.knocking import knock
+from tests.access.knocking import WayIn, knock
 
 
 @pytest.fixture
@@ -30,3 +30,9 @@ def door(desk: MemoryDesk) -> Door:
 async def http(door: Door) -> AsyncIterator[httpx.AsyncClient]:
     async with knock(door) as client:
         yield client
+
+
+@pytest.fixture(params=["asgi", "direct"])
+def both_ways_in(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Publishing requests come in by ASGI, and as whole requests."""
+    monkeypatch.setattr(WayIn, "direct", request.param == "direct")

@@ -15,6 +15,8 @@ from lasthop.clock import DAY
 from tests.access.desk import MemoryDesk
 from tests.access.knocking import knock, refusal
 
+pytestmark = pytest.mark.usefixtures("both_ways_in")
+
 KEY = {"idempotency-key": "order-17"}
 ONE = {"device": "phone", "body": "x", "ttl": "1h"}
 

@@ -18,6 +18,8 @@ from lasthop.message import DeliveryMethod, Handling, Message, Reliability, Targ
 from tests.access.desk import START, MemoryDesk
 from tests.access.knocking import knock, refusal
 
+pytestmark = pytest.mark.usefixtures("both_ways_in")
+
 NDJSON = {"content-type": "application/x-ndjson"}
 
 

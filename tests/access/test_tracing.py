@@ -12,6 +12,8 @@ from lasthop.message import Message
 from tests.access.desk import MemoryDesk
 from tests.access.knocking import knock
 
+pytestmark = pytest.mark.usefixtures("both_ways_in")
+
 CONTEXT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 OTHER = "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000001-00"
 REQUEST = {"traceparent": CONTEXT}

@@ -26,7 +26,7 @@ import uvloop
 
 from lasthop.access.pap import PapDoor, PapSettings
 from lasthop.access.pap.destinations import Destinations
-from lasthop.access.rest import Door, make_app
+from lasthop.access.rest import MESSAGES, Door, make_app
 from lasthop.clock import MINUTE
 from lasthop.core.feeds.policies import PolicyBook
 from lasthop.core.gateway import Gateway, Identity
@@ -226,7 +226,8 @@ async def running(
         )
         listeners |= {"websocket": by_websocket, "http": by_requests}
         show(metrics, engine, door, pap_door, listeners)
-        web = WebServer(front, sockets.http, settings, direct={settings.pap.path: pap_door.take})
+        direct = {MESSAGES: door.take, settings.pap.path: pap_door.take}
+        web = WebServer(front, sockets.http, settings, direct=direct)
         stack.push_async_callback(web.stop)
         stack.push_async_callback(by_websocket.stop)
         stack.push_async_callback(by_requests.stop)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any, TypeVar
 
 import httpx
 
-from lasthop.access.direct import Request, Response
 from lasthop.access.pap import PapDoor
 from lasthop.wire.pap.documents import (
     Document,
@@ -18,6 +16,7 @@ from lasthop.wire.pap.documents import (
 from lasthop.wire.pap.multipart import Entity
 from lasthop.wire.pap.submission import Submission, read_submission, write_submission
 from lasthop.wire.pap.versions import Version
+from tests.access.knocking import hand_over
 
 Message = TypeVar("Message")
 
@@ -52,7 +51,7 @@ class Initiator:
             if certificate is not None:
                 scope["extensions"] = {"tls": {"client_cert_name": certificate}}
             if self.direct and scope["method"] == "POST":
-                await _take(door, certificate, scope, receive, send)
+                await hand_over(door.take, scope, receive, send, certificate=certificate)
             else:
                 await door(scope, receive, send)
 
@@ -90,25 +89,6 @@ class Initiator:
         assert isinstance(answer, PushResponse), answer
         assert answer.push_id == push_id
         return int(answer.result.code)
-
-
-async def _take(
-    door: PapDoor, certificate: str | None, scope: Any, receive: Any, send: Any
-) -> None:
-    """Hand a request over as a whole."""
-    body, more = b"", True
-    while more:
-        message = await receive()
-        body += message.get("body", b"")
-        more = message.get("more_body", False)
-    answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
-    request = Request(dict(scope["headers"]), body, scope["client"][0], certificate)
-    door.take(request, answer.set_result)
-    response = await answer
-    kind = (b"content-type", response.content_type)
-    start = {"type": "http.response.start", "status": response.status}
-    await send({**start, "headers": [kind, *response.headers]})
-    await send({"type": "http.response.body", "body": response.body})
 
 
 def read_answer(response: httpx.Response) -> Submission:

@@ -3,11 +3,11 @@ credentials.
 
 `requests` holds what may be asked and turns it into submissions, `answers` what is said back,
 `operations` lists every operation once (routing and the OpenAPI document are both made from it).
-Publishing, by `publish` and `oneline`, is bare ASGI; everything else goes through Starlette's
-router.
+Publishing, by `publish` and `oneline`, is bare ASGI, and does without even that where a request is
+small; everything else goes through Starlette's router.
 """
 
-from lasthop.access.rest.app import Door, make_app
+from lasthop.access.rest.app import MESSAGES, Door, make_app
 from lasthop.access.rest.settings import RestSettings
 
-__all__ = ["Door", "RestSettings", "make_app"]
+__all__ = ["MESSAGES", "Door", "RestSettings", "make_app"]

@@ -25,14 +25,12 @@ from lasthop.access.rest.oneline import RESERVED, answer_line, refuse_reserved, 
 from lasthop.access.rest.openapi import document
 from lasthop.access.rest.operations import EXPLAIN, OPERATIONS, Operation
 from lasthop.access.rest.overseer import Overseer
-from lasthop.access.rest.problems import Internal, headers_of, of_routing, problem_of
-from lasthop.access.rest.publish import publish
+from lasthop.access.rest.problems import INTERNAL, headers_of, of_routing, problem_of
+from lasthop.access.rest.publish import Publishing, check_headers, publish
 from lasthop.access.rest.settings import RestSettings
-from lasthop.errors import LasthopError, TooLarge
+from lasthop.errors import LasthopError
 
-MAX_HEADERS = 32 << 10
-"""Bytes of all headers of a request. The largest that we read has 1 kB; the rest is cookies of
-somebody else."""
+MESSAGES = "/v1/messages"
 
 _DOCS_POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'"
@@ -77,6 +75,8 @@ class Door:
     def __init__(self, clerk: Clerk, routes: Sequence[BaseRoute]) -> None:
         operations = OPERATIONS if clerk.explain is None else (*OPERATIONS, EXPLAIN)
         self.clerk = clerk
+        self.take = Publishing(clerk).take
+        """For small POSTs to `MESSAGES`, whose body is there."""
         self._taken = {_first_segment(route) for route in routes}
         self._router = Router(
             [*routes, *_operations(clerk, operations), *_pages(operations)],
@@ -107,14 +107,12 @@ class Door:
             await self._refuse(error, connection, receive, send)
         except Exception:
             log.exception("request failed", method=connection["method"], path=connection["path"])
-            problem = Internal("the gateway failed at this; the reason is in its log")
-            await self._refuse(problem, connection, receive, send)
+            await self._refuse(INTERNAL, connection, receive, send)
 
     async def _serve(self, connection: Connection, receive: Receive, send: Send) -> None:
-        if sum(len(name) + len(value) for name, value in connection["headers"]) > MAX_HEADERS:
-            raise TooLarge("the headers are too large", limit=MAX_HEADERS)
+        check_headers(connection["headers"])
         path, method = connection["path"], connection["method"]
-        if path == "/v1/messages" and method == "POST":
+        if path == MESSAGES and method == "POST":
             await publish(self.clerk, connection, receive, send)
             return
         segment = topic_in(path)

@@ -61,6 +61,9 @@ class Internal(LasthopError):
     code = "internal"
 
 
+INTERNAL = Internal("the gateway failed at this; the reason is in its log")
+
+
 class ProblemDetail(msgspec.Struct, omit_defaults=True):
     """Why a request was refused; nothing of it was done."""
 

@@ -1,15 +1,46 @@
-"""The hot route: `POST /v1/messages`, bare ASGI, one commit for a whole batch."""
+"""The hot route: `POST /v1/messages`, one commit for a whole batch.
+
+There are two ways in. A request of any size comes by ASGI; a small one is taken as a whole, without
+a task of its own: those that come in the same turn of the loop are published together.
+"""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Coroutine, Iterable
+from typing import NamedTuple
+
+import structlog
 from starlette.types import Receive, Scope as Connection, Send
 
-from lasthop.access.rest.answers import encode
+from lasthop.access.callers import Caller
+from lasthop.access.direct import Request, Respond, Response
+from lasthop.access.rest.answers import AcceptedMany, encode
 from lasthop.access.rest.clerk import Clerk, one_of
+from lasthop.access.rest.problems import INTERNAL, headers_of, problem_of
 from lasthop.access.rest.requests import Publication, decode, digest
+from lasthop.clock import Micros
 from lasthop.core.acceptance import Submission
 from lasthop.core.credentials import Scope
-from lasthop.errors import InvalidRequest, TooLarge
+from lasthop.core.gateway import Gateway
+from lasthop.errors import InvalidRequest, LasthopError, TooLarge
+
+MAX_HEADERS = 32 << 10
+"""Bytes of all headers of a request. The largest that we read has 1 kB; the rest is cookies of
+somebody else."""
+
+JSON = b"application/json"
+
+log = structlog.get_logger()
+
+
+class _Order(NamedTuple):
+    """A request that is understood, and paid for."""
+
+    caller: Caller
+    given: Publication | list[Publication]
+    submissions: list[Submission]
+    key: bytes | None
 
 
 async def publish(clerk: Clerk, connection: Connection, receive: Receive, send: Send) -> None:
@@ -19,19 +50,119 @@ async def publish(clerk: Clerk, connection: Connection, receive: Receive, send: 
     caller.require(Scope.PUBLISH)
     body = await clerk.intake.read(headers, receive)
     try:
-        given = decode(headers.get(b"content-type", b""), body)
-        many = given if isinstance(given, list) else [given]
-        clerk.charge(caller, messages=len(many), size=len(body))
-        accepted = await clerk.accept(
-            caller,
-            convert(clerk, given, headers),
-            key=headers.get(b"idempotency-key"),
-            digest=lambda: digest(many),
-        )
+        response = await _accept(clerk, _understood(clerk, caller, headers, body))
     finally:
         clerk.intake.release(len(body))
+    await respond(send, response.status, response.body)
+
+
+class Publishing:
+    """Takes small requests as they are."""
+
+    def __init__(self, clerk: Clerk) -> None:
+        self._clerk = clerk
+        self._gathering: list[tuple[_Order, Respond]] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def take(self, request: Request, respond: Respond) -> None:
+        """Accept one message, or many together; `respond` is called once, when it is durable."""
+        clerk = self._clerk
+        headers, body = request.headers, request.body
+        try:
+            check_headers(headers.items())
+            caller = clerk.callers.recognise(headers, request.peer, request.certificate)
+            caller.require(Scope.PUBLISH)
+            clerk.intake.hold(headers, body)
+        except Exception as error:
+            respond(self._refusal(error))
+            return
+
+        def answered(response: Response) -> None:
+            clerk.intake.release(len(body))
+            respond(response)
+
+        try:
+            order = _understood(clerk, caller, headers, body)
+        except Exception as error:
+            answered(self._refusal(error))
+            return
+        if order.key is not None:
+            self._begin(self._once(order, answered))
+        else:
+            self._gathering.append((order, answered))
+            if len(self._gathering) == 1:
+                self._begin(self._publish())
+
+    def _begin(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _once(self, order: _Order, answered: Respond) -> None:
+        try:
+            answered(await _accept(self._clerk, order))
+        except Exception as error:
+            answered(self._refusal(error))
+
+    async def _publish(self) -> None:
+        """What has gathered, in one commit. A fault of one request is not one of the others."""
+        gathered, self._gathering = self._gathering, []
+        outcomes: list[AcceptedMany | Exception] = []
+
+        def act(gateway: Gateway, now: Micros) -> None:
+            for order, _ in gathered:
+                caller = order.caller
+                try:
+                    receipt = gateway.publish(caller.app, caller.source, order.submissions, now)
+                except Exception as error:
+                    outcomes.append(error)
+                else:
+                    outcomes.append(AcceptedMany(receipt.ids))
+
+        try:
+            await self._clerk.desk.call(act)
+        except Exception as error:
+            outcomes = [error] * len(gathered)
+        for (order, answered), outcome in zip(gathered, outcomes, strict=True):
+            if isinstance(outcome, Exception):
+                answered(self._refusal(outcome))
+            else:
+                answered(_answer(order.given, outcome))
+
+    def _refusal(self, error: Exception) -> Response:
+        if not isinstance(error, LasthopError):
+            log.error("request failed", method="POST", path="/v1/messages", exc_info=error)
+            error = INTERNAL
+        self._clerk.refused[error.code] += 1
+        more = tuple((n.encode(), v.encode()) for n, v in headers_of(error).items())
+        return Response(error.http_status, JSON, encode(problem_of(error)), more)
+
+
+def check_headers(headers: Iterable[tuple[bytes, bytes]]) -> None:
+    """Refuse a request that brings too much besides its body."""
+    if sum(len(name) + len(value) for name, value in headers) > MAX_HEADERS:
+        raise TooLarge("the headers are too large", limit=MAX_HEADERS)
+
+
+def _understood(clerk: Clerk, caller: Caller, headers: dict[bytes, bytes], body: bytes) -> _Order:
+    given = decode(headers.get(b"content-type", b""), body)
+    count = len(given) if isinstance(given, list) else 1
+    clerk.charge(caller, messages=count, size=len(body))
+    key = headers.get(b"idempotency-key")
+    return _Order(caller, given, convert(clerk, given, headers), key)
+
+
+async def _accept(clerk: Clerk, order: _Order) -> Response:
+    many = order.given if isinstance(order.given, list) else [order.given]
+    accepted = await clerk.accept(
+        order.caller, order.submissions, key=order.key, digest=lambda: digest(many)
+    )
+    return _answer(order.given, accepted)
+
+
+def _answer(given: Publication | list[Publication], accepted: AcceptedMany) -> Response:
     answer = accepted if isinstance(given, list) else one_of(accepted)
-    await respond(send, 200 if accepted.repeated else 202, encode(answer))
+    return Response(200 if accepted.repeated else 202, JSON, encode(answer))
 
 
 def convert(
@@ -49,9 +180,7 @@ def convert(
     return converter.all(given)
 
 
-async def respond(
-    send: Send, status: int, body: bytes, content_type: bytes = b"application/json"
-) -> None:
+async def respond(send: Send, status: int, body: bytes, content_type: bytes = JSON) -> None:
     """Answer at once."""
     headers = [(b"content-type", content_type), (b"content-length", b"%d" % len(body))]
     await send({"type": "http.response.start", "status": status, "headers": headers})
