@@ -29,28 +29,30 @@ def run(
     *,
     events: list[int],
     cores: list[int],
-    log: Path | None,
+    logs: list[Path],
     directory: Path | None,
     as_json: bool,
 ) -> int:
-    """Measure every size with every number of cores."""
+    """Measure every size, or every log that is there already, with every number of cores."""
     rows = []
     with _workplace(directory) as place:
-        for size in events if log is None else [0]:
-            source = log or place / f"log-{size}"
-            if log is None:
-                devices = max(1, round(size / EVENTS_OF_A_DEVICE))
-                _note(f"writing the log of {devices} devices over {DAYS} days")
-                write_log(source, devices=devices, days=DAYS, processes=os.cpu_count() or 1)
+        for source in logs or (_written(place / f"log-{size}", size) for size in events):
             for count in cores:
                 rows.append(_measured(source, place / "lake", count, as_json))
                 if not as_json:
                     _print(rows[-1])
-            if log is None:
+            if not logs:
                 shutil.rmtree(source)
     if as_json:
         sys.stdout.write(msgspec.json.encode(rows).decode() + "\n")
     return 0
+
+
+def _written(log: Path, events: int) -> Path:
+    devices = max(1, round(events / EVENTS_OF_A_DEVICE))
+    _note(f"writing the log of {devices} devices over {DAYS} days")
+    write_log(log, devices=devices, days=DAYS, processes=os.cpu_count() or 1)
+    return log
 
 
 def _measured(log: Path, lake: Path, cores: int, as_json: bool) -> dict[str, Any]:
@@ -78,11 +80,17 @@ def _measured(log: Path, lake: Path, cores: int, as_json: bool) -> dict[str, Any
 
 def _print(row: dict[str, Any]) -> None:
     events, cores = row["events"], row["cores"]
-    print(f"\n{events:,} events, {cores} cores, heap in use {row['heap_mb']} MB")
+    print(
+        f"\n{events:,} events, {cores} cores, at most {row['memory_mb']:,} MB of memory, "
+        f"tables {row['lake_mb']:,} MB"
+    )
     total = sum(row["seconds"].values())
     for stage, seconds in {**row["seconds"], "all": total}.items():
         rate = events / seconds if seconds else 0.0
-        print(f"  {stage:10} {seconds:8.1f} s {rate:12,.0f} events/s {rate / cores:12,.0f} a core")
+        print(
+            f"  {stage:10} {seconds:8.1f} s {rate:12,.0f} events/s {rate / cores:12,.0f} a core "
+            f"{1e6 * seconds / events:8.2f} µs an event"
+        )
     for name, (seconds, _) in row["questions"].items():
         other = row["duckdb"][name][0]
         print(f"  {name:26} {seconds:7.2f} s, DuckDB {other:7.2f} s")

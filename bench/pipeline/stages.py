@@ -6,17 +6,41 @@ runs comparable.
 
 from __future__ import annotations
 
-import resource
+import os
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, Thread
 
 import msgspec
 
+from bench.hop.processes import memory
 from bench.pipeline.questions import ask_spark
 from lasthop.pipeline.jobs import Pipeline
 from lasthop.pipeline.lake import Lake
 from lasthop.pipeline.session import open_session
+
+
+@contextmanager
+def watched() -> Iterator[list[int]]:
+    """The most bytes that this process and all that it has started take together, looked at every
+    few seconds."""
+    most = [0]
+    over = Event()
+
+    def look() -> None:
+        while not over.wait(2.0):
+            most[0] = max(most[0], memory(os.getpid()))
+
+    watcher = Thread(target=look)
+    watcher.start()
+    try:
+        yield most
+    finally:
+        over.set()
+        watcher.join()
 
 
 def main(log: str, lake: str, master: str) -> None:
@@ -30,16 +54,16 @@ def main(log: str, lake: str, master: str) -> None:
         Lake(Path(lake)),
         say=lambda line: print(f"  {time.monotonic() - began:7.1f} s {line}", file=sys.stderr),
     )
-    outcome = pipeline.run()
+    with watched() as most:
+        outcome = pipeline.run()
     questions = ask_spark(spark, pipeline.lake)
-    runtime = spark._jvm.java.lang.Runtime.getRuntime()  # type: ignore[union-attr]
     result = {
         "events": outcome.rows["bronze.events"],
         "start": round(started, 1),
         "seconds": outcome.seconds,
         "questions": questions,
-        "heap_mb": (runtime.totalMemory() - runtime.freeMemory()) >> 20,
-        "driver_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10,
+        "memory_mb": most[0] >> 20,
+        "lake_mb": sum(path.stat().st_size for path in Path(lake).rglob("*.parquet")) >> 20,
     }
     spark.stop()
     sys.stdout.write(msgspec.json.encode(result).decode() + "\n")

@@ -260,7 +260,8 @@ def pipeline(
     ] = None,
     cores: Annotated[list[int] | None, typer.Option(min=1, help="Repeatable. [1, 2]")] = None,
     log: Annotated[
-        Path | None, typer.Option(metavar="DIR", exists=True, help="A log that is there already.")
+        list[Path] | None,
+        typer.Option(metavar="DIR", exists=True, help="A log that is there already; repeatable."),
     ] = None,
     directory: WorkIn = None,
     as_json: Json = False,
@@ -268,7 +269,7 @@ def pipeline(
     status = _benchmark("pipeline.command").run(
         events=events or [2_000_000, 20_000_000],
         cores=cores or [1, 2],
-        log=log,
+        logs=log or [],
         directory=directory,
         as_json=as_json,
     )
@@ -294,6 +295,25 @@ def loop(
 ) -> None:
     status = _benchmark("pipeline.command").run_loop(
         policies=policies, devices=devices, days=days, switch=switch, out=out, as_json=as_json
+    )
+    raise typer.Exit(status)
+
+
+@commands.command(
+    help=described(
+        "Follow a running gateway with the pipeline: seconds from an event to the tables.",
+        "lasthop bench stream",
+        "lasthop bench stream --rate 500 --seconds 60 --json",
+    )
+)
+def stream(
+    rate: Annotated[float, typer.Option(min=1, help="Messages a second.")] = 100.0,
+    seconds: Annotated[float, typer.Option(min=1, help="How long they are published.")] = 120.0,
+    directory: WorkIn = None,
+    as_json: Json = False,
+) -> None:
+    status = _benchmark("pipeline.follow").run(
+        rate=rate, seconds=seconds, directory=directory, as_json=as_json
     )
     raise typer.Exit(status)
 
