@@ -17,14 +17,12 @@ from lasthop.events import SCHEMA_VERSION, Kind
 from lasthop.pipeline.bronze import (
     Ingested,
     Ingestion,
-    compact,
     foreign_files,
-    missing_offsets,
     quarantined,
     read_events,
-    retain,
 )
 from lasthop.pipeline.lake import Lake, swap
+from lasthop.pipeline.upkeep import compact, retain
 from tests.pipeline.rows import NOON, History, write_segments
 
 
@@ -90,15 +88,6 @@ def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:
     (tmp_path / "events-00000000000000000001.jsonl").write_text("{}")
     names = [path.name for path in foreign_files(tmp_path)]
     assert names == ["notes.txt", "events-00000000000000000001.jsonl"]
-
-
-def test_offsets_that_never_came_are_counted(spark: SparkSession) -> None:
-    history = History()
-    for _ in range(6):
-        history.tell(Kind.REGISTERED)
-    del history.events[2:4]
-    (row,) = missing_offsets(history.frame(spark)).collect()
-    assert (row["first"], row["last"], row["events"], row["missing"]) == (0, 5, 4, 2)
 
 
 def test_a_missing_log_and_a_busy_lake_are_said(spark: SparkSession, tmp_path: Path) -> None:

@@ -2,60 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import re
 import shutil
-import signal
 import subprocess
 import sys
 import sysconfig
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
-import pyspark
 import pytest
 
 from lasthop.pipeline.java import ensure_java
 from lasthop.pipeline.jobs import Pipeline
+from tests.pipeline.daemons import clean, daemon, said
 
 ROOT = Path(__file__).parents[2]
 
 pytestmark = [pytest.mark.slow, pytest.mark.peer, pytest.mark.timeout(600)]
-
-PATIENCE = 120.0
-
-
-@contextmanager
-def daemon(log: Path, *words: str, environment: dict[str, str]) -> Iterator[None]:
-    """One of Spark's processes, for as long as it is needed."""
-    command = [str(Path(pyspark.__file__).parent / "bin" / "spark-class"), *words]
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            command, stdout=out, stderr=out, env=environment, start_new_session=True
-        )
-    try:
-        yield
-    finally:
-        os.killpg(process.pid, signal.SIGTERM)
-        process.wait(PATIENCE)
-
-
-def said(log: Path, pattern: str) -> str:
-    """Wait until a process says this."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        if log.exists() and (found := re.search(pattern, log.read_text(errors="replace"))):
-            return found[1]
-        time.sleep(0.1)
-    raise AssertionError(f"{log.name} never said {pattern}: {log.read_text()[-2000:]}")
-
-
-def _clean() -> dict[str, str]:
-    """Our environment, but for what tells Python where to look."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +40,7 @@ def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     script.chmod(0o755)
     found = subprocess.run(
-        [script, "-c", "import lasthop"], check=False, capture_output=True, env=_clean()
+        [script, "-c", "import lasthop"], check=False, capture_output=True, env=clean()
     )
     assert b"No module named 'lasthop'" in found.stderr
     return script
@@ -88,7 +50,7 @@ def test_two_workers_make_the_tables_that_one_process_makes(
     fleet: Pipeline, fleet_log: Path, shipped: Path, bare_python: Path, tmp_path: Path
 ) -> None:
     environment = {
-        **_clean(),
+        **clean(),
         "JAVA_HOME": str(ensure_java()),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_WORKER_DIR": str(tmp_path / "work"),

@@ -105,8 +105,6 @@ def test_copies_of_events_change_nothing(spark: SparkSession) -> None:
     assert rows_of(silver.events(twice)) == clean
     assert rows_of(silver.events(twice, copied=[TODAY])) == clean
     assert rows_of(silver.events(once, copied=[])) == clean
-    assert [row["date"] for row in silver.days_with_copies(twice).collect()] == [TODAY]
-    assert not silver.days_with_copies(once).collect()
 
 
 def test_the_same_offset_of_another_boot_is_another_event(spark: SparkSession) -> None:

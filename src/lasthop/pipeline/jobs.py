@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from functools import reduce
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession, functions as fn
@@ -23,7 +24,6 @@ from lasthop.pipeline.bronze import (
     Ingestion,
     fingerprint,
     foreign_files,
-    missing_offsets,
     quarantined,
     read_events,
 )
@@ -37,8 +37,8 @@ from lasthop.pipeline.gold import (
     reading,
     usage as spending,
 )
+from lasthop.pipeline.ids import days_with_copies, missing_offsets
 from lasthop.pipeline.lake import Lake
-from lasthop.pipeline.schema import LIFE
 
 Say = Callable[[str], None]
 
@@ -151,7 +151,7 @@ class Pipeline:
         self.lake.remember(state)
         bronze = read_events(self.spark, self.lake).where(fn.col("date").isin(*days))
         # At most as many rows as there are days.
-        copied = [row["date"] for row in silver.days_with_copies(bronze).collect()]
+        copied = [row["date"] for row in days_with_copies(bronze).collect()]
         self._write(silver.events(bronze, copied=copied), "events", days)
         events = self.silver("events")
         today = events.where(fn.col("date").isin(*days))
@@ -160,7 +160,8 @@ class Pipeline:
             ("heartbeats", silver.heartbeats),
             ("rank_changes", silver.rank_changes),
         ):
-            self._write(make(today), name, days)
+            # Of each event by itself: they lie by day as the events do.
+            self._write(make(today), name, days, gathered=False)
         starts = self._starts(events, days)
         since = events.where(fn.col("date") >= min(starts))
         begun = since
@@ -256,8 +257,12 @@ class Pipeline:
         self.lake.remember(state)
 
     def end_of_log(self) -> int:
-        """The newest time in silver."""
-        newest = self.silver("events").agg(fn.max("t").alias("t")).first()
+        """The newest time in silver, which is one of its last day."""
+        days = self.lake.dates("silver", "events")
+        if not days:
+            return 0
+        last = self.silver("events").where(fn.col("date") == days[-1])
+        newest = last.agg(fn.max("t").alias("t")).first()
         return int(newest["t"] or 0) if newest is not None else 0
 
     def audit(self) -> None:
@@ -271,20 +276,32 @@ class Pipeline:
             .agg(fn.sum("lines").alias("lines"))
             .collect()
         }
-        for layer, tables in (("silver", SILVER), ("gold", GOLD)):
-            for name in tables:
-                outcome.rows[f"{layer}.{name}"] = self._count(layer, name)
         bronze = read_events(self.spark, self.lake)
+        outcome.rows = self._rows(bronze)
         gaps = missing_offsets(bronze).agg(fn.sum("missing").alias("missing")).first()
         outcome.missing_offsets = int(gaps["missing"] or 0) if gaps is not None else 0
-        outcome.rows["bronze.events"] = bronze.count()
         outcome.duplicates = outcome.rows["bronze.events"] - outcome.rows["silver.events"]
-        told = self.silver("events").where(fn.col("kind").isin(*LIFE) & (fn.col("msg") != 0))
-        known = self.silver("deliveries").select("app", "dev", "msg")
-        outcome.orphans = told.join(known, ["app", "dev", "msg"], "left_anti").count()
+        outcome.orphans = self._orphans()
 
-    def _count(self, layer: str, name: str) -> int:
-        return (self.silver(name) if layer == "silver" else self.gold(name)).count()
+    def _rows(self, bronze: DataFrame) -> dict[str, int]:
+        """How many rows each table has, in one job."""
+        tables = {
+            **{f"silver.{name}": self.silver(name) for name in SILVER},
+            **{f"gold.{name}": self.gold(name) for name in GOLD},
+            "bronze.events": bronze,
+        }
+        counts = [
+            frame.agg(fn.lit(name).alias("name"), fn.count("*").alias("rows"))
+            for name, frame in tables.items()
+        ]
+        found = {row["name"]: row["rows"] for row in reduce(DataFrame.unionAll, counts).collect()}
+        return {name: found[name] for name in tables}
+
+    def _orphans(self) -> int:
+        """Every delivery has counted the events that tell of it: what is left has none."""
+        told = self.silver("events").where(silver.about_a_delivery())
+        known = self.silver("deliveries").agg(fn.sum("events").alias("events")).first()
+        return told.count() - int((known and known["events"]) or 0)
 
     def silver(self, name: str) -> DataFrame:
         """A table of silver as it is."""
@@ -295,9 +312,11 @@ class Pipeline:
         schema = GOLD[name]
         return self.lake.read(self.spark, "gold", name, schema, dated="date" in schema.names)
 
-    def _write(self, frame: DataFrame, name: str, days: list[date]) -> None:
+    def _write(
+        self, frame: DataFrame, name: str, days: list[date], *, gathered: bool = True
+    ) -> None:
         self._say(f"silver.{name}")
-        self.lake.replace_days(frame, "silver", name, days)
+        self.lake.replace_days(frame, "silver", name, days, gathered=gathered)
 
     def _gold_days(self, frame: DataFrame, name: str, days: list[date]) -> None:
         self._say(f"gold.{name}")

@@ -114,14 +114,26 @@ class Lake:
         frame = spark.read.schema(schema).parquet(str(path))
         return frame.withColumn("date", fn.col("date").cast(DateType())) if dated else frame
 
-    def replace_days(self, frame: DataFrame, layer: str, table: str, days: Iterable[date]) -> None:
+    def replace_days(
+        self,
+        frame: DataFrame,
+        layer: str,
+        table: str,
+        days: Iterable[date],
+        *,
+        gathered: bool = True,
+    ) -> None:
         """Write the days of a table that a run has made anew; a day without rows goes away.
 
-        Each day changes in one step for whoever reads it.
+        Each day changes in one step for whoever reads it. Rows are `gathered` by day, in one
+        shuffle, unless they lie so already: else every task would write a file for every day, and
+        whoever reads would open thousands. What is more than a task's share of a day is split.
         """
         path = self.path(layer, table)
         partial = path / f".new-{os.getpid()}"
         path.mkdir(parents=True, exist_ok=True)
+        if gathered:
+            frame = frame.hint("rebalance", fn.col("date"))
         frame.write.mode("overwrite").partitionBy("date").parquet(str(partial))
         for day in days:
             name = f"date={day.isoformat()}"

@@ -24,7 +24,7 @@ from lasthop.pipeline.jobs import Pipeline
 from lasthop.pipeline.replay import Row
 from lasthop.pipeline.schema import ratio
 from lasthop.pipeline.silver import FLAG, NUMBER, TEXT, table
-from lasthop.pipeline.tuning import CANDIDATES, LIVE, SURE_READS, Score, cost, tune
+from lasthop.pipeline.tuning import CANDIDATES, LIVE, SURE_READS, TUNED, Score, cost, tune
 from lasthop.policy import (
     FORMAT,
     LONGEST_INTERVAL,
@@ -107,7 +107,7 @@ def scores(events: DataFrame, span: Span) -> DataFrame:
         return {name: [getattr(score, name) for score in found] for name in Score._fields}
 
     of_feeds = events.where(fn.col("date").between(span.first, span.last))
-    return by_device(of_feeds, work, SCORES)
+    return by_device(of_feeds, work, SCORES, kinds=TUNED)
 
 
 def shared_choices(scores: DataFrame, *keys: str) -> DataFrame:

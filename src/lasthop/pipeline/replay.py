@@ -105,6 +105,20 @@ KINDS = (
     Kind.POLICY_CHANGED,
 )
 
+GIVEN = (
+    Kind.ACCEPTED,
+    Kind.RANK_CHANGED,
+    Kind.CANCELLED,
+    Kind.REPLACED,
+    Kind.SUBSCRIBED,
+    Kind.CONTEXT_CHANGED,
+    Kind.CONTACT_STARTED,
+    Kind.CONTACT_LOST,
+    Kind.REPORTED,
+    Kind.READ,
+)
+"""What is taken as given when another policy is tried; of reads, the looks of a user."""
+
 INSTRUCTION = "what the feed says"
 """Why a message leaves that carries instructions: it is no decision about a message."""
 
@@ -520,27 +534,16 @@ class Moment(NamedTuple):
     row: Row
 
 
-_GIVEN = {
-    Kind.ACCEPTED,
-    Kind.RANK_CHANGED,
-    Kind.CANCELLED,
-    Kind.REPLACED,
-    Kind.SUBSCRIBED,
-    Kind.CONTEXT_CHANGED,
-    Kind.CONTACT_STARTED,
-    Kind.CONTACT_LOST,
-    Kind.REPORTED,
-}
-
-
 def moments(rows: Iterable[Row]) -> list[Moment]:
     """What is taken as given, in the order in which it happened: a read that was heard of later
     comes where it belongs."""
+    given_kinds = frozenset(GIVEN)
     given = [
         Moment(row.at or row.t, row.n, row)
         for row in rows
-        if row.reason != INSTRUCTION
-        and (row.kind in _GIVEN or (row.kind == Kind.READ and not row.msg))
+        if row.kind in given_kinds
+        and row.reason != INSTRUCTION
+        and not (row.kind == Kind.READ and row.msg)
     ]
     given.sort()
     return given

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from lasthop.pipeline.java import ensure_java
 
-__all__ = ["SparkError", "open_session"]
+__all__ = ["SparkError", "open_session", "through_connect"]
 
 LONGEST_LINE = 1 << 20
 """Bytes. An event has a few hundred, with a thousand keys some twenty thousand; a file that is not
@@ -32,6 +32,8 @@ SETTINGS = {
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.hadoop.fs.local.block.size": str(64 << 20),
     "spark.sql.streaming.stopTimeout": "10s",
+    # A year of days, or of a fleet's segments, is listed sooner than a job for it is started.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
 }
 
 LOCAL = "local[*]"
@@ -75,6 +77,11 @@ def open_session(
     return session
 
 
+def through_connect(spark: SparkSession) -> bool:
+    """Whether the session is in another process, which runs what it is given."""
+    return type(spark).__module__.startswith("pyspark.sql.connect.")
+
+
 def _local_settings(master: str) -> dict[str, str]:
     cores = os.cpu_count() or 1
     wanted = master.removeprefix("local[").split(",")[0].rstrip("]")
@@ -82,8 +89,8 @@ def _local_settings(master: str) -> dict[str, str]:
     return {
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": f"{_heap()}m",
-        # A few times the cores: enough to even out skew, few enough that small runs are quick.
-        "spark.sql.shuffle.partitions": str(max(4, 4 * parallel)),
+        # So many that a part of a large run fits into memory; of a small one Spark joins them.
+        "spark.sql.shuffle.partitions": str(max(16, 16 * parallel)),
         "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
     }
 

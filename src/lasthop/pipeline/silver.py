@@ -24,6 +24,7 @@ from pyspark.sql.types import (
 
 from lasthop.events import Kind
 from lasthop.message import GATEWAY
+from lasthop.pipeline.ids import ID
 from lasthop.pipeline.schema import DATED_EVENT, ENDS, LIFE, conform, day_of, filled
 
 TEXT, NUMBER, REAL, FLAG, DAY = StringType(), LongType(), DoubleType(), BooleanType(), DateType()
@@ -137,16 +138,6 @@ MISSED = "missed"
 """The `reason` of a heartbeat that was not answered."""
 
 
-ID = ("gw", "boot", "n")
-"""What tells an event from all others."""
-
-
-def days_with_copies(bronze: DataFrame) -> DataFrame:
-    """The days on which an event came more than once. One shuffle of ids, which are small."""
-    ids = bronze.groupBy("date", *ID).agg(fn.count("*").alias("copies"))
-    return ids.where(fn.col("copies") > 1).select("date").distinct()
-
-
 def events(bronze: DataFrame, *, copied: Collection[date] | None = None) -> DataFrame:
     """Each event once, with its defaults filled in.
 
@@ -160,11 +151,18 @@ def events(bronze: DataFrame, *, copied: Collection[date] | None = None) -> Data
     return conform(filled(once if copied else bronze), EVENTS)
 
 
+def about_a_delivery() -> Column:
+    """Whether an event tells of a message for a device."""
+    kinds = (*LIFE, Kind.READ, Kind.RETRACTED, Kind.RANK_CHANGED)
+    return fn.col("kind").isin(*kinds) & (fn.col("msg") != 0)
+
+
 def deliveries(events: DataFrame) -> DataFrame:
     """One row for every delivery whose `accepted` is among the events.
 
-    One shuffle by delivery. Whatever tells of a delivery without its beginning waits in the events
-    until the beginning arrives.
+    One shuffle by delivery, sorted by it: texts do not fit into Spark's hash tables. The number
+    goes first, since it alone nearly always settles a comparison. Whatever tells of a delivery
+    without its beginning waits in the events until the beginning arrives.
     """
     kind = fn.col("kind")
 
@@ -174,13 +172,12 @@ def deliveries(events: DataFrame) -> DataFrame:
     def of_first(of: Kind, what: str) -> Column:
         return fn.min_by(fn.col(what), when(of, "n"))
 
-    about_a_delivery = kind.isin(*LIFE, Kind.READ, Kind.RETRACTED, Kind.RANK_CHANGED)
     ended = kind.isin(*ENDS)
     seen_at = fn.when(fn.col("at") > 0, fn.col("at")).otherwise(fn.col("t"))
     on_link = kind.isin(Kind.TRANSMITTED, Kind.DELIVERED, Kind.SENT) & (fn.col("link") != "")
     rows = (
-        events.where(about_a_delivery & (fn.col("msg") != 0))
-        .groupBy("app", "dev", "msg")
+        events.where(about_a_delivery())
+        .groupBy("msg", "dev", "app")
         .agg(
             fn.min(when(Kind.ACCEPTED, "t")).alias("accepted_at"),
             *(

@@ -17,6 +17,7 @@ from lasthop.decision.policies import Policy
 from lasthop.decision.policies.memory import memory_of
 from lasthop.events import Kind
 from lasthop.pipeline.replay import (
+    GIVEN,
     ON_LINE,
     Moment,
     Row,
@@ -28,6 +29,9 @@ from lasthop.pipeline.replay import (
     moments,
 )
 from lasthop.policy import Forwarding
+
+TUNED = (*GIVEN, Kind.RELEASED)
+"""The kinds of events that `tune` looks at: what is given, and what the live policy forwarded."""
 
 LIVE = -1
 """In place of a candidate: the policy that was in force."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +11,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from lasthop.events import Kind
-from lasthop.pipeline.replay import COLUMNS, KINDS, ON_LINE, Row, decider, estimate, moments
+from lasthop.pipeline.replay import COLUMNS, GIVEN, KINDS, ON_LINE, Row, decider, estimate, moments
 from lasthop.pipeline.schema import conform, ratio
 from lasthop.pipeline.silver import DAY, NUMBER, REAL, TEXT, table
 
@@ -37,13 +37,15 @@ def by_device(
     events: DataFrame,
     work: Callable[[str, str, list[Row]], dict[str, list[Any]]],
     schema: StructType,
+    *,
+    kinds: Sequence[Kind] = KINDS,
 ) -> DataFrame:
-    """Give every device's events, in their order, to `work`, in Arrow batches.
+    """Give every device's events of some kinds, in their order, to `work`, in Arrow batches.
 
     One shuffle by device; a device's events of the log fit into the memory of a task.
     """
     arrow = to_arrow_schema(schema)
-    needed = events.where(fn.col("kind").isin(*KINDS) & (fn.col("dev") != "")).select(
+    needed = events.where(fn.col("kind").isin(*kinds) & (fn.col("dev") != "")).select(
         "app", "dev", *COLUMNS
     )
 
@@ -68,7 +70,7 @@ def read_on_line(events: DataFrame) -> DataFrame:
         keys = [key for story in stories.values() for key in story.read]
         return {"msg": keys}
 
-    return by_device(events, work, READ_ON_LINE)
+    return by_device(events, work, READ_ON_LINE, kinds=GIVEN)
 
 
 def feeds(events: DataFrame) -> DataFrame:

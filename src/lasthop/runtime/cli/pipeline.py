@@ -198,14 +198,14 @@ def compact(
     as_json: Json = False,
 ) -> None:
     with opened(data, log, lake, master=master, remote=remote, conf=conf) as pipeline:
-        from lasthop.pipeline import bronze  # noqa: PLC0415
+        from lasthop.pipeline import upkeep  # noqa: PLC0415
 
         with pipeline.lake.locked():
-            compacted = bronze.compact(pipeline.spark, pipeline.lake, most_files=most_files)
+            compacted = upkeep.compact(pipeline.spark, pipeline.lake, most_files=most_files)
             gone = 0
             if keep_days is not None:
                 today = datetime.now(UTC).date()
-                gone = bronze.retain(pipeline.lake, days=keep_days, today=today)
+                gone = upkeep.retain(pipeline.lake, days=keep_days, today=today)
     result: dict[str, Any] = {"compacted_days": compacted, "deleted_directories": gone}
     if as_json:
         say_json(result)
