@@ -7,11 +7,12 @@ from datetime import date, timedelta
 from random import Random
 
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from lasthop.events import Kind
-from lasthop.pipeline.ids import days_with_copies, missing_offsets
+from lasthop.pipeline.ids import ID, days_with_copies, missing_offsets
 from lasthop.pipeline.schema import DATED_EVENT
-from tests.pipeline.rows import TODAY, History, frame
+from tests.pipeline.rows import TODAY, History
 
 Id = tuple[date, str, int, int]
 
@@ -38,8 +39,8 @@ def ids() -> list[Id]:
 
 def test_copies_and_gaps_are_those_of_counting_one_by_one(spark: SparkSession) -> None:
     rows = ids()
-    named = ("date", "gw", "boot", "n")
-    events = frame(spark, DATED_EVENT, [dict(zip(named, row, strict=True)) for row in rows])
+    named = StructType([DATED_EVENT[name] for name in ("date", *ID)])
+    events = spark.createDataFrame(rows, named)
     copied = {row["date"] for row in days_with_copies(events.repartition(3)).collect()}
     assert copied == {day for (day, *_), times in Counter(rows).items() if times > 1}
     assert copied
