@@ -54,7 +54,8 @@ class Courier:
             outgoing.sending.again()
         for key, sink in list(desk.incoming.items()):
             sink.receiving.again()
-            if sink.over:
+            # Within a contact the last word may have gone down with a line, and is said once more.
+            if sink.over and alone:
                 del desk.incoming[key]
         desk.said.clear()
         desk.claimed.clear()
