@@ -91,14 +91,18 @@ def test_a_message_whose_body_never_came_is_refused(rig: Rig) -> None:
 
 
 def test_the_last_word_about_a_stream_is_said_again_when_its_line_was_lost(rig: Rig) -> None:
-    connect(rig, "tablet")
-    phone = connect(rig, "phone")
+    tablet, phone = connect(rig, "tablet"), connect(rig, "phone")
     opening = Headers(to="device:tablet", stream=True)
     rig.hear(phone, MessageFrame(0, 7, None, opening, b""))
     rig.hear(phone, Piece(7, 0, BODY, stream=True))
     joined = [rig.join("phone", features=int(ALL_FEATURES)) for _ in range(2)]
     end = Ending(7, EndStatus.COMPLETE, len(BODY), zlib.crc32(BODY), stream=True)
     rig.hear(phone, end)
+    (opened,) = rig.messages(tablet)
+    rig.ack(tablet, 1)
+    rig.hear(tablet, Taken(opened.key or 0, 0, 1 << 20))
+    rig.hear(tablet, Taken(opened.key or 0, len(BODY), 1 << 20))
+    rig.hear(tablet, Ending(opened.key or 0, EndStatus.CONFIRMED, stream=True))
     for line in reversed(joined):
         (word,) = [f for f in said(rig, line, 7) if isinstance(f, Ending)]
         assert word.status == EndStatus.CONFIRMED
