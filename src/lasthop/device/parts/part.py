@@ -1,0 +1,120 @@
+"""What every part of a device's API stands on: its turns, its contact, and who waits for what."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from lasthop.clock import Clock, Micros
+from lasthop.device.compose import Draft
+from lasthop.device.contact import Contact
+from lasthop.device.correspondence import Correspondence
+from lasthop.device.desk import Desk
+from lasthop.device.handle import MessageHandle
+from lasthop.device.session import DeviceSession
+from lasthop.device.turns import Turns
+from lasthop.errors import Conflict
+
+
+class Part:
+    """A device, as far as its parts need it. `client` opens and closes it."""
+
+    _clock: Clock
+    _contact: Contact
+    _turns: Turns
+
+    def __init__(self) -> None:
+        self._desk: Desk | None = None
+        self._letters = Correspondence()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._error: BaseException | None = None
+        self._ended = asyncio.Event()
+
+    async def do(self, act: Callable[[DeviceSession, int], Any]) -> Any:
+        """Let something happen in the session, and return what it returned when it is durable."""
+        self._opened()
+        return await self._turns.ask(act)
+
+    async def _send(self, draft: Draft, answer: asyncio.Future[Any] | None = None) -> MessageHandle:
+        return await self._queue(draft.queue, answer)
+
+    async def _queue(
+        self,
+        act: Callable[[DeviceSession, Micros], int],
+        answer: asyncio.Future[Any] | None = None,
+    ) -> MessageHandle:
+        """Let this queue something; returns when that is durable here."""
+        self._opened()
+        queued: asyncio.Future[MessageHandle] = asyncio.get_running_loop().create_future()
+
+        def then(key: object) -> None:
+            # At once, before anything is told of this key.
+            if not isinstance(key, int):
+                assert isinstance(key, BaseException)
+                if not queued.done():
+                    queued.set_exception(key)
+                return
+            handle = self._letters.queued(key, answer)
+            if not queued.done():
+                queued.set_result(handle)
+
+        self._turns.post(act, then)
+        return await queued
+
+    async def ask(self, draft: Draft) -> tuple[MessageHandle, asyncio.Future[Any]]:
+        """Send a request (see `compose`). The future gets its one outcome; cancelled, it lets go
+        whatever comes."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        handle = await self._send(draft, future)
+        key = handle.key
+        # The session's own clock can be set back; nobody waits longer for that.
+        seconds = (draft.headers.reply_within or 0) / 1000
+        alarm = loop.call_later(seconds, self._turns.post, lambda session, _: session.time_out(key))
+
+        def over(future: asyncio.Future[Any]) -> None:
+            alarm.cancel()
+            if future.cancelled():
+                self._letters.forget_answer(key)
+                self._turns.post(lambda session, _now: session.give_up(key))
+
+        future.add_done_callback(over)
+        return handle, future
+
+    def _opened(self) -> Desk:
+        if self._error is not None:
+            raise self._error
+        if self._desk is None or self._ended.is_set():
+            raise Conflict("the device is not open")
+        return self._desk
+
+    def background(self, work: Awaitable[None]) -> None:
+        """Run something for as long as the device lives; what it raises ends the device."""
+        task = asyncio.ensure_future(self._watched(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _watched(self, work: Awaitable[None]) -> None:
+        try:
+            await work
+        except Exception as error:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        """The device cannot go on."""
+        raise NotImplementedError
+
+    def now(self) -> Micros:
+        """The time by the device's clock."""
+        return self._clock.now()
+
+    @property
+    def letters(self) -> Correspondence:
+        """Who waits for what."""
+        return self._letters
+
+    @property
+    def connected(self) -> bool:
+        """Whether the gateway has welcomed this device and is still there."""
+        return self._contact.there
