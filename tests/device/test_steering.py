@@ -187,6 +187,17 @@ class TestChoice:
         assert money == tariff.charge(size).money
         assert peer.session.explain(key) is not None
 
+    def test_what_is_measured_counts_and_not_what_was_declared(self) -> None:
+        """Each acknowledgement says how long its message took, and nothing else is sent for it."""
+        queues = (QueueTerms("", weights=Weights(0, 0, 1, 0)),)
+        peer = steered(ON_WIFI, ON_MNO, queues=queues)
+        peer.send("a")
+        assert peer.left() == {ON_WIFI: ["a"]}
+        peer.now += 900 * MILLISECOND
+        peer.taken(1)
+        peer.send("b")
+        assert peer.left() == {ON_MNO: ["b"]}
+
     def test_a_message_that_is_more_than_a_whole_limit_waits_for_another_link(self) -> None:
         peer = steered(ON_MNO, limits=(per_day(200, Measure.BYTES, link="mno"),))
         (key,) = peer.send("x" * 300)
