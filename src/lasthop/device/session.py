@@ -14,11 +14,8 @@ from collections.abc import Iterable
 import msgspec
 
 from lasthop.clock import MILLISECOND, Micros
-from lasthop.decision.budgets import Meter
-from lasthop.decision.preferences import Preferences
 from lasthop.device.arrivals import Arrivals
-from lasthop.device.change import BUDGETS, WISHES, Change, FlowState, Held, State
-from lasthop.device.explanation import Explanation
+from lasthop.device.change import Change, FlowState, Held, State
 from lasthop.device.happenings import (
     Accepted,
     Decided,
@@ -36,13 +33,16 @@ from lasthop.device.happenings import (
 from lasthop.device.message import Message, Refusal
 from lasthop.device.outbox import Outbox
 from lasthop.device.pilot import Pilot
+from lasthop.device.ranking import RankedSession
 from lasthop.device.requests import Expectation
-from lasthop.device.steering import NO_WISHES, Line, Steering
+from lasthop.device.snapshot import Snapshot
+from lasthop.device.steered import SteeredSession
+from lasthop.device.steering import Line, Steering
 from lasthop.device.terms import Terms
 from lasthop.device.transfers import Transfers
 from lasthop.errors import TooLarge
 from lasthop.message import KeyMaker, Reliability, key_time
-from lasthop.wire.hop.feeds import Report, encode_look, encode_report
+from lasthop.wire.hop.feeds import Report
 from lasthop.wire.hop.frames import (
     MAX_RANGES,
     Ack,
@@ -56,7 +56,6 @@ from lasthop.wire.hop.frames import (
     MessageFrame,
     Operation,
     Piece,
-    Ranges,
     Skip,
     Taken,
     Wanted,
@@ -75,16 +74,7 @@ MAX_WINDOW = 4096
 """`wire.hop.sequence` takes a number farther ahead for nonsense."""
 
 
-class _Snapshot(msgspec.Struct, frozen=True):
-    """What becomes true when change `n` is durable."""
-
-    n: int
-    state: State
-    ack: Ack
-    news: Ranges
-
-
-class DeviceSession:
+class DeviceSession(SteeredSession, RankedSession):
     """The session of one device, as it was held by its inbox."""
 
     def __init__(self, terms: Terms, held: Held) -> None:
@@ -114,8 +104,8 @@ class DeviceSession:
         self._incarnation = state.incarnation
         self._epoch = state.epoch
         self._changes = 0
-        self._pending: deque[_Snapshot] = deque()
-        self._durable = _Snapshot(0, state, self._arrivals.acknowledgement(), ())
+        self._pending: deque[Snapshot] = deque()
+        self._durable = Snapshot(0, state, self._arrivals.acknowledgement(), ())
         self._gate = 0
         """The change that must be durable before anything leaves on this channel."""
         self._dirty = False
@@ -242,20 +232,6 @@ class DeviceSession:
         self._reliable = False
         self.transfers.joined()
         return True
-
-    def link_up(self, channel: int, label: str, *, round_trip: Micros | None = None) -> None:
-        """Messages may leave over this channel, which is known by a number above 0."""
-        self.lines[channel] = Line(channel, label, round_trip)
-        if self._pilot is not None:
-            self._pilot.link_changed()
-
-    def link_paused(self, channel: int, paused: bool) -> None:
-        """A channel's unsent buffer is full, or has room again."""
-        line = self.lines.get(channel)
-        if line is not None and line.paused != paused:
-            line.paused = paused
-            if self._pilot is not None and not paused:
-                self._pilot.link_changed()
 
     def rerouted(self, channel: int = 0) -> None:
         """One of several channels has ended, and what was said over it may be lost: say it again
@@ -410,43 +386,6 @@ class DeviceSession:
             self.queue(now, headers=Headers(operation=Operation.PULL, in_reply_to=key))
         return body
 
-    # Ranked topics.
-
-    def look(self, topic: str, wanted: int | None, now: Micros) -> int:
-        """Ask the gateway for the best of a topic; `Looked` has the answer to the key."""
-        look = self._arrivals.kept.look(topic, wanted, now)
-        headers = Headers(operation=Operation.LOOK)
-        key = self.queue(now, topic=topic, headers=headers, body=encode_look(look))
-        self._arrivals.looks.add(key)
-        return key
-
-    def read(self, topic: str, wanted: int | None, now: Micros) -> list[Message]:
-        """Take the best of what is here. They are the application's, which says `finished` of
-        each."""
-        arrivals = self._arrivals
-        read = arrivals.kept.read(topic, wanted, now)
-        messages = [arrivals.move_in(kept, in_time=True) for kept in read]
-        for message in messages:
-            arrivals.turnstile.hand(message)
-        return messages
-
-    def read_instead(
-        self, look: int, topic: str, wanted: int | None, now: Micros
-    ) -> list[Message] | None:
-        """The answer to a look takes too long: take what is here. None: it has come after all."""
-        if look not in self._arrivals.looks:
-            return None
-        self._arrivals.looks.discard(look)
-        return self.read(topic, wanted, now)
-
-    def stop_looking(self, look: int) -> None:
-        """Nobody waits for the answer to a look any more."""
-        self._arrivals.looks.discard(look)
-
-    def unread(self, topic: str) -> int:
-        """How many messages of a ranked topic wait here."""
-        return self._arrivals.kept.count(topic)
-
     def expire(self, now: Micros) -> None:
         """Let go what is past its deadline and was not read, or was not answered."""
         self._arrivals.expire(now)
@@ -456,76 +395,6 @@ class DeviceSession:
         due = self._arrivals.next_expiry()
         steer = None if self._pilot is None else self._pilot.due
         return min((at for at in (due, steer) if at is not None), default=None)
-
-    # Which link.
-
-    def prefer(self, wishes: Preferences) -> None:
-        """Which links to send over, and what may be spent; durable with the next change."""
-        if wishes != NO_WISHES:
-            if self._pilot is not None:
-                self._pilot.wish(wishes)
-                return
-            steering = Steering(wishes, self.lines)
-            self._pilot = Pilot(steering, self._outbox, self.transfers)
-            self._pilot.begin(in_contact=self._open)
-        elif self._pilot is not None:
-            waiting, self._pilot = self._pilot.end(), None
-            self._outbox.resume_order(waiting)
-            self._notes = {WISHES: b"", BUDGETS: b""}
-            self._send_ahead()
-
-    def steer(self, now: Micros, *, budget: int | None = None) -> None:
-        """Decide about what waits to be sent, before the next change: at most so many bytes and a
-        message. Without wishes there is nothing to decide."""
-        if self._pilot is not None:
-            self._pilot.steer(now, budget=budget)
-            self._hear_refusals()
-
-    def routed(self, *, piece: bool = True) -> dict[int, list[Frame]]:
-        """What may leave now over particular channels, beside the `frames`."""
-        pilot = self._pilot
-        if pilot is None or not self._open or self._durable.n < self._gate:
-            return {}
-        routed = pilot.frames()
-        next_piece = pilot.next_piece() if piece and self._outbox.streams else None
-        if next_piece is not None:
-            routed.setdefault(next_piece[0], []).append(next_piece[1])
-        return routed
-
-    @property
-    def stuck(self) -> bool:
-        """Whether a new contact is needed before anything more gets through."""
-        return self._pilot is not None and self._pilot.stuck
-
-    @property
-    def wishes(self) -> Preferences:
-        """What the user wants of what is sent."""
-        return NO_WISHES if self._pilot is None else self._pilot.steering.wishes
-
-    def explain(self, key: int) -> Explanation | None:
-        """Why a message of ours went over a link, or waits."""
-        return None if self._pilot is None else self._pilot.explain(key)
-
-    def held_back(self) -> list[Explanation]:
-        """Messages of ours that wait for a link or a limit, and why."""
-        return [] if self._pilot is None else self._pilot.waiting()
-
-    def spending(self, now: Micros) -> list[Meter]:
-        """What is used of every limit on what we send."""
-        return [] if self._pilot is None else self._pilot.steering.books.budgets.usage(now)
-
-    def _hear_refusals(self) -> None:
-        refusals, self._outbox.refusals = self._outbox.refusals, []
-        for item, against in refusals:
-            self._arrivals.refuse(item.key, against, asked=item.asks)
-
-    def _report(self, topic: str | None, report: Report, now: Micros) -> None:
-        """Say what became of kept messages. However full the outbox is: this makes room."""
-        key = self._keys.key(now)
-        self._last_key = key
-        headers = Headers(operation=Operation.REPORT)
-        frame = MessageFrame(None, key, topic, headers, encode_report(report))
-        self._outbox.queue(frame, casual=False)
 
     def check(self, frames: Iterable[MessageFrame]) -> None:
         """Raise what `queue` would raise for one of these."""
@@ -597,7 +466,7 @@ class DeviceSession:
             skipped=arrivals.skipped,
         )
         ack = arrivals.acknowledgement()
-        self._pending.append(_Snapshot(change.n, change.state, ack, arrivals.news()))
+        self._pending.append(Snapshot(change.n, change.state, ack, arrivals.news()))
         return change
 
     def committed(self, n: int) -> None:

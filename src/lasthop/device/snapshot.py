@@ -1,0 +1,17 @@
+"""What becomes true of a session when a change of it is durable."""
+
+from __future__ import annotations
+
+import msgspec
+
+from lasthop.device.change import State
+from lasthop.wire.hop.frames import Ack, Ranges
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """What becomes true when change `n` is durable."""
+
+    n: int
+    state: State
+    ack: Ack
+    news: Ranges
