@@ -700,6 +700,39 @@ class TestPieces:
         assert peer.refusals() == {key: "expired"}
         assert Ending(key, EndStatus.ABORTED, reason="it is too late") in frames
 
+    def test_a_body_waits_behind_one_of_its_lane_that_was_taken_back(self) -> None:
+        peer = Steered(wish(), self.TERMS)
+        peer.meet(ON_MNO)
+        (first,) = peer.send("a" * 5000)
+        (second,) = peer.send("b" * 4000, deliver_within=5000)
+        peer.turn()
+        peer.arrive(Taken(first, 0, 1 << 20))
+        peer.turn()
+        peer.arrive(Ending(first, EndStatus.CONFIRMED))
+        peer.turn()  # The first leaves, and the body of the second begins.
+        peer.session.lost()
+        peer.meet(ON_MNO)
+        peer.turn()
+        peer.turn(6 * SECOND)
+        for key in (first, second):
+            peer.arrive(Taken(key, 0, 1 << 20))
+        assert self.pieces(peer) == {ON_MNO: 5000}
+        peer.arrive(Ending(first, EndStatus.CONFIRMED))
+        _, routed = peer.turn()
+        assert [f.key for f in routed[ON_MNO] if isinstance(f, MessageFrame)] == [first]
+        assert peer.refusals() == {second: "expired"}
+
+    def test_a_body_that_waits_holds_up_none_of_another_queue(self) -> None:
+        patient = QueueTerms("photos", links=("wifi",))
+        peer = Steered(wish(queues=(patient,)), self.TERMS)
+        peer.meet(ON_MNO)
+        (waits,) = peer.send("a" * 5000, queue="photos")
+        (goes,) = peer.send("b" * 4000)
+        peer.turn()
+        for key in (waits, goes):
+            peer.arrive(Taken(key, 0, 1 << 20))
+        assert self.pieces(peer) == {ON_MNO: 4000}
+
     def test_a_body_that_the_gateway_will_not_take_is_refused(self) -> None:
         peer, key = self.large(ON_MNO)
         peer.arrive(Ending(key, EndStatus.STOPPED, reason="too much"))

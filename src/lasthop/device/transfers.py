@@ -44,9 +44,17 @@ class Parcel:
 
     __slots__ = ("body", "checksum", "deadline", "priority", "queue", "sending")
 
-    def __init__(self, key: int, body: bytes, priority: int) -> None:
-        self.queue: str | None = None
-        self.deadline: Micros | None = None
+    def __init__(
+        self,
+        key: int,
+        body: bytes,
+        priority: int,
+        *,
+        queue: str | None = None,
+        deadline: Micros | None = None,
+    ) -> None:
+        self.queue = queue
+        self.deadline = deadline
         self.body = body
         self.checksum = zlib.crc32(body)
         self.priority = priority
@@ -72,8 +80,8 @@ class Transfers:
         self._inflows: dict[int, Inflow] = {}
         self._outflows: dict[int, Outflow] = {}
         self._parcels: dict[int, Parcel] = {}
-        self._queues: dict[int, dict[int, Parcel]] = {}
-        """The same by priority, the oldest first."""
+        self._lanes: dict[tuple[int, str | None], dict[int, Parcel]] = {}
+        """The same by priority and queue, the oldest first: what waits holds up only those."""
         self._rows: list[PieceRow] = []
         self._dropped: list[tuple[int, bool, int]] = []
         self._flows: dict[tuple[int, bool], FlowRow] = {}
@@ -194,17 +202,19 @@ class Transfers:
             priority = FIRST
 
         def begin() -> None:
-            old = self._parcels.get(key)
-            if old is not None:
-                self._drop_parcel(key, old)
-            parcel = Parcel(key, frame.body, priority)
-            self._parcels[key] = parcel
-            self._queues.setdefault(priority, {})[key] = parcel
+            self._begin(key, Parcel(key, frame.body, priority))
 
         if durable:
             begin()
         else:
             self._then.append(begin)
+
+    def _begin(self, key: int, parcel: Parcel) -> None:
+        old = self._parcels.get(key)
+        if old is not None:
+            self._drop_parcel(key, old)
+        self._parcels[key] = parcel
+        self._lanes.setdefault((parcel.priority, parcel.queue), {})[key] = parcel
 
     def send_body(self, frame: MessageFrame, *, queue: str | None, deadline: Micros | None) -> None:
         """Let a body go ahead, as far as its queue is granted bytes; asked again, it goes on."""
@@ -212,17 +222,19 @@ class Transfers:
         if key in self._parcels or key in self._starting:
             return
         self._starting.add(key)
-        self.send_ahead(frame, durable=False)
+        priority = DEFAULT_PRIORITY if frame.headers is None else frame.headers.priority
 
-        def begun() -> None:
-            if key in self._starting:
-                self._starting.discard(key)
-                self._parcels[key].queue = queue
-                self._parcels[key].deadline = deadline
-            else:
-                self.drop_body(key)
+        def begin() -> None:
+            if key not in self._starting:
+                return
+            self._starting.discard(key)
+            self._begin(key, Parcel(key, frame.body, priority, queue=queue, deadline=deadline))
+            # Whose turn it was before may wait behind this one now: so does its body.
+            lane = self._lanes[priority, queue]
+            if any(other > key for other in lane):
+                self._lanes[priority, queue] = dict(sorted(lane.items()))
 
-        self._then.append(begun)
+        self._then.append(begin)
 
     def drop_body(self, key: int) -> None:
         """It does not go ahead any more."""
@@ -242,10 +254,10 @@ class Transfers:
 
     def _drop_parcel(self, key: int, parcel: Parcel) -> None:
         del self._parcels[key]
-        queue = self._queues[parcel.priority]
-        del queue[key]
-        if not queue:
-            del self._queues[parcel.priority]
+        lane = self._lanes[parcel.priority, parcel.queue]
+        del lane[key]
+        if not lane:
+            del self._lanes[parcel.priority, parcel.queue]
 
     # Streams that come.
 
@@ -563,8 +575,8 @@ class Transfers:
         return frames
 
     def _first_parcels(self) -> list[Parcel]:
-        """Bodies go one after the other; only what is more urgent comes in between."""
-        return [next(iter(parcels.values())) for parcels in self._queues.values()]
+        """Bodies of a lane go one after the other."""
+        return [next(iter(parcels.values())) for parcels in self._lanes.values()]
 
     def _speak(self, sending: Sending, word: Ending | None, frames: list[Frame]) -> None:
         question = sending.question()
