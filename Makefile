@@ -40,7 +40,7 @@ nightly: .venv/.dev
 	@KILLS=$${KILLS:-50} .venv/bin/pytest -s tests/runtime/test_kills.py $(ARGS)
 	@LASTHOP_STREAM_BYTES=$${STREAM_BYTES:-104857600} .venv/bin/pytest --timeout 1800 tests/runtime/test_streams.py
 	@scripts/accelerate --into build/accelerated
-	@PYTHONPATH=build/accelerated .venv/bin/pytest -n 2 tests/simulation/last_hop tests/decision
+	@PYTHONPATH=build/accelerated .venv/bin/pytest -n 2 tests/simulation/last_hop tests/decision tests/wire/pap tests/wire/wbxml
 	@PYTHONPATH=build/accelerated WEFT_DOCUMENTS=$${WEFT_DOCUMENTS:-10000} .venv/bin/pytest --timeout 3600 tests/wire/weft
 	@XPATH_ROUNDS=$${XPATH_ROUNDS:-3000} .venv/bin/pytest --timeout 1200 tests/wire/xpath/test_oracle.py
 	@RELAXNG_SEEDS=$${RELAXNG_SEEDS:-40} .venv/bin/pytest tests/wire/relaxng/test_jing.py

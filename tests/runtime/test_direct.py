@@ -211,6 +211,27 @@ async def test_nothing_is_said_to_who_has_left(connection: Connection) -> None:
     assert connection.wire.written == []
 
 
+async def test_nothing_is_said_on_a_connection_that_is_being_closed(connection: Connection) -> None:
+    connection.send(post(b"hello"))
+    connection.wire.close()
+    connection.taken[0][1](ANSWER)
+    assert connection.wire.written == []
+
+
+async def test_who_does_not_read_answers_is_not_given_more(connection: Connection) -> None:
+    connection.send(post(b"first"))
+    connection.taken[0][1](ANSWER)
+    connection.protocol.pause_writing()
+    connection.wire.written.clear()
+    for _ in range(3):
+        connection.send(post(b"more"))
+    assert await connection.heard() == b""
+    connection.protocol.resume_writing()
+    assert (await connection.heard()).count(b"POST /door 4") == 3
+    connection.send(post(b"last"))
+    assert len(connection.taken) == 2
+
+
 async def test_who_wants_no_more_is_let_go(connection: Connection) -> None:
     connection.send(post(b"hello", "Connection: close"))
     connection.taken[0][1](ANSWER)

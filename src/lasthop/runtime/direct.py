@@ -3,7 +3,8 @@
 uvicorn parses, keeps connections and runs everything else as an ASGI application. A small POST to a
 path that has a `take` is handed over as one value when its last byte is there, and answered by one
 write. Whatever is out of the ordinary goes the usual way: requests that come before the last one is
-answered, large ones, those without a length, those that want to be told to continue.
+answered or while answers are not read, large ones, those without a length, those that want to be
+told to continue.
 """
 
 from __future__ import annotations
@@ -112,6 +113,7 @@ class DirectProtocol(CertifiedProtocol):
         length = headers.get(b"content-length", b"")
         return (
             not self._answering()
+            and not self.flow.write_paused
             and length.isdigit()
             and len(length) < 8
             and int(length) <= MAX_BODY
@@ -171,9 +173,10 @@ class _Exchange:
 
     def respond(self, response: Response) -> None:
         """Write the answer, unless nobody is there to hear it."""
-        if self.disconnected:
-            return
         protocol = self._protocol
+        transport = protocol.transport
+        if self.disconnected or transport.is_closing():
+            return
         status, content_type, body, headers = response
         out = [
             STATUS_LINE[status],
@@ -187,7 +190,6 @@ class _Exchange:
         if not self.keep_alive and not any(name == b"connection" for name, _ in headers):
             out.append(b"connection: close\r\n")
         out += [b"\r\n", body]
-        transport = protocol.transport
         transport.write(b"".join(out))
         self.response_complete = True
         if not self.keep_alive:

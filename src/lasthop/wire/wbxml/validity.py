@@ -43,7 +43,7 @@ def _check(element: Element, language: Language) -> None:
 
 
 def _check_attributes(element: Element, model: Model, language: Language) -> None:
-    for name in model.required - element.attributes.keys():
+    for name in model.required.difference(element.attributes):
         raise Malformed("an attribute is missing", element=element.tag, attribute=name)
     for name, value in element.attributes.items():
         check_attribute(element.tag, name, value, language)
