@@ -7,7 +7,7 @@ is simply run again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -131,7 +131,9 @@ class Pipeline:
             self.outcome.ingested = Ingestion(self.spark, self.log, self.lake).run()
             days = self.changed()
             if days:
-                self.make_silver(days)
+                events = self._make_events(days)
+                self._derive(events, {"heartbeats": silver.heartbeats}, days)
+                self._make_contacts(events, days)
         return days
 
     def changed(self) -> list[date]:
@@ -146,22 +148,13 @@ class Pipeline:
 
     def make_silver(self, days: list[date]) -> list[date]:
         """Make these days of silver anew; the days on which something began that they tell of."""
-        state = self.lake.state()
-        state.pending = sorted({*state.pending, *(day.isoformat() for day in days)})
-        self.lake.remember(state)
-        bronze = read_events(self.spark, self.lake).where(fn.col("date").isin(*days))
-        # At most as many rows as there are days.
-        copied = [row["date"] for row in days_with_copies(bronze).collect()]
-        self._write(silver.events(bronze, copied=copied), "events", days)
-        events = self.silver("events")
-        today = events.where(fn.col("date").isin(*days))
-        for name, make in (
-            ("reads", silver.reads),
-            ("heartbeats", silver.heartbeats),
-            ("rank_changes", silver.rank_changes),
-        ):
-            # Of each event by itself: they lie by day as the events do.
-            self._write(make(today), name, days, gathered=False)
+        events = self._make_events(days)
+        made = {
+            "reads": silver.reads,
+            "heartbeats": silver.heartbeats,
+            "rank_changes": silver.rank_changes,
+        }
+        self._derive(events, made, days)
         starts = self._starts(events, days)
         since = events.where(fn.col("date") >= min(starts))
         begun = since
@@ -175,6 +168,34 @@ class Pipeline:
         self._write(
             silver.deliveries(begun).where(fn.col("date").isin(*starts)), "deliveries", starts
         )
+        self._make_contacts(events, days)
+        return starts
+
+    def _make_events(self, days: list[date]) -> DataFrame:
+        """All events, of these days anew."""
+        state = self.lake.state()
+        state.pending = sorted({*state.pending, *(day.isoformat() for day in days)})
+        self.lake.remember(state)
+        bronze = read_events(self.spark, self.lake).where(fn.col("date").isin(*days))
+        # At most as many rows as there are days.
+        copied = [row["date"] for row in days_with_copies(bronze).collect()]
+        self._write(silver.events(bronze, copied=copied), "events", days)
+        return self.silver("events")
+
+    def _derive(
+        self,
+        events: DataFrame,
+        tables: Mapping[str, Callable[[DataFrame], DataFrame]],
+        days: list[date],
+    ) -> None:
+        """Tables of which a day follows from the events of that day alone."""
+        today = events.where(fn.col("date").isin(*days))
+        for name, make in tables.items():
+            # Of each event by itself: they lie by day as the events do.
+            self._write(make(today), name, days, gathered=False)
+
+    def _make_contacts(self, events: DataFrame, days: list[date]) -> None:
+        """Contacts that began on these days, or had not ended before them."""
         contact_days = self._contact_days(days)
         met = events.where(fn.col("date") >= min(contact_days))
         self._write(
@@ -182,7 +203,6 @@ class Pipeline:
             "contacts",
             contact_days,
         )
-        return starts
 
     def _starts(self, events: DataFrame, days: list[date]) -> list[date]:
         """The days of acceptance of the deliveries that these days tell of, and these days."""
