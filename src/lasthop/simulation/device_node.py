@@ -52,7 +52,8 @@ from lasthop.wire.hop.services import Service, encode as encode_service
 if TYPE_CHECKING:
     from lasthop.simulation.streams import Flows
 
-MOST_WIRES = 3
+LINKS = ("sim", "sim1", "sim2")
+MOST_WIRES = len(LINKS)
 """Channels that a device has at once."""
 
 LOCAL = 0
@@ -255,8 +256,12 @@ class DeviceNode:
     def _dial_another(self) -> None:
         """Open one more channel beside those that are there; the device is to be reached by it."""
         session = self._session
-        hello = session.joining(link=f"sim{len(self._wires)}") if session is not None else None
-        if hello is not None and len(self._wires) < MOST_WIRES:
+        if session is None or len(self._wires) >= MOST_WIRES:
+            return
+        # Whoever may send nothing over the links that it has does not open the same once more.
+        used = {wire.label for wire in self._wires}
+        hello = session.joining(link=next(label for label in LINKS if label not in used))
+        if hello is not None:
             self._open(hello)
 
     def switch(self) -> None:

@@ -374,8 +374,10 @@ class Rehearsal:
             if self._kernel.now() < self._next_look.get(name, 0):
                 return False
             self._next_look[name] = self._kernel.now() + 2 * SECOND
-            # An answer that came too late for an earlier look may have left something here.
-            if device.empty_looks < ENOUGH or device.unread(RANKED):
+            # An answer that came too late for an earlier look may have left something here; what a
+            # backup does not know stays there, since the gateway cannot say what it is worth.
+            unknown = self._undone and device.empty_looks > 2 * ENOUGH
+            if device.empty_looks < ENOUGH or (device.unread(RANKED) and not unknown):
                 device.look(RANKED, None)
             elif self._on_its_way(name):
                 continue  # Shown without being asked for, so a look does not find it.
