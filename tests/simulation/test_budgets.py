@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from lasthop.clock import MILLISECOND, SECOND, Micros
 from lasthop.core.delivery import Delivery
@@ -16,6 +17,9 @@ from lasthop.core.pilot import Pilot
 from lasthop.core.session import Session
 from lasthop.core.steering import Steering
 from lasthop.decision.budgets import Budgets
+from lasthop.decision.preferences import Preferences
+from lasthop.device.change import BUDGETS
+from lasthop.device.steering import Line as DeviceLine, Steering as DeviceSteering
 from lasthop.simulation.disk import MemoryDisk
 from lasthop.simulation.faults import Rehearsal
 from lasthop.simulation.interconnect import Interconnect
@@ -97,6 +101,23 @@ def repeat_for_nothing(patch: Patch) -> None:
     patch.setattr(Steering, "left", once)
 
 
+def send_without_limits(patch: Patch) -> None:
+    """The device believes that it can afford everything."""
+    begin, restore = DeviceSteering.__init__, DeviceSteering.restore.__func__  # type: ignore[attr-defined]
+
+    def rich(self: DeviceSteering, wishes: Preferences, lines: dict[int, DeviceLine]) -> None:
+        begin(self, replace(wishes, limits=()), lines)
+
+    def still_rich(
+        cls: type[DeviceSteering], notes: dict[str, bytes], *others: Any
+    ) -> DeviceSteering | None:
+        found: DeviceSteering | None = restore(cls, {**notes, BUDGETS: b""}, *others)
+        return found
+
+    patch.setattr(DeviceSteering, "__init__", rich)
+    patch.setattr(DeviceSteering, "restore", classmethod(still_rich))
+
+
 def overtake_what_is_held(patch: Patch) -> None:
     """A held message holds up nobody, not even its own lane."""
     offer = Pilot._offer
@@ -127,6 +148,7 @@ def overtake_what_is_held(patch: Patch) -> None:
         no_limits,
         forget_the_books,
         repeat_for_nothing,
+        send_without_limits,
         overtake_what_is_held,
     ],
 )
