@@ -189,7 +189,7 @@ def count_on_order(patch: Patch) -> None:
 
 def leave_without_a_word(patch: Patch) -> None:
     """What left over the channel that a device goes away from is not sent again."""
-    patch.setattr(DeviceSession, "rerouted", lambda self: None)
+    patch.setattr(DeviceSession, "rerouted", lambda self, channel=0: None)
 
 
 MUTATIONS: list[Callable[[Patch], None]] = [
