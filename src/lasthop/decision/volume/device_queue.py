@@ -6,11 +6,16 @@ the next contact reports that.
 
 from __future__ import annotations
 
+from typing import Final
+
 from lasthop.clock import Micros
 from lasthop.decision.volume.effects import Forward, Rerank, Retract, Show
 from lasthop.decision.volume.entry import NEVER, Ranked
 from lasthop.decision.volume.inputs import NOTHING_NEW, ContactUp, Held, OfflineRead, Read
-from lasthop.decision.volume.ranking import Deadlines, Ranking
+from lasthop.decision.volume.ranking import SWEEP, Deadlines, Ranking
+
+HERE: Final = 1
+"""The number of the ranking."""
 
 
 class DeviceQueue:
@@ -19,13 +24,17 @@ class DeviceQueue:
     def __init__(self, *, max_per_read: int | None = None) -> None:
         self._max = max_per_read
         self._unread: dict[int, Ranked] = {}
-        self._ranking: Ranking[Ranked] = Ranking(1)
+        self._ranking: Ranking[Ranked] = Ranking(HERE)
         self._aside: list[Ranked] = []
         """What the last question named does not count: most of it is about to be shown."""
         self._expiries: Deadlines[Ranked] = Deadlines()
         """Some may be over."""
-        self._serial = 0
-        self._reads: list[OfflineRead] = []
+        self._strays = 0
+        """How many have moved on since the ranking was swept."""
+        self.received = 0
+        """How many have come in so far."""
+        self.reads: list[OfflineRead] = []
+        """What the gateway has yet to hear of."""
 
     def __len__(self) -> int:
         return len(self._unread)
@@ -40,18 +49,23 @@ class DeviceQueue:
         """An event has come in."""
         unread = self._unread
         if key in unread:
-            unread[key].home = 0
-        self._serial = serial = self._serial + 1
-        event = unread[key] = Ranked(key, rank, expires_at, serial)
-        self._ranking.push(event)
+            self.forget(key)
+        self.received = order = self.received + 1
+        event = unread[key] = Ranked(key, rank, expires_at, order)
+        event.home = HERE
+        self._ranking.new.append(event)
         if expires_at != NEVER:
-            self._expiries.push(event, unread.values())
+            self._expiries.push(event, unread)
 
     def forget(self, key: int) -> None:
         """An event is no longer here, if it was."""
         event = self._unread.pop(key, None)
         if event is not None:
             event.home = 0
+            self._strays += 1
+            if self._strays > 2 * len(self._unread) + SWEEP:
+                self._strays = 0
+                self._ranking.sweep()
 
     def limit(self, max_per_read: int | None) -> None:
         """Show at most so many in one read from now on."""
@@ -76,11 +90,11 @@ class DeviceQueue:
         key, unread = effect.key, self._unread
         before = unread.get(key)
         if before is not None:
-            before.home = 0
+            self.forget(key)
             event = unread[key] = Ranked(key, effect.rank, before.expires_at, before.order)
             self._ranking.push(event)
             if event.expires_at != NEVER:
-                self._expiries.push(event, unread.values())
+                self._expiries.push(event, unread)
 
     def count(self, now: Micros) -> int:
         """How many are unread."""
@@ -97,14 +111,14 @@ class DeviceQueue:
         keys = tuple([event.key for event in self._take_best(wanted, now)])
         for key in keys:
             del self._unread[key]
-        self._reads.append(OfflineRead(now, wanted, keys))
+        self.reads.append(OfflineRead(now, wanted, keys))
         return keys
 
     def contact(self) -> ContactUp:
         """There is contact again: what the gateway could not see."""
-        if not self._reads:
+        if not self.reads:
             return NOTHING_NEW
-        reads, self._reads = tuple(self._reads), []
+        reads, self.reads = tuple(self.reads), []
         return ContactUp(reads)
 
     def _expire(self, now: Micros) -> None:
@@ -121,10 +135,7 @@ class DeviceQueue:
                 ranking.push(event)
         self._aside = []
         limit = self._max if wanted is None or (self._max or wanted) < wanted else wanted
-        best: list[Ranked] = []
-        while (limit is None or len(best) < limit) and (taken := ranking.take()) is not None:
-            best.append(taken)
-        return best
+        return ranking.take_some(limit)
 
 
 def held(event: Ranked) -> Held:

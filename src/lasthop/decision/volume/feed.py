@@ -75,6 +75,7 @@ class Feed:
         self._max = subscription.max
         self._threshold = subscription.threshold
         self._interrupt = inf if subscription.interrupt is None else subscription.interrupt
+        self._interrupts = subscription.interrupt is not None
         self.follow(policy)
         self._agenda = Agenda(subscription, now)
         self._holdings = Holdings(subscription)
@@ -140,15 +141,26 @@ class Feed:
         if now >= self.due:
             self._pass_time(now, out)
         holdings = self._holdings
-        if key > holdings.newest or (key not in holdings.entries and key not in holdings.over):
-            if expires_at is None:
-                self._arrived(key, rank, NEVER, now, out)
-            elif expires_at > now:
-                self._arrived(key, rank, expires_at, now, out)
+        if key <= holdings.newest and (key in holdings.entries or key in holdings.over):
+            if key in holdings.entries:
+                self._rank_changed(key, rank, now, out)
+        elif expires_at is not None and expires_at <= now:
+            out.drop(key, EXPIRED)
+        else:
+            counts = rank >= self._threshold
+            if not counts and isnan(rank):
+                raise ValueError("a rank is a number")
+            entry = holdings.add(key, rank, NEVER if expires_at is None else expires_at, now)
+            if entry.expires_at < self.due:  # noqa: PLR1730 for every event: without a call
+                self.due = entry.expires_at
+            if counts:
+                self._admit(entry, now, out)
             else:
-                out.drop(key, EXPIRED)
-        elif key in holdings.entries:
-            self._rank_changed(key, rank, now, out)
+                entry.reason = BELOW_THRESHOLD
+            if out.hears_of_holds:
+                place = entry.place
+                if place is not DEVICE and place is not ENDED:
+                    out.hold(key, entry.reason)
         if self._quota is not None:
             self._keep_quota(self._quota, out)
 
@@ -165,13 +177,14 @@ class Feed:
             news, self._news = self._news, {}
             for key, rank in news.items():
                 self._tell(key, rank, out)
-        if self._interrupt < inf:
+        if self._interrupts:
             shown = self._deliver(self._max, self._interrupt, INTERRUPTS, out)
             self._agenda.shown(shown, now)
         agenda = self._agenda
         if (agenda.open or agenda.due) and agenda.catching_up:
             self._catch_up(now, out)
-        if self._holdings.prefetch.size:
+        prefetch = self._holdings.prefetch
+        if prefetch.new or prefetch.size:
             self._send_ahead(now, out)
         if self._quota is not None:
             self._keep_quota(self._quota, out)
@@ -213,7 +226,8 @@ class Feed:
         wake = self._agenda.next_change
         if self._delays and (wake is None or self._delays[0][0] < wake):
             wake = self._delays[0][0]
-        if self._in_contact and holdings.prefetch.size and holdings.on_device:
+        waiting = holdings.prefetch.new or holdings.prefetch.size
+        if waiting and self._in_contact and holdings.on_device:
             expires_at = holdings.expiries.due()
             if expires_at < (NEVER if wake is None else wake):
                 wake = expires_at
@@ -306,28 +320,13 @@ class Feed:
         self._counts = kind.forwarded is not Policy.forwarded
         self._sends_all = not self._chooses and not self._counts
 
-    def _arrived(self, key: int, rank: float, expires_at: Micros, now: Micros, out: Outlet) -> None:
-        counts = rank >= self._threshold
-        if not counts and isnan(rank):
-            raise ValueError("a rank is a number")
-        entry = self._holdings.add(key, rank, expires_at, now)
-        if expires_at < self.due:  # noqa: PLR1730 for every event: without a call
-            self.due = expires_at
-        if counts:
-            self._admit(entry, now, out)
-        else:
-            entry.reason = BELOW_THRESHOLD
-        place = entry.place
-        if place is not DEVICE and place is not ENDED:
-            out.hold(key, entry.reason)
-
     def _admit(self, entry: Entry, now: Micros, out: Outlet) -> None:
         """Let an event in that counts: shown at once, sent ahead, or kept for later."""
         delay = 0
         if self._delays_some:
             lifetime = None if entry.expires_at == NEVER else entry.expires_at - now
             delay = self._policy.arrived(lifetime=lifetime, now=now)
-        holdings = self._holdings
+        holdings, policy = self._holdings, self._policy
         if self._agenda.open or entry.rank >= self._interrupt:
             if self._in_contact:
                 self._show_one(entry, now, out)
@@ -339,13 +338,16 @@ class Feed:
             self._await(entry)
         elif not self._in_contact:
             holdings.to_prefetch(entry, NO_CONTACT)
-        elif holdings.prefetch.size:
+        elif holdings.prefetch.new or holdings.prefetch.size:
             holdings.to_prefetch(entry, ENOUGH)
             self._send_ahead(now, out)
-        elif not self._limits or self._room() > 0:
-            self._send_one(entry, now, out)  # Nobody else waits to go.
-        else:
+        elif self._limits and policy.room(on_device=holdings.on_device + self._strangers) <= 0:
             holdings.to_prefetch(entry, ENOUGH)
+        elif self._sends_all and holdings.storage is None:  # Nobody else waits to go.
+            holdings.to_device(entry, AHEAD)
+            out.forward(entry, AHEAD, None)
+        else:
+            self._send_one(entry, now, out)
 
     def _await(self, entry: Entry) -> None:
         """It may go when its delay is over."""
@@ -429,10 +431,13 @@ class Feed:
         self._send_ahead(now, out)
 
     def _read_offline(self, read: OfflineRead) -> None:
+        holdings = self._holdings
         for key in read.keys:
-            entry = self._holdings.entries.get(key)
+            entry = holdings.entries.get(key)
             if entry is not None:
-                self._end(entry)
+                if self._news:
+                    self._news.pop(key, None)
+                holdings.end(entry)
         wanted = len(read.keys) if read.wanted is None else read.wanted
         self._policy.read(wanted=wanted, offline=True, at=read.at)
 
@@ -534,7 +539,9 @@ class Feed:
             if best.place is not DEVICE:
                 out.forward(best, reason, None)
             keys.append(best.key)
-            self._end(best, unasked)
+            if self._news:
+                self._news.pop(best.key, None)
+            holdings.end(best, unasked)
         if keys:
             out.show(keys, reason)
         return len(keys)
@@ -542,15 +549,24 @@ class Feed:
     def _send_ahead(self, now: Micros, out: Outlet) -> None:
         """Prefetch the best, as far as the policy lets them go."""
         holdings = self._holdings
-        if not self._in_contact or not holdings.prefetch.size:
+        prefetch = holdings.prefetch
+        waiting = len(prefetch.new) + prefetch.size
+        if not waiting or not self._in_contact:
             return
-        room = self._room() if self._limits else UNBOUNDED
-        if room >= holdings.prefetch.size:
-            for entry in holdings.prefetch.take_all():
-                self._send_one(entry, now, out)
+        room = UNBOUNDED
+        if self._limits:
+            room = self._policy.room(on_device=holdings.on_device + self._strangers)
+        if room >= waiting:
+            sends_all = self._sends_all and holdings.storage is None
+            for entry in prefetch.take_all():
+                if sends_all:
+                    holdings.to_device(entry, AHEAD)
+                    out.forward(entry, AHEAD, None)
+                else:
+                    self._send_one(entry, now, out)
             return
         while room > 0:
-            best = holdings.prefetch.take()
+            best = prefetch.take()
             if best is None:
                 return
             room -= self._send_one(best, now, out)
@@ -561,10 +577,6 @@ class Feed:
     def _send_one(self, entry: Entry, now: Micros, out: Outlet) -> int:
         """Prefetch this one, if it is worth it; how much room it takes."""
         holdings, policy = self._holdings, self._policy
-        if self._sends_all and holdings.storage is None:
-            holdings.to_device(entry, AHEAD)
-            out.forward(entry, AHEAD, None)
-            return 1
         if self._chooses:
             lifetime = None if entry.expires_at == NEVER else entry.expires_at - now
             if not policy.worth(lifetime=lifetime, now=now):

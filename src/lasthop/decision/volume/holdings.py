@@ -12,7 +12,7 @@ from lasthop.clock import Micros
 from lasthop.decision.volume.entry import NEVER, Entry, Place, better
 from lasthop.decision.volume.memory import EntryState
 from lasthop.decision.volume.quota import Quota
-from lasthop.decision.volume.ranking import Deadlines, Ranking
+from lasthop.decision.volume.ranking import SWEEP, Deadlines, Ranking
 from lasthop.decision.volume.subscription import Subscription
 
 HISTORY: Final = 4096
@@ -24,6 +24,12 @@ HOLDING: Final = Place.HOLDING
 BELOW: Final = Place.BELOW
 DEVICE: Final = Place.DEVICE
 ENDED: Final = Place.ENDED
+
+
+TO_GO: Final = 1
+HELD: Final = 2
+THERE: Final = 3
+"""The numbers of the three rankings."""
 
 
 class Holdings:
@@ -40,12 +46,14 @@ class Holdings:
         self.newest = 0
         """The highest key so far: what is above it was never here."""
         # What a read finds counts in one of these three.
-        self.prefetch: Ranking[Entry] = Ranking(1)
+        self.prefetch: Ranking[Entry] = Ranking(TO_GO)
         """At the gateway, and may go ahead of a read."""
-        self._held: Ranking[Entry] = Ranking(2)
+        self._held: Ranking[Entry] = Ranking(HELD)
         """At the gateway, for reads only."""
-        self._unread: Ranking[Entry] = Ranking(3)
+        self._unread: Ranking[Entry] = Ranking(THERE)
         """On the device."""
+        self._strays = 0
+        """How many have moved on since the rankings were swept."""
         self.expiries: Deadlines[Entry] = Deadlines()
         """Some may be over."""
         self.moved: dict[int, Entry] | None = None
@@ -63,7 +71,7 @@ class Holdings:
         if key > self.newest:  # noqa: PLR1730 for every event: without a call
             self.newest = key
         if expires_at != NEVER:
-            self.expiries.push(entry, self.entries.values())
+            self.expiries.push(entry, self.entries)
         if self.retention is not None:
             self.retention.add(entry)
         if self.moved is not None:
@@ -82,7 +90,8 @@ class Holdings:
         """Available to reads, and may also go ahead of one."""
         entry.place = PREFETCH
         entry.reason = reason
-        self.prefetch.push(entry)
+        entry.home = TO_GO
+        self.prefetch.new.append(entry)
         if self.moved is not None:
             self.moved[entry.key] = entry
 
@@ -95,7 +104,8 @@ class Holdings:
         entry.place = DEVICE
         entry.reason = reason
         self.on_device += 1
-        self._unread.push(entry)
+        entry.home = THERE
+        self._unread.new.append(entry)
         if self.moved is not None:
             self.moved[entry.key] = entry
 
@@ -107,6 +117,7 @@ class Holdings:
         if self.retention is not None:
             self.retention.add(entry)
         entry.home = 0
+        self._moved_on()
         entry.place = BELOW
         entry.reason = reason
         if self.moved is not None:
@@ -121,8 +132,9 @@ class Holdings:
         if quota is not None:
             quota.discard(entry)
         entry = self.entries[entry.key] = entry.reranked(rank)
+        self._moved_on()
         if entry.expires_at != NEVER:
-            self.expiries.push(entry, self.entries.values())
+            self.expiries.push(entry, self.entries)
         if self.moved is not None:
             self.moved[entry.key] = entry
         if quota is not None:
@@ -139,9 +151,9 @@ class Holdings:
     def best(self) -> Entry | None:
         """The best of all that counts, wherever it is."""
         best = self._unread.peek()
-        if self.prefetch.size:
+        if self.prefetch.new or self.prefetch.size:
             best = better(best, self.prefetch.peek())
-        if self._held.size:
+        if self._held.new or self._held.size:
             best = better(best, self._held.peek())
         return best
 
@@ -171,6 +183,9 @@ class Holdings:
             self.retention.discard(entry)
         entry.home = 0
         entry.place = ENDED
+        self._strays += 1
+        if self._strays > 2 * len(self.entries) + SWEEP:
+            self._sweep()
         if self.moved is not None:
             # Whoever keeps it in a store knows what is over, and asks about nothing that is.
             self.moved[key] = entry
@@ -178,6 +193,17 @@ class Holdings:
         self.over[key] = unasked
         if len(self.over) >= 2 * HISTORY:  # Taking them out one by one would search each time.
             self.over = dict(islice(self.over.items(), HISTORY, None))
+
+    def _moved_on(self) -> None:
+        """Something in a ranking counts no longer where it is."""
+        self._strays += 1
+        if self._strays > 2 * len(self.entries) + SWEEP:
+            self._sweep()
+
+    def _sweep(self) -> None:
+        self._strays = 0
+        for ranking in (self.prefetch, self._held, self._unread):
+            ranking.sweep()
 
     def resize_storage(self, limit: int | None, subscription: Subscription) -> None:
         """The device has room for another number of unread events."""

@@ -9,6 +9,9 @@ from lasthop.decision.volume.entry import Entry
 class Outlet:
     """Does it at once: the device's end of a rehearsal. The feed must not be asked meanwhile."""
 
+    def __init__(self, *, hears_of_holds: bool) -> None:
+        self.hears_of_holds = hears_of_holds
+
     def forward(self, entry: Entry, reason: str, instead_of: int | None) -> None:
         """Send the event to the device, which keeps it until it is shown."""
         raise NotImplementedError
@@ -26,7 +29,7 @@ class Outlet:
         raise NotImplementedError
 
     def hold(self, key: int, reason: str) -> None:
-        """The event stays at the gateway for now."""
+        """The event stays at the gateway for now. Only said to whoever wants to hear of it."""
 
     def drop(self, key: int, reason: str) -> None:
         """The event's time at the gateway is over, and the device never got it."""
@@ -36,6 +39,7 @@ class Noted(Outlet):
     """Writes it down, for the gateway, which does nothing before its commit."""
 
     def __init__(self) -> None:
+        super().__init__(hears_of_holds=True)
         self._effects: list[Effect] = []
 
     def take(self) -> list[Effect]:

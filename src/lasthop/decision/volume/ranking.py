@@ -9,7 +9,6 @@ what has moved on is skipped when it comes up, and swept out when it is most of 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection
 from heapq import heapify, heappop, heappush
 from math import inf
 from types import FunctionType
@@ -46,9 +45,11 @@ COMPILED: Final = not isinstance(position, FunctionType)
 class Shelf(Generic[E]):
     """Events by a number, the highest first; among equals the one with the lower order."""
 
-    __slots__ = ("_first", "_floor", "_floor_order", "_heap", "_numbers", "_pile")
+    __slots__ = ("_by_rank", "_first", "_floor", "_floor_order", "_heap", "_numbers", "_pile")
 
-    def __init__(self) -> None:
+    def __init__(self, *, by_rank: bool) -> None:
+        self._by_rank = by_rank
+        """Or else by expiration, the sooner the higher."""
         self._numbers: list[float] = []
         self._first: list[E] = []
         """In order: the very first is at the end of the list."""
@@ -59,20 +60,24 @@ class Shelf(Generic[E]):
         self._heap: list[tuple[float, int, E]] = []
         """The number (negative, so that the highest sorts first), the order."""
 
-    def _put(self, number: float, entry: E) -> None:
-        """Put it where it belongs."""
-        order = entry.order
-        if number < self._floor or (number == self._floor and order >= self._floor_order):
-            self._pile.append((-number, order, entry))
-            return
-        numbers, first = self._numbers, self._first
-        at = position(numbers, number) if COMPILED else bisect_left(numbers, number)
-        while at < len(numbers) and numbers[at] == number and first[at].order > order:
-            at += 1
-        numbers.insert(at, number)
-        first.insert(at, entry)
-        if len(numbers) > 2 * SHORT:
-            self._put_back()
+    def _put(self, entries: list[E]) -> None:
+        """Put them where they belong."""
+        by_rank = self._by_rank
+        for entry in entries:
+            # A float either way, so that the compiler need not make an object of it.
+            number = entry.rank if by_rank else float(-entry.expires_at)
+            order = entry.order
+            if number < self._floor or (number == self._floor and order >= self._floor_order):
+                self._pile.append((-number, order, entry))
+                continue
+            numbers, first = self._numbers, self._first
+            at = position(numbers, number) if COMPILED else bisect_left(numbers, number)
+            while at < len(numbers) and numbers[at] == number and first[at].order > order:
+                at += 1
+            numbers.insert(at, number)
+            first.insert(at, entry)
+            if len(numbers) > 2 * SHORT:
+                self._put_back()
 
     def _put_back(self) -> None:
         """The list has become long: only half of it stays."""
@@ -119,27 +124,25 @@ class Ranking(Shelf[E]):
     What comes in is only put down until somebody asks for the best: it may have moved on by then.
     """
 
-    __slots__ = ("_home", "_new", "_sweep_at", "size")
+    __slots__ = ("_home", "new", "size")
 
     def __init__(self, number: int) -> None:
-        super().__init__()
+        super().__init__(by_rank=True)
         self._home = number
+        self.new: list[E] = []
+        """What came in, and nobody has asked since. Where it matters, events whose home has been
+        set are put here without a call."""
         self.size = 0
-        """How many are here at most: some may have moved on."""
-        self._new: list[E] = []
-        self._sweep_at = SWEEP
+        """How many more there are at most: some may have moved on."""
 
     def push(self, entry: E) -> None:
         """Let it count here from now on, and nowhere else."""
         entry.home = self._home
-        self._new.append(entry)
-        self.size += 1
-        if self.size > self._sweep_at:
-            self._sweep()
+        self.new.append(entry)
 
     def peek(self) -> E | None:
         """The best of all."""
-        if self._new:
+        if self.new:
             self._settle()
         first, home = self._first, self._home
         while first or self._fetch():
@@ -161,41 +164,50 @@ class Ranking(Shelf[E]):
             self.size -= 1
         return entry
 
+    def take_some(self, limit: int | None) -> list[E]:
+        """The best of all, so many, which are then no longer here."""
+        taken: list[E] = []
+        if self.new:
+            self._settle()
+        first, home = self._first, self._home
+        while (limit is None or len(taken) < limit) and (first or self._fetch()):
+            entry = first.pop()
+            self._numbers.pop()
+            self.size -= 1
+            if entry.home == home:
+                entry.home = 0
+                taken.append(entry)
+        return taken
+
     def take_all(self) -> list[E]:
         """All of them, best first."""
-        found, self._new = self._new, []
-        if self.size > len(found):
-            found = found + self._everything()
-            self._empty()
-        self.size = 0
-        taken = self._counting(found)
+        taken = self._clear()
         if len(taken) > 1:
             taken.sort(key=_best_first)
         return taken
 
+    def sweep(self) -> None:
+        """Leave out what has moved on. For whoever lets so many move on as there are here."""
+        live = self._clear()
+        for entry in live:
+            entry.home = self._home
+        self.new = live
+
     def _settle(self) -> None:
         """Put what is new where it belongs."""
         home = self._home
-        new, self._new = self._new, []
-        for entry in new:
-            if entry.home == home:
-                self._put(entry.rank, entry)
-            else:
-                self.size -= 1
+        live = [entry for entry in self.new if entry.home == home]
+        self.new = []
+        self.size += len(live)
+        self._put(live)
 
-    def _sweep(self) -> None:
-        """Leave out what has moved on, if that is most of what is here."""
-        live = self._counting(self._new + self._everything())
-        for entry in live:
-            entry.home = self._home
-        if 2 * len(live) < self.size:
+    def _clear(self) -> list[E]:
+        """Take all of them away, in no order; they count nowhere then."""
+        found, self.new = self.new, []
+        if self.size:
+            found = found + self._everything()
             self._empty()
-            self._new = live
-            self.size = len(live)
-        self._sweep_at = 2 * self.size + SWEEP
-
-    def _counting(self, found: list[E]) -> list[E]:
-        """Those that count here; they count nowhere then."""
+            self.size = 0
         live: list[E] = []
         home = self._home
         for entry in found:
@@ -214,15 +226,16 @@ class Deadlines(Shelf[E]):
 
     __slots__ = ()
 
-    def push(self, entry: E, live: Collection[E]) -> None:
+    def __init__(self) -> None:
+        super().__init__(by_rank=False)
+
+    def push(self, entry: E, live: dict[int, E]) -> None:
         """It expires, and is one of those that are not over: only they need be here."""
         if len(self._first) + len(self._pile) + len(self._heap) > 2 * len(live) + SWEEP:
             self._empty()
-            for other in live:
-                if other.expires_at != NEVER:
-                    self._put(-other.expires_at, other)
+            self._put([other for other in live.values() if other.expires_at != NEVER])
         else:
-            self._put(-entry.expires_at, entry)
+            self._put([entry])
 
     def due(self) -> Micros:
         """When the next one expires."""

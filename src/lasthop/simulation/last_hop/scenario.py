@@ -8,7 +8,7 @@ from lasthop.decision.volume.device_queue import DeviceQueue
 from lasthop.decision.volume.effects import Rerank
 from lasthop.decision.volume.entry import Entry
 from lasthop.decision.volume.feed import Feed
-from lasthop.decision.volume.inputs import RankChanged, Read, Woken
+from lasthop.decision.volume.inputs import NOTHING_NEW, RankChanged, Read, Woken
 from lasthop.decision.volume.outlet import Outlet
 from lasthop.simulation.last_hop.parameters import Parameters
 from lasthop.simulation.last_hop.trace import ARRIVAL, KIND, KIND_BITS, LINK, LOOK, Trace
@@ -18,12 +18,11 @@ class Hop(Outlet):
     """What the feed wants done happens to the device at once."""
 
     def __init__(self, device: DeviceQueue) -> None:
+        super().__init__(hears_of_holds=False)
         self._device = device
         self.read: set[int] = set()
-        self.forwarded = 0
 
     def forward(self, entry: Entry, reason: str, instead_of: int | None) -> None:
-        self.forwarded += 1
         if instead_of is not None:
             self._device.forget(instead_of)
         self._device.add(entry.key, entry.rank, entry.expires_at)
@@ -58,7 +57,7 @@ class Scenario:
     @property
     def forwarded(self) -> int:
         """How many events went over the hop."""
-        return self._hop.forwarded
+        return self._device.received
 
     def play(self, trace: Trace) -> None:
         """Live through it."""
@@ -77,7 +76,7 @@ class Scenario:
             elif kind == LINK:
                 linked = not linked
                 if linked:
-                    feed.contact_up(device.contact(), now, hop)
+                    feed.contact_up(device.contact() if device.reads else NOTHING_NEW, now, hop)
                 else:
                     feed.contact_down(now, hop)
             elif kind == LOOK:
