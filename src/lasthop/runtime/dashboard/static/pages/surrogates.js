@@ -37,8 +37,9 @@ function surrogateCard(first) {
   button.addEventListener("click", async () => {
     button.disabled = true;
     try {
-      const now = await rest(`surrogates/${segment(first.app)}/reload`, { method: "POST" });
-      const fresh = h("div", null, ...facts(now));
+      await rest(`surrogates/${segment(first.app)}/reload`, { method: "POST" });
+      // The new one takes over between two messages: a moment after it was loaded.
+      const fresh = h("div", null, ...facts(await rest(`surrogates/${segment(first.app)}`)));
       shown.replaceChildren(...fresh.childNodes);
       said.replaceChildren(h("p", null, "It was loaded anew."));
     } catch (error) {
