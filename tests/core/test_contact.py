@@ -426,6 +426,35 @@ class TestCredit:
         rig.run()
         assert len(rig.messages(channel)) == 2
 
+    def test_what_is_sent_again_keeps_to_the_window_of_the_new_contact(self, rig: Rig) -> None:
+        channel = rig.connect(window=Credit(4, 1 << 20))
+        rig.publish(*[to("phone", b"%d" % i) for i in range(6)])
+        rig.run()
+        assert len(rig.messages(channel)) == 4
+        rig.lose(channel)
+        again = rig.resume(received=1, window=Credit(0, 0))
+        assert rig.messages(again) == []
+        rig.hear(again, Credit(1, 1 << 20))
+        assert rig.bodies(again) == [b"1"]
+        rig.ack(again, 2)
+        assert rig.bodies(again) == [b"1", b"2"]
+        rig.hear(again, Credit(3, 1 << 20))
+        assert rig.bodies(again) == [b"1", b"2", b"3", b"4"]
+        rig.ack(again, 5)
+        assert [frame.seq for frame in rig.messages(again)] == [1, 2, 3, 4, 5]
+
+    def test_what_still_waits_for_room_goes_in_the_next_contact(self, rig: Rig) -> None:
+        channel = rig.connect(window=Credit(3, 1 << 20))
+        rig.publish(*[to("phone", b"%d" % i) for i in range(3)])
+        rig.run()
+        rig.lose(channel)
+        again = rig.resume(window=Credit(1, 1 << 20))
+        assert rig.bodies(again) == [b"0"]
+        rig.lose(again)
+        rig.pass_time(SECOND)
+        last = rig.resume(received=1, window=Credit(8, 1 << 20))
+        assert rig.bodies(last) == [b"1", b"2"]
+
     def test_a_smaller_and_a_larger_window_take_effect_at_once(self, rig: Rig) -> None:
         channel = rig.connect(window=Credit(0, 0))
         rig.publish(to("phone"))

@@ -22,7 +22,7 @@ from lasthop.core.mailroom import Mailroom
 from lasthop.core.pilot import Pilot
 from lasthop.core.release import release
 from lasthop.core.retransmission import FIRST_TIMEOUT, Retransmission
-from lasthop.core.session import Session
+from lasthop.core.session import ALL, Session
 from lasthop.core.steering import Steering
 from lasthop.core.transfers.bodies import Bodies
 from lasthop.decision.decide import Action, decide
@@ -57,6 +57,8 @@ class Dispatcher:
 
     def pump(self, session: Session, now: Micros) -> None:
         """Release what the device takes now, best first."""
+        if session.sent_to != ALL and session.greeted and not session.paused:
+            self._go_on(session, now)
         steering = session.steering
         if steering is None:
             released = self._release(session, now)
@@ -135,17 +137,31 @@ class Dispatcher:
                 self._room.touch(session)
 
     def resume(self, session: Session, now: Micros) -> None:
-        """The device has said what it has: send it everything else, and close what has ended."""
+        """The device has said what it has: send it everything else, as far as it has room, and
+        close what has ended."""
         session.sendable = session.outbound.assigned
+        session.sent_to = 0
         if session.device.record.routes:
             self._carriage.reachable(session, now)
+        self._go_on(session, now)
+
+    def _go_on(self, session: Session, now: Micros) -> None:
+        """Send what had left in an earlier contact, up to what the device takes in this one."""
+        outbound = session.outbound
+        limit = outbound.received + session.window.messages
+        sent_to, session.sent_to = session.sent_to, ALL
         skips: list[Frame] = []
         again: list[Delivery] = []
-        for seq, item in session.outbound.unacknowledged():
-            if isinstance(item, Delivery) and item.state < DELIVERED:
+        for seq, item in outbound.unacknowledged():
+            if seq < sent_to:
+                continue
+            if not isinstance(item, Delivery) or item.state >= DELIVERED:
+                skips.append(Skip(seq))
+            elif seq < limit:
                 again.append(item)
             else:
-                skips.append(Skip(seq))
+                session.sent_to = seq
+                break
         self._close(session, skips)
         self._transmit(session, again, now)
 
@@ -155,7 +171,7 @@ class Dispatcher:
         skips: list[Frame] = []
         again: list[Delivery] = []
         for seq, item in session.outbound.unacknowledged():
-            if seq >= session.sendable:
+            if seq >= min(session.sendable, session.sent_to):
                 break
             if not isinstance(item, Delivery) or item.state >= DELIVERED:
                 skips.append(Skip(seq))
@@ -323,7 +339,7 @@ class Dispatcher:
         skips: list[Frame] = []
         again: list[Delivery] = []
         for seq, item in session.outbound.unacknowledged():
-            if seq >= session.sendable:
+            if seq >= min(session.sendable, session.sent_to):
                 break
             if not isinstance(item, Delivery) or item.state >= DELIVERED:
                 skips.append(Skip(seq))

@@ -33,6 +33,9 @@ UnderWay: TypeAlias = Delivery | Skip
 
 _NO_INCARNATION = bytes(8)
 
+ALL = 1 << 62
+"""Beyond every number."""
+
 
 class Session:
     """The lasting side of one device's conversation with the gateway.
@@ -69,6 +72,7 @@ class Session:
         "replaceable",
         "retransmission",
         "sendable",
+        "sent_to",
         "steering",
         "taken_bytes",
         "touched",
@@ -92,6 +96,8 @@ class Session:
         """Deliveries that nothing of has left, by replace key."""
         self.sendable = 0
         """Numbers below are durable and may have left; the device can know of no others."""
+        self.sent_to = ALL
+        """Numbers from here on have left in an earlier contact and wait for room in this one."""
         self.flight_bytes = 0
         """Of what is released and not received."""
         self.leaving = 0
@@ -317,6 +323,7 @@ class Session:
         self.outbound = Outbound()
         self.inbound = Inbound()
         self.sendable = 0
+        self.sent_to = ALL
         self.held_bytes -= self.taken_bytes
         self.taken_bytes = 0
         self.ack_due = False
