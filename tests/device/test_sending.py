@@ -21,6 +21,7 @@ from lasthop.device.handle import MessageRefused, Status
 from lasthop.device.outgoing import ordinary
 from lasthop.device.retry import LinkClosed
 from lasthop.device.terms import Terms
+from lasthop.transport.link import Link as Channel
 from lasthop.wire.hop.frames import Frame, MessageFrame, Piece
 from tests.device.gateway import APP, LiveGateway, live_gateway, until, websocket_server
 from tests.device.test_client import device, quick_backoff, take, texts
@@ -198,6 +199,37 @@ async def test_a_message_for_one_link_only_does_not_stop_the_others_when_that_is
         assert home.status < Status.ACCEPTED
         await phone.join(gateway.tcp_url, link="wifi")
         await home.accepted(timeout=5)
+        assert ("mno", "photo") not in ears.messages
+
+
+async def test_what_was_lost_with_the_only_link_it_may_use_is_taken_back(
+    gateway: LiveGateway, ears: Ears, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wishes = Preferences(
+        links=(WIFI, MNO), queues=(QueueTerms("home", links=("wifi",)), QueueTerms(""))
+    )
+    async with device(gateway) as phone:
+        await meet(phone, gateway, wishes)
+        lines = phone._contact._lines
+        (wifi,) = (link for link in lines.open if phone._contact._ways[link].label == "wifi")
+        hand_over = lines._hand_over
+
+        def swallow(link: Channel, frames: Sequence[Frame]) -> None:
+            if link is not wifi:
+                hand_over(link, frames)
+
+        monkeypatch.setattr(lines, "_hand_over", swallow)
+        home = await phone.send("topic:news", "photo", queue="home")
+        await home.reached(Status.SENT, timeout=5)
+        wifi.cut()
+        await until(lambda: phone.links == ("mno",))
+        chat = await phone.send("topic:news", "chat")
+        await chat.accepted(timeout=5)
+        assert home.status < Status.ACCEPTED
+        assert [held.id for held in await phone.held_back()] == [home.id]
+        await phone.join(gateway.tcp_url, link="wifi")
+        await home.accepted(timeout=5)
+        assert ("wifi", "photo") in ears.messages
         assert ("mno", "photo") not in ears.messages
 
 
