@@ -98,7 +98,7 @@ class BodySource:
             return "deliver_before has passed"
         state = delivery.state
         if self._pulled:
-            return None if state in (SENDING, State.RECEIVED) else GONE
+            return None if _is_known(delivery) else GONE
         return None if state is PENDING and not delivery.ahead else GONE
 
     def announced(self) -> bool:
@@ -138,6 +138,14 @@ class BodySource:
                 self._bodies.resend(self.delivery.session, self.delivery, now)
         elif not self._pulled:
             self._bodies.refused(self.delivery, reason, now)
+
+
+def _is_known(delivery: Delivery) -> bool:
+    """Whether the device may know of the message. One that left is known also when it is to leave
+    once more, under a new number."""
+    if delivery.state is PENDING:
+        return delivery.attempts > 0
+    return delivery.state in (SENDING, State.RECEIVED)
 
 
 class Bodies:
@@ -211,13 +219,16 @@ class Bodies:
         if delivery.ahead and delivery.state is SENDING and not taken.limit:
             # It went ahead, and the device does not have it: once more, and its message again.
             self._begin_pull(session, taken.transfer)
-        if delivery.state is PENDING or delivery.ahead or delivery.item.message.stream:
+        again = _is_known(delivery) and self.is_poke(delivery, session.line)
+        if delivery.ahead or delivery.item.message.stream:
             return True  # Its message is on its way.
+        if delivery.state is PENDING and not again:
+            return True
         return self._begin_pull(session, taken.transfer)
 
     def _begin_pull(self, session: Session, key: int) -> bool:
         delivery = session.mailbox.get(key)
-        if delivery is None or delivery.state not in (SENDING, State.RECEIVED):
+        if delivery is None or not _is_known(delivery):
             return False
         if key not in self._courier.desk(session).outgoing:
             source = BodySource(self, delivery, pulled=True)
