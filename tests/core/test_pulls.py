@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from lasthop.clock import SECOND
@@ -34,7 +36,7 @@ def phone(rig: Rig) -> int:
     return connect(rig)
 
 
-def connect(rig: Rig, **claims: object) -> int:
+def connect(rig: Rig, **claims: Any) -> int:
     return rig.connect(features=int(ALL_FEATURES), **claims)
 
 
