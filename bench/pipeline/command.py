@@ -84,12 +84,13 @@ def _print(row: dict[str, Any]) -> None:
         f"\n{events:,} events, {cores} cores, at most {row['memory_mb']:,} MB of memory, "
         f"tables {row['lake_mb']:,} MB"
     )
-    total = sum(row["seconds"].values())
-    for stage, seconds in {**row["seconds"], "all": total}.items():
+    stages = {**row["seconds"], "all": sum(row["seconds"].values())}
+    cpu = {**row["cpu"], "all": sum(row["cpu"].values())}
+    for stage, seconds in stages.items():
         rate = events / seconds if seconds else 0.0
         print(
-            f"  {stage:10} {seconds:8.1f} s {rate:12,.0f} events/s {rate / cores:12,.0f} a core "
-            f"{1e6 * seconds / events:8.2f} µs an event"
+            f"  {stage:10} {seconds:8.1f} s {rate:12,.0f} events/s {rate / cores:12,.0f} a core; "
+            f"{1e6 * cpu[stage] / events:6.2f} µs of processor an event"
         )
     for name, (seconds, _) in row["questions"].items():
         other = row["duckdb"][name][0]

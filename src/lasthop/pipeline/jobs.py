@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, timedelta
-from functools import reduce
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession, functions as fn
 
+from lasthop.clock import Micros
 from lasthop.events import Kind
 from lasthop.pipeline import silver
+from lasthop.pipeline.audit import counted, orphans
 from lasthop.pipeline.bronze import (
     EVENTS as BRONZE_EVENTS,
     Ingested,
@@ -39,6 +40,7 @@ from lasthop.pipeline.gold import (
 )
 from lasthop.pipeline.ids import days_with_copies, missing_offsets
 from lasthop.pipeline.lake import Lake
+from lasthop.pipeline.together import Begin, together
 
 Say = Callable[[str], None]
 
@@ -132,8 +134,9 @@ class Pipeline:
             days = self.changed()
             if days:
                 events = self._make_events(days)
-                self._derive(events, {"heartbeats": silver.heartbeats}, days)
-                self._make_contacts(events, days)
+                with together() as begin:
+                    self._derive(begin, events, {"heartbeats": silver.heartbeats}, days)
+                    begin(self._make_contacts, events, days)
         return days
 
     def changed(self) -> list[date]:
@@ -154,8 +157,15 @@ class Pipeline:
             "heartbeats": silver.heartbeats,
             "rank_changes": silver.rank_changes,
         }
-        self._derive(events, made, days)
-        starts = self._starts(events, days)
+        with together() as begin:
+            self._derive(begin, events, made, days)
+            begin(self._make_contacts, events, days)
+            starts = self._starts(events, days)
+            self._make_deliveries(events, starts)
+        return starts
+
+    def _make_deliveries(self, events: DataFrame, starts: list[date]) -> None:
+        """Deliveries that began on these days."""
         since = events.where(fn.col("date") >= min(starts))
         begun = since
         if len(starts) < len(self.lake.dates("silver", "events")):
@@ -168,8 +178,6 @@ class Pipeline:
         self._write(
             silver.deliveries(begun).where(fn.col("date").isin(*starts)), "deliveries", starts
         )
-        self._make_contacts(events, days)
-        return starts
 
     def _make_events(self, days: list[date]) -> DataFrame:
         """All events, of these days anew."""
@@ -184,6 +192,7 @@ class Pipeline:
 
     def _derive(
         self,
+        begin: Begin,
         events: DataFrame,
         tables: Mapping[str, Callable[[DataFrame], DataFrame]],
         days: list[date],
@@ -192,7 +201,7 @@ class Pipeline:
         today = events.where(fn.col("date").isin(*days))
         for name, make in tables.items():
             # Of each event by itself: they lie by day as the events do.
-            self._write(make(today), name, days, gathered=False)
+            begin(self._write, make(today), name, days, gathered=False)
 
     def _make_contacts(self, events: DataFrame, days: list[date]) -> None:
         """Contacts that began on these days, or had not ended before them."""
@@ -237,33 +246,39 @@ class Pipeline:
         deliveries = self.silver("deliveries")
         begun = deliveries.where(fn.col("date").isin(*starts))
         recent = deliveries.where(fn.col("date") <= max(days))
-        self._gold_days(quality.delivery_quality(begun), "delivery_quality", starts)
-        self._gold_days(channels.channels(events), "channels", days)
-        self._gold_days(spending.usage(events, recent), "usage", days)
-        self._gold_days(energy.energy(events), "energy", days)
+        with together() as begin:
+            begin(self._gold_days, quality.delivery_quality(begun), "delivery_quality", starts)
+            begin(self._gold_days, channels.channels(events), "channels", days)
+            begin(self._gold_days, spending.usage(events, recent), "usage", days)
+            begin(self._gold_days, energy.energy(events), "energy", days)
 
     def make_profiles(self, *, counterfactual: bool = True) -> None:
         """The tables that look at all of the log that is kept."""
         events, deliveries = self.silver("events"), self.silver("deliveries")
-        heartbeats = self.silver("heartbeats")
         until = self.end_of_log()
-        curves = heartbeat.survival(heartbeats)
-        self._gold(curves, "survival")
+        with together() as begin:
+            if counterfactual:
+                on_line = last_hop.read_on_line(events)
+                frame = last_hop.last_hop(deliveries, on_line, last_hop.feeds(events))
+                days = self.lake.dates("silver", "deliveries")
+                begin(self._gold_days, frame, "last_hop", days)
+            begin(self._make_intervals)
+            begin(self._make_calendar, events, until)
+            profiles = reading.read_profiles(
+                self.silver("reads"), deliveries, self.silver("rank_changes"), until=until
+            )
+            begin(self._gold, profiles, "read_profiles")
+            begin(self._gold, spending.limits(self.gold("usage"), events), "limits")
+
+    def _make_intervals(self) -> None:
+        heartbeats = self.silver("heartbeats")
+        self._gold(heartbeat.survival(heartbeats), "survival")
         self._gold(heartbeat.best_intervals(self.gold("survival"), heartbeats), "best_intervals")
+
+    def _make_calendar(self, events: DataFrame, until: Micros) -> None:
         hours = calendar.link_hours(self.silver("contacts"), calendar.zones(events), until=until)
         self._gold(hours, "link_hours")
         self._gold(calendar.link_calendar(self.gold("link_hours")), "link_calendar")
-        self._gold(
-            reading.read_profiles(
-                self.silver("reads"), deliveries, self.silver("rank_changes"), until=until
-            ),
-            "read_profiles",
-        )
-        self._gold(spending.limits(self.gold("usage"), events), "limits")
-        if counterfactual:
-            on_line = last_hop.read_on_line(events)
-            frame = last_hop.last_hop(deliveries, on_line, last_hop.feeds(events))
-            self._gold_days(frame, "last_hop", self.lake.dates("silver", "deliveries"))
 
     def settle(self, days: list[date]) -> None:
         """Note that silver and gold now hold these days as bronze has them."""
@@ -297,31 +312,17 @@ class Pipeline:
             .collect()
         }
         bronze = read_events(self.spark, self.lake)
-        outcome.rows = self._rows(bronze)
+        outcome.rows = counted(
+            {
+                **{f"silver.{name}": self.silver(name) for name in SILVER},
+                **{f"gold.{name}": self.gold(name) for name in GOLD},
+                "bronze.events": bronze,
+            }
+        )
         gaps = missing_offsets(bronze).agg(fn.sum("missing").alias("missing")).first()
         outcome.missing_offsets = int(gaps["missing"] or 0) if gaps is not None else 0
         outcome.duplicates = outcome.rows["bronze.events"] - outcome.rows["silver.events"]
-        outcome.orphans = self._orphans()
-
-    def _rows(self, bronze: DataFrame) -> dict[str, int]:
-        """How many rows each table has, in one job."""
-        tables = {
-            **{f"silver.{name}": self.silver(name) for name in SILVER},
-            **{f"gold.{name}": self.gold(name) for name in GOLD},
-            "bronze.events": bronze,
-        }
-        counts = [
-            frame.agg(fn.lit(name).alias("name"), fn.count("*").alias("rows"))
-            for name, frame in tables.items()
-        ]
-        found = {row["name"]: row["rows"] for row in reduce(DataFrame.unionAll, counts).collect()}
-        return {name: found[name] for name in tables}
-
-    def _orphans(self) -> int:
-        """Every delivery has counted the events that tell of it: what is left has none."""
-        told = self.silver("events").where(silver.about_a_delivery())
-        known = self.silver("deliveries").agg(fn.sum("events").alias("events")).first()
-        return told.count() - int((known and known["events"]) or 0)
+        outcome.orphans = orphans(self.silver("events"), self.silver("deliveries"))
 
     def silver(self, name: str) -> DataFrame:
         """A table of silver as it is."""

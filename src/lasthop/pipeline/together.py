@@ -1,0 +1,30 @@
+"""Jobs that do not depend on one another, at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TypeAlias
+
+AT_ONCE = 3
+"""Few: while one is planned or comes to its last task, others have work for the cores. More would
+share the same cores, and the memory."""
+
+
+Begin: TypeAlias = Callable[..., None]
+"""Takes a function and what it is called with."""
+
+
+@contextmanager
+def together() -> Iterator[Begin]:
+    """Begin calls, and wait for all of them; the first that failed says why."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        begun: list[Future[object]] = []
+
+        def begin(call: Callable[..., object], *given: object, **named: object) -> None:
+            begun.append(pool.submit(call, *given, **named))
+
+        yield begin
+        for one in begun:
+            one.result()
