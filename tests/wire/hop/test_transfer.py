@@ -117,3 +117,15 @@ def test_a_question_is_asked_once() -> None:
     assert sending.room(100, 100) == 0
     sending.heard(Taken(7, 40, 60), 100)
     assert (sending.cursor, sending.room(100, 100)) == (40, 20)
+
+
+def test_an_answer_about_an_earlier_attempt_is_found_out_with_the_end() -> None:
+    sending = Sending(1, stream=False)
+    assert sending.question() is not None
+    sending.heard(Taken(1, 300, 1000), 300)
+    assert sending.room(300, 100) == 0
+    sending.said_end = True
+    sending.heard(Taken(1, 0, 1000), 300)
+    assert not sending.said_end
+    assert sending.room(300, 100) == 100
+    assert sending.piece(b"x" * 100) == Piece(1, 0, b"x" * 100)

@@ -99,6 +99,10 @@ class Sending:
             )
         if taken.offset >= available:
             self.said_end = False  # It has everything, and has not heard so.
+        if self.said_end and not self.stream and taken.offset < self.taken:
+            # What we took for its answer was about an earlier attempt: hearing of the end, it asks
+            # for what it lacks. If this is a late word, some bytes leave in vain.
+            self._known = self.said_end = False
         if self._known:
             self.taken = max(self.taken, taken.offset)
             self.limit = max(self.limit, taken.limit)
