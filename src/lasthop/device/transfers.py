@@ -418,7 +418,7 @@ class Transfers:
         self._words.clear()
 
     def _sendings(self) -> list[Sending]:
-        parcels = [parcel.sending for parcel in self._first_parcels()]
+        parcels = [parcel.sending for parcel in self._parcels.values()]
         return parcels + [outflow.sending for outflow in self._outflows.values()]
 
     def _receivers(self) -> list[Body | Inflow]:

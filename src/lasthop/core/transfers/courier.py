@@ -246,6 +246,8 @@ class Courier:
         desk.armed = None
         if session.transfers is desk and session.greeted:
             if desk.due is not None:
+                # Its answer may be overtaken by what was said before we asked once more.
+                desk.alone = False
                 for outgoing in desk.outgoing.values():
                     outgoing.sending.again()
             self._room.touch(session)
