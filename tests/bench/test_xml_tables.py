@@ -11,6 +11,9 @@ from bench.xml_tables import processing
 from bench.xml_tables.command import Report, measure, show
 from bench.xml_tables.meter import memory, memory_each, seconds
 
+# What the tests look at takes most of a minute to measure: once is enough.
+pytestmark = pytest.mark.xdist_group("xml-tables")
+
 
 def test_memory_is_what_a_job_keeps_and_what_it_takes() -> None:
     taken = memory(lambda size: bytes(size) + bytes(size), [100_000] * 3)
