@@ -18,9 +18,9 @@ import msgspec
 from lasthop.clock import Micros
 from lasthop.device.change import Change, FlowRow, FlowState, Held, PieceRow
 from lasthop.device.flows import Body, Inflow, Outflow
+from lasthop.device.outgoing import priority_of
 from lasthop.device.terms import Terms
 from lasthop.errors import Conflict, NotFound
-from lasthop.message import DEFAULT_PRIORITY
 from lasthop.wire.hop.frames import (
     Ending,
     EndStatus,
@@ -197,7 +197,7 @@ class Transfers:
         """Let a body go ahead of its message; if that is not durable yet, when it is. The message
         of one that goes `first` has its number, for which all others wait."""
         key = frame.key or 0
-        priority = DEFAULT_PRIORITY if frame.headers is None else frame.headers.priority
+        priority = priority_of(frame)
         if first:
             priority = FIRST
 
@@ -222,7 +222,7 @@ class Transfers:
         if key in self._parcels or key in self._starting:
             return
         self._starting.add(key)
-        priority = DEFAULT_PRIORITY if frame.headers is None else frame.headers.priority
+        priority = priority_of(frame)
 
         def begin() -> None:
             if key not in self._starting:
