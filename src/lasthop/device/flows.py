@@ -142,6 +142,7 @@ class Inflow:
         self.reason = state.reason
         self.receiving = Receiving(received=state.position)
         self.answer: Ending | None = None
+        """What the gateway is told about the end, once that is durable or the application's own."""
         self.early: Ending | None = None
         """The end, if it has overtaken some of the pieces."""
         self._window = window
@@ -180,7 +181,6 @@ class Inflow:
     def end(self, ending: Ending) -> bool:
         """The gateway says how it ends; false when that is not to be noted."""
         if self.size >= 0 or self.failed:
-            self.settle()
             return False
         if ending.status == EndStatus.ABORTED:
             self.failed, self.reason = True, ending.reason or "the sender gave it up"
@@ -222,8 +222,8 @@ class Inflow:
 
     @property
     def at_end(self) -> bool:
-        """Whether the application has had everything."""
-        return 0 <= self.size == self.position
+        """Whether the application has had everything, and it is certain that this was all."""
+        return self.answer is not None and self.size == self.position
 
 
 class Outflow:

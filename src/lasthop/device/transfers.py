@@ -280,7 +280,7 @@ class Transfers:
         kept_from = inflow.consume(position)
         if kept_from is not None:
             self._dropped.append((key, True, kept_from))
-        if inflow.failed:
+        if inflow.failed and inflow.answer is not None:
             self._close(inflow)
             raise Conflict("the stream has been given up", reason=inflow.reason)
         if inflow.at_end:

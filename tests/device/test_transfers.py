@@ -1,0 +1,68 @@
+"""What a device says about streams, and when it may."""
+
+from __future__ import annotations
+
+import zlib
+
+import pytest
+
+from lasthop.device.change import Change, Held, State
+from lasthop.device.terms import Terms
+from lasthop.device.transfers import Transfers
+from lasthop.errors import Conflict
+from lasthop.wire.hop.frames import Ending, EndStatus, Frame, Piece
+
+KEY = 7
+BODY = b"and so on"
+
+
+@pytest.fixture
+def transfers() -> Transfers:
+    """With one stream, of which everything is here but its end."""
+    transfers = Transfers(Terms(app="shop", name="phone"), Held())
+    transfers.open_incoming(KEY)
+    transfers.piece(Piece(KEY, 0, BODY, stream=True), known=True)
+    commit(transfers, 1)
+    return transfers
+
+
+def commit(transfers: Transfers, n: int) -> None:
+    transfers.collect(Change(n=n, state=State()))
+    transfers.committed(n)
+
+
+def complete() -> Ending:
+    return Ending(KEY, EndStatus.COMPLETE, len(BODY), zlib.crc32(BODY), stream=True)
+
+
+def endings(transfers: Transfers) -> list[Frame]:
+    return [frame for frame in transfers.frames() if isinstance(frame, Ending)]
+
+
+def test_an_end_that_comes_twice_is_confirmed_when_it_is_durable(transfers: Transfers) -> None:
+    transfers.ending(complete(), known=True)
+    transfers.ending(complete(), known=True)
+    assert endings(transfers) == []
+    commit(transfers, 2)
+    confirmed = Ending(KEY, EndStatus.CONFIRMED, stream=True)
+    assert endings(transfers) == [confirmed]
+    transfers.ending(complete(), known=True)
+    assert endings(transfers) == [confirmed]
+
+
+def test_the_application_hears_of_an_end_that_is_durable(transfers: Transfers) -> None:
+    transfers.ending(complete(), known=True)
+    assert transfers.advance(KEY, 0, 100) == BODY
+    assert transfers.advance(KEY, len(BODY), 100) is None
+    commit(transfers, 2)
+    assert transfers.advance(KEY, len(BODY), 100) == b""
+
+
+def test_the_application_hears_that_it_was_given_up_when_that_is_durable(
+    transfers: Transfers,
+) -> None:
+    transfers.ending(Ending(KEY, EndStatus.ABORTED, reason="too hot", stream=True), known=True)
+    assert transfers.advance(KEY, len(BODY), 100) is None
+    commit(transfers, 2)
+    with pytest.raises(Conflict, match="the stream has been given up"):
+        transfers.advance(KEY, len(BODY), 100)
