@@ -75,3 +75,16 @@ def test_what_has_never_left_cannot_be_pulled(rig: Rig, phone: int) -> None:
     assert pull(rig, phone, key) == []
     (refusal,) = rig.messages(phone)
     assert b"there is no such message to pull" in refusal.body
+
+
+def test_a_gateway_that_has_gone_back_lets_a_device_pull_what_it_already_has(
+    rig: Rig, phone: int
+) -> None:
+    rig.lose(phone)
+    (key,) = rig.publish(Submission(target=PHONE, body=BODY, pull=True))
+    rig.run()
+    # The store was copied now; the device was told of the message, and then the copy came back.
+    rig.crash()
+    again = connect(rig, window=Credit(0, 0))
+    assert rig.messages(again) == []
+    assert pull(rig, again, key) == [Piece(key, 0, BODY)]

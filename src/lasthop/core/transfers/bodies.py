@@ -98,7 +98,7 @@ class BodySource:
             return "deliver_before has passed"
         state = delivery.state
         if self._pulled:
-            return None if _is_known(delivery) else GONE
+            return None if self._bodies.is_known(delivery) else GONE
         return None if state is PENDING and not delivery.ahead else GONE
 
     def announced(self) -> bool:
@@ -138,14 +138,6 @@ class BodySource:
                 self._bodies.resend(self.delivery.session, self.delivery, now)
         elif not self._pulled:
             self._bodies.refused(self.delivery, reason, now)
-
-
-def _is_known(delivery: Delivery) -> bool:
-    """Whether the device may know of the message. One that left is known also when it is to leave
-    once more, under a new number."""
-    if delivery.state is PENDING:
-        return delivery.attempts > 0
-    return delivery.state in (SENDING, State.RECEIVED)
 
 
 class Bodies:
@@ -210,6 +202,16 @@ class Bodies:
         if key is None or not self._begin_pull(session, key):
             raise NotFound("there is no such message to pull", id=f"{key or 0:016x}")
 
+    def is_known(self, delivery: Delivery) -> bool:
+        """Whether the device may know of the message. One that left is known also when it is to
+        leave once more, under a new number, and when we have gone back to a copy of the store that
+        does not say so."""
+        if delivery.state is PENDING:
+            message = delivery.item.message
+            restored = message.key <= self._earlier and not message.binding
+            return restored or delivery.attempts > 0
+        return delivery.state in (SENDING, State.RECEIVED)
+
     def wanted(self, session: Session, taken: Taken) -> bool:
         """Whether what the device has a part of is still to come. What it had begun to pull when
         we stopped begins again."""
@@ -219,7 +221,7 @@ class Bodies:
         if delivery.ahead and delivery.state is SENDING and not taken.limit:
             # It went ahead, and the device does not have it: once more, and its message again.
             self._begin_pull(session, taken.transfer)
-        again = _is_known(delivery) and self.is_poke(delivery, session.line)
+        again = self.is_known(delivery) and self.is_poke(delivery, session.line)
         if delivery.ahead or delivery.item.message.stream:
             return True  # Its message is on its way.
         if delivery.state is PENDING and not again:
@@ -228,7 +230,7 @@ class Bodies:
 
     def _begin_pull(self, session: Session, key: int) -> bool:
         delivery = session.mailbox.get(key)
-        if delivery is None or not _is_known(delivery):
+        if delivery is None or not self.is_known(delivery):
             return False
         if key not in self._courier.desk(session).outgoing:
             source = BodySource(self, delivery, pulled=True)
