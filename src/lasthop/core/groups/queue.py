@@ -163,8 +163,9 @@ class SharedQueue:
         while self._ring and (errand := self._first()) is not None:
             session = self._next(errand)
             if session is None:
-                return
-            if session is _NOBODY:
+                if not self._ring:
+                    return
+                # Those who are there have all had it.
                 heapq.heappop(self._waiting)
                 self._aside.append(errand)
                 continue
@@ -182,7 +183,7 @@ class SharedQueue:
         return None
 
     def _next(self, errand: Errand) -> Session | None:
-        """Whose turn it is; nobody has room (None), or those who have cannot have this one."""
+        """Whose turn it is, if anybody's: those who are left in the ring have had this one."""
         size = errand.item.size
         passed = 0
         while self._ring and passed < len(self._ring):
@@ -196,7 +197,7 @@ class SharedQueue:
             else:
                 self._ring.rotate(-1)
                 return session
-        return _NOBODY if self._ring else None
+        return None
 
     def another(self, errand: Errand, but: Session) -> bool:
         """Whether somebody else could have it now."""
@@ -210,6 +211,3 @@ class SharedQueue:
                 self._ring.remove(session)
                 self._ringed.discard(session)
         return False
-
-
-_NOBODY: Session = object()  # type: ignore[assignment]
