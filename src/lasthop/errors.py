@@ -4,6 +4,8 @@
     ├── Rejected                 the request is at fault; nothing was done
     │   ├── InvalidRequest         a field is missing, malformed or contradictory
     │   │   ├── UnsupportedMedia     a body in a form that we do not read
+    │   │   ├── Contradiction        what is asked for can never be met together
+    │   │   │   └── LinkContradiction  no link can be what sender and device want of it
     │   │   └── PapError             what an initiator sent breaks the rules of PAP
     │   │       ├── PapMalformed       not XML, not MIME, or in no character set we read
     │   │       ├── PapInvalid         not valid by its document type, or contradictory
@@ -89,6 +91,23 @@ class InvalidRequest(Rejected):
 class UnsupportedMedia(InvalidRequest):
     code = "unsupported_media"
     http_status = 415
+
+
+class Contradiction(InvalidRequest):
+    """What is asked for can never be met together, by itself or with what the device wants.
+    `conflict` names a smallest set: without any one of it there would be a way."""
+
+    code = "contradiction"
+    http_status = 422
+    pap_code = 3003
+
+    def __init__(self, detail: str, *, conflict: tuple[str, ...], **fields: object) -> None:
+        super().__init__(detail, conflict=conflict, **fields)
+        self.conflict = conflict
+
+
+class LinkContradiction(Contradiction):
+    pap_code = 3010
 
 
 class Malformed(Rejected):

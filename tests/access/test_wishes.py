@@ -71,3 +71,19 @@ async def test_there_must_be_such_a_device(http: httpx.AsyncClient) -> None:
     for path in ("preferences", "budgets"):
         answer = await http.get(f"/v1/devices/nobody/{path}")
         assert refusal(answer) == (404, "not_found", None)
+
+
+async def test_a_message_that_can_never_come_is_refused_with_what_is_to_blame(
+    http: httpx.AsyncClient, desk: MemoryDesk
+) -> None:
+    desk.register("phone")
+    always = {"quiet": [{"zone": "UTC", "start": 0, "end": 1440, "override": 5.0}]}
+    await http.put("/v1/devices/phone/preferences", json=always)
+    batch = [{"device": "phone", "rank": 7}, {"device": "phone", "ttl": 60}]
+    refused = await http.post("/v1/messages", json=batch)
+    assert refused.status_code == 422
+    error = refused.json()["error"]
+    assert (error["code"], error["field"]) == ("contradiction", "[1]")
+    assert error["conflict"] == ["quiet hours 00:00-24:00 UTC"]
+    assert error["detail"].startswith("message 1: no moment satisfies all constraints")
+    assert desk.store.counts().messages == 0

@@ -157,6 +157,19 @@ def test_a_message_that_quiet_hours_leave_no_moment_is_refused_with_the_reason(r
     assert rig.state(key) is State.SUPPRESSED
 
 
+def test_what_an_absence_has_delayed_is_sent_however_little_delay_was_tolerated(rig: Rig) -> None:
+    midnight = START - START % DAY
+    now = int((START - midnight) // MINUTE)
+    channel = phone(rig, quiet=(QuietHours("UTC", start=now + 120, end=now + 180),))
+    rig.lose(channel)
+    (key,) = rig.publish(to("phone", b"a", delay_tolerance=MINUTE))
+    rig.run()
+    rig.pass_time(HOUR)
+    again = rig.connect(link="mno")
+    assert rig.bodies(again) == [b"a"]
+    assert rig.state(key) is State.SENDING
+
+
 def test_a_tolerant_queue_waits_for_the_better_link_and_no_longer(rig: Rig) -> None:
     calendar = LinkCalendar.of([Entry("wifi", EVERY_DAY, 0, 24, 0.5)], zone_name="UTC")
     mno = phone(rig, calendar=calendar, queues=(QueueTerms("news", max_delay=10 * MINUTE),))

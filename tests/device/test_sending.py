@@ -12,6 +12,7 @@ from lasthop.clock import MILLISECOND, MINUTE, Micros
 from lasthop.core.reception import Reception
 from lasthop.decision.budgets import Limit, Measure
 from lasthop.decision.choice import QueueTerms
+from lasthop.decision.constraints import QuietHours
 from lasthop.decision.link_calendar import Entry, LinkCalendar
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.localtime import Period
@@ -285,3 +286,15 @@ async def test_the_gateway_and_the_device_count_what_they_send_each(
         assert steering is not None
         (theirs,) = steering.budgets.usage(gateway.clock.now())
         assert (ours.used, theirs.used) == (1, 2)
+
+
+async def test_what_another_device_can_never_have_is_refused_with_why(gateway: LiveGateway) -> None:
+    always = Preferences(quiet=(QuietHours("UTC", start=0, end=1440),))
+    async with device(gateway) as phone, device(gateway, name="watch") as watch:
+        await watch.contact(timeout=5)
+        await (await watch.prefer(always)).accepted(timeout=5)
+        handle = await phone.send("device:watch", "hush", expires_in=60)
+        await handle.reached(Status.REFUSED, timeout=5)
+        with pytest.raises(MessageRefused, match="quiet hours 00:00-24:00 UTC") as refused:
+            await handle.accepted()
+        assert refused.value.reason == "contradiction"

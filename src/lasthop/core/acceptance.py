@@ -19,8 +19,8 @@ from lasthop.core.feeds.feeds import Feeds
 from lasthop.core.groups.bonds import Bonds
 from lasthop.core.lifecycle import Step
 from lasthop.core.mailroom import Mailroom
+from lasthop.core.objections import check_possible, check_possible_for_all
 from lasthop.core.registry import Device
-from lasthop.decision.schedule import require
 from lasthop.errors import (
     Conflict,
     Expired,
@@ -48,7 +48,8 @@ from lasthop.message import (
 )
 from lasthop.store.commit import KeyRow
 
-DEVICE, PUBLISHER, SERVICE = TargetKind.DEVICE, TargetKind.PUBLISHER, TargetKind.SERVICE
+DEVICE, USER = TargetKind.DEVICE, TargetKind.USER
+PUBLISHER, SERVICE = TargetKind.PUBLISHER, TargetKind.SERVICE
 GROUP, QUEUE, TOPIC = TargetKind.GROUP, TargetKind.QUEUE, TargetKind.TOPIC
 
 RECENT_KEYS = 100_000
@@ -90,6 +91,21 @@ def submission_of(message: Message) -> Submission:
     """What somebody would submit to have this message sent."""
     fields = [name for name in Submission.__struct_fields__ if name != "unsaid"]
     return Submission(**{name: getattr(message, name) for name in fields})
+
+
+def check_times(submission: Submission, now: Micros) -> None:
+    """Refuse what is too late for everyone."""
+    before, after = submission.deliver_before, submission.deliver_after
+    if before is None:
+        return
+    if before <= now:
+        raise Expired("deliver_before has passed already", deliver_before=before)
+    if after is not None and after >= before:
+        raise InvalidRequest(
+            "deliver_after must come before deliver_before",
+            deliver_after=after,
+            deliver_before=before,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,18 +297,17 @@ class Acceptance:
         if kind is SERVICE:
             self._room.registry.services.assign(app, submission)
         elif kind is GROUP or kind is QUEUE or submission.binding:
-            return self._bonds.reach(app, submission)
+            members = self._bonds.reach(app, submission)
+            if submission.binding is Binding.ATOMIC:
+                check_possible_for_all(self._room, members, submission, now)
+            return members
         devices: Mapping[int, Device] = self._room.registry.reach(app, submission.target)
         if kind is TOPIC:
             return self._room.registry.filters.select(
                 app, submission.target.name, devices, submission.content_type, submission.body
             )
-        if submission.target.kind is DEVICE:
-            for device in devices.values():
-                wishes = device.record.preferences
-                if wishes is not None and (wishes.quiet or wishes.digests):
-                    # For one among many the delivery is suppressed; who sends to this one is told.
-                    require(wishes.constraints(submission, since=now), now, rank=submission.rank)
+        if submission.target.kind is DEVICE or kind is USER:
+            check_possible(self._room, devices, submission, now)
         return devices
 
     def _check_form(self, app: str, submission: Submission, now: Micros) -> None:
@@ -302,15 +317,7 @@ class Acceptance:
             behaviour.apply(submission, limit=limits.body)
         elif len(submission.body) > limits.body:
             raise TooLarge("body too large", size=len(submission.body), limit=limits.body)
-        before, after = submission.deliver_before, submission.deliver_after
-        if before is not None and before <= now:
-            raise Expired("deliver_before has passed already", deliver_before=before)
-        if before is not None and after is not None and after >= before:
-            raise InvalidRequest(
-                "deliver_after must come before deliver_before",
-                deliver_after=after,
-                deliver_before=before,
-            )
+        check_times(submission, now)
 
     def _check_room(
         self, submissions: Sequence[Submission], reached: list[Mapping[int, Device]]

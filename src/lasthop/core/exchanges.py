@@ -13,7 +13,7 @@ from lasthop.core.acceptance import Acceptance, Submission
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.registry import Device
 from lasthop.core.session import Session
-from lasthop.errors import Expired, InvalidRequest, QuotaExceeded, TooLarge
+from lasthop.errors import Contradiction, Expired, InvalidRequest, QuotaExceeded, TooLarge
 from lasthop.events import Kind
 from lasthop.message import GATEWAY, Target, TargetKind
 from lasthop.wire.hop.frames import ASKED_TYPE, MessageFrame
@@ -60,7 +60,7 @@ class Exchanges:
     ) -> None:
         """Let the device that gathers know whose answers to wait for."""
         # Without a word about them it gathers until its deadline.
-        with suppress(QuotaExceeded, Expired):
+        with suppress(QuotaExceeded, Expired, Contradiction):
             self._answer(session, frame, msgspec.json.encode(asked), ASKED_TYPE, before, now)
 
     def offer(self, session: Session, service: Service, now: Micros) -> bool:

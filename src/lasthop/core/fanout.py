@@ -283,6 +283,11 @@ class Fanouts:
         if full and message.content_type != DECISION_TYPE:
             room.step(delivery, Step.SUPPRESS, now, "mailbox full")
             return
+        if session.steering is not None and alone and message.target.kind is not DEVICE:
+            against = session.steering.objection(message, now)
+            if against is not None:
+                room.step(delivery, Step.SUPPRESS, now, str(against.reason()))
+                return
         if message.replace_key is not None and item.bond is None:
             self._supersede(delivery, message.replace_key, now)
         if keeper is not None:

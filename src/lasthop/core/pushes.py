@@ -12,13 +12,14 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from lasthop.clock import Micros
-from lasthop.core.acceptance import Acceptance, Submission
+from lasthop.core.acceptance import Acceptance, Submission, check_times
 from lasthop.core.addresses import AddressBook, AddressNotServed, Place
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.fanout import Fanouts
 from lasthop.core.lifecycle import State, Step
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.notification import Notifications
+from lasthop.core.objections import check_possible
 from lasthop.core.push import Push
 from lasthop.core.push_ids import PushIds, identify
 from lasthop.core.registry import Device
@@ -125,7 +126,8 @@ class Pushes:
         identity = identify(app, source, order.push_id)
         self._ids.check(identity, order.known, order.push_id)
         self._notifications.check_room(order.notify_to)
-        places = self._resolve(app, order)
+        check_times(order.submission, now)
+        places = self._resolve(app, order, now)
         taken_back: list[Delivery] = []
         if order.replace is not None:
             places, taken_back = self._replacing(order, places, now)
@@ -155,14 +157,20 @@ class Pushes:
             self._room.step(delivery, Step.REPLACE, now, reason)
         return message
 
-    def _resolve(self, app: str, order: Order) -> list[tuple[str, Place | LasthopError]]:
-        """Who the addresses stand for, each once; if none stands for anybody, why the first does
-        not."""
+    def _resolve(
+        self, app: str, order: Order, now: Micros
+    ) -> list[tuple[str, Place | LasthopError]]:
+        """Who the addresses stand for, each once; if none stands for anybody who can have it, why
+        the first does not."""
         found: list[tuple[str, Place | LasthopError]] = []
         for text in dict.fromkeys(order.addresses):
             try:
                 place = self.find(app, text)
-                found.append((text, _fitting(place, order) if order.assumed else place))
+                if order.assumed:
+                    place = _fitting(place, order)
+                if not place.everyone:
+                    check_possible(self._room, place.devices, order.submission, now)
+                found.append((text, place))
             except LasthopError as error:
                 found.append((text, error))
         first = found[0][1]

@@ -9,7 +9,7 @@ import msgspec
 from lasthop.clock import Micros
 from lasthop.core.acceptance import Acceptance, Submission
 from lasthop.core.session import Session
-from lasthop.errors import LasthopError, QuotaExceeded
+from lasthop.errors import Contradiction, LasthopError, QuotaExceeded
 from lasthop.message import GATEWAY, Reliability, Target, TargetKind
 from lasthop.wire.hop.frames import ERROR_TYPE
 
@@ -27,6 +27,7 @@ def refuse(
         in_reply_to=key,
         reliability=Reliability.EXACTLY_ONCE,
     )
-    # A full mailbox has no room for the reason either.
-    with suppress(QuotaExceeded):
+    # A full mailbox has no room for the reason either, and who never wants to hear anything does
+    # not hear this.
+    with suppress(QuotaExceeded, Contradiction):
         acceptance.accept(device.app, GATEWAY, [answer], now)

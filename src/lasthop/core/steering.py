@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -24,8 +24,10 @@ from lasthop.decision.contention import Gauge
 from lasthop.decision.decide import Action
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.preferences import Preferences
-from lasthop.decision.schedule import Unsatisfiable, earliest
+from lasthop.decision.routes import NoLink, contradiction
+from lasthop.decision.schedule import Slot, Timed, Unsatisfiable, earliest
 from lasthop.decision.transmission import choose
+from lasthop.message import Quality
 from lasthop.store.commit import MemoryRow
 
 if TYPE_CHECKING:
@@ -34,6 +36,15 @@ if TYPE_CHECKING:
 
 BUDGETS, CAPS = "budgets", "caps"
 """The names under which the store keeps them."""
+
+
+class Asked(Timed, Protocol):
+    """A message, or the wish to send one: what bears on when and over which link."""
+
+    @property
+    def rank(self) -> float: ...
+    @property
+    def quality(self) -> Quality | None: ...
 
 
 def place_of(delivery: Delivery) -> int:
@@ -134,15 +145,11 @@ class Steering:
         message = delivery.item.message
         wishes = self.preferences
         since = max(message.accepted_at, message.deliver_after or 0)
-        caps = self.caps.covering(message.queue)
-        if (wishes.quiet or wishes.digests or caps) and not delivery.attempts:
-            asked = wishes.constraints(message, since=since)
-            asked += [cap.constraint(now) for cap in caps]
-            slot = earliest(asked, now, rank=message.rank)
-            if isinstance(slot, Unsatisfiable):
-                return slot
-            if slot.at > now:
-                return Choice(Action.HOLD, slot.reasons, until=slot.at)
+        slot = None if delivery.attempts else self._slot(message, since, now)
+        if isinstance(slot, Unsatisfiable):
+            return slot
+        if slot is not None and slot.at > now:
+            return Choice(Action.HOLD, slot.reasons, until=slot.at)
         chosen = choose(
             Outgoing(
                 size=delivery.item.size,
@@ -163,6 +170,27 @@ class Steering:
         if chosen.wanted:
             self.wanted = chosen.wanted
         return chosen
+
+    def _slot(self, message: Asked, since: Micros, now: Micros) -> Slot | Unsatisfiable | None:
+        """When a message may come; `None`: at any time, as far as the device is concerned."""
+        wishes = self.preferences
+        caps = self.caps.covering(message.queue)
+        if not (wishes.quiet or wishes.digests or caps):
+            return None
+        asked = wishes.constraints(message, since=since, now=now)
+        asked += [cap.constraint(now) for cap in caps]
+        return earliest(asked, now, rank=message.rank)
+
+    def objection(self, message: Asked, now: Micros) -> Unsatisfiable | NoLink | None:
+        """Why something that comes in now can never be sent as its publisher asks, while the
+        device wants what it wants: nobody needs to wait to know."""
+        slot = self._slot(message, max(now, message.deliver_after or 0), now)
+        if isinstance(slot, Unsatisfiable):
+            return slot
+        if message.quality is None:
+            return None
+        terms = self.preferences.queue(message.queue)
+        return contradiction(message.quality, terms, self.session.device.record.routes)
 
     def _links(self) -> Iterator[Link]:
         for line in self.session.lines:

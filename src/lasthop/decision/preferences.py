@@ -102,10 +102,10 @@ class Preferences(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """What the device says of a technology."""
         return next((link for link in self.links if link.label == label), None)
 
-    def constraints(self, message: Timed, *, since: Micros) -> list[Constraint]:
+    def constraints(self, message: Timed, *, since: Micros, now: Micros) -> list[Constraint]:
         """When a message may come: what its publisher asked for, the device's quiet hours, and the
         first digest that it belongs to."""
-        found = [*constraints_of(message, since=since), *self.quiet]
+        found = [*constraints_of(message, since=since, now=now), *self.quiet]
         digest = next((d for d in self.digests if d.covers(message.queue)), None)
         if digest is not None:
             found.append(Digest(self.zone, since, digest.times, digest.days))

@@ -39,6 +39,7 @@ class Code(StrEnum):
     NO_RECEIPT = "no_receipt"
     EXPIRED = "expired"
     BEHIND = "behind"
+    LINK_CONFLICT = "link_conflict"
     # when
     TOO_EARLY = "too_early"
     TOO_LATE = "too_late"
@@ -66,6 +67,7 @@ SENTENCES: dict[Code, str] = {
     Code.NO_RECEIPT: "sent over {link}, no receipt from the device",
     Code.EXPIRED: "{deadline:time} has passed",
     Code.BEHIND: "it waits behind {message}",
+    Code.LINK_CONFLICT: "no link satisfies: {names}",
     Code.TOO_EARLY: "{name}: not before {at:time}",
     Code.TOO_LATE: "{name}: only until {at:time}",
     Code.QUIET: "{name}: quiet until {at:time}",

@@ -20,8 +20,9 @@ from lasthop.decision.budgets import Budgets
 from lasthop.decision.choice import Outgoing, QueueTerms
 from lasthop.decision.cost import BALANCED, Weights
 from lasthop.decision.links import Link, Tariff
+from lasthop.decision.reasons import Code, Reason, because
 from lasthop.decision.transmission import choose
-from lasthop.errors import InvalidRequest
+from lasthop.errors import InvalidRequest, LinkContradiction
 from lasthop.message import DeliveryMethod, Quality
 from lasthop.wire.pap.bearers import serves
 
@@ -125,6 +126,31 @@ def obstacle(network: str, bearer: str, quality: Quality) -> Refusal | None:
     if quality.bearer_required and not serves(quality.bearer, frozenset({bearer})):
         return Refusal(3010, f"the required bearer is not available: {quality.bearer}")
     return None
+
+
+class NoLink(msgspec.Struct, frozen=True):
+    """What the publisher requires, the device does not want and is not reached by."""
+
+    names: tuple[str, ...]
+
+    def reason(self) -> Reason:
+        return because(Code.LINK_CONFLICT, names="; ".join(self.names))
+
+    def error(self) -> LinkContradiction:
+        """The same as an answer to who asked for it."""
+        return LinkContradiction("no link satisfies all constraints", conflict=self.names)
+
+
+def contradiction(quality: Quality, terms: QueueTerms, routes: Sequence[Route]) -> NoLink | None:
+    """Whether no link will ever do: the device names those that this queue may use, the publisher
+    requires another one, and none of the routes is what it requires."""
+    bearer = quality.bearer
+    if not quality.bearer_required or terms.links is None or serves(bearer, frozenset(terms.links)):
+        return None
+    if any(obstacle(route.network, route.bearer, quality) is None for route in routes):
+        return None
+    only = ", ".join(terms.links)
+    return NoLink((f"required bearer {bearer}", f"queue {terms.name!r} only over {only}"))
 
 
 def select(

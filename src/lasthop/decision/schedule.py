@@ -2,12 +2,14 @@
 
 Each constraint moves a candidate forward to the next instant that it allows; when none moves it any
 more, it is the answer. Conflicts are found by leaving constraints out one by one for as long as the
-rest still contradict each other: what remains is needed, every part of it.
+rest still contradict each other: what remains is needed, every part of it. If that is more than a
+few, it is seen whether fewer would do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import combinations
 from typing import Protocol
 
 import msgspec
@@ -23,10 +25,14 @@ from lasthop.decision.constraints import (
 )
 from lasthop.decision.localtime import LAST_INSTANT, Period, check_instant, period_at, zone
 from lasthop.decision.reasons import Code, Reason, because
-from lasthop.errors import InvalidRequest, TooLarge
+from lasthop.errors import Contradiction, InvalidRequest, TooLarge
 
 MAX_CONSTRAINTS = 16
 """For one message. A proof that nothing fits looks at a year of days for each of them."""
+
+FEW = 2
+"""Every set of so many is looked at for a smaller conflict than the one that was found: of sixteen
+constraints there are 120 pairs. Larger ones only have no part that is to spare."""
 
 HORIZON: Micros = 400 * DAY
 """Quiet hours repeat weekly, and zones change their clocks yearly: what leaves no moment in a year
@@ -55,6 +61,10 @@ class Unsatisfiable(msgspec.Struct, frozen=True):
     def reason(self) -> Reason:
         return because(Code.CONFLICT, names="; ".join(self.names))
 
+    def error(self) -> Contradiction:
+        """The same as an answer to who asked for it."""
+        return Contradiction("no moment satisfies all constraints", conflict=self.names)
+
 
 def earliest(
     constraints: Sequence[Constraint], now: Micros, *, rank: float = 0.0
@@ -68,14 +78,6 @@ def earliest(
     if at is None:
         return Unsatisfiable(tuple(conflict(constraints, now, rank=rank)))
     return Slot(at, tuple(constraints[index].reason(until) for index, until in moved.items()))
-
-
-def require(constraints: Sequence[Constraint], now: Micros, *, rank: float = 0.0) -> Slot:
-    """The same for a door: a combination that leaves no moment is refused, and who is to blame."""
-    answer = earliest(constraints, now, rank=rank)
-    if isinstance(answer, Unsatisfiable):
-        raise InvalidRequest("no moment satisfies all constraints", conflict=answer.names)
-    return answer
 
 
 def first_moment(
@@ -115,7 +117,18 @@ def _pass(
 
 
 def conflict(constraints: Sequence[Constraint], now: Micros, *, rank: float) -> list[Constraint]:
-    """A subset that allows no moment, of which no proper subset does the same."""
+    """A smallest subset that allows no moment; if it takes more than a few constraints, one of
+    which no proper subset does the same."""
+    needed = _needed(constraints, now, rank)
+    for size in range(1, min(len(needed), FEW + 1)):
+        for some in combinations(constraints, size):
+            if first_moment(some, now, rank=rank) is None:
+                return list(some)
+    return needed
+
+
+def _needed(constraints: Sequence[Constraint], now: Micros, rank: float) -> list[Constraint]:
+    """What is left when everything is left out that can be."""
     needed = list(constraints)
     index = 0
     while index < len(needed):
@@ -140,15 +153,20 @@ class Timed(Protocol):
     def queue(self) -> str | None: ...
 
 
-def constraints_of(message: Timed, *, since: Micros) -> list[Constraint]:
-    """What the publisher asked for; the device's own constraints are added to it."""
+def constraints_of(message: Timed, *, since: Micros, now: Micros) -> list[Constraint]:
+    """What the publisher asked for; the device's own constraints are added to it.
+
+    A delay tolerance that is over was used up by the device's absence, which nobody chose: now is
+    still a good moment, and no later one is.
+    """
     asked: list[Constraint] = []
     if message.deliver_after is not None:
         asked.append(After(message.deliver_after))
     if message.deliver_before is not None:
         asked.append(Before(message.deliver_before))
     if message.delay_tolerance is not None:
-        asked.append(Tolerance(max(since, message.deliver_after or 0), message.delay_tolerance))
+        start, delay = max(since, message.deliver_after or 0), message.delay_tolerance
+        asked.append(Tolerance(start, delay) if now <= start + delay else Tolerance(now, 0))
     return asked
 
 

@@ -11,6 +11,8 @@ from lasthop.access.quota import Rate
 from lasthop.access.rest import RestSettings
 from lasthop.clock import HOUR, MINUTE, SECOND
 from lasthop.core.credentials import Scope
+from lasthop.decision.constraints import QuietHours
+from lasthop.decision.preferences import Preferences
 from lasthop.message import DeliveryMethod, Quality, Reliability, Target, TargetKind
 from lasthop.wire.pap.answers import Answer, Verdict
 from lasthop.wire.pap.documents import (
@@ -150,6 +152,18 @@ class TestPushing:
 
     async def test_a_push_that_came_too_late_is_rejected(self, initiator: Initiator) -> None:
         assert await initiator.push("1", BOB, deliver_before=START - SECOND) == 2000
+
+    async def test_a_push_that_its_client_can_never_have_is_rejected(
+        self, initiator: Initiator, desk: MemoryDesk
+    ) -> None:
+        always = Preferences(quiet=(QuietHours("UTC", start=0, end=1440),))
+        desk.gateway.prefer("default", "watch", always, START)
+        push = PushMessage("1", (BOB,), deliver_before=START + MINUTE)
+        answer = (await initiator.send(push, CONTENT)).document.message
+        assert isinstance(answer, PushResponse)
+        assert answer.result.code == 3003
+        assert "quiet hours 00:00-24:00 UTC" in (answer.result.desc or "")
+        assert desk.store.counts().messages == 0
 
     async def test_too_many_headers_are_rejected(self, initiator: Initiator) -> None:
         content = Entity(tuple((f"X-{n}", "x") for n in range(33)), b"")

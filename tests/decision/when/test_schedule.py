@@ -31,7 +31,6 @@ from lasthop.decision.schedule import (
     constraints_of,
     earliest,
     first_moment,
-    require,
 )
 from lasthop.errors import InvalidRequest, TooLarge
 from lasthop.message import Message, Target, TargetKind
@@ -165,6 +164,7 @@ def test_the_first_moment_is_that_of_looking_at_every_minute() -> None:
 def test_a_conflict_is_one_and_every_part_of_it_is_needed() -> None:
     random = Random(6)
     sizes: dict[int, int] = {}
+    larger = 0
     while sum(sizes.values()) < 150:
         now = random_night(random)
         constraints = [random_constraint(random, now) for _ in range(random.randrange(2, 8))]
@@ -178,8 +178,23 @@ def test_a_conflict_is_one_and_every_part_of_it_is_needed() -> None:
                 moment = first_moment(fewer, now, rank=0.0)
                 assert moment is not None
                 assert all(allows(constraint, moment, 0.0) for constraint in fewer)
+        # No other part of what was asked for is a smaller conflict.
+        for size in range(min(len(culprits), 3)):
+            for others in combinations(constraints, size):
+                assert first_moment(others, now, rank=0.0) is not None
+        larger += len(without_those_to_spare(constraints, now)) > len(culprits)
         sizes[len(culprits)] = sizes.get(len(culprits), 0) + 1
     assert {1, 2, 3} <= sizes.keys(), "some conflicts take three"
+    assert larger, "leaving out one by one does not always end at the fewest"
+
+
+def without_those_to_spare(constraints: list[Constraint], now: Micros) -> list[Constraint]:
+    needed = list(constraints)
+    for constraint in constraints:
+        fewer = [other for other in needed if other is not constraint]
+        if first_moment(fewer, now, rank=0.0) is None:
+            needed = fewer
+    return needed
 
 
 def hours(start: int, end: int, name: str = "Europe/Berlin") -> QuietHours:
@@ -245,17 +260,25 @@ def test_zones_that_meet_only_for_a_few_weeks_are_found() -> None:
     assert local(slot.at, zone("Europe/Berlin")).date().isoformat() == "2026-03-08"
 
 
-def test_a_door_refuses_what_can_never_be_and_names_the_conflict() -> None:
-    assert require([hours(8, 20)], NOON) == earliest([hours(8, 20)], NOON)
-    with pytest.raises(InvalidRequest, match="quiet hours 20:00-09:00 Europe/Berlin"):
-        require([Before(NOON + 90 * DAY), hours(8, 20), hours(20, 9)], NOON)
+def test_an_error_names_the_conflict() -> None:
+    refused = earliest([Before(NOON + 90 * DAY), hours(8, 20), hours(20, 9)], NOON)
+    assert isinstance(refused, Unsatisfiable)
+    error = refused.error()
+    assert (error.code, error.http_status, error.pap_code) == ("contradiction", 422, 3003)
+    assert error.fields["conflict"] == (
+        "quiet hours 08:00-20:00 Europe/Berlin",
+        "quiet hours 20:00-09:00 Europe/Berlin",
+    )
 
 
 def test_a_device_adds_its_quiet_hours_to_what_a_publisher_asks() -> None:
     message = Message(1, 2, "app", "me", Target(TargetKind.DEVICE, "d"), NOON)
     message.deliver_before = NOON + DAY
     preferences = Preferences(quiet=(hours(8, 20),))
-    assert preferences.constraints(message, since=NOON) == [Before(NOON + DAY), hours(8, 20)]
+    assert preferences.constraints(message, since=NOON, now=NOON) == [
+        Before(NOON + DAY),
+        hours(8, 20),
+    ]
     with pytest.raises(TooLarge, match="too many quiet hours"):
         Preferences(quiet=(hours(8, 20),) * 9)
 
@@ -273,14 +296,25 @@ def test_a_distant_deliver_after_is_still_scheduled() -> None:
 
 def test_a_message_brings_its_own_constraints() -> None:
     message = Message(1, 2, "app", "me", Target(TargetKind.DEVICE, "d"), NOON)
-    assert constraints_of(message, since=NOON) == []
+    assert constraints_of(message, since=NOON, now=NOON) == []
     message.deliver_after, message.deliver_before = NOON + HOUR, NOON + DAY
     message.delay_tolerance = MINUTE
-    assert constraints_of(message, since=NOON) == [
+    assert constraints_of(message, since=NOON, now=NOON) == [
         After(NOON + HOUR),
         Before(NOON + DAY),
         Tolerance(NOON + HOUR, MINUTE),
     ]
+
+
+def test_a_tolerance_that_absence_has_used_up_allows_this_moment_and_no_later_one() -> None:
+    message = Message(1, 2, "app", "me", Target(TargetKind.DEVICE, "d"), NOON)
+    message.delay_tolerance = MINUTE
+    late = NOON + HOUR
+    asked = constraints_of(message, since=NOON, now=late)
+    assert earliest(asked, late) == Slot(late)
+    refused = earliest([*asked, hours(12, 14)], late)
+    assert isinstance(refused, Unsatisfiable)
+    assert refused.names == ("delay tolerance", "quiet hours 12:00-14:00 Europe/Berlin")
 
 
 def test_answers_are_values_that_can_be_stored() -> None:

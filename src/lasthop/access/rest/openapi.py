@@ -21,7 +21,7 @@ REFUSALS = {
     409: "In conflict with what happened before",
     413: "Above a limit of size or number",
     415: "The body is in a form that is not read",
-    422: "deliver_before has passed",
+    422: "deliver_before has passed, or the device's wishes leave no way to deliver it as asked",
     429: "The caller's quota is used up; Retry-After says for how long",
     503: "The gateway takes no more at the moment; Retry-After says for how long",
 }

@@ -21,6 +21,7 @@ from starlette.exceptions import HTTPException
 
 from lasthop.errors import (
     Conflict,
+    Contradiction,
     InvalidRequest,
     LasthopError,
     Limited,
@@ -74,6 +75,8 @@ class ProblemDetail(msgspec.Struct, omit_defaults=True):
     field: str | None = None
     """What is at fault: a field, a parameter or a header. In a batch, with the index of the
     message: `[3].priority`."""
+    conflict: tuple[str, ...] | None = None
+    """Of a contradiction, a smallest set of what cannot be met together."""
 
 
 class Problem(msgspec.Struct):
@@ -87,6 +90,7 @@ def problem_of(error: LasthopError) -> Problem:
     fields = dict(error.fields)
     field = fields.pop("field", None)
     item = fields.pop("item", None)
+    conflict = error.conflict if isinstance(error, Contradiction) else None
     if item is not None:
         field = f"[{item}].{field}" if field else f"[{item}]"
     facts = ", ".join(f"{name}={value!r}" for name, value in fields.items())
@@ -95,7 +99,8 @@ def problem_of(error: LasthopError) -> Problem:
         detail = f"message {item}: {detail}"
     if len(detail) > MAX_DETAIL:
         detail = detail[:MAX_DETAIL] + "…"
-    return Problem(ProblemDetail(error.code, detail, None if field is None else str(field)))
+    where = None if field is None else str(field)
+    return Problem(ProblemDetail(error.code, detail, where, conflict))
 
 
 def headers_of(error: LasthopError) -> dict[str, str]:

@@ -1,0 +1,57 @@
+"""Whether what somebody asks for can be met at all by the devices that it is for.
+
+Who sends to one device is told at once that its wishes leave no way; nothing is stored then. For
+one among many the delivery is suppressed with the same words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lasthop.clock import Micros
+from lasthop.core.mailroom import Mailroom
+from lasthop.core.registry import Device
+from lasthop.core.steering import Asked
+from lasthop.errors import Contradiction
+
+FEW = 16
+"""Devices of one user that are all asked. To know that nobody can have a message takes a proof for
+each of them; beyond this it is accepted, and every delivery says for itself what became of it."""
+
+
+def check_possible(
+    room: Mailroom, devices: Mapping[int, Device], asked: Asked, now: Micros
+) -> None:
+    """Refuse what none of these devices can ever have as it is asked for."""
+    if len(devices) > FEW:
+        return
+    first: Contradiction | None = None
+    for device in devices.values():
+        error = _objection(room, device, asked, now)
+        if error is None:
+            return
+        first = first or error
+    if first is not None:
+        raise first
+
+
+def check_possible_for_all(
+    room: Mailroom, devices: Mapping[int, Device], asked: Asked, now: Micros
+) -> None:
+    """Refuse what one of these devices can never have, where all must."""
+    for device in devices.values():
+        error = _objection(room, device, asked, now)
+        if error is not None:
+            raise error
+
+
+def _objection(room: Mailroom, device: Device, asked: Asked, now: Micros) -> Contradiction | None:
+    if device.record.preferences is None:
+        return None
+    steering = room.session(device).steering
+    against = None if steering is None else steering.objection(asked, now)
+    if against is None:
+        return None
+    error = against.error()
+    error.fields["device"] = device.name
+    return error
