@@ -197,6 +197,31 @@ def test_a_message_that_the_application_left_lying_is_dropped() -> None:
     assert peer.said() == []
 
 
+def test_what_comes_again_under_another_number_is_finished_under_that_one() -> None:
+    peer = welcomed()
+    first = frame(0, headers=SOON)
+    peer.arrive(first)
+    assert peer.said() == [Ack(1, 0)]
+    # The gateway has taken it back, and gives it once more.
+    peer.arrive(replace(first, seq=1))
+    assert peer.said() == [Ack(2, 1)]
+    assert peer.take(LATER) == []
+    assert peer.said() == [Dropped(((1, 2),)), Ack(2, 2)]
+
+
+def test_the_later_number_survives_a_crash() -> None:
+    peer = welcomed()
+    first = frame(0, headers=SOON)
+    peer.arrive(first)
+    peer.said()
+    peer.arrive(replace(first, seq=1))
+    peer.said()
+    peer.crash()
+    assert peer.take(LATER) == []
+    assert peer.commit()
+    assert peer.session.hello().dropped == ((1, 2),)
+
+
 def test_what_was_dropped_is_said_in_hello_until_a_welcome_shows_that_it_was_heard() -> None:
     peer = welcomed()
     peer.arrive(frame(0, headers=SOON), now=LATER)

@@ -681,13 +681,12 @@ class Arrivals:
             self.dirty = True
 
     def _adopt(self, known: Message, again: Message) -> None:
-        """It waits in the inbox already: the new number is finished when the message is."""
-        number = again.number
-        if known.number is None and number is not None:
-            known.number = number
-            again.number = None
-            if known.stored:
-                self._adopted.append((known.position, number))
+        """It waits in the inbox already: the new number is finished when the message is. Of an
+        older one the gateway wants to know no more: it has taken that back, to give it anew."""
+        assert again.number is not None
+        known.number, again.number = again.number, known.number
+        if known.stored:
+            self._adopted.append((known.position, known.number))
         self._end(again)
 
     def _hold(self, message: Message) -> None:
