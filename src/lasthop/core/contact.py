@@ -150,7 +150,7 @@ class Contacts:
         )
         self._by_channel[channel] = session
         session.add(line)
-        self._lines_changed(session)
+        self._lines_changed(session, now)
         self._room.journal.tell(
             Kind.CONTACT_STARTED,
             now,
@@ -235,11 +235,12 @@ class Contacts:
                 self.lost(line.channel, str(closure.reason()), now)
                 self._room.effects.append(link_closed(line.channel, closure, now))
 
-    def _lines_changed(self, session: Session) -> None:
+    def _lines_changed(self, session: Session, now: Micros) -> None:
         """What a line may have lost is sent again, and what does not arrive over one of several is
         tried over another."""
         if session.steering is not None:
             session.steering.reconsider = True
+            session.steering.grants.revoke(now)
         if len(session.lines) > 1 or any(line.lossy for line in session.lines):
             session.retransmission = session.retransmission or Retransmission(session)
         else:
@@ -459,7 +460,7 @@ class Contacts:
         if session is None or line is None:
             return
         session.remove(line)
-        self._lines_changed(session)
+        self._lines_changed(session, now)
         self._room.journal.tell(
             Kind.CONTACT_LOST, now, session, reason=reason, link=line.link, channel=channel
         )
@@ -476,6 +477,8 @@ class Contacts:
     def _away(self, session: Session, now: Micros) -> None:
         """Nothing reaches the device any more."""
         session.retransmission = None
+        if session.steering is not None:
+            session.steering.grants.revoke(now)
         if session.device.record.services:
             self._room.registry.services.went(session.device)
         session.lost_at = now

@@ -71,6 +71,7 @@ class Pilot:
                 held.add(delivery)
             else:
                 self._offer(session, steering, delivery, released, now)
+        self._arm(steering, steering.grants.give(self._room, now))
         self.settle(session, steering, now)
         return released
 
@@ -112,12 +113,16 @@ class Pilot:
     ) -> None:
         room = self._room
         message = delivery.item.message
+        body = self._bodies.ahead(session, delivery)
+        if body is not None and steering.grants.covers(body):
+            self._let_ahead(steering, delivery)
+            return
         if message.quality is not None:
             against = obstacle(session.network, session.link, message.quality)
             if against is not None:
                 self._carriage.divert(delivery, against, now)
                 return
-        choice = steering.choice(delivery, now)
+        choice = steering.choice(delivery, self._bodies.weight(session, delivery), now)
         if isinstance(choice, Unsatisfiable):
             room.give_up(delivery, Step.SUPPRESS, now, str(choice.reason()))
         elif choice.action is Action.EXPIRE:
@@ -127,9 +132,11 @@ class Pilot:
         elif delivery.item.size > self._segment and not self._bodies.ready(
             session, delivery, choice.channel
         ):
-            held = HeldLane(AHEAD)
-            held.add(delivery)
-            steering.held[_lane(delivery)] = held
+            body = self._bodies.ahead(session, delivery)
+            if body is not None:
+                # Before the next one is asked about what is left.
+                self._arm(steering, steering.grants.ask(body, room, now))
+            self._let_ahead(steering, delivery)
         else:
             steering.reserve(delivery, choice, now)
             words = in_words(choice.reasons)
@@ -137,6 +144,12 @@ class Pilot:
             if event is not None and choice.link is not None:
                 event.link = choice.link
             released.append(delivery)
+
+    def _let_ahead(self, steering: Steering, delivery: Delivery) -> None:
+        """Its lane waits until its body has arrived."""
+        held = HeldLane(AHEAD)
+        held.add(delivery)
+        steering.held[_lane(delivery)] = held
 
     def _hold(
         self, steering: Steering, delivery: Delivery, choice: Choice, now: Micros, before: str
@@ -161,7 +174,7 @@ class Pilot:
             if line is not None and line.greeted:
                 return line
             steering.refund(delivery, now)
-        choice = steering.choice(delivery, now)
+        choice = steering.choice(delivery, self._bodies.weight(session, delivery), now)
         if isinstance(choice, Choice) and choice.action is Action.SEND:
             steering.reserve(delivery, choice, now)
             return session.line_of(choice.channel)

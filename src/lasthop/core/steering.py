@@ -17,9 +17,11 @@ from lasthop.clock import SECOND, Micros
 from lasthop.core.caps import Caps
 from lasthop.core.delivery import Delivery
 from lasthop.core.line import Line
+from lasthop.core.transfers.desk import Outgoing
+from lasthop.core.transfers.grants import Grants
 from lasthop.decision.books import Books, encode_budgets, restored_budgets
 from lasthop.decision.budgets import Budgets, Closure
-from lasthop.decision.choice import Choice, Outgoing
+from lasthop.decision.choice import Choice, Outgoing as Question
 from lasthop.decision.contention import Gauge
 from lasthop.decision.decide import Action
 from lasthop.decision.links import Link, Tariff
@@ -91,7 +93,8 @@ class Steering:
     ) -> None:
         self.session = session
         self.preferences = preferences
-        self.books: Books[Delivery] = Books(preferences.budgets(shared=shared))
+        self.books: Books[Delivery | Outgoing] = Books(preferences.budgets(shared=shared))
+        self.grants = Grants(self)
         self.caps = Caps(preferences)
         self.held: dict[Lane, HeldLane] = {}
         self.parked: dict[Delivery, None] = {}
@@ -140,25 +143,31 @@ class Steering:
 
     # Decisions.
 
-    def choice(self, delivery: Delivery, now: Micros) -> Choice | Unsatisfiable:
-        """Over which link a delivery goes now, or what it waits for."""
+    def choice(self, delivery: Delivery, size: int, now: Micros) -> Choice | Unsatisfiable:
+        """Over which link a delivery goes now, or what it waits for; so many bytes of its body are
+        still to leave."""
         message = delivery.item.message
-        wishes = self.preferences
         since = max(message.accepted_at, message.deliver_after or 0)
         slot = None if delivery.attempts else self._slot(message, since, now)
         if isinstance(slot, Unsatisfiable):
             return slot
         if slot is not None and slot.at > now:
             return Choice(Action.HOLD, slot.reasons, until=slot.at)
+        question = Question(
+            size=size,
+            since=since,
+            deliver_before=message.deliver_before,
+            delay_tolerance=message.delay_tolerance,
+            attempts=self.books.attempts(delivery),
+        )
+        return self.link_for(question, message.queue, now)
+
+    def link_for(self, question: Question, queue: str | None, now: Micros) -> Choice:
+        """Over which link something of a queue goes now, or what it waits for."""
+        wishes = self.preferences
         chosen = choose(
-            Outgoing(
-                size=delivery.item.size,
-                since=since,
-                deliver_before=message.deliver_before,
-                delay_tolerance=message.delay_tolerance,
-                attempts=self.books.attempts(delivery),
-            ),
-            queue=wishes.queue(message.queue),
+            question,
+            queue=wishes.queue(queue),
             current=list(self._links()),
             budgets=self.budgets,
             now=now,
@@ -206,8 +215,12 @@ class Steering:
 
     def closed(self, label: str, now: Micros) -> Closure | None:
         """Whether a link must not be used at present."""
-        tariff = (self.preferences.link(label) or Link(label or "link", Tariff())).tariff
-        return self.budgets.closure(label, tariff=tariff, now=now)
+        return self.budgets.closure(label, tariff=self.tariff(label), now=now)
+
+    def tariff(self, label: str) -> Tariff:
+        """What a link charges, as far as the device has said."""
+        declared = self.preferences.link(label)
+        return Tariff() if declared is None else declared.tariff
 
     def look_for_closures(self, now: Micros) -> None:
         """Whether one of the links that are up has reached its limit."""
@@ -227,14 +240,16 @@ class Steering:
                 cap.record(now)
 
     def left(self, delivery: Delivery, now: Micros) -> int:
-        """It was handed to its channel: the money is spent. Returns how much."""
+        """It was handed to its channel: the money is spent. Returns how much, with what its body
+        has cost ahead of it."""
         reserved = self.books.reserved(delivery)
         assert reserved is not None
         line = self.session.line_of(reserved.channel)
         if line is not None:
             line.gauge = line.gauge or Gauge()
         gauge = None if line is None else line.gauge
-        return self.books.left(delivery, now, gauge=gauge).charge.money
+        money = self.books.left(delivery, now, gauge=gauge).charge.money
+        return money + self.grants.paid(delivery.item.message.key)
 
     def refund(self, delivery: Delivery, now: Micros) -> None:
         """It did not leave."""
@@ -249,7 +264,7 @@ class Steering:
 
     def acknowledged(self, delivery: Delivery, now: Micros) -> Line | None:
         """The device has it. Returns the line that carried it, if that is to be told of again."""
-        channel = self.books.acknowledged(delivery, delivery.item.size, now)
+        channel = self.books.acknowledged(delivery, now)
         line = None if channel is None else self.session.line_of(channel)
         if line is None or line.gauge is None:
             return None
@@ -264,6 +279,7 @@ class Steering:
         if self.books.ended(delivery, now):
             self._refunded(delivery, now)
         self.parked.pop(delivery, None)
+        self.grants.paid(delivery.item.message.key)
 
 
 TELL_EVERY: Micros = 10 * SECOND

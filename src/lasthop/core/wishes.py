@@ -49,6 +49,7 @@ def prefer(room: Mailroom, session: Session, preferences: Preferences, now: Micr
     if session.steering is None:
         session.steering = Steering(session, preferences, room.shared)
     else:
+        session.steering.grants.revoke(now)
         session.steering.wish(preferences)
     room.touch(session)
 

@@ -41,6 +41,7 @@ class Departed(NamedTuple):
     channel: int
     gauge: Gauge
     stamp: Stamp
+    size: int
 
 
 class Books(Generic[K]):
@@ -88,7 +89,7 @@ class Books(Generic[K]):
         self.budgets.commit(hold.number, now=now)
         if gauge is not None:
             stamp = gauge.left(hold.charge.bytes, now)
-            self._departed[message] = Departed(channel, gauge, stamp)
+            self._departed[message] = Departed(channel, gauge, stamp, hold.charge.bytes)
         attempt = Attempt(hold.link, channel, now, receipt_by)
         self._attempts[message] = (*self.attempts(message)[1 - MOST_ATTEMPTS :], attempt)
         self.changed = True
@@ -113,12 +114,12 @@ class Books(Generic[K]):
         self.changed = True
         return True
 
-    def acknowledged(self, message: K, size: int, now: Micros) -> int | None:
+    def acknowledged(self, message: K, now: Micros) -> int | None:
         """The other side has it. Returns the channel that carried it, if something was learned."""
         departed = self._departed.pop(message, None)
         if departed is None:
             return None
-        departed.gauge.arrived(departed.stamp, size, now)
+        departed.gauge.arrived(departed.stamp, departed.size, now)
         return departed.channel
 
     def ended(self, message: K, now: Micros) -> bool:

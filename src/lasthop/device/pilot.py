@@ -174,7 +174,7 @@ class Pilot:
         self._now = now
         books = self.steering.books
         for item in items:
-            channel = books.acknowledged(item.key, self._size(item), now)
+            channel = books.acknowledged(item.key, now)
             line = self._lines.get(item.channel if channel is None else channel)
             if line is not None:
                 line.under_way.discard(item.key)

@@ -62,6 +62,14 @@ class BodySource:
         return self.delivery.item.message.priority
 
     @property
+    def queue(self) -> str | None:
+        return self.delivery.item.message.queue
+
+    @property
+    def deadline(self) -> Micros | None:
+        return self.delivery.item.message.deliver_before
+
+    @property
     def available(self) -> int:
         return self.delivery.item.size
 
@@ -154,8 +162,8 @@ class Bodies:
         """What was accepted before this start: the device may have some of it already."""
 
     def ready(self, session: Session, delivery: Delivery, channel: int = 0) -> bool:
-        """Whether a delivery with a large body may be released. Otherwise its body goes ahead, over
-        this channel if one is named."""
+        """Whether a delivery with a large body may be released, over this channel if one is named.
+        Otherwise its body goes ahead."""
         line = session.line_of(channel) or session.line
         if delivery.ahead or not line.streams or self.is_poke(delivery, line):
             return True
@@ -168,8 +176,27 @@ class Bodies:
             sending = Sending(key, stream=False, limit=FIRST_LIMIT, ask=key <= self._earlier)
             outgoing = Outgoing(sending, BodySource(self, delivery, pulled=False))
             self._courier.send(session, key, outgoing)
-        outgoing.channel = channel
         return False
+
+    def ahead(self, session: Session, delivery: Delivery) -> Outgoing | None:
+        """The transfer of a body that is on its way ahead of its message."""
+        if session.transfers is None or delivery.ahead:
+            return None
+        return session.transfers.outgoing.get(delivery.item.message.key)
+
+    def weight(self, session: Session, delivery: Delivery) -> int:
+        """Bytes of its body that are to leave with a message, or ahead of it: none if the device
+        has them, or will pull them. What one of its lines cannot carry in pieces counts whole."""
+        size = delivery.item.size
+        if size <= self._segment and not delivery.item.message.pull:
+            return size
+        lines = [line for line in session.lines if line.greeted]
+        if not all(line.streams for line in lines):
+            return size
+        if delivery.ahead or all(self.is_poke(delivery, line) for line in lines):
+            return 0
+        outgoing = self.ahead(session, delivery)
+        return size if outgoing is None else size - outgoing.sending.taken
 
     def is_poke(self, delivery: Delivery, line: Line) -> bool:
         """Whether the device is told of the message and pulls its body when it wants."""

@@ -10,13 +10,13 @@ from collections.abc import Callable
 
 from lasthop.clock import Micros
 from lasthop.core.effects import Feed, Send
-from lasthop.core.line import Line
+from lasthop.core.line import AWAY, Line
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.retransmission import FIRST_TIMEOUT
 from lasthop.core.session import Session
 from lasthop.core.transfers.desk import Outgoing, Sink, Transfers
 from lasthop.wire.hop.frames import Ending, EndStatus, Frame, Piece, Taken
-from lasthop.wire.hop.transfer import Pace
+from lasthop.wire.hop.transfer import LARGEST_PIECE, Pace
 
 OVER = "it is over here"
 UNKNOWN = "no such stream"
@@ -197,18 +197,24 @@ class Courier:
         """Hand one piece to a line that has none; false when there is no such line or piece."""
         if all(line.busy or line.paused or not line.greeted for line in session.lines):
             return False
-        waiting = sorted(desk.outgoing.values(), key=lambda o: (-o.source.priority, o.sending.turn))
-        for outgoing in waiting:
-            line = self._line(session, outgoing)
-            if line is None or line.busy or line.paused:
+        steering = session.steering
+        for outgoing in sorted(desk.outgoing.values(), key=Outgoing.place):
+            if steering is None:
+                line, most = session.open_line(), LARGEST_PIECE
+            else:
+                channel, most = steering.grants.allowance(outgoing)
+                line = session.line_of(channel) or AWAY
+            if line.busy or line.paused or not line.greeted:
                 continue
             if line.pace is None:
                 line.pace = Pace()
             sending, source = outgoing.sending, outgoing.source
-            size = sending.room(source.available, line.pace.size)
+            size = sending.room(source.available, min(line.pace.size, most))
             body = source.read(sending.cursor, size) if size else None
             if not body:
                 continue
+            if steering is not None:
+                steering.grants.leaves(outgoing, len(body), now)
             desk.turns += 1
             sending.turn = desk.turns
             line.busy = True
@@ -216,12 +222,6 @@ class Courier:
             self._room.effects.append(Feed(line.channel, sending.piece(body)))
             return True
         return False
-
-    def _line(self, session: Session, outgoing: Outgoing) -> Line | None:
-        if not outgoing.channel:
-            return session.open_line()
-        line = session.line_of(outgoing.channel)
-        return line if line is not None and line.greeted else None
 
     def drained(self, session: Session, line: Line, now: Micros) -> None:
         """The last piece has left a line's unsent buffer."""
@@ -237,7 +237,7 @@ class Courier:
         """If nothing is heard for a while, something was lost."""
         if session.retransmission is None or desk.armed is not None:
             return
-        if any(o.sending.waits(o.source.available) for o in desk.outgoing.values()):
+        if any(o.sending.waits(_owed(session, o)) for o in desk.outgoing.values()):
             desk.due = desk.armed = now + FIRST_TIMEOUT
             self._room.timers.add(desk.armed, _Patience(self, session, desk))
 
@@ -251,6 +251,15 @@ class Courier:
                 for outgoing in desk.outgoing.values():
                     outgoing.sending.again()
             self._room.touch(session)
+
+
+def _owed(session: Session, outgoing: Outgoing) -> int:
+    """How far the device will have to say that it has a transfer: without a grant, as far as it
+    has gone."""
+    steering = session.steering
+    if steering is None or steering.grants.covers(outgoing):
+        return outgoing.source.available
+    return outgoing.sending.cursor
 
 
 class _Patience:

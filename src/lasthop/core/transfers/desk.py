@@ -18,6 +18,16 @@ class Source(Protocol):
         ...
 
     @property
+    def queue(self) -> str | None:
+        """Whose limits its bytes count towards."""
+        ...
+
+    @property
+    def deadline(self) -> Micros | None:
+        """When it is too late for any of it."""
+        ...
+
+    @property
     def available(self) -> int:
         """Bytes, counted from the beginning, that may leave."""
         ...
@@ -63,13 +73,15 @@ class Source(Protocol):
 class Outgoing:
     """One transfer to a device."""
 
-    __slots__ = ("channel", "sending", "source")
+    __slots__ = ("sending", "source")
 
-    def __init__(self, sending: Sending, source: Source, channel: int = 0) -> None:
+    def __init__(self, sending: Sending, source: Source) -> None:
         self.sending = sending
         self.source = source
-        self.channel = channel
-        """The only one to leave over, where that was decided; 0: any."""
+
+    def place(self) -> tuple[int, int]:
+        """Whose turn it is: by priority, and those of one priority take turns."""
+        return -self.source.priority, self.sending.turn
 
 
 class Sink(Protocol):

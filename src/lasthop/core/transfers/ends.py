@@ -82,6 +82,14 @@ class ToDevice:
         return self._stream.record.priority
 
     @property
+    def queue(self) -> str | None:
+        return self._stream.record.queue
+
+    @property
+    def deadline(self) -> None:
+        return None
+
+    @property
     def available(self) -> int:
         return self._stream.durable
 

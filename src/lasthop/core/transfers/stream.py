@@ -55,6 +55,7 @@ class StreamRecord(msgspec.Struct, array_like=True, tag="stream"):
     receiver_done: bool = False
     moved_at: Micros = 0
     """When it last came any further."""
+    queue: str | None = None
 
 
 class Stream:

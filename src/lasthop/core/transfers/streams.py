@@ -87,6 +87,7 @@ class Streams:
             content_type=message.content_type,
             title=message.title,
             moved_at=now,
+            queue=message.queue,
         )
         stream = Stream(message.key, record)
         self._add(stream)
