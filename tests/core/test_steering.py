@@ -18,7 +18,15 @@ from lasthop.decision.links import Link, Tariff
 from lasthop.decision.localtime import Period
 from lasthop.decision.preferences import Cap, DigestTimes, Preferences
 from lasthop.errors import InvalidRequest
-from lasthop.wire.hop.frames import CloseCode, Headers, MessageFrame, Operation, Wanted
+from lasthop.wire.hop.frames import (
+    ALL_FEATURES,
+    CloseCode,
+    Headers,
+    MessageFrame,
+    Operation,
+    Wanted,
+)
+from tests.core.feeds.phone import Phone
 from tests.core.rig import APP, START, Rig, to
 
 WIFI = Link("wifi", Tariff(), energy=1000, latency=SECOND // 4, coverage=100)
@@ -125,6 +133,24 @@ def test_what_no_link_may_repeat_waits_and_leaves_when_one_comes(rig: Rig) -> No
     assert rig.bodies(mno) == []
     again = rig.join(link="wifi")
     assert rig.bodies(again) == [b"a"]
+
+
+def test_what_no_link_may_repeat_is_not_repeated_once_it_is_acknowledged(rig: Rig) -> None:
+    # What a feed sends is under way until its number is closed, also if the device has it.
+    reader = Phone(rig)
+    reader.connect(link="wifi")
+    reader.subscribe(policy="buffer", prefetch_limit=2)
+    had = reader.received
+    wish(rig, queues=(QueueTerms("photos", links=("wifi",)),))
+    mno = rig.join(link="mno", received=had, features=int(ALL_FEATURES))
+    rig.publish(to("topic:news", b"a", rank=1, queue="photos"))
+    rig.run()
+    rig.lose(reader.channel)
+    rig.ack(mno, had + 1, had)
+    rig.lose(mno)
+    features = int(ALL_FEATURES)
+    again = rig.resume(link="wifi", received=had + 1, delivered=had, features=features)
+    assert rig.bodies(again) == []
 
 
 # When.

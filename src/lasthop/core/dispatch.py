@@ -191,16 +191,20 @@ class Dispatcher:
         """Hand what is durable to a line. What was left to the store comes later: the device puts
         it in order."""
         steering = session.steering
+        outbound = session.outbound
         line = line or session.open_line()
         frames: list[Frame] = []
         by_channel = {line.channel: frames}
         missing: list[int] = []
+        ended: list[Frame] = []
         for delivery in deliveries:
             item = delivery.item
             if delivery.state is not SENDING and delivery.state is not RECEIVED:
+                if delivery.state >= DELIVERED and outbound.awaits(delivery.seq):
+                    ended.append(Skip(delivery.seq))  # Before it left; its number is waited for.
                 continue
-            if delivery.state is RECEIVED and not session.outbound.awaits(delivery.seq):
-                continue  # Acknowledged while its body was being fetched.
+            if delivery.attempts and 0 <= delivery.seq and not outbound.awaits(delivery.seq):
+                continue  # Acknowledged while its body was fetched, or while no link could have it.
             if item.resident or delivery.ahead:
                 if steering is None:
                     self._put(session, line, delivery, frames, now, reason)
@@ -213,6 +217,7 @@ class Dispatcher:
                 self._fetching[key] = {}
                 missing.append(key)
             self._fetching[key][delivery] = None
+        self._close(session, ended)
         if missing:
             self._room.effects.append(Fetch(missing))
         for channel, leaving in by_channel.items():

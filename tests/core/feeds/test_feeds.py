@@ -18,6 +18,7 @@ from lasthop.wire.hop.feeds import (
     Report,
     Why,
     encode_look,
+    encode_report,
 )
 from lasthop.wire.hop.frames import Dropped, Headers, MessageFrame, Operation
 from tests.core.feeds.phone import Phone
@@ -205,6 +206,23 @@ def test_a_read_without_contact_is_told_of_later(phone: Phone) -> None:
     assert c in phone.kept
     assert phone.rig.state(b) is State.DELIVERED
     assert phone.look() == [c, a]
+
+
+def test_the_number_of_what_was_read_before_it_left_is_closed(phone: Phone) -> None:
+    phone.subscribe(policy="on-demand")
+    (key,) = phone.publish(1)
+    rig, channel, number = phone.rig, phone.channel, phone.received
+    asked = Headers(operation=Operation.LOOK)
+    look = MessageFrame(phone.sent, 2000, "news", asked, encode_look(Look(None, 0)))
+    rig.hear(channel, look, run=False)
+    rig.settle()
+    assert rig.gateway.room.session(rig.gateway.device(APP, "phone")).outbound.assigned > number
+    # It has it from an earlier contact, and its report of an earlier read has only come now.
+    read = encode_report(Report(reads=(Reading(rig.now // 1000, None, (key,)),)))
+    told = Headers(operation=Operation.REPORT)
+    rig.hear(channel, MessageFrame(phone.sent + 1, 2001, "news", told, read))
+    assert rig.state(key) is State.DELIVERED
+    assert number in rig.skips(channel)
 
 
 def test_a_device_without_its_memory_gets_everything_again(phone: Phone) -> None:
