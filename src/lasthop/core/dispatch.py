@@ -200,10 +200,12 @@ class Dispatcher:
         for delivery in deliveries:
             item = delivery.item
             if delivery.state is not SENDING and delivery.state is not RECEIVED:
-                if delivery.state >= DELIVERED and outbound.awaits(delivery.seq):
-                    ended.append(Skip(delivery.seq))  # Before it left; its number is waited for.
+                # Its number is waited for if it ended before it left; a bond closes its own.
+                ending = delivery.state >= DELIVERED and item.bond is None
+                if ending and outbound.awaits(delivery.seq):
+                    ended.append(Skip(delivery.seq))
                 continue
-            if delivery.attempts and 0 <= delivery.seq and not outbound.awaits(delivery.seq):
+            if delivery.attempts and delivery.seq >= 0 and not outbound.awaits(delivery.seq):
                 continue  # Acknowledged while its body was fetched, or while no link could have it.
             if item.resident or delivery.ahead:
                 if steering is None:
