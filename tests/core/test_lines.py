@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from lasthop.clock import SECOND
+from lasthop.clock import MILLISECOND, SECOND, Micros
 from lasthop.core.contact import MOST_LINES
 from lasthop.core.lifecycle import State
-from lasthop.core.retransmission import FIRST_TIMEOUT
+from lasthop.core.retransmission import FIRST_TIMEOUT, LEAST_TIMEOUT, LONGEST_TIMEOUT
 from lasthop.wire.hop.frames import Ack, CloseCode, Credit
 from tests.core.rig import APP, Rig, publication, to
 
@@ -103,6 +103,89 @@ def test_without_a_receipt_the_other_channel_is_tried(rig: Rig) -> None:
     assert told[1]["reason"] == "not acknowledged in time"
     rig.ack(first, 1)
     assert rig.state(key) is State.DELIVERED
+
+
+class TestReceipts:
+    """How long a receipt is waited for is learned from those that came."""
+
+    def learn(self, rig: Rig, took: Micros, count: int = 20) -> tuple[int, int]:
+        first = rig.connect()
+        second = rig.join()
+        for number in range(count):
+            rig.publish(to("phone"))
+            rig.run()
+            rig.now += took
+            rig.ack(second, number + 1)
+        rig.sent[first], rig.sent[second] = rig.sent[first][:1], rig.sent[second][:1]
+        return first, second
+
+    def missed_after(self, rig: Rig, first: int, second: int) -> Micros:
+        """When the other channel is tried."""
+        rig.publish(to("phone", b"a"))
+        rig.run()
+        assert rig.bodies(second) == [b"a"]
+        start = rig.now
+        while not rig.bodies(first):
+            due = rig.gateway.next_wake()
+            assert due is not None
+            rig.pass_time(due - rig.now)
+        return rig.now - start
+
+    @pytest.mark.parametrize(
+        "took, least, most",
+        [
+            (MILLISECOND, LEAST_TIMEOUT, LEAST_TIMEOUT),
+            (400 * MILLISECOND, LEAST_TIMEOUT, 600 * MILLISECOND),
+            (1500 * MILLISECOND, 1500 * MILLISECOND, 1700 * MILLISECOND),
+            (5 * SECOND, 5 * SECOND, 25 * SECOND),
+            (100 * SECOND, LONGEST_TIMEOUT, LONGEST_TIMEOUT),
+        ],
+    )
+    def test_it_is_missed_a_little_later_than_they_came(
+        self, rig: Rig, took: Micros, least: Micros, most: Micros
+    ) -> None:
+        assert least <= self.missed_after(rig, *self.learn(rig, took)) <= most
+
+    def test_each_channel_has_its_own(self, rig: Rig) -> None:
+        _, second = self.learn(rig, MILLISECOND)
+        third = rig.join(received=20)
+        assert self.missed_after(rig, second, third) == FIRST_TIMEOUT
+
+    def test_of_what_left_twice_nothing_is_learned(self, rig: Rig) -> None:
+        first, second = self.learn(rig, MILLISECOND)
+        for number in range(20, 30):
+            rig.publish(to("phone", b"again"))
+            rig.pass_time(LEAST_TIMEOUT)
+            rig.pass_time(2 * SECOND // 5)
+            rig.ack(first, number + 1)
+        rig.sent[first], rig.sent[second] = rig.sent[first][:1], rig.sent[second][:1]
+        assert self.missed_after(rig, first, second) == LEAST_TIMEOUT
+
+    def test_one_that_is_slow_does_not_hold_up_one_that_is_quick(self, rig: Rig) -> None:
+        first, second = self.learn(rig, MILLISECOND)
+        slow = rig.join(received=20)
+        rig.publish(to("phone", b"slow"))
+        rig.run()
+        rig.gateway.channel_paused(slow, True, rig.now)
+        rig.publish(to("phone", b"quick"))
+        rig.run()
+        assert (rig.bodies(slow), rig.bodies(second)) == ([b"slow"], [b"quick"])
+        rig.pass_time(LEAST_TIMEOUT)
+        left = [body for channel in (first, second, slow) for body in rig.bodies(channel)]
+        assert sorted(left) == [b"quick", b"quick", b"slow"]
+
+    def test_haste_does_not_make_a_channel_hopeless_sooner(self, rig: Rig) -> None:
+        channel = rig.connect(reliable=False)
+        rig.publish(to("phone"))
+        rig.run()
+        rig.now += MILLISECOND
+        rig.ack(channel, 1)
+        rig.publish(to("phone"))
+        rig.run()
+        start = rig.now
+        while not rig.disconnected:
+            rig.pass_time(SECOND)
+        assert rig.now - start >= 240 * SECOND
 
 
 def test_a_paused_channel_leaves_it_to_the_others(rig: Rig) -> None:

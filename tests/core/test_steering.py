@@ -124,6 +124,19 @@ def test_a_released_message_whose_link_is_gone_chooses_again(rig: Rig) -> None:
     assert (rig.bodies(wifi), rig.bodies(mno)) == ([], [b"a"])
 
 
+def test_a_missing_receipt_is_missed_as_soon_as_the_link_should_have_brought_it(rig: Rig) -> None:
+    wifi = phone(rig, "wifi")
+    mno = rig.join(link="mno")
+    rig.publish(to("phone", b"a"))
+    rig.run()
+    rig.pass_time(4 * SECOND // 4 - 1)
+    assert (rig.bodies(wifi), rig.bodies(mno)) == ([b"a"], [])
+    rig.pass_time(1)
+    assert (rig.bodies(wifi), rig.bodies(mno)) == ([b"a"], [b"a"])
+    told = [event for event in rig.events() if event["kind"] == "transmitted"]
+    assert told[0]["link"] == "wifi"
+
+
 def test_what_no_link_may_repeat_waits_and_leaves_when_one_comes(rig: Rig) -> None:
     wifi = phone(rig, "wifi", queues=(QueueTerms("photos", links=("wifi",)),))
     mno = rig.join(link="mno")
@@ -418,7 +431,7 @@ def test_a_link_that_proves_slow_is_avoided(rig: Rig) -> None:
     rig.publish(to("phone", b"a"))
     rig.run()
     assert rig.bodies(wifi) == [b"a"]
-    rig.pass_time(SECOND)
+    rig.pass_time(9 * SECOND // 10)
     rig.ack(wifi, 1)
     rig.publish(to("phone", b"b"))
     rig.run()

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
+from lasthop.clock import Micros
+from lasthop.core.retransmission import LEAST_TIMEOUT, patience
 from lasthop.core.session import Session
+from lasthop.delivery.channel import Channel
 from lasthop.device.client import Device
+from lasthop.device.clock import DeviceClock
 from lasthop.device.terms import Terms
 from lasthop.errors import Conflict
-from lasthop.wire.hop.frames import Credit
+from lasthop.wire.hop.frames import Credit, Frame
 from tests.device.gateway import APP, LiveGateway, live_gateway, until, websocket_server
 from tests.device.test_client import device, quick_backoff, take, texts
 
@@ -149,3 +153,50 @@ async def test_after_a_switch_the_device_comes_back_over_the_new_way(gateway: Li
         await until(lambda: session.contacts == 2 and session.greeted)
         assert session.link == "mno"
         assert gateway.tcp.connections == 0
+
+
+class Stopwatch(DeviceClock):
+    """A clock that can be stopped and set."""
+
+    at: Micros | None = None
+
+    def now(self) -> Micros:
+        return super().now() if self.at is None else self.at
+
+
+async def test_a_missing_receipt_is_missed_as_soon_as_receipts_usually_come(
+    gateway: LiveGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Stopwatch()
+    monkeypatch.setattr(gateway.engine, "_clock", clock)
+    async with device(gateway) as phone:
+        await phone.contact(timeout=5)
+        await phone.join(gateway.websocket_url, link="mno")
+        session = session_of(gateway)
+        line = session.lines[-1]
+        for _ in range(5):
+            await gateway.publish("known")
+            await take(phone, 1)
+        await until(lambda: line.receipts is not None and not session.outbound.in_flight)
+        # From now on the newer channel swallows what it is given.
+        channel = gateway.engine._channels[line.channel]
+        send = type(channel).send
+
+        def swallow(self: Channel, frames: Sequence[Frame]) -> None:
+            if self is not channel:
+                send(self, frames)
+
+        monkeypatch.setattr(type(channel), "send", swallow)
+        clock.at = clock.now()
+        await gateway.publish("swallowed")
+        timer = session.retransmission
+        assert timer is not None
+        await until(lambda: bool(session.outbound.in_flight) and timer.due is not None)
+        assert timer.due is not None
+        (delivery,) = session.mailbox.values()
+        assert delivery.sent_over == line.channel
+        assert timer._timeout == patience(line.receipts) >= LEAST_TIMEOUT
+        clock.at = timer.due
+        gateway.engine._wake()
+        assert texts(await take(phone, 1)) == ["swallowed"]
+        assert delivery.sent_over == session.lines[0].channel

@@ -37,6 +37,7 @@ from lasthop.wire.hop.frames import (
     Welcome,
 )
 from lasthop.wire.hop.persistence import GatewaySession, NewEpoch, Resume, answer as answer_to
+from lasthop.wire.hop.roundtrip import RoundTrip
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,6 +336,8 @@ class Contacts:
         progress = outbound.acknowledge(ack)
         if session.steering is not None:
             self._measure(session, session.steering, progress.received, now)
+        elif session.retransmission is not None:
+            _time_receipts(session, progress.received, now)
         step, deliver = self._room.step, Step.DELIVER
         # What is delivered at once is not said to be received before: one step, one event.
         for delivery in progress.delivered:
@@ -509,6 +512,18 @@ class Contacts:
                 min(window.messages, limits.flight_messages), min(window.bytes, limits.flight_bytes)
             )
         session.window = window
+
+
+def _time_receipts(session: Session, received: Iterable[UnderWay], now: Micros) -> None:
+    """Learn how long receipts take over each line; of what left twice nobody knows which one the
+    receipt is for (Karn)."""
+    for delivery in received:
+        if not isinstance(delivery, Delivery) or delivery.attempts != 1:
+            continue
+        line = session.line_of(delivery.sent_over)
+        if line is not None and delivery.state is SENDING and now >= delivery.changed_at:
+            line.receipts = line.receipts or RoundTrip(now)
+            line.receipts.sample(now - delivery.changed_at)
 
 
 def link_closed(channel: int, closure: Closure, now: Micros) -> Disconnect:

@@ -17,16 +17,17 @@ from lasthop.core.effects import Fetch, Send
 from lasthop.core.envelope import frame_of, too_large
 from lasthop.core.feeds.feeds import Feeds
 from lasthop.core.lifecycle import DELIVERED, PENDING, SENDING, State, Step
-from lasthop.core.line import Line
+from lasthop.core.line import AWAY, Line
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.pilot import Pilot
 from lasthop.core.release import release
-from lasthop.core.retransmission import FIRST_TIMEOUT, Retransmission
+from lasthop.core.retransmission import FIRST_TIMEOUT, Retransmission, patience
 from lasthop.core.session import ALL, Session
 from lasthop.core.steering import Steering
 from lasthop.core.transfers.bodies import Bodies
 from lasthop.decision.decide import Action, decide
 from lasthop.decision.routes import obstacle
+from lasthop.decision.transmission import receipt_timeout
 from lasthop.message import Message, Quality, Reliability
 from lasthop.wire.hop.frames import Frame, Skip
 
@@ -225,7 +226,7 @@ class Dispatcher:
         for channel, leaving in by_channel.items():
             if leaving:
                 self._room.effects.append(Send(channel, leaving))
-                self._await_acknowledgement(session, now)
+                self._await_acknowledgement(session, channel, now)
         if steering is not None:
             self._pilot.settle(session, steering, now)
 
@@ -308,17 +309,21 @@ class Dispatcher:
     def _time_out(self, delivery: Delivery, now: Micros) -> None:
         self._room.step(delivery, Step.TIME_OUT, now, "the device has not been back to tell")
 
-    def _await_acknowledgement(self, session: Session, now: Micros) -> None:
+    def _await_acknowledgement(self, session: Session, channel: int, now: Micros) -> None:
         timer = session.retransmission
         if timer is not None and session.outbound.in_flight:
-            timer.sent(now)
+            timer.sent(now, _patience(session, channel))
             self._arm(timer)
 
     def advanced(self, session: Session, now: Micros) -> None:
         """The oldest number that was under way has been acknowledged."""
         timer = session.retransmission
         if timer is not None:
-            timer.advanced(now, done=not session.outbound.in_flight)
+            outbound = session.outbound
+            oldest = outbound.get(outbound.received)
+            channel = oldest.sent_over if isinstance(oldest, Delivery) else session.channel
+            wait = _patience(session, channel)
+            timer.advanced(now, wait, done=not outbound.in_flight)
             self._arm(timer)
 
     def _arm(self, timer: Retransmission) -> None:
@@ -350,7 +355,7 @@ class Dispatcher:
                 break
             if not isinstance(item, Delivery) or item.state >= DELIVERED:
                 skips.append(Skip(seq))
-            elif item.changed_at + FIRST_TIMEOUT <= now:
+            elif item.changed_at + _patience(session, item.sent_over) <= now:
                 again.append(item)
         self._close(session, skips)
         by_channel: dict[int, list[Delivery]] = {}
@@ -370,7 +375,7 @@ class Dispatcher:
     def _send_skips(self, session: Session, contact: int, skips: list[Frame], now: Micros) -> None:
         if session.contacts == contact and session.greeted:
             self._room.effects.append(Send(session.channel, skips))
-            self._await_acknowledgement(session, now)
+            self._await_acknowledgement(session, session.channel, now)
 
     def _put(
         self,
@@ -418,6 +423,19 @@ class Dispatcher:
         if message.reliability is BEST_EFFORT and delivery.seq < 0:
             room.step(delivery, Step.HAND_OVER, now, "best effort")
             room.touch(session)  # It took credit while it was leaving.
+
+
+def _patience(session: Session, channel: int) -> Micros:
+    """How long to wait for the receipt of what left over a line, before another one is tried.
+
+    For a device with preferences this is when to ask the algorithm, which knows when a receipt is
+    missing, and whether a deadline comes first.
+    """
+    line = session.line_of(channel) or AWAY
+    steering = session.steering
+    if steering is None:
+        return patience(line.receipts)
+    return min(FIRST_TIMEOUT, receipt_timeout(steering.link_of(line), 0))
 
 
 def _against(session: Session, quality: Quality) -> bool:

@@ -7,6 +7,7 @@ from typing import Final
 from lasthop.clock import Micros
 from lasthop.decision.contention import Gauge
 from lasthop.wire.hop.frames import DEFAULT_MAX_FRAME, Credit
+from lasthop.wire.hop.roundtrip import RoundTrip
 from lasthop.wire.hop.transfer import Pace
 
 
@@ -25,6 +26,7 @@ class Line:
         "network",
         "pace",
         "paused",
+        "receipts",
         "streams",
         "window",
     )
@@ -48,6 +50,9 @@ class Line:
         """It may lose frames while it lasts."""
         self.gauge: Gauge | None = None
         """What is measured on it, for a device that has preferences."""
+        self.receipts: RoundTrip | None = None
+        """How long the device takes to say that it has what left over this line, where that
+        decides when to try another one."""
         self.greeted = False
         """WELCOME has left: nothing else leaves before."""
         self.paused = False
