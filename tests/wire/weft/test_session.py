@@ -6,10 +6,11 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from lasthop.wire.weft.engine.chain import CHECKED
 from lasthop.wire.weft.engines import Engine
 from lasthop.wire.weft.errors import WeftFormatError, WeftLimitError, WeftStateError
 from lasthop.wire.weft.runs import RunSequence
-from lasthop.wire.weft.session import CHECKED, Decoder, Encoder, Level
+from lasthop.wire.weft.session import Decoder, Encoder, Level
 from lasthop.wire.xas.errors import InvalidValue, MalformedEvents, UnknownType
 from lasthop.wire.xas.events import (
     DOCUMENT_END,

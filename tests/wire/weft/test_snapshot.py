@@ -200,6 +200,7 @@ COLUMNS = 9
         state(LEARNED, COLUMNS, 1, 20, 4, value=[[1], [0]]),
         state(LEARNED, 10, value=[[1, 70000, 1]]),
         state(LEARNED, 13, 0, value=[[1, 2**22]]),
+        state(4, value=2**63),
     ],
 )
 @each_engine

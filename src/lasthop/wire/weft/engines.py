@@ -10,10 +10,11 @@ from typing import Any, Final
 class Engine:
     """The classes of one build of `wire.weft.engine`."""
 
-    __slots__ = ("columns", "compiled", "memory", "reading", "writing")
+    __slots__ = ("chain", "columns", "compiled", "memory", "reading", "writing")
 
     def __init__(self, package: str) -> None:
         self.compiled = package.endswith(".compiled")
+        self.chain = _module(package, "chain")
         self.columns = _module(package, "columns")
         self.memory = _module(package, "memory")
         self.writing = _module(package, "writing")
@@ -31,7 +32,7 @@ def _module(package: str, name: str) -> Any:
 def _compiled() -> Engine | None:
     try:
         return Engine("lasthop.wire.weft.compiled")
-    except ImportError:
+    except ModuleNotFoundError:
         return None
 
 

@@ -6,10 +6,10 @@
     the rest    the body, in the form of its level
 
 What an end has learned depends on what it started from and on the messages since, and on nothing
-else. So the check is a chain: the CRC-32 of a body, continued from the one before it, and at first
-from the profile's. A lost, repeated, reordered or damaged message, or a state from somewhere
-else, breaks the chain before anything is decoded. Every 64th check also covers the values of the
-document, to find an end that does not learn as it should.
+else. So the check is a chain (`engine/chain.py`), which starts from the profile's. A lost,
+repeated, reordered or damaged message, or a state from somewhere else, breaks the chain before
+anything is decoded. Every 64th check also covers the values of the document, to find an end that
+does not learn as it should.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import Any, Final, NoReturn
 from lasthop.errors import LasthopError
 from lasthop.wire.weft.dense.coder import RangeDecoder, RangeEncoder
 from lasthop.wire.weft.dense.walk import Walker
+from lasthop.wire.weft.engine.chain import Chain
 from lasthop.wire.weft.engine.memory import LONGEST_KEPT, MAX_SIZE
 from lasthop.wire.weft.engines import BEST, Engine
 from lasthop.wire.weft.errors import WeftFormatError, WeftLimitError, WeftStateError
@@ -31,17 +32,12 @@ from lasthop.wire.weft.profile import NO_PROFILE, Profile
 from lasthop.wire.weft.runs import MAX_RUN, RunSequence
 from lasthop.wire.weft.split import Splitter
 from lasthop.wire.xas.errors import InvalidValue, MalformedEvents, UnknownType
-from lasthop.wire.xas.events import TYPED_CONTENT
 from lasthop.wire.xas.limits import DEFAULT_LIMITS, Limits
 from lasthop.wire.xas.sequence import EventList, EventSequence
-from lasthop.wire.xas.types.table import lexical
 
 MAX_MESSAGE: Final = 2**20
 """Bytes of a message, unless both ends agree on more."""
 FRESH: Final = 4
-CHECKED: Final = 63
-"""The bits of a message's number that are all set when its values are checked: in every 64th. It
-costs as much as encoding a few messages."""
 WINDOW: Final = 2**15
 """Bytes that deflate looks back."""
 _TAIL: Final = b"\0\0\xff\xff"
@@ -67,16 +63,15 @@ class End:
     """What both ends of a session have in common."""
 
     __slots__ = (
+        "_chain",
         "_history",
         "_history_size",
         "_limits",
         "_max_message",
         "_stream",
-        "chain",
         "engine",
         "epoch",
         "learned",
-        "messages",
         "profile",
     )
 
@@ -90,19 +85,27 @@ class End:
         self.profile = profile or NO_PROFILE
         self.engine = engine
         self.epoch = 0
-        self.messages = 0
         self._limits = limits
         self._max_message = max_message
         self._start_again()
 
     def _start_again(self) -> None:
         """Know what the profile says, and no more."""
-        self.messages = 0
-        self.chain = self.profile.check
+        self._chain: Chain = self.engine.chain.Chain(self.profile.check, 0)
         self.learned: Learned = self.profile.learned(self.engine, self._limits)
         self._stream: Any = None
         self._history: deque[bytes] = deque()
         self._history_size = 0
+
+    @property
+    def chain(self) -> int:
+        """What the next check goes on from."""
+        return self._chain.link
+
+    @property
+    def messages(self) -> int:
+        """Of this epoch."""
+        return self._chain.messages
 
     def _remember(self, body: bytes) -> None:
         """Keep what deflate can refer to, for a snapshot."""
@@ -119,7 +122,8 @@ class End:
         self, epoch: int, messages: int, chain: int, learned: Learned, window: bytes
     ) -> None:
         """Go on where a snapshot was taken."""
-        self.epoch, self.messages, self.chain = epoch, messages, chain
+        self.epoch = epoch
+        self._chain = self.engine.chain.Chain(chain, messages)
         self.learned = learned
         self._stream = None
         self._history = deque([window] if window else [])
@@ -181,7 +185,6 @@ class Encoder(End):
 
     def _encode(self, document: RunSequence) -> bytes:
         learned = self.learned
-        learned.memory.message += 1
         level = self.level
         if level is _FAST:
             body: bytes = learned.writer.body(document.runs, document.values)
@@ -189,23 +192,17 @@ class Encoder(End):
             body = self._deflated(learned.writer.body(document.runs, document.values))
         else:
             body = self._dense(document)
-        if self._fresh:
-            head = bytes((level | FRESH, self.epoch))
-            chain = zlib.crc32(body, self.chain ^ level ^ FRESH ^ self.epoch << 8)
-        else:
-            head = _HEADS[level]
-            chain = zlib.crc32(body, self.chain ^ level)
-        check = chain
-        if self.messages & CHECKED == CHECKED:
-            check ^= values_check(document)
         if len(body) > self._max_message - 4:
             raise WeftLimitError("a message is too large", most=self._max_message)
-        self._fresh = False
-        self.chain = chain
-        self.messages += 1
+        if self._fresh:
+            head = bytes((level | FRESH, self.epoch))
+            self._fresh = False
+        else:
+            head = _HEADS[level]
+        message = self._chain.sealed(head, body, document)
         if learned.memory.size > MAX_SIZE:
             self._forget()
-        return head + (check & 0xFFFF).to_bytes(2, "big") + body
+        return message
 
     def _deflated(self, body: bytes) -> bytes:
         stream = self._stream
@@ -284,33 +281,26 @@ class Decoder(End):
         flags = data[0]
         if flags & FRESH:
             self._begin(data[1])
-            start = 4
-            chain = self.chain ^ flags ^ data[1] << 8
+            size = 2
         else:
             if self.poisoned:
                 raise WeftStateError("an earlier message failed; reset", epoch=self.epoch)
-            start = 3
-            chain = self.chain ^ flags
+            size = 1
         if flags & ~FRESH > Level.MAX:
             raise WeftFormatError("a message has an unknown form", offset=0)
-        body = data[start:]
-        chain = zlib.crc32(body, chain)
-        check = data[start - 2] << 8 | data[start - 1]
-        checks_values = self.messages & CHECKED == CHECKED
-        if (check != chain & 0xFFFF and not checks_values) or not self._started:
+        chain = self._chain
+        body = chain.opened(data, size)
+        if body is None or not self._started:
             raise WeftStateError("this message does not continue what we know", epoch=self.epoch)
         learned = self.learned
-        learned.memory.message += 1
         if flags & 3 == 0:
             document: RunSequence = learned.reader.document(body, 0)
         else:
             document = self._packed(flags & 3, body)
         if len(document.runs) > self._few:
             _check_limits(document, learned, self._limits)
-        if checks_values and check != (chain ^ values_check(document)) & 0xFFFF:
+        if not chain.accepted(document):
             raise WeftStateError("this message does not continue what we know", epoch=self.epoch)
-        self.chain = chain
-        self.messages += 1
         if learned.memory.size > MAX_SIZE:
             self._forget()
         return document
@@ -346,17 +336,6 @@ class Decoder(End):
             raise WeftFormatError("a deflate stream has ended")
         self._remember(body)
         return body
-
-
-def values_check(document: RunSequence) -> int:
-    """The CRC-32 of all values: the UTF-8 of their lexical forms, a zero byte behind each."""
-    texts = []
-    for run, value in zip(document.runs, document.values, strict=False):
-        if type(value) is str or run.slot is not TYPED_CONTENT:
-            texts.append(value)
-        else:
-            texts.append(value if isinstance(value, str) else lexical(run.name, value))
-    return zlib.crc32("".join([f"{text}\0" for text in texts]).encode())
 
 
 def _check_limits(document: RunSequence, learned: Learned, limits: Limits) -> None:

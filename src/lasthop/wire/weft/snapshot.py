@@ -99,7 +99,7 @@ def _read(data: bytes, profile: Profile | None, *, encodes: bool) -> _State:
         raise WeftStateError("a snapshot is of the other end", epoch=state.epoch)
     if state.profile != (profile or NO_PROFILE).check:
         raise WeftStateError("a snapshot needs another profile", epoch=state.epoch)
-    fits = 0 <= state.epoch < 256 and state.messages >= 0 and 0 <= state.chain < 2**32
+    fits = 0 <= state.epoch < 256 and 0 <= state.messages < 2**63 and 0 <= state.chain < 2**32
     if not fits or len(state.window) > WINDOW:
         raise WeftStateError("a snapshot is damaged", epoch=state.epoch)
     return state

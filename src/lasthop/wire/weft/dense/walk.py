@@ -116,6 +116,7 @@ class Walker:
         values_out: list[Any],
     ) -> None:
         encoding = self._coder.encoding
+        self._memory.message += 1
         before = entry = self._memory.start.other
         for at in range(count + 1):
             link = self._link(before, entry, runs[at] if encoding else None)

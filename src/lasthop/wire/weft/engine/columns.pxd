@@ -1,6 +1,12 @@
 # Types for the compiled engine; see docs/weft.md.
+#
+# Fields stand in the order in which a walk needs them: what a right guess touches comes first, so
+# that it lies together.
+import cython
+
 cdef class Column
 
+@cython.final
 cdef class Place:
     cdef public Place outer
     cdef public object name
@@ -8,48 +14,52 @@ cdef class Place:
     cdef public long number
     cdef public dict inner
 
+@cython.final
 cdef class Link:
     cdef public object run
     cdef public Column column
 
+@cython.final
 cdef class Entry:
-    cdef public Column column
-    cdef public object value
-    cdef public object index
-    cdef public long code
     cdef public Link link
+    cdef public object value
+    cdef public long index
+    cdef public long code
+    cdef public Column column
     cdef public bint linked
 
+@cython.final
 cdef class Base:
     cdef public long long number
 
+@cython.final
 cdef class Column:
-    cdef public Base base
-    cdef public long changes
-    cdef public long credit
-    cdef public object current
-    cdef public list entries
-    cdef public dict guess
-    cdef public long long highest
-    cdef public Entry last
-    cdef public long linked
-    cdef public dict links
-    cdef public long long lowest
-    cdef public long mask
-    cdef public object model
-    cdef public long number
-    cdef public Entry other
     cdef public Column parent
+    cdef public dict guess
+    cdef public Entry last
+    cdef public long current
+    cdef public long shape
+    cdef public long credit
+    cdef public dict tokens
+    cdef public list entries
+    cdef public long mask
+    cdef public long shift
+    cdef public Base base
+    cdef public long long scale
+    cdef public Entry other
+    cdef public Link usual
+    cdef public bint selects
+    cdef public long changes
+    cdef public long linked
+    cdef public long stamp
+    cdef public long number
+    cdef public long long lowest
+    cdef public long long highest
+    cdef public dict words
+    cdef public list word_list
+    cdef public dict links
     cdef public Place place
     cdef public object run
-    cdef public long long scale
-    cdef public bint selects
-    cdef public long shape
-    cdef public long shift
-    cdef public long stamp
-    cdef public dict tokens
     cdef public object type
-    cdef public Link usual
-    cdef public list word_list
-    cdef public dict words
+    cdef public object model
     cpdef void forget(self)

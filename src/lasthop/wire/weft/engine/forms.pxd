@@ -4,6 +4,10 @@ import cython
 from lasthop.wire.weft.engine.columns cimport Base, Column
 from lasthop.wire.weft.engine.octets cimport Source, put_number
 
+cdef long BOOLEAN, BYTES, FRACTION, NAME, NUMBER, TEXT, TIME
+cdef long MAX_WORDS, MOST_WORDS, LONGEST_SPLIT, _FRACTION_TEXT, _FRACTION_BYTES, _EPOCH_DAY
+cdef long long LARGEST
+
 @cython.locals(shape=cython.long)
 cpdef Py_ssize_t write_value(Column column, bytearray out, object value) except -1
 

@@ -3,6 +3,7 @@ import cython
 
 from lasthop.wire.weft.engine.columns cimport Base, Column, Entry, Link, Place
 
+@cython.final
 cdef class Memory:
     cdef public Base clock
     cdef public list column_list
@@ -35,5 +36,12 @@ cdef class Memory:
     cpdef Place moved(self, Place place, object run)
     @cython.locals(place=Place)
     cpdef Place inside(self, Place outer, object name)
-    @cython.locals(guess=dict, entries=list, usual=Link, entry=Entry)
+    @cython.locals(
+        key=cython.long,
+        guess=dict,
+        entries=list,
+        index=Py_ssize_t,
+        usual=Link,
+        entry=Entry,
+    )
     cpdef Entry keep(self, Column before, Column column, object value, Py_ssize_t size)

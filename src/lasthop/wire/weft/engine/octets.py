@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from lasthop.wire.weft.errors import WeftFormatError
+
+COMPILED: Final = ".compiled." in __name__
+"""Whether this is the compiled copy, where a plain loop is faster than a trick."""
+_FLAGS: Final = tuple(bytes(byte >> bit & 1 for bit in range(8)) for byte in range(256))
 
 
 def put_number(out: bytearray, value: int) -> None:
@@ -11,6 +17,19 @@ def put_number(out: bytearray, value: int) -> None:
         out.append(value & 0x7F | 0x80)
         value >>= 7
     out.append(value)
+
+
+def put_flags(out: bytearray, start: int, flags: bytearray) -> None:
+    """Bits into the zero bytes at `start`, least significant first, from the digits 0 and 1."""
+    if COMPILED:
+        for at in range(len(flags)):
+            if flags[at] == 0x31:
+                out[start + (at >> 3)] |= 1 << (at & 7)
+        return
+    # A row of binary digits, last one first, becomes a number faster than any loop of ours.
+    flags.reverse()
+    size = (len(flags) + 7) >> 3
+    out[start : start + size] = int(flags, 2).to_bytes(size, "little")
 
 
 class Source:
@@ -44,6 +63,23 @@ class Source:
             byte = value
         self.pos = pos
         return byte
+
+    def flags(self, count: int) -> bytes:
+        """So many bits, each as a byte that is 0 or 1. Those that fill up the last byte are 0."""
+        data = self.data
+        pos = self.pos
+        end = pos + ((count + 7) >> 3)
+        if end > len(data):
+            raise IndexError
+        self.pos = end
+        if count & 7 and data[end - 1] >> (count & 7):
+            raise WeftFormatError("a bit behind the last step is set", offset=end)
+        if COMPILED:
+            flags = bytearray(count)
+            for at in range(count):
+                flags[at] = data[pos + (at >> 3)] >> (at & 7) & 1
+            return bytes(flags)
+        return b"".join([_FLAGS[byte] for byte in data[pos:end]])[:count]
 
     def octets(self, size: int) -> bytes:
         pos = self.pos

@@ -6,6 +6,7 @@ from lasthop.wire.weft.engine.forms cimport read_value
 from lasthop.wire.weft.engine.memory cimport Memory
 from lasthop.wire.weft.engine.octets cimport Source
 
+@cython.final
 cdef class Reader:
     cdef public Memory memory
     cdef public object limits
@@ -16,8 +17,9 @@ cdef class Reader:
         source=Source,
         count=Py_ssize_t,
         pos=Py_ssize_t,
-        size=Py_ssize_t,
-        flags=list,
+        flags=bytes,
+        missed=cython.uchar,
+        index=Py_ssize_t,
         runs=list,
         values=list,
         before=Entry,
@@ -28,5 +30,5 @@ cdef class Reader:
         code=cython.longlong,
     )
     cpdef object document(self, bytes data, Py_ssize_t start)
-    @cython.locals(memory=Memory, source=Source)
+    @cython.locals(memory=Memory, source=Source, index=cython.longlong)
     cdef Link _follow(self, Column before, Entry entry)

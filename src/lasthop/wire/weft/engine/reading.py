@@ -6,7 +6,7 @@ a message is bounded by the message's size.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from lasthop.wire.weft.engine.columns import Column, Entry, Link
 from lasthop.wire.weft.engine.forms import read_value
@@ -36,8 +36,6 @@ from lasthop.wire.xas.events import (
 from lasthop.wire.xas.limits import Limits
 from lasthop.wire.xas.names import XSI_TYPE, Name, check_name, check_text
 
-_FLAGS: Final = tuple(tuple(byte >> bit & 1 for bit in range(8)) for byte in range(256))
-
 
 class Reader:
     """Reads the bodies of one direction of a session."""
@@ -54,28 +52,19 @@ class Reader:
         memory = self.memory
         limits = self.limits
         source = self.source
+        memory.message += 1
         source.data = data
         source.pos = start
         source.room = limits.size
         count = source.number()
         if count > limits.events:
             raise WeftLimitError("a message has too many events", most=limits.events)
+        flags = source.flags(count + 1)
         pos = source.pos
-        size = (count >> 3) + 1
-        if pos + size > len(data):
-            raise IndexError
-        flags: list[int] = []
-        for byte in data[pos : pos + size]:
-            flags += _FLAGS[byte]
-        pos += size
-        ending = flags[count]
-        if any(flags[count + 1 :]):
-            raise WeftFormatError("a bit behind the last step is set", offset=pos)
-        del flags[count:]
         runs: list[Run] = []
         values: list[Any] = []
         before = entry = memory.start.other
-        for missed in flags:
+        for missed in flags[:count]:
             if not missed:
                 link = entry.link
                 column = link.column
@@ -143,7 +132,7 @@ class Reader:
                 column.last = entry
                 column.current = index
                 values.append(entry.value)
-        if ending:
+        if flags[count]:
             source.pos = pos
             link = self._follow(before.column, entry)
             pos = source.pos

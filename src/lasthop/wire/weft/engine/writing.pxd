@@ -4,8 +4,9 @@ import cython
 from lasthop.wire.weft.engine.columns cimport Column, Entry, Link
 from lasthop.wire.weft.engine.forms cimport write_value
 from lasthop.wire.weft.engine.memory cimport Memory
-from lasthop.wire.weft.engine.octets cimport put_number
+from lasthop.wire.weft.engine.octets cimport put_flags, put_number
 
+@cython.final
 cdef class Writer:
     cdef public Memory memory
     cdef public bytearray out
@@ -23,9 +24,10 @@ cdef class Writer:
         guess=Entry,
         found=Entry,
         items=list,
+        steps=list,
+        start=Py_ssize_t,
         code=cython.long,
         size=Py_ssize_t,
-        head=bytearray,
     )
     cpdef bytes body(self, object runs, object values)
     @cython.locals(memory=Memory)

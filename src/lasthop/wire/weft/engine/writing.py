@@ -15,7 +15,7 @@ from typing import Any
 from lasthop.wire.weft.engine.columns import Column, Entry, Link
 from lasthop.wire.weft.engine.forms import write_value
 from lasthop.wire.weft.engine.memory import Memory
-from lasthop.wire.weft.engine.octets import put_number
+from lasthop.wire.weft.engine.octets import put_flags, put_number
 from lasthop.wire.weft.layout import (
     ATTRIBUTE_SLOT,
     END,
@@ -42,14 +42,20 @@ class Writer:
     def body(self, runs: Sequence[Run], values: Sequence[Any]) -> bytes:
         """One document."""
         memory = self.memory
-        items = values if type(values) is list else list(values)
+        memory.message += 1
+        # Copies, so that all values come from memory at once, not one by one as they are met.
+        items = list(values)
         count = len(items)
+        steps = list(runs)
         out = self.out = bytearray()
+        put_number(out, count)
+        start = len(out)
+        out += bytes((count >> 3) + 1)
         missed = bytearray(b"0") * (count + 1)
         before = entry = memory.start.other
         for at, value in enumerate(items):
             link = entry.link
-            if link.run is runs[at]:
+            if link.run is steps[at]:
                 column = link.column
                 found = column.guess.get(column.parent.current)
                 guess = column.last if found is None else found
@@ -62,7 +68,7 @@ class Writer:
             else:
                 missed[at] = 0x31
                 out.append(0)
-                column = self._follow(before.column, entry, runs[at]).column
+                column = self._follow(before.column, entry, steps[at]).column
                 found = column.guess.get(column.parent.current)
                 guess = column.last if found is None else found
                 if guess.value == value:
@@ -94,16 +100,11 @@ class Writer:
                     guess = column.other
             before = entry
             entry = guess
-        if entry.link.run is not runs[count]:
+        if entry.link.run is not steps[count]:
             missed[count] = 0x31
-            self._follow(before.column, entry, runs[count])
-        head = bytearray()
-        put_number(head, count)
-        # A row of binary digits, last one first, becomes a number faster than any loop of ours.
-        missed.reverse()
-        head += int(missed, 2).to_bytes((count >> 3) + 1, "little")
-        head += out
-        return bytes(head)
+            self._follow(before.column, entry, steps[count])
+        put_flags(out, start, missed)
+        return bytes(out)
 
     def _follow(self, before: Column, entry: Entry, run: Run) -> Link:
         memory = self.memory
