@@ -206,7 +206,8 @@ class Dispatcher:
                 if ending and outbound.awaits(delivery.seq):
                     ended.append(Skip(delivery.seq))
                 continue
-            if delivery.attempts and delivery.seq >= 0 and not outbound.awaits(delivery.seq):
+            again = delivery.state is RECEIVED or (delivery.attempts and delivery.seq >= 0)
+            if again and not outbound.awaits(delivery.seq):
                 continue  # Acknowledged while its body was fetched, or while no link could have it.
             if item.resident or delivery.ahead:
                 if steering is None:

@@ -187,6 +187,21 @@ def test_after_the_release_it_is_too_late_to_cancel(rig: Crew) -> None:
     assert (withdrawal.taken_back, withdrawal.too_late) == (0, 2)
 
 
+def test_what_a_member_has_is_not_sent_again_when_its_body_is_found() -> None:
+    rig = Crew(Limits(resident=0))
+    one, _ = rig.gather("one", "two")
+    key = rig.atomic()
+    rig.fetch()
+    rig.run()
+    assert [frame.key for frame in rig.messages(one)] == [key]
+    rig.lose(one)
+    one = rig.back("one", one, 0)
+    assert rig.fetches
+    rig.ack(one, 1, 0)
+    rig.fetch()
+    assert rig.messages(one) == []
+
+
 def test_a_number_that_was_called_back_before_it_left_is_closed(rig: Crew) -> None:
     (one,) = rig.gather("one")
     (key,) = rig.publish(to("group:crew", deliver_before=rig.now + SECOND, **ATOMIC))
