@@ -24,28 +24,12 @@ from bench.hop import peers, systems
 from bench.hop.gateway import gateway, ours
 from bench.hop.pair import paired
 from bench.odin.drawing import can_draw, write_html, write_png
-from lasthop.clock import DAY, SECOND, Micros
-from lasthop.simulation.odin.energy import index, operation
+from lasthop.clock import DAY, Micros
+from lasthop.simulation.odin.energy import OURS, Energy, energy
 from lasthop.simulation.odin.ours import Experiment
-from lasthop.simulation.odin.radio import BEARERS, Bearer
+from lasthop.simulation.odin.radio import BEARERS
 from lasthop.simulation.odin.services import SERVICES, emulate
 from lasthop.simulation.odin.setting import BREAKS, Noted, Setting
-
-OURS = "lasthop"
-
-
-@dataclass(frozen=True, slots=True)
-class Energy:
-    """A day of three messages a minute."""
-
-    service: str
-    bearer: str
-    radio_joules: float
-    hours: float
-    """That a battery lasts."""
-    idle_hours: float
-    index: float
-    """The paper's, by our reading of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +62,7 @@ def run(
     say("two hours over WiFi and 3G, with and without breaks")
     noted = list(reliability())
     say("24 hours for the energy")
-    spent = [row for bearer in BEARERS for row in energy(bearer, length=day)]
+    spent = [row for bearer in BEARERS for row in energy(bearer, Setting(length=day))]
     say("load over real sockets" if load else "without the load test")
     report = Report(noted, spent, list(loads(messages)) if load else [])
     files = draw(report, out) if out is not None else []
@@ -104,21 +88,6 @@ def reliability() -> Iterator[Noted]:
             yield Experiment(bearer, setting).run()
             for service in SERVICES:
                 yield emulate(service, bearer, setting)
-
-
-def energy(bearer: Bearer, *, length: Micros = DAY) -> list[Energy]:
-    """Everyone for a day on one kind of network."""
-    setting = Setting(length=length)
-    joules = {OURS: Experiment(bearer, setting).run().joules}
-    for service in SERVICES:
-        joules[service.name] = emulate(service, bearer, setting).joules
-    hours = {name: operation(spent, length) for name, spent in joules.items()}
-    idle = operation(bearer.asleep * length / SECOND, length)
-    efficiency = index(hours, dict.fromkeys(hours, idle))
-    return [
-        Energy(name, bearer.name, joules[name], hours[name], idle, efficiency[name])
-        for name in joules
-    ]
 
 
 def loads(messages: int) -> Iterator[Load]:

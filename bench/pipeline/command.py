@@ -14,9 +14,9 @@ from typing import Any
 
 import msgspec
 
-from bench.pipeline.fleet import write_log
 from bench.pipeline.loop import close, draw
 from bench.pipeline.questions import ask_duckdb
+from lasthop.simulation.fleet.log import write_log
 
 ROOT = Path(__file__).parents[2]
 

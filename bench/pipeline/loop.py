@@ -19,42 +19,12 @@ from pathlib import Path
 
 import msgspec
 
-from bench.pipeline.rehearse import APP, Device, Topic
-from bench.pipeline.world import BEGINS, person
-from lasthop.clock import DAY
 from lasthop.decision.policies import Policy
 from lasthop.pipeline.replay import decider
 from lasthop.policy import PolicyIndex, decode
-
-
-@dataclass(slots=True)
-class Result:
-    """What one way of deciding came to, after the switch."""
-
-    forwarded: int = 0
-    wasted: int = 0
-    read_online: int = 0
-    lost: int = 0
-    pings: int = 0
-    deaths: int = 0
-    by_day: dict[int, list[int]] = field(default_factory=dict)
-    """Forwarded, wasted, read on-line and lost of the messages of each day."""
-
-    @property
-    def waste(self) -> float:
-        return self.wasted / self.forwarded if self.forwarded else 0.0
-
-    @property
-    def loss(self) -> float:
-        return self.lost / self.read_online if self.read_online else 0.0
-
-    def add(self, other: Result) -> None:
-        """Take another device's in."""
-        for name in ("forwarded", "wasted", "read_online", "lost", "pings", "deaths"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        for day, counts in other.by_day.items():
-            mine = self.by_day.setdefault(day, [0, 0, 0, 0])
-            self.by_day[day] = [a + b for a, b in zip(mine, counts, strict=True)]
+from lasthop.simulation.fleet.rehearse import APP, Device, Topic
+from lasthop.simulation.fleet.tally import Result, result_of
+from lasthop.simulation.fleet.world import person
 
 
 @dataclass(slots=True)
@@ -102,23 +72,10 @@ def _live_through(work: tuple[int, int, int, int, Path]) -> tuple[Result, Result
     for device in (best, live, own, learned):
         device.count_from(switch)
         device.live(write=False)
-    first, second, third = (_result(device, best, switch) for device in (live, own, learned))
+    first, second, third = (
+        result_of(device, best, since_day=switch) for device in (live, own, learned)
+    )
     return first, second, third
-
-
-def _result(device: Device, best: Device, switch: int) -> Result:
-    since = BEGINS + switch * DAY
-    result = Result(pings=device.pings, deaths=device.deaths)
-    for key, at in device.arrived.items():
-        if at < since:
-            continue
-        sent, read, online = key in device.forwarded, key in device.read, key in best.read
-        counts = [sent, sent and not read, online, online and not read]
-        mine = result.by_day.setdefault((at - BEGINS) // DAY, [0, 0, 0, 0])
-        result.by_day[(at - BEGINS) // DAY] = [a + b for a, b in zip(mine, counts, strict=True)]
-    totals = [sum(column) for column in zip(*result.by_day.values(), strict=True)] or [0] * 4
-    result.forwarded, result.wasted, result.read_online, result.lost = totals
-    return result
 
 
 def close(

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from playwright.async_api import Page, async_playwright
 
-from bench.pipeline.fleet import write_log
+from lasthop.simulation.fleet.log import write_log
 from tests.dashboard.conftest import ARGUMENTS, NAMES
 from tests.dashboard.fleet import Fleet, fleet, with_surrogate
 from tests.runtime.processes import ENVIRONMENT, LASTHOP, GatewayProcess

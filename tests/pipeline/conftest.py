@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from bench.pipeline.fleet import write_log
 from lasthop.pipeline.jobs import Pipeline
 from lasthop.pipeline.lake import Lake
 from lasthop.pipeline.session import open_session
+from lasthop.simulation.fleet.log import write_log
 
 QUICK = {
     # Tiny frames: what costs is starting things, not running them.

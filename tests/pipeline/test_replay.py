@@ -8,7 +8,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from bench.pipeline.fleet import write_log
 from lasthop.decision.policies import POLICIES
 from lasthop.errors import InvalidRequest
 from lasthop.eventlog.check import LogCheck
@@ -24,6 +23,7 @@ from lasthop.pipeline.replay import (
     moments,
     terms_of,
 )
+from lasthop.simulation.fleet.log import write_log
 from tests.pipeline.rows import History
 
 

@@ -10,7 +10,7 @@ import pytest
 from bench.odin import command
 from bench.odin.drawing import can_draw
 from lasthop.clock import HOUR, MILLISECOND, SECOND, Micros
-from lasthop.simulation.odin.energy import BATTERY, REST, index, operation
+from lasthop.simulation.odin.energy import BATTERY, REST, energy, index, operation
 from lasthop.simulation.odin.ours import Experiment
 from lasthop.simulation.odin.radio import BEARERS, UMTS, WIFI, Bearer, Radio
 from lasthop.simulation.odin.services import SERVICES, Service, emulate
@@ -109,7 +109,7 @@ def test_a_battery_and_the_index_by_hand() -> None:
 
 
 def test_energy_is_the_radios_and_the_protocol_hardly_shows() -> None:
-    rows = {row.service: row for row in command.energy(UMTS, length=HOUR)}
+    rows = {row.service: row for row in energy(UMTS, Setting(length=HOUR))}
     assert max(row.index for row in rows.values()) == 1.0
     assert rows["lasthop"].index > 0.99
     assert rows["MQTT QoS 2"].index < rows["lasthop"].index

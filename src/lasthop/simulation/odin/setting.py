@@ -23,15 +23,17 @@ class Setting:
 
     length: Micros = 2 * HOUR
     breaks: tuple[tuple[Micros, Micros], ...] = ()
+    every: Micros = EVERY
+    """From one submission to the next."""
 
     @property
     def submissions(self) -> int:
         """How many messages are submitted."""
-        return self.length // EVERY
+        return self.length // self.every
 
     def moment(self, number: int) -> Micros:
         """When a message is submitted, from the beginning."""
-        return (number + 1) * EVERY - EVERY // 2
+        return (number + 1) * self.every - self.every // 2
 
     def back_at(self, now: Micros) -> Micros | None:
         """When the link is back; `None` if it is there."""

@@ -12,16 +12,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from bench.pipeline.world import (
-    BEGINS,
-    Arrival,
-    Interest,
-    Person,
-    arrivals,
-    forgets,
-    looks,
-    stretches,
-)
 from lasthop.clock import DAY, MILLISECOND, Micros
 from lasthop.decision.heartbeat import AGAIN, Networks, Patience, step_of
 from lasthop.decision.policies import POLICIES, Policy, Tuning
@@ -40,6 +30,16 @@ from lasthop.decision.volume.inputs import (
 from lasthop.decision.volume.subscription import Subscription
 from lasthop.events import SCHEMA_VERSION, Event, Kind
 from lasthop.policy import PolicyIndex
+from lasthop.simulation.fleet.world import (
+    BEGINS,
+    Arrival,
+    Interest,
+    Person,
+    arrivals,
+    forgets,
+    looks,
+    stretches,
+)
 
 APP = "fleet"
 OVERHEAD = 8

@@ -13,11 +13,11 @@ from multiprocessing import get_context
 from operator import attrgetter
 from pathlib import Path
 
-from bench.pipeline.rehearse import Device, Line
-from bench.pipeline.world import BEGINS, person
 from lasthop.clock import DAY
 from lasthop.eventlog.segment import day_of, directory_of
 from lasthop.events import SCHEMA_VERSION
+from lasthop.simulation.fleet.rehearse import Device, Line
+from lasthop.simulation.fleet.world import BEGINS, person
 
 DEVICES_OF_A_GATEWAY = 100
 
