@@ -10,6 +10,8 @@ from lasthop.core.feeds.terms import TopicTerms
 from lasthop.core.gateway import Identity
 from lasthop.core.lifecycle import State
 from lasthop.core.mailroom import Limits
+from lasthop.decision.links import Link, Tariff
+from lasthop.decision.preferences import Preferences
 from lasthop.decision.routes import Route, Variant
 from lasthop.delivery.carrier import (
     Aborted,
@@ -21,6 +23,7 @@ from lasthop.delivery.carrier import (
     Unreached,
 )
 from lasthop.message import DeliveryMethod, Quality, Reliability
+from lasthop.wire.hop.frames import ALL_FEATURES, Piece
 from tests.core.rig import APP, BEST_EFFORT, Rig, to
 
 UDP = Route(Variant.WSP, "192.0.2.1")
@@ -410,3 +413,55 @@ class TestCrash:
         rig.pass_time(DAY)
         rig.report(Unanswered("no response"))
         assert rig.state(key) is State.TIMED_OUT
+
+
+@pytest.mark.conformance("PPG-GEN-S-008")
+class TestQualityOverSeveralLinks:
+    """What a publisher requires of the link holds for each of them, not for the newest."""
+
+    WIFI = Quality(bearer="wifi", bearer_required=True)
+    HOME = Quality(network="home", network_required=True)
+
+    @pytest.fixture(params=[False, True], ids=["plain", "with preferences"])
+    def channels(self, rig: Rig, request: pytest.FixtureRequest) -> tuple[int, int]:
+        wifi = rig.connect(link="wifi", network="home")
+        mno = rig.join(link="mno", network="operator")
+        if request.param:
+            cheap = Link("mno", Tariff(), latency=1)
+            dear = Link("wifi", Tariff(per_unit=1000), latency=SECOND // 4)
+            rig.gateway.prefer(APP, "phone", Preferences(links=(cheap, dear)), rig.now)
+            rig.run()
+        return wifi, mno
+
+    @pytest.mark.parametrize("quality", [WIFI, HOME], ids=["bearer", "network"])
+    def test_the_one_that_fits_carries_it(
+        self, rig: Rig, channels: tuple[int, int], quality: Quality
+    ) -> None:
+        wifi, mno = channels
+        rig.publish(to("phone", b"required", quality=quality), to("phone", b"any"))
+        rig.run()
+        assert (rig.bodies(wifi), rig.bodies(mno)) == ([b"required"], [b"any"])
+
+    def test_it_is_not_repeated_over_another(self, rig: Rig, channels: tuple[int, int]) -> None:
+        wifi, mno = channels
+        rig.publish(to("phone", b"required", quality=self.WIFI))
+        rig.run()
+        rig.pass_time(20 * SECOND)
+        assert rig.bodies(mno) == []
+        assert len(rig.bodies(wifi)) > 1
+
+    def test_a_large_body_goes_over_it_as_well(self, rig: Rig) -> None:
+        streams = int(ALL_FEATURES)
+        wifi = rig.connect(link="wifi", features=streams)
+        mno = rig.join(link="mno", features=streams)
+        cheap = Link("mno", Tariff(), latency=1)
+        rig.gateway.prefer(APP, "phone", Preferences(links=(cheap,)), rig.now)
+        rig.publish(to("phone", bytes(90_000), quality=self.WIFI))
+        rig.run()
+        assert [f for f in rig.sent[mno] if isinstance(f, Piece)] == []
+        assert [f for f in rig.sent[wifi] if isinstance(f, Piece)] != []
+
+    def test_without_one_it_fails(self, rig: Rig, channels: tuple[int, int]) -> None:
+        (key,) = rig.publish(to("phone", quality=Quality(bearer="GPRS", bearer_required=True)))
+        rig.run()
+        assert rig.row(key).code == 3010

@@ -26,9 +26,8 @@ from lasthop.core.session import ALL, Session
 from lasthop.core.steering import Steering
 from lasthop.core.transfers.bodies import Bodies
 from lasthop.decision.decide import Action, decide
-from lasthop.decision.routes import obstacle
 from lasthop.decision.transmission import receipt_timeout
-from lasthop.message import Message, Quality, Reliability
+from lasthop.message import Message, Reliability
 from lasthop.wire.hop.frames import Frame, Skip
 
 # As members of their enums they cost as much as a call each, for every message.
@@ -93,7 +92,7 @@ class Dispatcher:
                 session.set_aside(delivery)
                 continue
             if delivery.item.size > self._segment and decision.action is not EXPIRE:
-                free = message.quality is None or not _against(session, message.quality)
+                free = message.quality is None or session.unmet(message.quality) is None
                 if free and not self._bodies.ready(session, delivery):
                     break  # Its body goes ahead; what has a higher priority comes before it.
             session.take_best()
@@ -101,7 +100,7 @@ class Dispatcher:
                 room.give_up(delivery, Step.EXPIRE, now, decision.reason)
                 continue
             if message.quality is not None:
-                against = obstacle(session.network, session.link, message.quality)
+                against = session.unmet(message.quality)
                 if against is not None:
                     self._carriage.divert(delivery, against, now)
                     continue
@@ -210,8 +209,12 @@ class Dispatcher:
             if again and not outbound.awaits(delivery.seq):
                 continue  # Acknowledged while its body was fetched, or while no link could have it.
             if item.resident or delivery.ahead:
-                if steering is None:
+                if steering is None and item.message.quality is None:
                     self._put(session, line, delivery, frames, now, reason)
+                elif steering is None:
+                    its = session.line_for(line, item.message.quality)
+                    theirs = by_channel.setdefault(its.channel, [])
+                    self._put(session, its, delivery, theirs, now, reason)
                 elif (chosen := self._pilot.line(session, steering, delivery, now)) is not None:
                     theirs = by_channel.setdefault(chosen.channel, [])
                     self._put(session, chosen, delivery, theirs, now, reason)
@@ -437,8 +440,3 @@ def _patience(session: Session, channel: int) -> Micros:
     if steering is None:
         return patience(line.receipts)
     return min(FIRST_TIMEOUT, receipt_timeout(steering.link_of(line), 0))
-
-
-def _against(session: Session, quality: Quality) -> bool:
-    """Whether the line that is there is not what a publisher named."""
-    return obstacle(session.network, session.link, quality) is not None

@@ -6,6 +6,8 @@ from typing import Final
 
 from lasthop.clock import Micros
 from lasthop.decision.contention import Gauge
+from lasthop.decision.routes import obstacle
+from lasthop.message import Quality
 from lasthop.wire.hop.frames import DEFAULT_MAX_FRAME, Credit
 from lasthop.wire.hop.roundtrip import RoundTrip
 from lasthop.wire.hop.transfer import Pace
@@ -65,6 +67,11 @@ class Line:
         """A piece is in its unsent buffer: the next one waits, so that messages overtake."""
         self.fed_at: Micros = 0
         self.pace: Pace | None = None
+
+
+def fits(line: Line, quality: Quality | None) -> bool:
+    """Whether a line is what a publisher requires of it."""
+    return quality is None or obstacle(line.network, line.link, quality) is None
 
 
 AWAY: Final = Line(0)

@@ -26,7 +26,6 @@ from lasthop.decision.books import encode_budgets
 from lasthop.decision.choice import Choice
 from lasthop.decision.decide import Action
 from lasthop.decision.reasons import Reason
-from lasthop.decision.routes import obstacle
 from lasthop.decision.schedule import Unsatisfiable
 from lasthop.events import Kind
 from lasthop.message import DEFAULT_PRIORITY, TargetKind
@@ -118,7 +117,7 @@ class Pilot:
             self._let_ahead(steering, delivery)
             return
         if message.quality is not None:
-            against = obstacle(session.network, session.link, message.quality)
+            against = session.unmet(message.quality)
             if against is not None:
                 self._carriage.divert(delivery, against, now)
                 return

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, TypeAlias
 from lasthop.clock import Micros
 from lasthop.core.delivery import Delivery
 from lasthop.core.lifecycle import DELIVERED, PENDING
-from lasthop.core.line import AWAY, Line
+from lasthop.core.line import AWAY, Line, fits
 from lasthop.core.registry import Device
 from lasthop.core.retransmission import Retransmission
-from lasthop.message import DEFAULT_PRIORITY
+from lasthop.decision.routes import Refusal, obstacle
+from lasthop.message import DEFAULT_PRIORITY, Quality
 from lasthop.store.commit import SessionRow
 from lasthop.wire.hop.frames import DEFAULT_WINDOW, MessageFrame, Skip
 from lasthop.wire.hop.persistence import Numbering
@@ -178,6 +179,19 @@ class Session:
                 if other.greeted and not other.paused:
                     return other
         return line
+
+    def line_for(self, line: Line, quality: Quality | None) -> Line:
+        """This line, or where a publisher requires another one the newest that is it."""
+        if quality is not None and not fits(line, quality):
+            for other in reversed(self.lines):
+                if other.greeted and fits(other, quality):
+                    return other
+        return line
+
+    def unmet(self, quality: Quality) -> Refusal | None:
+        """Why none of the lines is what a publisher requires."""
+        line = self.line_for(self.line, quality)
+        return obstacle(line.network, line.link, quality)
 
     def line_besides(self, channel: int) -> Line:
         """Another line than this one, where there is one."""

@@ -16,7 +16,7 @@ import msgspec
 from lasthop.clock import SECOND, Micros
 from lasthop.core.caps import Caps
 from lasthop.core.delivery import Delivery
-from lasthop.core.line import Line
+from lasthop.core.line import Line, fits
 from lasthop.core.transfers.desk import Outgoing
 from lasthop.core.transfers.grants import Grants
 from lasthop.decision.books import Books, encode_budgets, restored_budgets
@@ -160,15 +160,17 @@ class Steering:
             delay_tolerance=message.delay_tolerance,
             attempts=self.books.attempts(delivery),
         )
-        return self.link_for(question, message.queue, now)
+        return self.link_for(question, message.queue, message.quality, now)
 
-    def link_for(self, question: Question, queue: str | None, now: Micros) -> Choice:
+    def link_for(
+        self, question: Question, queue: str | None, quality: Quality | None, now: Micros
+    ) -> Choice:
         """Over which link something of a queue goes now, or what it waits for."""
         wishes = self.preferences
         chosen = choose(
             question,
             queue=wishes.queue(queue),
-            current=list(self._links()),
+            current=list(self._links(quality)),
             budgets=self.budgets,
             now=now,
             best=wishes.links,
@@ -201,9 +203,9 @@ class Steering:
         terms = self.preferences.queue(message.queue)
         return contradiction(message.quality, terms, self.session.device.record.routes)
 
-    def _links(self) -> Iterator[Link]:
+    def _links(self, quality: Quality | None) -> Iterator[Link]:
         for line in self.session.lines:
-            if line.greeted and not line.paused:
+            if line.greeted and not line.paused and fits(line, quality):
                 yield self.link_of(line)
 
     def link_of(self, line: Line) -> Link:

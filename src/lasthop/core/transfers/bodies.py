@@ -24,7 +24,7 @@ from lasthop.core.session import Session
 from lasthop.core.transfers.courier import Courier
 from lasthop.core.transfers.desk import Outgoing
 from lasthop.errors import NotFound
-from lasthop.message import Message, Reliability
+from lasthop.message import Message, Quality, Reliability
 from lasthop.wire.hop.frames import Ending, EndStatus, Headers, MessageFrame, Taken
 from lasthop.wire.hop.transfer import CORRUPT, FIRST_LIMIT, Sending
 
@@ -64,6 +64,10 @@ class BodySource:
     @property
     def queue(self) -> str | None:
         return self.delivery.item.message.queue
+
+    @property
+    def quality(self) -> Quality | None:
+        return self.delivery.item.message.quality
 
     @property
     def deadline(self) -> Micros | None:

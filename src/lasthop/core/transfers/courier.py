@@ -200,7 +200,8 @@ class Courier:
         steering = session.steering
         for outgoing in sorted(desk.outgoing.values(), key=Outgoing.place):
             if steering is None:
-                line, most = session.open_line(), LARGEST_PIECE
+                line = session.line_for(session.open_line(), outgoing.source.quality)
+                most = LARGEST_PIECE
             else:
                 channel, most = steering.grants.allowance(outgoing)
                 line = session.line_of(channel) or AWAY

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from lasthop.clock import Micros
+from lasthop.message import Quality
 from lasthop.wire.hop.frames import Ending, Piece
 from lasthop.wire.hop.transfer import Receiving, Sending
 
@@ -20,6 +21,11 @@ class Source(Protocol):
     @property
     def queue(self) -> str | None:
         """Whose limits its bytes count towards."""
+        ...
+
+    @property
+    def quality(self) -> Quality | None:
+        """What its publisher requires of the link."""
         ...
 
     @property

@@ -86,6 +86,10 @@ class ToDevice:
         return self._stream.record.queue
 
     @property
+    def quality(self) -> None:
+        return None
+
+    @property
     def deadline(self) -> None:
         return None
 

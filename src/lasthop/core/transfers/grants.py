@@ -81,7 +81,7 @@ class Grants:
             whole=False,
         )
         steering = self._steering
-        choice = steering.link_for(question, source.queue, now)
+        choice = steering.link_for(question, source.queue, source.quality, now)
         if choice.action is not Action.SEND:
             return choice.until
         steering.books.reserve(outgoing, choice, queue=source.queue or "", now=now)
