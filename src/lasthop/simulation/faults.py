@@ -394,7 +394,9 @@ class Rehearsal:
         if gateway is None:
             return True
         session = gateway.room.session(gateway.device(APP, name))
-        return session.best() is not None or bool(session.outbound.in_flight)
+        steering = session.steering
+        held = steering is not None and bool(steering.held or steering.parked)
+        return held or session.best() is not None or bool(session.outbound.in_flight)
 
     def _judge(self) -> Verdict:
         wishes = {w.number: w for batch in self._schedule.batches for w in batch.wishes}
