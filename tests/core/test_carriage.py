@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from lasthop.clock import DAY, SECOND
+from lasthop.clock import DAY, HOUR, MINUTE, SECOND
 from lasthop.core.carriage import FIRST_PAUSE
 from lasthop.core.feeds.terms import TopicTerms
 from lasthop.core.gateway import Identity
 from lasthop.core.lifecycle import State
 from lasthop.core.mailroom import Limits
+from lasthop.decision.constraints import QuietHours
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.preferences import Preferences
 from lasthop.decision.routes import Route, Variant
@@ -24,7 +25,7 @@ from lasthop.delivery.carrier import (
 )
 from lasthop.message import DeliveryMethod, Quality, Reliability
 from lasthop.wire.hop.frames import ALL_FEATURES, Piece
-from tests.core.rig import APP, BEST_EFFORT, Rig, to
+from tests.core.rig import APP, BEST_EFFORT, START, Rig, to
 
 UDP = Route(Variant.WSP, "192.0.2.1")
 SESSION = Route(Variant.WSP_SESSION, "192.0.2.1")
@@ -465,3 +466,76 @@ class TestQualityOverSeveralLinks:
         (key,) = rig.publish(to("phone", quality=Quality(bearer="GPRS", bearer_required=True)))
         rig.run()
         assert rig.row(key).code == 3010
+
+
+class TestQuietHours:
+    """What a device says of the time holds over the air as well."""
+
+    NOW = START % DAY // MINUTE
+    NIGHT = QuietHours("UTC", start=NOW - 1, end=NOW + 59, override=5.0)
+
+    @pytest.fixture(autouse=True)
+    def asleep(self, rig: Rig) -> None:
+        rig.add("phone", UDP)
+        rig.gateway.prefer(APP, "phone", Preferences(quiet=(self.NIGHT,)), rig.now)
+        rig.run()
+
+    def bodies(self, rig: Rig) -> list[bytes]:
+        return [carry.parcel.body for carry in rig.carries]
+
+    def test_they_hold_and_then_let_go_in_order(self, rig: Rig) -> None:
+        keys = rig.publish(to("phone", b"a"), to("phone", b"b"), to("phone", b"now", rank=7.0))
+        rig.run()
+        assert self.bodies(rig) == [b"now"]
+        assert rig.story(keys[0]) == ["accepted", "held"]
+        rig.pass_time(HOUR)
+        assert self.bodies(rig) == [b"now", b"a", b"b"]
+
+    def test_they_hold_across_a_restart(self, rig: Rig) -> None:
+        rig.publish(to("phone", b"a"))
+        rig.run()
+        rig.crash()
+        rig.run()
+        assert rig.carries == []
+        rig.pass_time(HOUR)
+        assert self.bodies(rig) == [b"a"]
+
+    def test_other_wishes_let_go_at_once_and_only_once(self, rig: Rig) -> None:
+        rig.publish(to("phone", b"a"))
+        rig.run()
+        rig.gateway.prefer(APP, "phone", Preferences(), rig.now)
+        rig.run()
+        assert self.bodies(rig) == [b"a"]
+        rig.report(Sent())
+        rig.pass_time(HOUR)
+        assert rig.carries == []
+        assert rig.states() == {State.SENT: 1}
+
+    def test_what_is_held_can_be_cancelled(self, rig: Rig) -> None:
+        (key,) = rig.publish(to("phone", b"a"))
+        rig.run()
+        rig.gateway.cancel(APP, key, rig.now)
+        rig.run()
+        rig.gateway.prefer(APP, "phone", Preferences(), rig.now)
+        rig.pass_time(HOUR)
+        assert rig.carries == []
+        assert rig.state(key) is State.CANCELLED
+
+    def test_they_hold_for_what_is_diverted_to_a_route(self, rig: Rig) -> None:
+        rig.gateway.amend(APP, "phone", rig.now, token_hash=b"")
+        channel = rig.connect(link="wifi")
+        required = Quality(bearer="packet data", bearer_required=True)
+        rig.publish(to("phone", b"a", quality=required))
+        rig.run()
+        assert rig.carries == []
+        rig.pass_time(HOUR)
+        assert (rig.bodies(channel), self.bodies(rig)) == ([], [b"a"])
+
+    def test_a_device_that_comes_into_contact_is_left_alone_too(self, rig: Rig) -> None:
+        rig.gateway.amend(APP, "phone", rig.now, token_hash=b"")
+        rig.publish(to("phone", b"a"))
+        rig.run()
+        channel = rig.connect()
+        assert rig.bodies(channel) == []
+        rig.pass_time(HOUR)
+        assert (rig.bodies(channel), rig.carries) == ([b"a"], [])

@@ -19,8 +19,11 @@ from lasthop.core.lifecycle import DELIVERED, PENDING, SENDING, Step
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.replies import note_reply
 from lasthop.core.session import Session
+from lasthop.core.steering import Steering
 from lasthop.decision.decide import Action, decide
+from lasthop.decision.reasons import in_words
 from lasthop.decision.routes import Refusal, Route, Selection, Variant, select
+from lasthop.decision.schedule import Unsatisfiable
 from lasthop.delivery.carrier import (
     Aborted,
     Confirmed,
@@ -96,6 +99,8 @@ class Carriage:
             if decision.action is Action.EXPIRE:
                 self._room.give_up(delivery, Step.EXPIRE, now, decision.reason)
                 continue
+            if session.steering is not None and self._rests(delivery, session.steering, now):
+                continue
             selected = self._release(delivery, now)
             if selected is not None:
                 released.append((delivery, selected))
@@ -104,11 +109,29 @@ class Carriage:
         if released:
             self._room.journal.when_durable(partial(self._leave, released))
 
+    def _rests(self, delivery: Delivery, steering: Steering, now: Micros) -> bool:
+        """Whether the device wants to be left alone: then it waits until that is over."""
+        steering.resting.pop(delivery, None)
+        slot = steering.slot(delivery, now)
+        if isinstance(slot, Unsatisfiable):
+            self._room.give_up(delivery, Step.SUPPRESS, now, str(slot.reason()))
+            return True
+        if slot is None or slot.at <= now:
+            return False
+        event = self._room.journal.story(delivery, Kind.HELD, now, in_words(slot.reasons))
+        event.at = slot.at
+        steering.resting[delivery] = None
+        self._room.timers.add(slot.at, delivery)
+        return True
+
     def divert(self, delivery: Delivery, refusal: Refusal, now: Micros) -> None:
         """The device is there, and its link is not what the publisher requires: take one of its
         routes, if it has any."""
         if not delivery.session.device.record.routes:
             self._room.give_up(delivery, Step.GIVE_UP, now, refusal.reason, code=refusal.code)
+            return
+        steering = delivery.session.steering
+        if steering is not None and self._rests(delivery, steering, now):
             return
         selected = self._release(delivery, now)
         if selected is not None:

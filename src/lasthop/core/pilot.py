@@ -7,7 +7,6 @@ reserves its price, and the price is paid when the message is handed to its link
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
 
 from lasthop.clock import Micros
 from lasthop.core.carriage import Carriage
@@ -25,7 +24,7 @@ from lasthop.core.transfers.bodies import Bodies
 from lasthop.decision.books import encode_budgets
 from lasthop.decision.choice import Choice
 from lasthop.decision.decide import Action
-from lasthop.decision.reasons import Reason
+from lasthop.decision.reasons import in_words
 from lasthop.decision.schedule import Unsatisfiable
 from lasthop.events import Kind
 from lasthop.message import DEFAULT_PRIORITY, TargetKind
@@ -225,8 +224,3 @@ def _lane(delivery: Delivery) -> Lane:
         topic = message.target.name if message.target.kind is TOPIC else message.queue
         return message.app, "feed:", topic, DEFAULT_PRIORITY
     return lane_of(message)
-
-
-def in_words(reasons: Iterable[Reason]) -> str:
-    """Reasons as one line of the log."""
-    return "; ".join(map(str, reasons))

@@ -99,6 +99,8 @@ class Steering:
         self.held: dict[Lane, HeldLane] = {}
         self.parked: dict[Delivery, None] = {}
         """Under way, and no link may carry it again just now."""
+        self.resting: dict[Delivery, None] = {}
+        """What carriers are to have at a better time; each has a timer."""
         self.reconsider = False
         """Links, limits or wishes have changed since what is held was last looked at."""
         self.due: Micros | None = None
@@ -138,6 +140,9 @@ class Steering:
         self.books.change(preferences.limits, zone_name=preferences.zone)
         self.preferences = preferences
         self.caps.change(preferences)
+        for delivery in self.resting:
+            self.session.enqueue(delivery)
+        self.resting = {}
         self.closures = {}
         self.reconsider = True
 
@@ -148,7 +153,7 @@ class Steering:
         still to leave."""
         message = delivery.item.message
         since = max(message.accepted_at, message.deliver_after or 0)
-        slot = None if delivery.attempts else self._slot(message, since, now)
+        slot = self.slot(delivery, now)
         if isinstance(slot, Unsatisfiable):
             return slot
         if slot is not None and slot.at > now:
@@ -181,6 +186,14 @@ class Steering:
         if chosen.wanted:
             self.wanted = chosen.wanted
         return chosen
+
+    def slot(self, delivery: Delivery, now: Micros) -> Slot | Unsatisfiable | None:
+        """When a delivery may come; `None`: at any time. What has left before is not held."""
+        if delivery.attempts:
+            return None
+        message = delivery.item.message
+        since = max(message.accepted_at, message.deliver_after or 0)
+        return self._slot(message, since, now)
 
     def _slot(self, message: Asked, since: Micros, now: Micros) -> Slot | Unsatisfiable | None:
         """When a message may come; `None`: at any time, as far as the device is concerned."""
@@ -281,6 +294,7 @@ class Steering:
         if self.books.ended(delivery, now):
             self._refunded(delivery, now)
         self.parked.pop(delivery, None)
+        self.resting.pop(delivery, None)
         self.grants.paid(delivery.item.message.key)
 
 

@@ -6,6 +6,7 @@ on the way. The sentences live in one table, so that codes and words cannot drif
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from string import Formatter
@@ -126,3 +127,8 @@ class Reason(msgspec.Struct, frozen=True, array_like=True):
 def because(code: Code, **facts: Fact) -> Reason:
     """A reason from its facts by name."""
     return Reason(code, facts)
+
+
+def in_words(reasons: Iterable[Reason]) -> str:
+    """Reasons as one line of the log."""
+    return "; ".join(map(str, reasons))
