@@ -14,6 +14,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
+import msgspec
+
 from lasthop.wire.weft.exact import natural
 from lasthop.wire.xas.errors import MalformedEvents, UnknownType
 from lasthop.wire.xas.events import (
@@ -155,20 +157,17 @@ def _nesting(events: tuple[Event, ...]) -> tuple[tuple[Name, ...], tuple[Name, .
     return tuple(closes), tuple(opens), rises
 
 
-class RunSequence:
+class RunSequence(msgspec.Struct, eq=False):
     """A document as runs and values. Iterating over it gives its events.
 
     Values are those of the events, except where Python finds two values equal that XML writes
     differently: see `exact`.
     """
 
-    __slots__ = ("_events", "runs", "values")
-
-    def __init__(self, runs: Sequence[Run], values: Sequence[Any]) -> None:
-        self.runs = runs
-        self.values = values
-        """One less than there are runs."""
-        self._events: EventList | None = None
+    runs: Sequence[Run]
+    values: Sequence[Any]
+    """One less than there are runs."""
+    _events: EventList | None = None
 
     def events(self) -> EventList:
         """All events, made when they are first asked for."""

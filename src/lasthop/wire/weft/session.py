@@ -176,30 +176,24 @@ class Encoder(End):
         """The same from runs and values, without a look at events."""
         if self.forgetful and not self._fresh:
             self.reset()
+        learned = self.learned
+        level = self.level
         try:
-            return self._encode(document)
+            if level is _FAST:
+                body: bytes = learned.writer.body(document.runs, document.values)
+            elif level is Level.DEFLATE:
+                body = self._deflated(learned.writer.body(document.runs, document.values))
+            else:
+                body = self._dense(document)
+            if len(body) > self._max_message - 4:
+                raise WeftLimitError("a message is too large", most=self._max_message)
+            head = bytes((level | FRESH, self.epoch)) if self._fresh else _HEADS[level]
+            message = self._chain.sealed(head, body, document)
         except BaseException:
             # It may have learned half of it.
             self.reset()
             raise
-
-    def _encode(self, document: RunSequence) -> bytes:
-        learned = self.learned
-        level = self.level
-        if level is _FAST:
-            body: bytes = learned.writer.body(document.runs, document.values)
-        elif level is Level.DEFLATE:
-            body = self._deflated(learned.writer.body(document.runs, document.values))
-        else:
-            body = self._dense(document)
-        if len(body) > self._max_message - 4:
-            raise WeftLimitError("a message is too large", most=self._max_message)
-        if self._fresh:
-            head = bytes((level | FRESH, self.epoch))
-            self._fresh = False
-        else:
-            head = _HEADS[level]
-        message = self._chain.sealed(head, body, document)
+        self._fresh = False
         if learned.memory.size > MAX_SIZE:
             self._forget()
         return message

@@ -15,4 +15,6 @@ cdef class Chain:
     @cython.locals(link=cython.uint)
     cpdef bint accepted(self, object document) except -1
 
+cdef tuple _OCTETS
+
 cdef long _number(bytes message, Py_ssize_t size) except -1

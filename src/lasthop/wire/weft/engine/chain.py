@@ -16,6 +16,7 @@ from lasthop.wire.xas.types.table import lexical
 CHECKED: Final = 63
 """The bits of a message's number that are all set when its values are checked: in every 64th. It
 costs as much as encoding a few messages."""
+_OCTETS: Final = tuple(bytes((octet,)) for octet in range(256))
 
 
 class Chain:
@@ -39,7 +40,7 @@ class Chain:
             check ^= values_check(document)
         self.link = link
         self.messages += 1
-        return head + bytes((check >> 8 & 0xFF, check & 0xFF)) + body
+        return b"".join((head, _OCTETS[check >> 8 & 0xFF], _OCTETS[check & 0xFF], body))
 
     def opened(self, message: bytes, size: int) -> bytes | None:
         """The body behind a head of that size and its check; None if it cannot be the next.

@@ -10,6 +10,8 @@ from lasthop.wire.weft.engine.octets cimport Source
 cdef class Reader:
     cdef public Memory memory
     cdef public object limits
+    cdef public Py_ssize_t events
+    cdef public Py_ssize_t room
     cdef public Source source
 
     @cython.locals(

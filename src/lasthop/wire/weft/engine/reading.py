@@ -40,25 +40,26 @@ from lasthop.wire.xas.names import XSI_TYPE, Name, check_name, check_text
 class Reader:
     """Reads the bodies of one direction of a session."""
 
-    __slots__ = ("limits", "memory", "source")
+    __slots__ = ("events", "limits", "memory", "room", "source")
 
     def __init__(self, memory: Memory, limits: Limits) -> None:
         self.memory = memory
         self.limits = limits
+        self.events = limits.events
+        self.room = limits.size
         self.source = Source()
 
     def document(self, data: bytes, start: int) -> RunSequence:
         """The document whose body starts there."""
         memory = self.memory
-        limits = self.limits
         source = self.source
         memory.message += 1
         source.data = data
         source.pos = start
-        source.room = limits.size
+        source.room = self.room
         count = source.number()
-        if count > limits.events:
-            raise WeftLimitError("a message has too many events", most=limits.events)
+        if count > self.events:
+            raise WeftLimitError("a message has too many events", most=self.events)
         flags = source.flags(count + 1)
         pos = source.pos
         runs: list[Run] = []

@@ -46,11 +46,18 @@ class Writer:
         # Copies, so that all values come from memory at once, not one by one as they are met.
         items = list(values)
         count = len(items)
-        steps = list(runs)
-        out = self.out = bytearray()
-        put_number(out, count)
-        start = len(out)
-        out += bytes((count >> 3) + 1)
+        steps = runs if type(runs) is list else list(runs)
+        # The number of values, and room for the bits.
+        if count < 0x80:
+            out = bytearray((count >> 3) + 2)
+            out[0] = count
+            start = 1
+        else:
+            out = bytearray()
+            put_number(out, count)
+            start = len(out)
+            out += bytes((count >> 3) + 1)
+        self.out = out
         missed = bytearray(b"0") * (count + 1)
         before = entry = memory.start.other
         for at, value in enumerate(items):
