@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from lasthop.simulation.last_hop.chance import exponential, gamma
+from lasthop.simulation.last_hop.chance import Normal, exponential, gamma
 
 
 def test_the_exponential_one() -> None:
@@ -22,3 +22,8 @@ def test_the_gamma_one(shape: float) -> None:
     assert [gamma(ours, shape, 1 / shape) for _ in range(2000)] == [
         theirs.gammavariate(shape, 1 / shape) for _ in range(2000)
     ]
+
+
+def test_the_normal_one() -> None:
+    ours, theirs = Normal(Random(7).random), Random(7)
+    assert [ours.draw(n, 2.5) for n in range(2001)] == [theirs.gauss(n, 2.5) for n in range(2001)]

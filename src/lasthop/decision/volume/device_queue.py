@@ -10,7 +10,7 @@ from typing import Final
 
 from lasthop.clock import Micros
 from lasthop.decision.volume.effects import Forward, Rerank, Retract, Show
-from lasthop.decision.volume.entry import NEVER, Ranked
+from lasthop.decision.volume.entry import NEVER, Ranked, new_ranked
 from lasthop.decision.volume.inputs import NOTHING_NEW, ContactUp, Held, OfflineRead, Read
 from lasthop.decision.volume.ranking import SWEEP, Deadlines, Ranking
 
@@ -48,10 +48,11 @@ class DeviceQueue:
     def add(self, key: int, rank: float, expires_at: Micros) -> None:
         """An event has come in."""
         unread = self._unread
-        if key in unread:
-            self.forget(key)
         self.received = order = self.received + 1
-        event = unread[key] = Ranked(key, rank, expires_at, order)
+        event = new_ranked(key, rank, expires_at, order)
+        if unread.setdefault(key, event) is not event:
+            self.forget(key)
+            unread[key] = event
         event.home = HERE
         self._ranking.new.append(event)
         if expires_at != NEVER:
@@ -91,7 +92,7 @@ class DeviceQueue:
         before = unread.get(key)
         if before is not None:
             self.forget(key)
-            event = unread[key] = Ranked(key, effect.rank, before.expires_at, before.order)
+            event = unread[key] = new_ranked(key, effect.rank, before.expires_at, before.order)
             self._ranking.push(event)
             if event.expires_at != NEVER:
                 self._expiries.push(event, unread)
@@ -108,11 +109,13 @@ class DeviceQueue:
 
     def read_offline(self, wanted: int | None, now: Micros) -> tuple[int, ...]:
         """Show the user the best of what is here."""
-        keys = tuple([event.key for event in self._take_best(wanted, now)])
-        for key in keys:
-            del self._unread[key]
-        self.reads.append(OfflineRead(now, wanted, keys))
-        return keys
+        keys: list[int] = []
+        for event in self._take_best(wanted, now):
+            keys.append(event.key)
+            del self._unread[event.key]
+        shown = tuple(keys)
+        self.reads.append(OfflineRead(now, wanted, shown))
+        return shown
 
     def contact(self) -> ContactUp:
         """There is contact again: what the gateway could not see."""

@@ -28,7 +28,7 @@ class Place(Enum):
     ENDED = "ended"
 
 
-BELOW: Final = Place.BELOW
+BELOW: Final = Place.BELOW.value
 """Where an event begins."""
 
 
@@ -38,15 +38,14 @@ class Ranked:
 
     __slots__ = ("expires_at", "home", "key", "order", "rank")
 
-    def __init__(self, key: int, rank: float, expires_at: Micros, order: int) -> None:
-        self.key = key
-        self.rank = rank
-        self.expires_at = expires_at
-        self.order = order
-        """Among equal ranks the lower comes first."""
-        self.home = 0
-        """The number of the ranking that it counts in; 0 for none. Other rankings may still have it
-        and skip it."""
+    key: int
+    rank: float
+    expires_at: Micros
+    order: int
+    """Among equal ranks the lower comes first."""
+    home: int
+    """The number of the ranking that it counts in; 0 for none. Other rankings may still have it and
+    skip it."""
 
     def __lt__(self, other: Ranked) -> bool:
         """Only asked of objects that stand for one event at one rank: either may come first."""
@@ -58,26 +57,50 @@ class Entry(Ranked):
 
     __slots__ = ("arrived_at", "due", "place", "reason")
 
-    def __init__(self, key: int, rank: float, expires_at: Micros, arrived_at: Micros) -> None:
-        # Not by way of super(): one of these is made for every event.
-        self.key = self.order = key  # Keys grow with time, so they tell who came first.
-        self.rank = rank
-        self.expires_at = expires_at
-        self.home = 0
-        self.arrived_at = arrived_at
-        self.due: Micros = 0
-        """When a delayed one may go."""
-        self.place = BELOW
-        self.reason = ""
-        """Why it is where it is."""
+    arrived_at: Micros
+    due: Micros
+    """When a delayed one may go."""
+    place: str
+    """The value of its `Place`: what is numbers and strings needs no garbage collection."""
+    reason: str
+    """Why it is where it is."""
 
     def reranked(self, rank: float) -> Entry:
         """The same event at another rank, in the same place; this one has ended."""
-        entry = Entry(self.key, rank, self.expires_at, self.arrived_at)
+        entry = new_entry(self.key, rank, self.expires_at, self.arrived_at)
         entry.due, entry.place, entry.reason = self.due, self.place, self.reason
         self.home = 0
-        self.place = Place.ENDED
+        self.place = Place.ENDED.value
         return entry
+
+
+# Functions and not constructors: for every event one is made here and one on the device, and the
+# compiled build makes what has no constructor without putting all this into Python's objects.
+
+
+def new_ranked(key: int, rank: float, expires_at: Micros, order: int) -> Ranked:
+    """An event that counts nowhere yet."""
+    event = Ranked.__new__(Ranked)
+    event.key = key
+    event.rank = rank
+    event.expires_at = expires_at
+    event.order = order
+    event.home = 0
+    return event
+
+
+def new_entry(key: int, rank: float, expires_at: Micros, arrived_at: Micros) -> Entry:
+    """An event that is nowhere yet."""
+    entry = Entry.__new__(Entry)
+    entry.key = entry.order = key  # Keys grow with time, so they tell who came first.
+    entry.rank = rank
+    entry.expires_at = expires_at
+    entry.home = 0
+    entry.arrived_at = arrived_at
+    entry.due = 0
+    entry.place = BELOW
+    entry.reason = ""
+    return entry
 
 
 def better(one: Entry | None, other: Entry | None) -> Entry | None:

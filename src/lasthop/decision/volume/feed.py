@@ -61,10 +61,10 @@ from lasthop.decision.volume.outlet import Noted, Outlet
 from lasthop.decision.volume.quota import Quota
 from lasthop.decision.volume.subscription import Subscription
 
-DELAYED: Final = Place.DELAYED
-BELOW: Final = Place.BELOW
-DEVICE: Final = Place.DEVICE
-ENDED: Final = Place.ENDED
+DELAYED: Final = Place.DELAYED.value
+BELOW: Final = Place.BELOW.value
+DEVICE: Final = Place.DEVICE.value
+ENDED: Final = Place.ENDED.value
 
 
 class Feed:
@@ -157,10 +157,8 @@ class Feed:
                 self._admit(entry, now, out)
             else:
                 entry.reason = BELOW_THRESHOLD
-            if out.hears_of_holds:
-                place = entry.place
-                if place is not DEVICE and place is not ENDED:
-                    out.hold(key, entry.reason)
+            if out.hears_of_holds and entry.place not in (DEVICE, ENDED):
+                out.hold(key, entry.reason)
         if self._quota is not None:
             self._keep_quota(self._quota, out)
 
@@ -257,7 +255,7 @@ class Feed:
         if e is None:
             return None
         expires_at = None if e.expires_at == NEVER else e.expires_at
-        return EntryState(e.key, e.rank, expires_at, e.arrived_at, e.place, e.due)
+        return EntryState(e.key, e.rank, expires_at, e.arrived_at, Place(e.place), e.due)
 
     def state(self) -> FeedState:
         """What it knows besides its events."""
@@ -276,7 +274,7 @@ class Feed:
         self._news = dict(state.news)
         for entry_state in entries:
             entry = self._holdings.readmit(entry_state)
-            if entry.place is DELAYED:
+            if entry.place == DELAYED:
                 self._await(entry)
         if state.storage is not None:
             self._holdings.resize_storage(state.storage, self._subscription)
@@ -294,16 +292,16 @@ class Feed:
 
     def on_device(self) -> list[int]:
         """What the device holds unread, as far as is known here."""
-        return [key for key, entry in self._holdings.entries.items() if entry.place is DEVICE]
+        return [key for key, entry in self._holdings.entries.items() if entry.place == DEVICE]
 
     def place(self, key: int) -> Place:
         """Where an event is; one that is over, or was never here, has ended."""
         entry = self._holdings.entries.get(key)
-        return ENDED if entry is None else entry.place
+        return Place.ENDED if entry is None else Place(entry.place)
 
     def ranks(self) -> list[tuple[float, Place]]:
         """What every event that is not over is worth, and where it is."""
-        return [(entry.rank, entry.place) for entry in self._holdings.entries.values()]
+        return [(entry.rank, Place(entry.place)) for entry in self._holdings.entries.values()]
 
     def entries(self) -> list[int]:
         """Every event that is not over."""
@@ -319,6 +317,15 @@ class Feed:
         self._chooses = kind.worth is not Policy.worth
         self._counts = kind.forwarded is not Policy.forwarded
         self._sends_all = not self._chooses and not self._counts
+        self._learns = (
+            self._delays_some
+            or self._counts
+            or kind.read is not Policy.read
+            or kind.rank_fell is not Policy.rank_fell
+        )
+        self._full = -1
+        """With so many on the device a policy that learns nothing had no room for more: it would
+        say so again."""
 
     def _admit(self, entry: Entry, now: Micros, out: Outlet) -> None:
         """Let an event in that counts: shown at once, sent ahead, or kept for later."""
@@ -333,7 +340,7 @@ class Feed:
             else:
                 holdings.to_hold(entry, NO_CONTACT)
         elif delay > 0:
-            holdings.to_hold(entry, SETTLING, place=DELAYED)
+            holdings.to_hold(entry, SETTLING, DELAYED)
             entry.due = now + delay
             self._await(entry)
         elif not self._in_contact:
@@ -365,18 +372,18 @@ class Feed:
             return
         counted = entry.rank >= self._threshold
         entry = self._holdings.rerank(entry, rank, counts=counts)
-        if counts and entry.place is DELAYED:
+        if counts and entry.place == DELAYED:
             self._await(entry)
         if counted and not counts:
             self._policy.rank_fell(age=now - entry.arrived_at)
         if counts and self._in_contact and rank >= self._interrupt:
             self._show_one(entry, now, out)
-        elif entry.place is DEVICE:
+        elif entry.place == DEVICE:
             self._tell(key, rank if counts else None, out)
         elif not counts:
             entry.place = BELOW
             entry.reason = BELOW_THRESHOLD
-        elif entry.place is BELOW:
+        elif entry.place == BELOW:
             self._admit(entry, now, out)
         self._send_ahead(now, out)
 
@@ -404,7 +411,7 @@ class Feed:
         if entry is None:
             self._regret(given.key, out)
             return
-        on_device = entry.place is DEVICE
+        on_device = entry.place == DEVICE
         self._end(entry)
         if on_device:
             self._tell(given.key, None, out)
@@ -438,22 +445,24 @@ class Feed:
                 if self._news:
                     self._news.pop(key, None)
                 holdings.end(entry)
-        wanted = len(read.keys) if read.wanted is None else read.wanted
-        self._policy.read(wanted=wanted, offline=True, at=read.at)
+        if self._learns:
+            wanted = len(read.keys) if read.wanted is None else read.wanted
+            self._policy.read(wanted=wanted, offline=True, at=read.at)
 
     def _read(self, given: Read, now: Micros, out: Outlet) -> None:
         holdings = self._holdings
         entries = holdings.entries
         for held in given.client_events:
             entry = entries.get(held.key)
-            if entry is None or entry.place is not DEVICE:
+            if entry is None or entry.place != DEVICE:
                 self._meet(held, now, out)
         self._strangers = max(0, given.queue_size - holdings.on_device)
         wanted = given.wanted
         if wanted is None or (self._max is not None and self._max < wanted):
             wanted = self._max
         shown = self._deliver(wanted, -inf, ASKED, out)
-        self._policy.read(wanted=shown if wanted is None else wanted, offline=False, at=now)
+        if self._learns:
+            self._policy.read(wanted=shown if wanted is None else wanted, offline=False, at=now)
         self._send_ahead(now, out)
 
     def _meet(self, held: Held, now: Micros, out: Outlet) -> None:
@@ -461,7 +470,7 @@ class Feed:
         entry = self._holdings.entries.get(held.key)
         if held.key in self._holdings.over:
             out.retract(held.key, OVER)
-        elif entry is not None and entry.place is BELOW:
+        elif entry is not None and entry.place == BELOW:
             out.retract(held.key, BELOW_THRESHOLD)
         elif entry is not None:
             self._holdings.to_device(entry, AHEAD)
@@ -516,7 +525,7 @@ class Feed:
 
     def _show_one(self, entry: Entry, now: Micros, out: Outlet) -> None:
         reason = INTERRUPTS if entry.rank >= self._interrupt else CAUGHT_UP
-        if entry.place is not DEVICE:
+        if entry.place != DEVICE:
             out.forward(entry, reason, None)
         out.show([entry.key], reason)
         self._end(entry, True)
@@ -532,11 +541,12 @@ class Feed:
         keys: list[int] = []
         unasked = reason is not ASKED
         holdings = self._holdings
-        while limit is None or len(keys) < limit:
+        most = UNBOUNDED if limit is None else limit
+        while len(keys) < most:
             best = holdings.best()
             if best is None or best.rank < floor:
                 break
-            if best.place is not DEVICE:
+            if best.place != DEVICE:
                 out.forward(best, reason, None)
             keys.append(best.key)
             if self._news:
@@ -555,7 +565,12 @@ class Feed:
             return
         room = UNBOUNDED
         if self._limits:
-            room = self._policy.room(on_device=holdings.on_device + self._strangers)
+            there = holdings.on_device + self._strangers
+            if there == self._full:
+                return
+            room = self._policy.room(on_device=there)
+            if room <= 0 and not self._learns:
+                self._full = there
         if room >= waiting:
             sends_all = self._sends_all and holdings.storage is None
             for entry in prefetch.take_all():
@@ -609,7 +624,7 @@ class Feed:
 
     def _expire(self, now: Micros, out: Outlet) -> None:
         while (entry := self._holdings.next_expired(now)) is not None:
-            if entry.place is not DEVICE:
+            if entry.place != DEVICE:
                 out.drop(entry.key, EXPIRED)
             self._end(entry)
 
@@ -617,6 +632,6 @@ class Feed:
         """Events that were held back may go now, unless they are elsewhere by now."""
         while self._delays and self._delays[0][0] <= now:
             entry = heappop(self._delays)[2]
-            if entry.place is DELAYED:
+            if entry.place == DELAYED:
                 self._holdings.to_prefetch(entry, ENOUGH if self._in_contact else NO_CONTACT)
         self._send_ahead(now, out)

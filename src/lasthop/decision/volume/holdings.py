@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Final
 
 from lasthop.clock import Micros
-from lasthop.decision.volume.entry import NEVER, Entry, Place, better
+from lasthop.decision.volume.entry import NEVER, Entry, Place, better, new_entry
 from lasthop.decision.volume.memory import EntryState
 from lasthop.decision.volume.quota import Quota
 from lasthop.decision.volume.ranking import SWEEP, Deadlines, Ranking
@@ -19,11 +19,12 @@ HISTORY: Final = 4096
 """Events that are over and still recognised, at least, so that a late change of rank or a repeated
 arrival does not bring them back."""
 
-PREFETCH: Final = Place.PREFETCH
-HOLDING: Final = Place.HOLDING
-BELOW: Final = Place.BELOW
-DEVICE: Final = Place.DEVICE
-ENDED: Final = Place.ENDED
+TOO_LONG: Final = 2 * HISTORY
+PREFETCH: Final = Place.PREFETCH.value
+HOLDING: Final = Place.HOLDING.value
+BELOW: Final = Place.BELOW.value
+DEVICE: Final = Place.DEVICE.value
+ENDED: Final = Place.ENDED.value
 
 
 TO_GO: Final = 1
@@ -67,7 +68,7 @@ class Holdings:
 
     def add(self, key: int, rank: float, expires_at: Micros, now: Micros) -> Entry:
         """A new event; it is nowhere yet."""
-        entry = self.entries[key] = Entry(key, rank, expires_at, now)
+        entry = self.entries[key] = new_entry(key, rank, expires_at, now)
         if key > self.newest:  # noqa: PLR1730 for every event: without a call
             self.newest = key
         if expires_at != NEVER:
@@ -78,7 +79,7 @@ class Holdings:
             self.moved[key] = entry
         return entry
 
-    def to_hold(self, entry: Entry, reason: str, *, place: Place = HOLDING) -> None:
+    def to_hold(self, entry: Entry, reason: str, place: str = HOLDING) -> None:
         """Available to reads from now on."""
         entry.place = place
         entry.reason = reason
@@ -128,7 +129,7 @@ class Holdings:
     def rerank(self, entry: Entry, rank: float, *, counts: bool) -> Entry:
         """Sort it in by its new rank where it is, if it still counts there; from now on, the one
         that this returns stands for the event."""
-        quota = self.storage if entry.place is DEVICE else self.retention
+        quota = self.storage if entry.place == DEVICE else self.retention
         if quota is not None:
             quota.discard(entry)
         entry = self.entries[entry.key] = entry.reranked(rank)
@@ -139,10 +140,10 @@ class Holdings:
             self.moved[entry.key] = entry
         if quota is not None:
             quota.add(entry)
-        if counts and entry.place is not BELOW:
-            if entry.place is DEVICE:
+        if counts and entry.place != BELOW:
+            if entry.place == DEVICE:
                 self._unread.push(entry)
-            elif entry.place is PREFETCH:
+            elif entry.place == PREFETCH:
                 self.prefetch.push(entry)
             else:
                 self._held.push(entry)
@@ -160,7 +161,7 @@ class Holdings:
     def held_by_device(self, key: int) -> Entry | None:
         """The event of this key, if the device has it."""
         entry = self.entries.get(key)
-        return entry if entry is not None and entry.place is DEVICE else None
+        return entry if entry is not None and entry.place == DEVICE else None
 
     def leaves_for(self, entry: Entry) -> Entry | None:
         """Who makes room on a full device for this event; itself if it is the worst."""
@@ -175,7 +176,7 @@ class Holdings:
         """An event is over: read, expired, evicted or withdrawn."""
         key = entry.key
         del self.entries[key]
-        if entry.place is DEVICE:
+        if entry.place == DEVICE:
             self.on_device -= 1
             if self.storage is not None:
                 self.storage.discard(entry)
@@ -191,8 +192,9 @@ class Holdings:
             self.moved[key] = entry
             return
         self.over[key] = unasked
-        if len(self.over) >= 2 * HISTORY:  # Taking them out one by one would search each time.
-            self.over = dict(islice(self.over.items(), HISTORY, None))
+        if len(self.over) >= TOO_LONG:  # Many at once: to find the oldest takes a search.
+            for oldest in list(islice(self.over, HISTORY)):
+                del self.over[oldest]
 
     def _moved_on(self) -> None:
         """Something in a ranking counts no longer where it is."""
@@ -211,20 +213,20 @@ class Holdings:
         if limit is not None:
             self.storage = Quota(limit, enough=subscription.max, threshold=subscription.threshold)
             for entry in self.entries.values():
-                if entry.place is DEVICE:
+                if entry.place == DEVICE:
                     self.storage.add(entry)
 
     def readmit(self, state: EntryState) -> Entry:
         """Put an event back where it was before a restart."""
         expires_at = NEVER if state.expires_at is None else state.expires_at
         entry = self.add(state.key, state.rank, expires_at, state.arrived_at)
-        counts = state.place is not BELOW
-        if state.place is PREFETCH:
+        place = state.place
+        if place is Place.PREFETCH:
             self.to_prefetch(entry, "")
-        elif state.place is DEVICE:
+        elif place is Place.DEVICE:
             self.to_device(entry, "")
-        elif counts:
-            self.to_hold(entry, "", place=state.place)
+        elif place is not Place.BELOW:
+            self.to_hold(entry, "", place.value)
             entry.due = state.due
         return entry
 
@@ -235,6 +237,6 @@ class Holdings:
     def next_expired(self, now: Micros) -> Entry | None:
         """One of those whose time has come."""
         while (entry := self.expiries.take(now)) is not None:
-            if entry.place is not ENDED:
+            if entry.place != ENDED:
                 return entry
         return None

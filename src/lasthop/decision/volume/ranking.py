@@ -1,9 +1,10 @@
 """The first of many events, without a search and without sorting what nobody asks for.
 
 Whoever reads takes a few of the best, and most of the others are never read. So only the first ones
-are kept in order, in a short list; what comes after them lies on a pile. The pile becomes a heap
-when the list is used up, which then gets the next ones. Nothing is ever taken out of the middle:
-what has moved on is skipped when it comes up, and swept out when it is most of what is here.
+are kept in order, in a short list; what comes after them lies on a pile. When the list is used up
+it gets the next ones from there; who asks for many makes a heap of the pile. Nothing is ever taken
+out of the middle: what has moved on is skipped when it comes up, and swept out when it is most of
+what is here.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from heapq import heapify, heappop, heappush
 from math import inf
+from operator import attrgetter
 from types import FunctionType
 from typing import Final, Generic, TypeVar
 
@@ -21,10 +23,19 @@ SHORT: Final = 128
 """How many are kept in order, at most twice as many: the reads of some days, and a list in which an
 insertion costs next to nothing."""
 
+FEW: Final = 16
+"""So many are put in order one by one: what came in during an outage, mostly."""
+
+LOOKS: Final = 16
+"""The next ones are found by going through the pile, which takes less than a heap does, as long as
+no event is looked at more often than this, on average."""
+
 SWEEP: Final = 64
 """What is as small as this is not worth sweeping."""
 
 E = TypeVar("E", bound=Ranked)
+
+ORDER, RANK = attrgetter("order"), attrgetter("rank")
 
 
 def position(numbers: list[float], number: float) -> int:
@@ -32,7 +43,8 @@ def position(numbers: list[float], number: float) -> int:
     low, high = 0, len(numbers)
     while low < high:
         middle = (low + high) >> 1
-        if numbers[middle] < number:
+        there = numbers[middle]
+        if there < number:
             low = middle + 1
         else:
             high = middle
@@ -45,7 +57,16 @@ COMPILED: Final = not isinstance(position, FunctionType)
 class Shelf(Generic[E]):
     """Events by a number, the highest first; among equals the one with the lower order."""
 
-    __slots__ = ("_by_rank", "_first", "_floor", "_floor_order", "_heap", "_numbers", "_pile")
+    __slots__ = (
+        "_by_rank",
+        "_first",
+        "_floor",
+        "_floor_order",
+        "_heap",
+        "_laid",
+        "_numbers",
+        "_pile",
+    )
 
     def __init__(self, *, by_rank: bool) -> None:
         self._by_rank = by_rank
@@ -56,34 +77,45 @@ class Shelf(Generic[E]):
         self._floor = -inf
         self._floor_order: int = NEVER
         """What comes after this lies on the pile or on the heap."""
-        self._pile: list[tuple[float, int, E]] = []
+        self._pile: list[E] = []
+        self._laid = 0
+        """How many have been laid there since the pile was last gone through."""
         self._heap: list[tuple[float, int, E]] = []
         """The number (negative, so that the highest sorts first), the order."""
 
-    def _put(self, entries: list[E]) -> None:
-        """Put them where they belong."""
+    def _put(self, entries: list[E], home: int) -> int:
+        """Put them where they belong; only those of this home, unless it is 0. How many."""
         by_rank = self._by_rank
+        count = 0
         for entry in entries:
+            if home and entry.home != home:
+                continue
+            count += 1
             # A float either way, so that the compiler need not make an object of it.
             number = entry.rank if by_rank else float(-entry.expires_at)
             order = entry.order
             if number < self._floor or (number == self._floor and order >= self._floor_order):
-                self._pile.append((-number, order, entry))
+                self._pile.append(entry)
+                self._laid += 1
                 continue
             numbers, first = self._numbers, self._first
             at = position(numbers, number) if COMPILED else bisect_left(numbers, number)
-            while at < len(numbers) and numbers[at] == number and first[at].order > order:
+            while at < len(numbers):
+                there, other = numbers[at], first[at]
+                if there != number or other.order <= order:
+                    break
                 at += 1
             numbers.insert(at, number)
             first.insert(at, entry)
             if len(numbers) > 2 * SHORT:
                 self._put_back()
+        return count
 
     def _put_back(self) -> None:
         """The list has become long: only half of it stays."""
         numbers, first = self._numbers, self._first
-        for at in range(SHORT):
-            self._pile.append((-numbers[at], first[at].order, first[at]))
+        self._pile += first[:SHORT]
+        self._laid += SHORT
         self._floor, self._floor_order = numbers[SHORT - 1], first[SHORT - 1].order
         del numbers[:SHORT]
         del first[:SHORT]
@@ -93,13 +125,23 @@ class Shelf(Generic[E]):
         pile, heap = self._pile, self._heap
         if not pile and not heap:
             return False
-        if len(pile) > len(heap):
-            heap += pile
+        self._pile = []
+        if not heap and LOOKS * self._laid >= len(pile):
+            self._floor, self._floor_order = -inf, NEVER
+            self._put(pile, 0)
+            self._laid = 0
+            return True
+        by_rank = self._by_rank
+        rows: list[tuple[float, int, E]] = []
+        for entry in pile:
+            number = -entry.rank if by_rank else float(entry.expires_at)
+            rows.append((number, entry.order, entry))
+        if len(rows) > len(heap):
+            heap += rows
             heapify(heap)
         else:
-            for row in pile:
+            for row in rows:
                 heappush(heap, row)
-        self._pile = []
         while heap and len(self._first) < SHORT:
             row = heappop(heap)
             self._numbers.append(-row[0])
@@ -111,10 +153,11 @@ class Shelf(Generic[E]):
 
     def _everything(self) -> list[E]:
         """All that are here, in no order."""
-        return self._first + [row[2] for row in self._pile] + [row[2] for row in self._heap]
+        return self._first + self._pile + [row[2] for row in self._heap]
 
     def _empty(self) -> None:
         self._numbers, self._first, self._pile, self._heap = [], [], [], []
+        self._laid = 0
         self._floor, self._floor_order = -inf, NEVER
 
 
@@ -170,7 +213,8 @@ class Ranking(Shelf[E]):
         if self.new:
             self._settle()
         first, home = self._first, self._home
-        while (limit is None or len(taken) < limit) and (first or self._fetch()):
+        most = NEVER if limit is None else limit
+        while len(taken) < most and (first or self._fetch()):
             entry = first.pop()
             self._numbers.pop()
             self.size -= 1
@@ -183,7 +227,7 @@ class Ranking(Shelf[E]):
         """All of them, best first."""
         taken = self._clear()
         if len(taken) > 1:
-            taken.sort(key=_best_first)
+            _sort(taken)
         return taken
 
     def sweep(self) -> None:
@@ -195,11 +239,8 @@ class Ranking(Shelf[E]):
 
     def _settle(self) -> None:
         """Put what is new where it belongs."""
-        home = self._home
-        live = [entry for entry in self.new if entry.home == home]
-        self.new = []
-        self.size += len(live)
-        self._put(live)
+        new, self.new = self.new, []
+        self.size += self._put(new, self._home)
 
     def _clear(self) -> list[E]:
         """Take all of them away, in no order; they count nowhere then."""
@@ -217,8 +258,21 @@ class Ranking(Shelf[E]):
         return live
 
 
-def _best_first(entry: Ranked) -> tuple[float, int]:
-    return -entry.rank, entry.order
+def _sort(entries: list[E]) -> None:
+    """Best first."""
+    if len(entries) > FEW:
+        entries.sort(key=ORDER)
+        entries.sort(key=RANK, reverse=True)
+        return
+    for at in range(1, len(entries)):
+        entry, free = entries[at], at
+        while free:
+            other = entries[free - 1]
+            if other.rank > entry.rank or (other.rank == entry.rank and other.order <= entry.order):
+                break
+            entries[free] = other
+            free -= 1
+        entries[free] = entry
 
 
 class Deadlines(Shelf[E]):
@@ -233,19 +287,26 @@ class Deadlines(Shelf[E]):
         """It expires, and is one of those that are not over: only they need be here."""
         if len(self._first) + len(self._pile) + len(self._heap) > 2 * len(live) + SWEEP:
             self._empty()
-            self._put([other for other in live.values() if other.expires_at != NEVER])
+            self._put([other for other in live.values() if other.expires_at != NEVER], 0)
         else:
-            self._put([entry])
+            self._put([entry], 0)
 
     def due(self) -> Micros:
         """When the next one expires."""
         first = self._first
-        return first[-1].expires_at if first or self._fetch() else NEVER
+        if not first and not self._fetch():
+            return NEVER
+        entry = first[-1]
+        return entry.expires_at
 
     def take(self, now: Micros) -> E | None:
         """One whose time has come, which is then no longer here."""
         first = self._first
-        if (not first and not self._fetch()) or first[-1].expires_at > now:
+        if not first and not self._fetch():
+            return None
+        entry = first[-1]
+        if entry.expires_at > now:
             return None
         self._numbers.pop()
-        return first.pop()
+        first.pop()
+        return entry

@@ -1,4 +1,4 @@
-"""The two distributions that a trace draws thousands of numbers from.
+"""The distributions that a trace draws thousands of numbers from.
 
 They give what the standard library's give for the same stream, so that a seed means the same with
 and without the compiled build; here they are a few operations without a call in between.
@@ -7,7 +7,7 @@ and without the compiled build; here they are a few operations without a call in
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import e, exp, log, pow  # noqa: A004 the built-in one is not sure of a float
+from math import cos, e, exp, log, pow, sin, sqrt, tau  # noqa: A004 the built-in one is not sure of a float
 from random import Random
 
 
@@ -33,3 +33,23 @@ def gamma(stream: Random, shape: float, scale: float) -> float:
             x = -log((edge - area) / shape)
             if chance <= pow(x, shape - 1.0):
                 return x * scale
+
+
+class Normal:
+    """Numbers come in pairs; the second of them is kept for the next call."""
+
+    def __init__(self, random: Callable[[], float]) -> None:
+        self._random = random
+        self._next = 0.0
+        self._has_next = False
+
+    def draw(self, mean: float, deviation: float) -> float:
+        """The next one."""
+        number = self._next
+        if not self._has_next:
+            turn = self._random() * tau
+            radius = sqrt(-2.0 * log(1.0 - self._random()))
+            number = cos(turn) * radius
+            self._next = sin(turn) * radius
+        self._has_next = not self._has_next
+        return mean + number * deviation

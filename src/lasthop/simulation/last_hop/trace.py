@@ -23,7 +23,7 @@ from typing import Final
 
 from lasthop.clock import DAY, HOUR, Micros
 from lasthop.decision.volume.inputs import Arrived, ContactDown, ContactUp, Input, RankChanged, Read
-from lasthop.simulation.last_hop.chance import exponential, gamma
+from lasthop.simulation.last_hop.chance import Normal, exponential, gamma
 from lasthop.simulation.last_hop.parameters import Distribution, Parameters
 
 YEAR: Micros = 365 * DAY
@@ -94,10 +94,9 @@ def draw(parameters: Parameters) -> Trace:
     end = round(parameters.years * YEAR)
     arrivals = _arrivals(parameters, end)
     falls = _falls(parameters, arrivals, end)
-    moments = [at << KIND_BITS | ARRIVAL for at in arrivals]
-    moments += [at << KIND_BITS | FALL for at, _ in falls]
-    moments += [at << KIND_BITS | LINK for at in _link(parameters, end)]
-    moments += [at << KIND_BITS | LOOK for at in _looks(parameters, end)]
+    moments = arrivals + [at << KIND_BITS | FALL for at, _ in falls]
+    moments += _link(parameters, end)
+    moments += _looks(parameters, end)
     moments.sort()
     rank = _stream(parameters, "ranks").random
     return Trace(
@@ -114,55 +113,58 @@ def _stream(parameters: Parameters, concern: str) -> Random:
     return Random(f"last hop/{parameters.seed}/{concern}")
 
 
-def _arrivals(p: Parameters, end: Micros) -> list[Micros]:
+def _arrivals(p: Parameters, end: Micros) -> list[int]:
+    """Their moments."""
     random = _stream(p, "arrivals").random
     rate = p.event_frequency / DAY
-    moments: list[Micros] = []
+    moments: list[int] = []
     at = exponential(random) / rate
     while at < end:
-        moments.append(int(at))
+        moments.append(int(at) << KIND_BITS | ARRIVAL)
         at += -log(1.0 - random()) / rate  # As `exponential`, without a call for every event.
     return moments
 
 
-def _expiries(p: Parameters, arrivals: list[Micros]) -> list[Micros | None]:
+def _expiries(p: Parameters, arrivals: list[int]) -> list[Micros | None]:
     if p.expiration is None:
         return [None] * len(arrivals)
     portion, lengths = _stream(p, "expiring").random, _stream(p, "lifetimes")
+    random, distribution = lengths.random, p.expiration_distribution
     share, mean = p.expiring_portion, p.expiration * HOUR
     expiries: list[Micros | None] = []
-    for at in arrivals:
+    for moment in arrivals:
+        at = moment >> KIND_BITS
         if portion() >= share:
             expiries.append(None)
-        elif p.expiration_distribution is Distribution.EXPONENTIAL:
-            expiries.append(at + 1 + int(-log(1.0 - lengths.random()) * mean))
-        elif p.expiration_distribution is Distribution.UNIFORM:
-            expiries.append(at + 1 + int(lengths.random() * 2 * mean))
+        elif distribution is Distribution.EXPONENTIAL:
+            expiries.append(at + 1 + int(-log(1.0 - random()) * mean))
+        elif distribution is Distribution.UNIFORM:
+            expiries.append(at + 1 + int(random() * 2 * mean))
         else:
             expiries.append(at + 1 + int(max(0.0, lengths.gauss(mean, mean / 4))))
     return expiries
 
 
-def _falls(p: Parameters, arrivals: list[Micros], end: Micros) -> list[tuple[Micros, int]]:
+def _falls(p: Parameters, arrivals: list[int], end: Micros) -> list[tuple[Micros, int]]:
     """When, and whose."""
     falls: list[tuple[Micros, int]] = []
     if not p.rank_drop:
         return falls
     random = _stream(p, "falls").random
-    for key, at in enumerate(arrivals, start=1):
+    for key, moment in enumerate(arrivals, start=1):
         fallen, delay = random() < p.rank_drop, exponential(random)
-        when = at + int(delay * p.rank_drop_delay * HOUR)
+        when = (moment >> KIND_BITS) + int(delay * p.rank_drop_delay * HOUR)
         if fallen and when < end:
             falls.append((when, key))
     falls.sort()
     return falls
 
 
-def _link(p: Parameters, end: Micros) -> list[Micros]:
-    """It comes up at the first of these, goes down at the second, and so on."""
+def _link(p: Parameters, end: Micros) -> list[int]:
+    """The moments of its changes: it comes up at the first, goes down at the second, and so on."""
     if p.outage >= 1.0:
         return []
-    changes: list[Micros] = [0]
+    changes: list[int] = [LINK]
     if p.outage <= 0.0:
         return changes
     stream = _stream(p, "link")
@@ -172,27 +174,28 @@ def _link(p: Parameters, end: Micros) -> list[Micros]:
     spread = p.outage_deviation**2
     at = exponential(random) * up
     while at < end:
-        changes.append(int(at))
+        changes.append(int(at) << KIND_BITS | LINK)
         at += down * (gamma(stream, 1.0 / spread, spread) if spread else 1.0)
-        changes.append(int(at))
+        changes.append(int(at) << KIND_BITS | LINK)
         at += exponential(random) * up
     return changes
 
 
-def _looks(p: Parameters, end: Micros) -> list[Micros]:
-    stream = _stream(p, "reads")
+def _looks(p: Parameters, end: Micros) -> list[int]:
+    """Their moments."""
+    random = _stream(p, "reads").random
+    normal = Normal(random)
+    deviation = p.user_deviation * p.user_frequency
     left_over = 0.0
-    moments: list[Micros] = []
+    moments: list[int] = []
     for midnight in range(0, end, DAY):
-        wakes = midnight + WAKES + stream.gauss(0.0, WAKES_DEVIATION)
-        awake = stream.uniform(16 * HOUR, 17 * HOUR)
-        wanted = left_over + max(
-            0.0, stream.gauss(p.user_frequency, p.user_deviation * p.user_frequency)
-        )
+        wakes = midnight + WAKES + normal.draw(0.0, WAKES_DEVIATION)
+        awake = 16 * HOUR + HOUR * random()
+        wanted = left_over + max(0.0, normal.draw(p.user_frequency, deviation))
         reads = floor(wanted)
         left_over = wanted - reads
-        for at in sorted([stream.random() for _ in range(reads)]):
-            moment = int(wakes + at * awake)
-            if moment < end:
-                moments.append(moment)
+        for at in sorted([random() for _ in range(reads)]):
+            look = int(wakes + at * awake)
+            if look < end:
+                moments.append(look << KIND_BITS | LOOK)
     return moments
