@@ -394,7 +394,9 @@ class Dispatcher:
         message = delivery.item.message
         if message.deliver_before is not None and now >= message.deliver_before:
             late = "deliver_before passed before it could leave"
-            if delivery.sent_in == session.contacts or delivery.state is State.RECEIVED:
+            here = delivery.sent_in == session.contacts or delivery.state is RECEIVED
+            if here or delivery.redelivered:
+                # The device may have had it, perhaps under an earlier number.
                 room.give_up(delivery, Step.EXPIRE, now, late)
             else:
                 # It never left, or the device has come back and said that it does not have it.

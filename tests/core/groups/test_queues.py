@@ -97,6 +97,21 @@ def test_it_may_come_back_to_who_had_it_first(rig: Crew) -> None:
     assert rig.all_states(key) == [State.DELIVERED, State.REASSIGNED]
 
 
+def test_whoever_had_it_under_an_earlier_number_may_have_done_it_in_time(rig: Crew) -> None:
+    one, two = jobs(rig, "one", "two", patience=5 * SECOND)
+    key = job(rig, deliver_before=rig.now + 20 * SECOND)
+    rig.lose(one)
+    rig.pass_time(6 * SECOND)
+    rig.lose(two)
+    one = rig.back("one", one, 1, 0)
+    rig.pass_time(6 * SECOND)
+    assert rig.messages(one)[-1].key == key
+    rig.lose(one)
+    rig.pass_time(10 * SECOND)
+    rig.back("one", one, 1, 0)
+    assert rig.all_states(key)[0] is State.TIMED_OUT
+
+
 def test_what_has_not_left_is_given_to_another_at_once(rig: Crew) -> None:
     one, two = jobs(rig, "one", "two")
     rig.publish(to("queue:jobs"))
