@@ -13,8 +13,8 @@ import pytest
 from lasthop.clock import DAY, HOUR
 from lasthop.decision.policies import POLICIES
 from lasthop.decision.volume.inputs import Arrived, ContactDown, RankChanged, Read
-from lasthop.simulation.last_hop.drawing import can_draw, write_csv, write_png
-from lasthop.simulation.last_hop.figures import FIGURES, measure
+from lasthop.simulation.last_hop.drawing import can_draw, error_bars, write_csv, write_png
+from lasthop.simulation.last_hop.figures import FIGURES, Row, measure
 from lasthop.simulation.last_hop.parameters import Distribution, Parameters
 from lasthop.simulation.last_hop.run import Outcome, run
 from lasthop.simulation.last_hop.sweep import Work, mapper, sweep
@@ -134,3 +134,12 @@ def test_a_figure_is_written_with_its_error_bars(number: int, tmp_path: Path) ->
 def test_parameters_that_make_no_sense_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"policy|share|above|negative"):
         replace(SHORT, **wrong)  # type: ignore[arg-type]
+
+
+def test_error_bars_stay_between_nothing_and_everything() -> None:
+    """Few reads make shares of zero and one, which differ a lot."""
+    means_and_deviations = [(0.5, 0.1), (0.33, 0.58), (0.9, 0.4), (0.0, 0.0), (1.0, 0.0)]
+    points = [Row(5, "a", 1.0, "loss", mean, off, 3, None) for mean, off in means_and_deviations]
+    below, above = error_bars(points)
+    assert below == [0.1, 0.33, 0.4, 0.0, 0.0]
+    assert above == pytest.approx([0.1, 0.58, 0.1, 0.0, 0.0])

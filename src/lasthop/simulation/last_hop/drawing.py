@@ -49,6 +49,14 @@ def write_png(figure: Figure, rows: Sequence[Row], path: Path) -> None:
     canvas.savefig(path, dpi=120)
 
 
+def error_bars(points: Sequence[Row]) -> tuple[list[float], list[float]]:
+    """How far the seeds differ, below and above the mean; a share is never less than nothing or
+    more than everything."""
+    below = [min(row.deviation, row.mean) for row in points]
+    above = [min(row.deviation, 1 - row.mean) for row in points]
+    return below, above
+
+
 def _draw_curves(axes: Axes, figure: Figure, rows: Sequence[Row]) -> None:
     for metric in figure.metrics:
         for number, curve in enumerate(dict.fromkeys(row.curve for row in rows)):
@@ -56,7 +64,7 @@ def _draw_curves(axes: Axes, figure: Figure, rows: Sequence[Row]) -> None:
             axes.errorbar(
                 [row.x for row in points],
                 [max(row.mean, LOWEST) if figure.log_y else row.mean for row in points],
-                yerr=[row.deviation for row in points],
+                yerr=error_bars(points),
                 label=f"{curve}: {metric}" if len(figure.metrics) > 1 else curve,
                 color=f"C{number}",
                 linestyle="-" if metric == "waste" else "--",
@@ -81,8 +89,8 @@ def _draw_trade_off(axes: Axes, rows: Sequence[Row]) -> None:
         axes.errorbar(
             [row.mean for row in waste],
             [row.mean for row in loss],
-            xerr=[row.deviation for row in waste],
-            yerr=[row.deviation for row in loss],
+            xerr=error_bars(waste),
+            yerr=error_bars(loss),
             label=curve,
             marker=".",
             capsize=2,
