@@ -6,7 +6,7 @@ import pytest
 
 from lasthop.clock import DAY, HOUR, Micros
 from lasthop.decision.constraints import QuietHours
-from lasthop.decision.policies import POLICIES, Tuning
+from lasthop.decision.policies import POLICIES, Policy, Tuning
 from lasthop.decision.volume.effects import Drop, Effect, Forward, Hold, Rerank, Retract, Show
 from lasthop.decision.volume.feed import Feed
 from lasthop.decision.volume.holdings import HISTORY
@@ -266,3 +266,47 @@ def test_a_rank_is_a_number() -> None:
     proxy.take(Arrived(1, 1.0), 0)
     with pytest.raises(ValueError, match="a rank is a number"):
         proxy.take(RankChanged(1, float("nan")), 0)
+
+
+class One(Policy):
+    """Room for one; counts how often it was asked."""
+
+    asked = 0
+
+    def room(self, *, on_device: int) -> int:
+        self.asked += 1
+        return 1 - on_device
+
+
+class Growing(One):
+    """Room for one more after every read."""
+
+    reads = 0
+
+    def read(self, *, wanted: int, offline: bool, at: int) -> None:
+        self.reads += 1
+
+    def room(self, *, on_device: int) -> int:
+        return super().room(on_device=on_device) + self.reads
+
+
+def test_a_policy_that_learns_nothing_is_not_asked_twice_whether_there_is_room() -> None:
+    policy = One(Tuning())
+    proxy = Feed(Subscription(), policy)
+    proxy.take(UP, 0)
+    assert sent(proxy.take(Arrived(1, 0.5), 1)) == [1]
+    for key in range(2, 30):
+        assert sent(proxy.take(Arrived(key, key / 100), key)) == []
+    assert policy.asked < 5
+    assert sent(proxy.take(OfflineRead(40, 1, (1,)), 40)) == [29]
+    assert sent(proxy.take(OfflineRead(41, 1, (29,)), 41)) == [28]
+
+
+def test_a_policy_that_learns_is_asked_again() -> None:
+    proxy = Feed(Subscription(), Growing(Tuning()))
+    proxy.take(UP, 0)
+    for key in range(1, 9):
+        proxy.take(Arrived(key, key / 10), key)
+    assert proxy.on_device() == [1]
+    assert sent(proxy.take(OfflineRead(20, 1, ()), 20)) == [8]
+    assert sent(proxy.take(OfflineRead(21, 1, ()), 21)) == [7]

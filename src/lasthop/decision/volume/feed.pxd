@@ -44,7 +44,7 @@ cdef class Feed:
     cpdef list take(self, object given, long long now)
     cpdef tell(self, object given, long long now, Outlet out)
     @cython.locals(holdings=Holdings, entry=Entry, counts=bint)
-    cpdef arrive(self, object key, double rank, object expires_at, long long now, Outlet out)
+    cpdef arrive(self, long long key, double rank, object expires_at, long long now, Outlet out)
     @cython.locals(agenda=Agenda, prefetch=Ranking, news=dict)
     cpdef contact_up(self, object given, long long now, Outlet out)
     cpdef contact_down(self, long long now, Outlet out)

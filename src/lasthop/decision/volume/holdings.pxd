@@ -15,7 +15,7 @@ cdef class Holdings:
     cdef public dict entries
     cdef public Py_ssize_t on_device
     cdef public dict over
-    cdef public object newest
+    cdef public long long newest
     cdef public Ranking prefetch
     cdef public Ranking _held
     cdef public Ranking _unread

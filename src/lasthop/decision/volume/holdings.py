@@ -69,8 +69,8 @@ class Holdings:
     def add(self, key: int, rank: float, expires_at: Micros, now: Micros) -> Entry:
         """A new event; it is nowhere yet."""
         entry = self.entries[key] = new_entry(key, rank, expires_at, now)
-        if key > self.newest:  # noqa: PLR1730 for every event: without a call
-            self.newest = key
+        if entry.order > self.newest:  # noqa: PLR1730 for every event: without a call
+            self.newest = entry.order
         if expires_at != NEVER:
             self.expiries.push(entry, self.entries)
         if self.retention is not None:
