@@ -274,6 +274,25 @@ def test_a_limit_survives_a_crash(rig: Rig) -> None:
     assert rig.bodies(channel) == []
 
 
+def test_what_leaves_again_is_paid_for_durably_before_it_leaves(rig: Rig) -> None:
+    wifi = phone(rig, "wifi", limits=(daily(1, Measure.MESSAGES, link="mno"),))
+    mno = rig.join(link="mno")
+    rig.publish(to("phone", b"a"))
+    rig.run()
+    assert rig.bodies(wifi) == [b"a"]
+    rig.gateway.channel_lost(wifi, "broken", rig.now)
+    rig.settle()
+    assert rig.bodies(mno) == []
+    rig.take(flush=True)
+    rig.write()
+    assert rig.bodies(mno) == [b"a"]
+    rig.crash()
+    again = rig.connect(link="mno")
+    rig.publish(to("phone", b"b"))
+    rig.run()
+    assert rig.bodies(again) == []
+
+
 def test_what_was_reserved_when_the_gateway_died_counts_as_spent(rig: Rig) -> None:
     channel = phone(rig, limits=(daily(1, Measure.MESSAGES),))
     rig.publish(to("phone", b"a"))

@@ -25,6 +25,7 @@ from lasthop.core.retransmission import FIRST_TIMEOUT, Retransmission, patience
 from lasthop.core.session import ALL, Session
 from lasthop.core.steering import Steering
 from lasthop.core.transfers.bodies import Bodies
+from lasthop.decision.books import Reserved
 from lasthop.decision.decide import Action, decide
 from lasthop.decision.transmission import receipt_timeout
 from lasthop.message import Message, Reliability
@@ -197,6 +198,7 @@ class Dispatcher:
         by_channel = {line.channel: frames}
         missing: list[int] = []
         ended: list[Frame] = []
+        promised: list[tuple[Delivery, Reserved]] = []
         for delivery in deliveries:
             item = delivery.item
             if delivery.state is not SENDING and delivery.state is not RECEIVED:
@@ -218,6 +220,8 @@ class Dispatcher:
                 elif (chosen := self._pilot.line(session, steering, delivery, now)) is not None:
                     theirs = by_channel.setdefault(chosen.channel, [])
                     self._put(session, chosen, delivery, theirs, now, reason)
+                elif (reserved := steering.promised.get(delivery)) is not None:
+                    promised.append((delivery, reserved))
                 continue
             key = item.stored_key
             if key not in self._fetching:
@@ -232,7 +236,31 @@ class Dispatcher:
                 self._room.effects.append(Send(channel, leaving))
                 self._await_acknowledgement(session, channel, now)
         if steering is not None:
+            if promised:
+                steering.write(self._room)
+                leave = partial(self._keep_promises, session, session.contacts, promised, reason)
+                self._room.journal.when_durable(leave)
             self._pilot.settle(session, steering, now)
+
+    def _keep_promises(
+        self,
+        session: Session,
+        contact: int,
+        promised: list[tuple[Delivery, Reserved]],
+        reason: str,
+        now: Micros,
+    ) -> None:
+        """What they cost is reserved, and that is durable: they leave."""
+        steering = session.steering
+        kept: list[Delivery] = []
+        for delivery, reserved in promised:
+            if steering is None or steering.promised.get(delivery) is reserved:
+                kept.append(delivery)
+        if steering is not None:
+            for delivery in kept:
+                del steering.promised[delivery]
+        if session.contacts == contact and session.greeted:
+            self._transmit(session, kept, now, reason)
 
     def _resend(self, session: Session, delivery: Delivery, now: Micros) -> None:
         if session.greeted:

@@ -19,16 +19,14 @@ from lasthop.core.line import Line
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.release import release
 from lasthop.core.session import Session
-from lasthop.core.steering import BUDGETS, HeldLane, Steering
+from lasthop.core.steering import HeldLane, Steering
 from lasthop.core.transfers.bodies import Bodies
-from lasthop.decision.books import encode_budgets
 from lasthop.decision.choice import Choice
 from lasthop.decision.decide import Action
 from lasthop.decision.reasons import in_words
 from lasthop.decision.schedule import Unsatisfiable
 from lasthop.events import Kind
 from lasthop.message import DEFAULT_PRIORITY, TargetKind
-from lasthop.store.commit import MemoryRow
 from lasthop.wire.hop.frames import Wanted
 
 TOPIC = TargetKind.TOPIC
@@ -164,18 +162,23 @@ class Pilot:
     def line(
         self, session: Session, steering: Steering, delivery: Delivery, now: Micros
     ) -> Line | None:
-        """The line for something that has been released; `None`: no link may carry it just now."""
+        """The line for something that has been released; `None`: no link may carry it just now, or
+        it is promised."""
         steering.parked.pop(delivery, None)
         reserved = steering.books.reserved(delivery)
         if reserved is not None:
             line = session.line_of(reserved.channel)
             if line is not None and line.greeted:
-                return line
+                return None if delivery in steering.promised else line
             steering.refund(delivery, now)
+            steering.promised.pop(delivery, None)
         choice = steering.choice(delivery, self._bodies.weight(session, delivery), now)
         if isinstance(choice, Choice) and choice.action is Action.SEND:
             steering.reserve(delivery, choice, now)
-            return session.line_of(choice.channel)
+            reserved = steering.books.reserved(delivery)
+            assert reserved is not None
+            steering.promised[delivery] = reserved
+            return None
         if isinstance(choice, Choice) and choice.action is Action.HOLD:
             steering.parked[delivery] = None
             self._arm(steering, choice.until)
@@ -204,16 +207,9 @@ class Pilot:
 
     def note(self) -> None:
         """Write the budgets that have changed with the open commit."""
-        if not self._changed:
-            return
-        memories = self._room.journal.commit.memories
         for steering in self._changed:
-            for row in steering.rows():
-                memories[row.device, row.name] = row
+            steering.write(self._room)
         self._changed = {}
-        shared = self._room.shared
-        if shared is not None:
-            memories[0, BUDGETS] = MemoryRow(0, BUDGETS, encode_budgets(shared))
 
 
 def _lane(delivery: Delivery) -> Lane:

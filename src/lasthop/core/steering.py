@@ -19,7 +19,7 @@ from lasthop.core.delivery import Delivery
 from lasthop.core.line import Line, fits
 from lasthop.core.transfers.desk import Outgoing
 from lasthop.core.transfers.grants import Grants
-from lasthop.decision.books import Books, encode_budgets, restored_budgets
+from lasthop.decision.books import Books, Reserved, encode_budgets, restored_budgets
 from lasthop.decision.budgets import Budgets, Closure
 from lasthop.decision.choice import Choice, Outgoing as Question
 from lasthop.decision.contention import Gauge
@@ -34,6 +34,7 @@ from lasthop.store.commit import MemoryRow
 
 if TYPE_CHECKING:
     from lasthop.core.fanout import Lane
+    from lasthop.core.mailroom import Mailroom
     from lasthop.core.session import Session
 
 BUDGETS, CAPS = "budgets", "caps"
@@ -99,6 +100,9 @@ class Steering:
         self.held: dict[Lane, HeldLane] = {}
         self.parked: dict[Delivery, None] = {}
         """Under way, and no link may carry it again just now."""
+        self.promised: dict[Delivery, Reserved] = {}
+        """To leave again, once the place that is reserved for it is so durably: what is spent
+        without a trace would be spent once more."""
         self.resting: dict[Delivery, None] = {}
         """What carriers are to have at a better time; each has a timer."""
         self.reconsider = False
@@ -127,13 +131,15 @@ class Steering:
             self.books.budgets = restored_budgets(state, now, shared=self.budgets.shared)
             self.budgets.change(self.preferences.limits)
 
-    def rows(self) -> list[MemoryRow]:
-        """Budgets and caps as the store keeps them."""
+    def write(self, room: Mailroom) -> None:
+        """Put budgets and caps, and what all devices share, into the open commit."""
         device = self.session.device.number
-        rows = [MemoryRow(device, BUDGETS, encode_budgets(self.budgets))]
+        memories = room.journal.commit.memories
+        memories[device, BUDGETS] = MemoryRow(device, BUDGETS, encode_budgets(self.budgets))
         if self.preferences.caps:
-            rows.append(MemoryRow(device, CAPS, self.caps.encode()))
-        return rows
+            memories[device, CAPS] = MemoryRow(device, CAPS, self.caps.encode())
+        if room.shared is not None:
+            memories[0, BUDGETS] = MemoryRow(0, BUDGETS, encode_budgets(room.shared))
 
     def wish(self, preferences: Preferences) -> None:
         """The device wants it otherwise from now on; what was used stays used."""

@@ -86,6 +86,7 @@ class Grants:
             return choice.until
         steering.books.reserve(outgoing, choice, queue=source.queue or "", now=now)
         grant = self._given[outgoing] = Grant(choice.channel, size)
+        steering.write(room)
         room.journal.when_durable(partial(self._durable, grant, room))
         return None
 
