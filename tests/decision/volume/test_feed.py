@@ -310,3 +310,15 @@ def test_a_policy_that_learns_is_asked_again() -> None:
     assert proxy.on_device() == [1]
     assert sent(proxy.take(OfflineRead(20, 1, ()), 20)) == [8]
     assert sent(proxy.take(OfflineRead(21, 1, ()), 21)) == [7]
+
+
+def test_what_fell_while_the_device_was_away_counts_no_more_after_a_restart() -> None:
+    proxy = feed("buffer", Subscription(threshold=3), limit=2)
+    proxy.take(Arrived(1, 5.0), 0)
+    proxy.take(DOWN, 1)
+    proxy.take(RankChanged(1, 2.0), 2)
+    entry = proxy.entry(1)
+    assert entry is not None
+    heir = feed("buffer", Subscription(threshold=3), limit=2, contact=False)
+    heir.resume(proxy.state(), [entry])
+    assert shown(heir.take(Read(4), 3)) == shown(proxy.take(Read(4), 3)) == []

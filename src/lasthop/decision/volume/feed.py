@@ -274,7 +274,10 @@ class Feed:
         self._news = dict(state.news)
         for entry_state in entries:
             entry = self._holdings.readmit(entry_state)
-            if entry.place == DELAYED:
+            if entry.place == DEVICE and entry.rank < self._threshold:
+                # The device has yet to hear that it counts no longer.
+                self._holdings.rerank(entry, entry.rank, counts=False)
+            elif entry.place == DELAYED:
                 self._await(entry)
         if state.storage is not None:
             self._holdings.resize_storage(state.storage, self._subscription)
