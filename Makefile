@@ -12,7 +12,7 @@ help:
 	@echo 'make nightly the long checks: 100,000 fault schedules (SCHEDULES=n), 5,000 of pushes'
 	@echo '             (KILLS=n, SEED=n to repeat a series of kills), 8,000 documents for libwbxml,'
 	@echo '             3,000 rounds of XPath subscriptions against lxml (XPATH_ROUNDS=n),'
-	@echo '             10,000 documents through each level of Weft (WEFT_DOCUMENTS=n),'
+	@echo '             10,000 documents through each level of Weft, a tenth through max (WEFT_DOCUMENTS=n),'
 	@echo '             6,000 random schemas for jing (RELAXNG_SEEDS=n)'
 	@echo 'make fuzz    a coverage-guided fuzzer on each codec (TARGET=name, SECONDS=600; needs atheris)'
 	@echo 'make lint    format, lint, type and layer checks only'
