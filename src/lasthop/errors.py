@@ -107,6 +107,9 @@ class Contradiction(InvalidRequest):
 
 
 class LinkContradiction(Contradiction):
+    """No link can be what sender and device want of it."""
+
+    code = "link_contradiction"
     pap_code = 3010
 
 
