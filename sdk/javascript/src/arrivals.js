@@ -349,14 +349,14 @@ export class Arrivals {
     return true;
   }
 
-  /** It waits in the inbox already: the new number is finished when the message is.
+  /** It waits in the inbox already: the new number is finished when the message is. Of an older one
+   * the gateway wants to know no more: it has taken that back, to give it anew.
    * @param {Message} known @param {Message} again */
   _adopt(known, again) {
-    if (known.number === null && again.number !== null) {
-      known.number = again.number;
-      again.number = null;
-      if (known.stored) this._adopted.push([known.position, known.number]);
-    }
+    const number = /** @type {number} */ (again.number);
+    again.number = known.number;
+    known.number = number;
+    if (known.stored) this._adopted.push([known.position, number]);
     this._end(again);
   }
 

@@ -254,6 +254,25 @@ test("what is past its deadline is dropped, and the gateway hears so before the 
   assert.deepEqual(world.session.hello().dropped, [[0, 1]]);
 });
 
+test("what comes again under another number is finished under that one", () => {
+  const world = new World(1);
+  world.random = () => 0.5;
+  world.dial();
+  world.gateway.publish("down 0", { deliverWithin: 1000 });
+  const [first] = world.gateway.frames(1);
+  world.now = keyTime(first.key);
+  world.feed([first]);
+  world.commit();
+  // The gateway has taken it back, and gives it once more.
+  world.feed([{ ...first, seq: 1 }]);
+  world.commit();
+  assert.deepEqual(world.session.frames(true).map(({ received, delivered }) => [received, delivered]), [[2, 1]]);
+  world.now = keyTime(world.gateway.nextKey) + 5000;
+  assert.deepEqual(world.session.ready(world.now), []);
+  world.commit();
+  assert.deepEqual(world.session.frames(true)[0].ranges, [[1, 2]]);
+});
+
 test("the first answer to a request counts, and any other is shown to nobody", () => {
   const world = new World(1);
   world.random = () => 0.5;
