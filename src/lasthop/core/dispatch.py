@@ -252,13 +252,10 @@ class Dispatcher:
     ) -> None:
         """What they cost is reserved, and that is durable: they leave."""
         steering = session.steering
-        kept: list[Delivery] = []
-        for delivery, reserved in promised:
-            if steering is None or steering.promised.get(delivery) is reserved:
-                kept.append(delivery)
-        if steering is not None:
-            for delivery in kept:
-                del steering.promised[delivery]
+        assert steering is not None, "who has had preferences keeps them"
+        kept = [one for one, reserved in promised if steering.promised.get(one) is reserved]
+        for delivery in kept:
+            del steering.promised[delivery]
         if session.contacts == contact and session.greeted:
             self._transmit(session, kept, now, reason)
 

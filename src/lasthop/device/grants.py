@@ -10,27 +10,12 @@ from __future__ import annotations
 from lasthop.clock import Micros
 from lasthop.decision.choice import Outgoing as Question
 from lasthop.decision.decide import Action
+from lasthop.decision.grants import STREAM_GRANT, Grant
 from lasthop.device.explanation import Trace
 from lasthop.device.steering import Steering
 from lasthop.device.transfers import Transfers
 from lasthop.message import key_time
 from lasthop.wire.hop.frames import Piece
-
-STREAM_GRANT = 64 << 10
-"""Bytes of a stream that are granted at a time. Each grant is a commit, and after a crash what was
-granted counts as spent: this many at most were not."""
-
-
-class Grant:
-    """Bytes of one transfer that may leave over one link."""
-
-    __slots__ = ("channel", "durable", "left", "spent")
-
-    def __init__(self, channel: int, size: int) -> None:
-        self.channel = channel
-        self.left = size
-        self.spent = 0
-        self.durable = False
 
 
 class Grants:
@@ -83,8 +68,7 @@ class Grants:
         if piece is None:
             return None
         grant = self._grants[piece.transfer]
-        grant.left -= len(piece.body)
-        grant.spent += len(piece.body)
+        grant.leave(len(piece.body))
         channel = grant.channel
         if not grant.left:
             self.over(piece.transfer, now)
@@ -102,15 +86,8 @@ class Grants:
         grant = self._grants.pop(key, None)
         if grant is None:
             return
-        books = self._steering.books
-        reserved = books.reserved(-key)
-        assert reserved is not None
-        tariff = self._steering.declared(reserved.hold.link).tariff
-        spent = tariff.charge(grant.spent, whole=False) if grant.spent else None
-        if spent is None:
-            books.refund(-key, now)
-        else:
-            books.left_partly(-key, spent, now)
+        steering = self._steering
+        grant.settle(steering.books, -key, lambda link: steering.declared(link).tariff, now)
 
     def lost(self, channel: int, now: Micros) -> None:
         """A link is gone: what was granted on it must be asked for again."""

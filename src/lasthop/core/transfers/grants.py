@@ -15,27 +15,12 @@ from lasthop.clock import Micros
 from lasthop.core.transfers.desk import Outgoing
 from lasthop.decision.choice import Outgoing as Question
 from lasthop.decision.decide import Action
+from lasthop.decision.grants import STREAM_GRANT, Grant
 from lasthop.message import key_time
 
 if TYPE_CHECKING:
     from lasthop.core.mailroom import Mailroom
     from lasthop.core.steering import Steering
-
-STREAM_GRANT = 64 << 10
-"""Bytes of a stream that are granted at a time. Each grant is a commit, and after a crash what was
-granted counts as spent: this many at most were not."""
-
-
-class Grant:
-    """Bytes of one transfer that may leave over one channel."""
-
-    __slots__ = ("channel", "durable", "left", "spent")
-
-    def __init__(self, channel: int, size: int) -> None:
-        self.channel = channel
-        self.left = size
-        self.spent = 0
-        self.durable = False
 
 
 class Grants:
@@ -102,8 +87,7 @@ class Grants:
     def leaves(self, outgoing: Outgoing, size: int, now: Micros) -> None:
         """So many bytes of a transfer are handed to their channel."""
         grant = self._given[outgoing]
-        grant.left -= size
-        grant.spent += size
+        grant.leave(size)
         if not grant.left:
             self._over(outgoing, now)
 
@@ -119,15 +103,9 @@ class Grants:
     def _over(self, outgoing: Outgoing, now: Micros) -> None:
         """No more of a grant will leave: what did is paid for."""
         grant = self._given.pop(outgoing)
-        books = self._steering.books
-        reserved = books.reserved(outgoing)
-        assert reserved is not None
-        if not grant.spent:
-            books.refund(outgoing, now)
-            return
-        charge = self._steering.tariff(reserved.hold.link).charge(grant.spent, whole=False)
-        books.left_partly(outgoing, charge, now)
-        if charge.money and not outgoing.sending.stream:
+        steering = self._steering
+        charge = grant.settle(steering.books, outgoing, steering.tariff, now)
+        if charge is not None and charge.money and not outgoing.sending.stream:
             key = outgoing.sending.transfer
             self._paid[key] = self._paid.get(key, 0) + charge.money
 
