@@ -225,6 +225,26 @@ def test_a_body_that_is_pulled_is_paid_when_it_is_pulled(rig: CountingRig, phone
     assert used(rig) == [60 * KB]
 
 
+def test_a_reservation_waits_for_the_commit_that_holds_it(rig: CountingRig, phone: Taker) -> None:
+    wish(rig, daily(100 * KB))
+    rig.add("tablet")
+    rig.run()
+    channel = max(phone.lines)
+    key = publish(rig, 60 * KB, pull=True)
+    headers = Headers(operation=Operation.PULL, in_reply_to=key)
+    rig.hear(channel, MessageFrame(0, 1, None, headers, b""))
+    # Something else is being written when the device says how much it takes.
+    rig.publish(to("tablet"))
+    rig.settle()
+    assert rig.take(flush=True) is not None
+    rig.hear(channel, Taken(key, 0, GENEROUS), run=False)
+    rig.settle()
+    rig.write()
+    assert (held(rig), rig.ledger.total) == ([60 * KB], 0)
+    rig.run()
+    assert rig.ledger.total > 0
+
+
 def test_a_stream_is_granted_some_bytes_at_a_time(rig: CountingRig, phone: Taker) -> None:
     wish(rig, daily(100 * KB, queues=("video",)))
     wanted = to("phone", b"", queue="video")
