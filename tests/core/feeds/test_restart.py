@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from lasthop.clock import HOUR, SECOND
@@ -11,9 +12,20 @@ from lasthop.core.lifecycle import State
 from lasthop.decision.policies import POLICIES
 from lasthop.decision.policies.memory import memory_of
 from lasthop.wire.hop.feeds import Look, encode_look
-from lasthop.wire.hop.frames import Headers, MessageFrame, Operation
+from lasthop.wire.hop.frames import Dropped, Headers, MessageFrame, Operation
 from tests.core.feeds.phone import Phone
 from tests.core.rig import APP, to
+
+
+def asked(phone: Phone, operation: Operation, body: bytes) -> MessageFrame:
+    """The next frame that the device sends; what comes of it is not taken in."""
+    phone.sent += 1
+    return MessageFrame(phone.sent - 1, 77, "news", Headers(operation=operation), body)
+
+
+def stored(phone: Phone) -> set[int]:
+    """The messages of which the store knows what a feed thinks."""
+    return {row.message for row in phone.rig.store._kept.ranked.kept.values()}
 
 
 def restart(phone: Phone) -> None:
@@ -76,10 +88,8 @@ def test_a_rank_that_was_confirmed_is_not_forgotten(phone: Phone) -> None:
 def test_an_answer_that_was_decided_is_given_after_a_crash(phone: Phone) -> None:
     phone.subscribe(policy="on-demand")
     a, b = phone.publish(3, 4)
-    headers = Headers(operation=Operation.LOOK)
-    frame = MessageFrame(phone.sent, 77, "news", headers, encode_look(Look(5)))
-    phone.sent += 1
-    phone.rig.hear(phone.channel, frame, run=False)
+    look = asked(phone, Operation.LOOK, encode_look(Look(5)))
+    phone.rig.hear(phone.channel, look, run=False)
     phone.rig.run_commits(1)
     restart(phone)
     phone.hear()
@@ -140,3 +150,37 @@ def test_what_could_not_be_said_yet_is_said_after_a_crash(phone: Phone) -> None:
     assert phone.kept == {a: 6.0}
     assert phone.look() == [a]
     assert rig.state(a) is State.DELIVERED
+
+
+def test_what_a_device_did_not_do_stays_undone_after_a_crash(phone: Phone) -> None:
+    """It was to show a message, and says that it did not; nobody has had the message."""
+    phone.subscribe(policy="buffer", prefetch_limit=1)
+    (a,) = phone.publish(5)
+    rig = phone.rig
+    rig.hear(phone.channel, asked(phone, Operation.LOOK, encode_look(Look(1))))
+    (shows,) = rig.messages(phone.channel)[phone.seen :]
+    assert shows.seq is not None
+    rig.hear(phone.channel, Dropped(((shows.seq, shows.seq + 1),)))
+    rig.run()
+    assert shows.key in stored(phone), "the store knows"
+    rig.crash()
+    rig.run()
+    phone.received = shows.seq + 1
+    phone.resume()
+    assert rig.state(a) is not State.DELIVERED
+    assert shows.key not in stored(phone), "it is over: nothing is left of it"
+
+
+def test_an_instruction_is_one_after_new_terms_and_a_crash(phone: Phone) -> None:
+    phone.subscribe(policy="on-demand")
+    (a,) = phone.publish(5)
+    phone.rig.hear(phone.channel, asked(phone, Operation.LOOK, encode_look(Look(1))))
+    terms = msgspec.json.encode({"policy": "buffer", "prefetch_limit": 3})
+    phone.rig.hear(phone.channel, asked(phone, Operation.SUBSCRIBE, terms))
+    phone.rig.run()
+    phone.rig.crash()
+    phone.rig.run()
+    phone.resume()
+    assert phone.shown == [a]
+    assert phone.rig.state(a) is State.DELIVERED
+    assert not phone.kept

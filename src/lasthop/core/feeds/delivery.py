@@ -17,7 +17,7 @@ class FeedDelivery(Delivery):
 
     ranked = True
 
-    __slots__ = ("arrived", "feed", "forget", "keep", "shown", "stamp", "turn")
+    __slots__ = ("arrived", "feed", "followed", "forget", "keep", "shown", "stamp", "turn")
 
     def __init__(self, item: Item, session: Session, now: int, keeper: Keeper | None) -> None:
         super().__init__(item, session, now)
@@ -35,6 +35,8 @@ class FeedDelivery(Delivery):
         """The device will be told to forget it as soon as it has it."""
         self.shown: tuple[int, ...] | None = None
         """Only of instructions: what the application has had when it has followed them."""
+        self.followed = True
+        """False once the device has said that it did not do as instructed."""
 
     @property
     def instructs(self) -> bool:

@@ -147,12 +147,11 @@ class Feeds:
         changes = self._room.journal.commit.ranked_changes()
         number = session.device.number
         for delivery in self._of(keeper):
-            if delivery.instructs:
-                continue
-            if delivery.state is PENDING and delivery.stamp:
-                session.dequeue(delivery)
-            self._room.give_up(delivery, _end_of(delivery), now, "the subscription ended")
             key = delivery.item.message.key
+            if not delivery.instructs:
+                if delivery.state is PENDING and delivery.stamp:
+                    session.dequeue(delivery)
+                self._room.give_up(delivery, _end_of(delivery), now, "the subscription ended")
             changes.kept[key, number] = KeptRow(key, number, topic, OVER, 0.0, None, 0, 0, 0)
         keeper.lane.clear()
         keeper.say(FeedEnded())
@@ -470,7 +469,7 @@ class Feeds:
         keeper = delivery.feed
         if delivery.instructs or keeper is None or not delivery.keep:
             self._room.step(delivery, Step.DELIVER, now)
-            if delivery.shown:
+            if delivery.followed and delivery.shown:
                 self._had(delivery.session, delivery.shown, now)
             return
         if delivery.state is SENDING:
@@ -487,7 +486,9 @@ class Feeds:
         a message, and it came too late."""
         assert isinstance(delivery, FeedDelivery)
         if delivery.instructs:
-            delivery.shown = ()
+            delivery.followed = False
+            if delivery.feed is not None:
+                delivery.feed.note(delivery.item.message.key)
             return True
         return False
 

@@ -17,7 +17,7 @@ from lasthop.clock import Micros
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.feeds.delivery import FeedDelivery
 from lasthop.core.feeds.policies import Choice, Remembered, policy_of
-from lasthop.core.feeds.records import COLD, EARLY, HOT, OVER, PLACES, SHOWN, Hot, pack
+from lasthop.core.feeds.records import COLD, EARLY, HOT, OVER, PLACES, SHOWN, UNFOLLOWED, Hot, pack
 from lasthop.core.feeds.terms import TopicTerms
 from lasthop.core.lifecycle import DELIVERED, PENDING, State, Step
 from lasthop.core.mailroom import Mailroom
@@ -178,9 +178,10 @@ class Keeper:
         """A delivery is over, whoever said so."""
         key = delivery.item.message.key
         if delivery.instructs:
+            if not delivery.followed:
+                self.note(key)
             return
-        self._changed.add(key)
-        self.note()
+        self.note(key)
         delivery.stamp = 0
         place = self.feed.place(key)
         if place is not Place.ENDED and not self.gone:
@@ -326,8 +327,7 @@ class Keeper:
     def _row(self, key: int) -> KeptRow:
         delivery = self.delivery(key)
         entry = self.feed.entry(key) or NO_ENTRY
-        without = OVER if delivery is None else SHOWN if delivery.arrived else EARLY
-        place = PLACES.get(entry.place, without)
+        place = PLACES.get(entry.place, _place(delivery))
         return KeptRow(
             key,
             self.session.device.number,
@@ -357,6 +357,15 @@ class Keeper:
         if wake is not None and (self.armed is None or wake < self.armed):
             self.armed = wake
             self._room.timers.add(wake, self)
+
+
+def _place(delivery: FeedDelivery | None) -> int:
+    """How a delivery stands that the feed has nothing to decide about."""
+    if delivery is None:
+        return OVER
+    if delivery.instructs:
+        return OVER if delivery.followed else UNFOLLOWED
+    return SHOWN if delivery.arrived else EARLY
 
 
 def _parked(step: Send | Say) -> list[Any]:

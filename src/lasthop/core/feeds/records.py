@@ -28,6 +28,9 @@ OVER, SHOWN, EARLY = 0, 6, 7
 """Of what the feed is done with: closed, or waiting for the device's word; of what it does not know
 yet, because of its deliver_after."""
 
+UNFOLLOWED = 8
+"""Of an instruction: the device has said that it did not do as told. Others need no row."""
+
 
 class Hot(msgspec.Struct, omit_defaults=True):
     """A feed from one moment to the next."""

@@ -11,7 +11,15 @@ from lasthop.core.feeds.feeds import Feeds
 from lasthop.core.feeds.keeper import Keeper
 from lasthop.core.feeds.lane import shown_by
 from lasthop.core.feeds.policies import Choice
-from lasthop.core.feeds.records import COLD, EARLY, PLACE_OF, Hot, unpack_cold, unpack_hot
+from lasthop.core.feeds.records import (
+    COLD,
+    EARLY,
+    PLACE_OF,
+    UNFOLLOWED,
+    Hot,
+    unpack_cold,
+    unpack_hot,
+)
 from lasthop.core.lifecycle import PENDING
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.session import Session
@@ -62,12 +70,13 @@ class FeedsRestored:
         topic = row.topic if row is not None else message.queue or ""
         keeper = self._feeds.keeper(session, topic)
         delivery = self._room.put(FeedDelivery(item, session, now, keeper))
-        if row is not None:
-            delivery.arrived = row.place != EARLY
-            delivery.stamp, delivery.keep, delivery.forget = row.stamp, row.keep, row.forget
-        else:
+        if instructs:
             delivery.stamp = message.key
             delivery.shown = shown_by(decode_instructions(message.body))
+            delivery.followed = row is None or row.place != UNFOLLOWED
+        elif row is not None:
+            delivery.arrived = row.place != EARLY
+            delivery.stamp, delivery.keep, delivery.forget = row.stamp, row.keep, row.forget
         return delivery
 
     def waits(self, delivery: FeedDelivery, now: Micros) -> None:
