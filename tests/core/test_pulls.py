@@ -12,6 +12,8 @@ from lasthop.message import Target, TargetKind
 from lasthop.wire.hop.frames import (
     ALL_FEATURES,
     Credit,
+    Ending,
+    EndStatus,
     Frame,
     Headers,
     MessageFrame,
@@ -88,3 +90,62 @@ def test_a_gateway_that_has_gone_back_lets_a_device_pull_what_it_already_has(
     again = connect(rig, window=Credit(0, 0))
     assert rig.messages(again) == []
     assert pull(rig, again, key) == [Piece(key, 0, BODY)]
+
+
+def endings(rig: Rig, channel: int) -> list[Ending]:
+    return [frame for frame in rig.sent[channel] if isinstance(frame, Ending)]
+
+
+@pytest.fixture
+def too_late(rig: Rig, phone: int) -> Ending:
+    """The last word about a body whose time was up while the device, with two lines, pulled it."""
+    submission = Submission(target=PHONE, body=BODY, pull=True, deliver_before=rig.now + SECOND)
+    (key,) = rig.publish(submission)
+    rig.run()
+    rig.join(received=1, delivered=0, features=int(ALL_FEATURES))
+    headers = Headers(operation=Operation.PULL, in_reply_to=key)
+    rig.hear(phone, MessageFrame(0, 1, None, headers, b""))
+    rig.pass_time(2 * SECOND)
+    return Ending(key, EndStatus.ABORTED, reason="deliver_before has passed")
+
+
+def test_the_last_word_is_said_again_when_a_line_is_gone(
+    rig: Rig, phone: int, too_late: Ending
+) -> None:
+    assert endings(rig, phone + 1) == [too_late]
+    rig.lose(phone + 1)
+    assert endings(rig, phone) == [too_late]
+
+
+def test_a_last_word_that_was_heard_is_not_said_again(
+    rig: Rig, phone: int, too_late: Ending
+) -> None:
+    rig.hear(phone, Ending(too_late.transfer, EndStatus.CONFIRMED))
+    rig.lose(phone + 1)
+    assert endings(rig, phone) == []
+
+
+def test_a_last_word_to_a_device_that_lost_its_line_waits_to_be_asked_for(
+    rig: Rig, phone: int, too_late: Ending
+) -> None:
+    rig.lose(phone)
+    rig.lose(phone + 1)
+    again = rig.resume(received=1, delivered=0, features=int(ALL_FEATURES))
+    assert endings(rig, again) == []
+    rig.hear(again, Taken(too_late.transfer, 0, 1 << 16))
+    assert endings(rig, again) == [too_late]
+
+
+def test_on_a_channel_that_loses_frames_the_last_word_is_said_until_it_is_heard(
+    rig: Rig, phone: int
+) -> None:
+    rig.lose(phone)
+    lossy = connect(rig, reliable=False)
+    rig.hear(lossy, Taken(77, 0, 1 << 16))
+    over = Ending(77, EndStatus.ABORTED, reason="it is over here")
+    assert endings(rig, lossy) == [over]
+    rig.pass_time(3 * SECOND)
+    assert endings(rig, lossy) == [over, over]
+    rig.hear(lossy, Ending(77, EndStatus.CONFIRMED))
+    rig.pass_time(10 * SECOND)
+    assert endings(rig, lossy) == [over, over]

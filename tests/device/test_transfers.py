@@ -66,3 +66,16 @@ def test_the_application_hears_that_it_was_given_up_when_that_is_durable(
     commit(transfers, 2)
     with pytest.raises(Conflict, match="the stream has been given up"):
         transfers.advance(KEY, len(BODY), 100)
+
+
+def test_that_there_is_no_more_of_a_body_is_confirmed(transfers: Transfers) -> None:
+    """Also when nothing of it is here: the gateway says it until it knows that we have heard."""
+    pulled, unknown = KEY + 1, KEY + 2
+    assert transfers.pull(pulled) is None
+    for key in (pulled, unknown):
+        transfers.ending(Ending(key, EndStatus.ABORTED, reason="too late"), known=True)
+    assert transfers.fetched == [(pulled, None, "too late")]
+    assert endings(transfers) == [
+        Ending(pulled, EndStatus.CONFIRMED),
+        Ending(unknown, EndStatus.CONFIRMED),
+    ]

@@ -518,8 +518,7 @@ class Transfers:
                 if key in self._pulls:
                     self.fetched.append((key, None, ending.reason))
                 self.forget_body(key)
-            if ending.stream:
-                self._words.append(Ending(key, EndStatus.CONFIRMED, stream=True))
+            self._words.append(Ending(key, EndStatus.CONFIRMED, stream=ending.stream))
         elif body is not None:
             body.end(ending)
             self._fetched(body)

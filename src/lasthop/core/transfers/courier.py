@@ -40,7 +40,9 @@ class Courier:
 
     def send(self, session: Session, key: int, outgoing: Outgoing) -> None:
         """Begin to send something."""
-        self.desk(session).outgoing[key] = outgoing
+        desk = self.desk(session)
+        desk.outgoing[key] = outgoing
+        desk.over.pop(key, None)
         self._room.touch(session)
 
     def again(self, session: Session, *, alone: bool = False) -> None:
@@ -57,6 +59,9 @@ class Courier:
             # Within a contact the last word may have gone down with a line, and is said once more.
             if sink.over and alone:
                 del desk.incoming[key]
+        if alone:
+            desk.over.clear()  # The device says of what it has a part.
+        desk.told.clear()
         desk.said.clear()
         desk.claimed.clear()
         self._room.touch(session)
@@ -88,13 +93,12 @@ class Courier:
 
     def taken(self, session: Session, taken: Taken, now: Micros) -> None:
         """The device says how far it is."""
-        desk = session.transfers
-        outgoing = None if desk is None else desk.outgoing.get(taken.transfer)
+        desk = self.desk(session)
+        outgoing = desk.outgoing.get(taken.transfer)
         if outgoing is None:
             if not self.wanted(session, taken):
-                self._say(session, Ending(taken.transfer, EndStatus.ABORTED, reason=OVER))
+                self._abort(session, desk, taken.transfer, OVER)
             return
-        assert desk is not None
         desk.due = None
         source = outgoing.source
         behind = taken.offset < source.floor
@@ -118,10 +122,14 @@ class Courier:
             outgoing = desk.outgoing.get(key)
             if outgoing is None:
                 stopped = ending.status == EndStatus.STOPPED
-                whole = not stopped and not ending.stream
-                if stopped or (whole and key not in session.mailbox):
-                    over = Ending(key, EndStatus.ABORTED, reason=OVER, stream=ending.stream)
-                    self._say(session, over)
+                if ending.stream:
+                    if stopped:
+                        over = Ending(key, EndStatus.ABORTED, reason=OVER, stream=True)
+                        self._say(session, over)
+                elif stopped:
+                    self._abort(session, desk, key, OVER)
+                elif desk.over.pop(key, None) is None and key not in session.mailbox:
+                    self._abort(session, desk, key, OVER)
             elif ending.status == EndStatus.STOPPED:
                 outgoing.source.stopped(ending.reason, now)
             elif outgoing.sending.said_end or (
@@ -138,6 +146,12 @@ class Courier:
         elif ending.stream or ending.status == EndStatus.ABORTED:
             # It was over and forgotten, and our word to say so was lost.
             self._say(session, Ending(key, EndStatus.CONFIRMED, stream=ending.stream))
+
+    def _abort(self, session: Session, desk: Transfers, key: int, reason: str) -> None:
+        """Tell the device that there will be no more of a body."""
+        desk.over[key] = Ending(key, EndStatus.ABORTED, reason=reason)
+        desk.told.discard(key)
+        self._room.touch(session)
 
     def _say(self, session: Session, frame: Frame) -> None:
         if session.greeted:
@@ -175,10 +189,9 @@ class Courier:
             against = source.refusal(now)
             if against is not None:
                 del desk.outgoing[key]
+                self._abort(session, desk, key, against)
                 if session.steering is not None:
                     session.steering.reconsider = True  # Others of its lane may wait behind it.
-                    self._room.touch(session)
-                frames.append(Ending(key, EndStatus.ABORTED, reason=against, stream=sending.stream))
                 continue
             if not source.announced():
                 continue
@@ -190,6 +203,10 @@ class Courier:
                 continue
             if word.status != EndStatus.COMPLETE or (sending.known and sending.cursor >= word.size):
                 sending.said_end = True
+                frames.append(word)
+        for key, word in desk.over.items():
+            if key not in desk.told:
+                desk.told.add(key)
                 frames.append(word)
         return frames
 
@@ -238,7 +255,7 @@ class Courier:
         """If nothing is heard for a while, something was lost."""
         if session.retransmission is None or desk.armed is not None:
             return
-        if any(o.sending.waits(_owed(session, o)) for o in desk.outgoing.values()):
+        if desk.over or any(o.sending.waits(_owed(session, o)) for o in desk.outgoing.values()):
             desk.due = desk.armed = now + FIRST_TIMEOUT
             self._room.timers.add(desk.armed, _Patience(self, session, desk))
 
@@ -251,6 +268,7 @@ class Courier:
                 desk.alone = False
                 for outgoing in desk.outgoing.values():
                     outgoing.sending.again()
+                desk.told.clear()
             self._room.touch(session)
 
 

@@ -121,7 +121,18 @@ class Sink(Protocol):
 class Transfers:
     """What one session has under way."""
 
-    __slots__ = ("alone", "armed", "claimed", "due", "incoming", "outgoing", "said", "turns")
+    __slots__ = (
+        "alone",
+        "armed",
+        "claimed",
+        "due",
+        "incoming",
+        "outgoing",
+        "over",
+        "said",
+        "told",
+        "turns",
+    )
 
     def __init__(self) -> None:
         self.outgoing: dict[int, Outgoing] = {}
@@ -131,6 +142,11 @@ class Transfers:
         """Bodies of the device that are with their messages, in this contact."""
         self.said: set[int] = set()
         """Incoming transfers whose last word was said in this contact."""
+        self.over: dict[int, Ending] = {}
+        """Bodies of which there will be no more: what the device has not confirmed to have heard in
+        this contact."""
+        self.told: set[int] = set()
+        """Those of them that were said, and not over a line that is gone."""
         self.turns = 0
         self.alone = False
         """Whether this contact has had one channel only: then no word is a late one."""
