@@ -176,6 +176,10 @@ def test_who_expires_first_comes_first(moments: list[int], swept: bool) -> None:
     assert deadlines.due() == NEVER
 
 
-@given(st.lists(st.floats(allow_nan=False)).map(sorted), st.floats(allow_nan=False))
-def test_our_own_search_finds_what_the_library_finds(numbers: list[float], number: float) -> None:
-    assert position(numbers, number) == bisect_left(numbers, number)
+@given(st.lists(st.integers(-50, 50)).map(sorted), st.integers(-60, 60))
+def test_our_own_search_finds_what_the_library_finds(numbers: list[int], number: int) -> None:
+    at = bisect_left(numbers, number)
+    ranked = [new_ranked(n, n / 7, NEVER, n) for n in numbers]
+    assert position(ranked, number / 7, by_rank=True) == at
+    expiring = [new_ranked(n, 0.0, -n, n) for n in numbers]
+    assert position(expiring, float(number), by_rank=False) == at

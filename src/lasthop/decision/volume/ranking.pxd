@@ -9,8 +9,8 @@ cdef Py_ssize_t SHORT, FEW, LOOKS
 cdef bint COMPILED
 cdef object ORDER, RANK
 
-@cython.locals(low=Py_ssize_t, high=Py_ssize_t, middle=Py_ssize_t, there=double)
-cpdef Py_ssize_t position(list numbers, double number)
+@cython.locals(low=Py_ssize_t, high=Py_ssize_t, middle=Py_ssize_t, there=double, entry=Ranked)
+cpdef Py_ssize_t position(list entries, double number, bint by_rank) except -1
 
 @cython.locals(at=Py_ssize_t, free=Py_ssize_t, entry=Ranked, other=Ranked)
 cdef _sort(list entries)
@@ -22,12 +22,11 @@ cdef class Shelf:
     cdef long long _floor_order
     cdef list _heap
     cdef Py_ssize_t _laid
-    cdef list _numbers
     cdef list _pile
 
-    @cython.locals(entry=Ranked, other=Ranked, there=double, number=double, order=cython.longlong, by_rank=bint, count=Py_ssize_t, at=Py_ssize_t, numbers=list, first=list)
+    @cython.locals(entry=Ranked, other=Ranked, there=double, number=double, order=cython.longlong, by_rank=bint, count=Py_ssize_t, at=Py_ssize_t, first=list)
     cdef Py_ssize_t _put(self, list entries, int home) except -1
-    @cython.locals(numbers=list, first=list)
+    @cython.locals(first=list, last=Ranked)
     cdef _put_back(self)
     @cython.locals(by_rank=bint, entry=Ranked, number=double, pile=list, heap=list, rows=list, row=tuple)
     cdef bint _fetch(self) except -1

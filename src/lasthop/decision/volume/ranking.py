@@ -38,12 +38,18 @@ E = TypeVar("E", bound=Ranked)
 ORDER, RANK = attrgetter("order"), attrgetter("rank")
 
 
-def position(numbers: list[float], number: float) -> int:
+def by_expiration(entry: Ranked) -> float:
+    """The sooner it expires, the higher."""
+    return float(-entry.expires_at)
+
+
+def position(entries: list[E], number: float, by_rank: bool) -> int:
     """What `bisect_left` gives; compiled, it is the faster of the two."""
-    low, high = 0, len(numbers)
+    low, high = 0, len(entries)
     while low < high:
         middle = (low + high) >> 1
-        there = numbers[middle]
+        entry = entries[middle]
+        there = entry.rank if by_rank else float(-entry.expires_at)
         if there < number:
             low = middle + 1
         else:
@@ -64,14 +70,12 @@ class Shelf(Generic[E]):
         "_floor_order",
         "_heap",
         "_laid",
-        "_numbers",
         "_pile",
     )
 
     def __init__(self, *, by_rank: bool) -> None:
         self._by_rank = by_rank
         """Or else by expiration, the sooner the higher."""
-        self._numbers: list[float] = []
         self._first: list[E] = []
         """In order: the very first is at the end of the list."""
         self._floor = -inf
@@ -98,26 +102,30 @@ class Shelf(Generic[E]):
                 self._pile.append(entry)
                 self._laid += 1
                 continue
-            numbers, first = self._numbers, self._first
-            at = position(numbers, number) if COMPILED else bisect_left(numbers, number)
-            while at < len(numbers):
-                there, other = numbers[at], first[at]
+            first = self._first
+            if COMPILED:
+                at = position(first, number, by_rank)
+            else:
+                at = bisect_left(first, number, key=RANK if by_rank else by_expiration)
+            while at < len(first):
+                other = first[at]
+                there = other.rank if by_rank else float(-other.expires_at)
                 if there != number or other.order <= order:
                     break
                 at += 1
-            numbers.insert(at, number)
             first.insert(at, entry)
-            if len(numbers) > 2 * SHORT:
+            if len(first) > 2 * SHORT:
                 self._put_back()
         return count
 
     def _put_back(self) -> None:
         """The list has become long: only half of it stays."""
-        numbers, first = self._numbers, self._first
+        first = self._first
         self._pile += first[:SHORT]
         self._laid += SHORT
-        self._floor, self._floor_order = numbers[SHORT - 1], first[SHORT - 1].order
-        del numbers[:SHORT]
+        last = first[SHORT - 1]
+        self._floor = last.rank if self._by_rank else float(-last.expires_at)
+        self._floor_order = last.order
         del first[:SHORT]
 
     def _fetch(self) -> bool:
@@ -143,10 +151,7 @@ class Shelf(Generic[E]):
             for row in rows:
                 heappush(heap, row)
         while heap and len(self._first) < SHORT:
-            row = heappop(heap)
-            self._numbers.append(-row[0])
-            self._first.append(row[2])
-        self._numbers.reverse()
+            self._first.append(heappop(heap)[2])
         self._first.reverse()
         self._floor, self._floor_order = (-heap[0][0], heap[0][1]) if heap else (-inf, NEVER)
         return True
@@ -156,7 +161,7 @@ class Shelf(Generic[E]):
         return self._first + self._pile + [row[2] for row in self._heap]
 
     def _empty(self) -> None:
-        self._numbers, self._first, self._pile, self._heap = [], [], [], []
+        self._first, self._pile, self._heap = [], [], []
         self._laid = 0
         self._floor, self._floor_order = -inf, NEVER
 
@@ -193,7 +198,6 @@ class Ranking(Shelf[E]):
             if entry.home == home:
                 return entry
             first.pop()
-            self._numbers.pop()
             self.size -= 1
         return None
 
@@ -203,7 +207,6 @@ class Ranking(Shelf[E]):
         if entry is not None:
             entry.home = 0
             self._first.pop()
-            self._numbers.pop()
             self.size -= 1
         return entry
 
@@ -216,7 +219,6 @@ class Ranking(Shelf[E]):
         most = NEVER if limit is None else limit
         while len(taken) < most and (first or self._fetch()):
             entry = first.pop()
-            self._numbers.pop()
             self.size -= 1
             if entry.home == home:
                 entry.home = 0
@@ -307,6 +309,5 @@ class Deadlines(Shelf[E]):
         entry = first[-1]
         if entry.expires_at > now:
             return None
-        self._numbers.pop()
         first.pop()
         return entry
