@@ -126,9 +126,7 @@ class Courier:
                     if stopped:
                         over = Ending(key, EndStatus.ABORTED, reason=OVER, stream=True)
                         self._say(session, over)
-                elif stopped:
-                    self._abort(session, desk, key, OVER)
-                elif desk.over.pop(key, None) is None and key not in session.mailbox:
+                elif stopped or (desk.over.pop(key, None) is None and key not in session.mailbox):
                     self._abort(session, desk, key, OVER)
             elif ending.status == EndStatus.STOPPED:
                 outgoing.source.stopped(ending.reason, now)
