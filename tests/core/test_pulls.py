@@ -8,6 +8,7 @@ import pytest
 
 from lasthop.clock import SECOND
 from lasthop.core.acceptance import Submission
+from lasthop.core.transfers.courier import MOST_OVER
 from lasthop.message import Target, TargetKind
 from lasthop.wire.hop.frames import (
     ALL_FEATURES,
@@ -149,3 +150,14 @@ def test_on_a_channel_that_loses_frames_the_last_word_is_said_until_it_is_heard(
     rig.hear(lossy, Ending(77, EndStatus.CONFIRMED))
     rig.pass_time(10 * SECOND)
     assert endings(rig, lossy) == [over, over]
+
+
+def test_a_device_that_confirms_nothing_is_answered_and_not_remembered(
+    rig: Rig, phone: int
+) -> None:
+    asked = range(1, 2 * MOST_OVER)
+    rig.hear(phone, *(Taken(key, 0, 1 << 16) for key in asked))
+    assert {ending.transfer for ending in endings(rig, phone)} == set(asked)
+    (session,) = rig.gateway.room.sessions()
+    assert session.transfers is not None
+    assert len(session.transfers.over) == MOST_OVER

@@ -21,6 +21,10 @@ from lasthop.wire.hop.transfer import LARGEST_PIECE, Pace
 OVER = "it is over here"
 UNKNOWN = "no such stream"
 
+MOST_OVER = 1024
+"""Last words that are kept until a device confirms them. One that asks about ever more that is over
+and confirms nothing gets its answers, but we remember no more of them."""
+
 
 class Courier:
     """Carries pieces for all sessions."""
@@ -147,7 +151,11 @@ class Courier:
 
     def _abort(self, session: Session, desk: Transfers, key: int, reason: str) -> None:
         """Tell the device that there will be no more of a body."""
-        desk.over[key] = Ending(key, EndStatus.ABORTED, reason=reason)
+        word = Ending(key, EndStatus.ABORTED, reason=reason)
+        if len(desk.over) >= MOST_OVER and key not in desk.over:
+            self._say(session, word)
+            return
+        desk.over[key] = word
         desk.told.discard(key)
         self._room.touch(session)
 
