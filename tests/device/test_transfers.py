@@ -10,7 +10,15 @@ from lasthop.device.change import Change, Held, State
 from lasthop.device.terms import Terms
 from lasthop.device.transfers import Transfers
 from lasthop.errors import Conflict
-from lasthop.wire.hop.frames import Ending, EndStatus, Frame, Piece
+from lasthop.wire.hop.frames import (
+    Ending,
+    EndStatus,
+    Frame,
+    Headers,
+    MessageFrame,
+    Piece,
+    Taken,
+)
 
 KEY = 7
 BODY = b"and so on"
@@ -79,3 +87,23 @@ def test_that_there_is_no_more_of_a_body_is_confirmed(transfers: Transfers) -> N
         Ending(pulled, EndStatus.CONFIRMED),
         Ending(unknown, EndStatus.CONFIRMED),
     ]
+
+
+def test_a_body_that_all_messages_wait_for_goes_alone(transfers: Transfers) -> None:
+    urgent, blocking = (
+        MessageFrame(None, key, None, Headers(priority=priority), BODY)
+        for key, priority in ((KEY + 1, 9), (KEY + 2, 0))
+    )
+    transfers.send_ahead(urgent, durable=True)
+    transfers.send_ahead(blocking, durable=True, first=True)
+
+    def asked() -> list[int]:
+        return [f.transfer for f in transfers.frames() if isinstance(f, Piece)]
+
+    assert asked() == [KEY + 2]
+    transfers.taken(Taken(KEY + 2, len(BODY), 1 << 16), ours=True)
+    assert endings(transfers) == [
+        Ending(KEY + 2, EndStatus.COMPLETE, len(BODY), zlib.crc32(BODY)),
+    ]
+    transfers.ending(Ending(KEY + 2, EndStatus.CONFIRMED), known=False)
+    assert asked() == [KEY + 1]

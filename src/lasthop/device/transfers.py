@@ -574,8 +574,11 @@ class Transfers:
         return frames
 
     def _first_parcels(self) -> list[Parcel]:
-        """Bodies of a lane go one after the other."""
-        return [next(iter(parcels.values())) for parcels in self._lanes.values()]
+        """Bodies of a lane go one after the other. What all messages wait for goes alone: others
+        would take up the room that the gateway has for it."""
+        waited_for = self._lanes.get((FIRST, None))
+        lanes = self._lanes.values() if waited_for is None else [waited_for]
+        return [next(iter(parcels.values())) for parcels in lanes]
 
     def _speak(self, sending: Sending, word: Ending | None, frames: list[Frame]) -> None:
         question = sending.question()
