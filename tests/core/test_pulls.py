@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from lasthop.wire.hop.frames import (
     Piece,
     Taken,
 )
+from lasthop.wire.hop.transfer import CORRUPT
 from tests.core.rig import Rig
 
 BODY = b"x" * 200
@@ -161,3 +163,17 @@ def test_a_device_that_confirms_nothing_is_answered_and_not_remembered(
     (session,) = rig.gateway.room.sessions()
     assert session.transfers is not None
     assert len(session.transfers.over) == MOST_OVER
+
+
+def test_a_device_with_more_than_there_is_has_another_body_and_lets_go_of_it(
+    rig: Rig, phone: int, key: int
+) -> None:
+    """The gateway went back to an older copy of its store, and gave the same key once more."""
+    rig.run()
+    rig.hear(phone, Taken(key, len(BODY) + 1, 1 << 16))
+    rig.hear(phone, Taken(key, len(BODY) + 1, 1 << 16))
+    end = Ending(key, EndStatus.COMPLETE, len(BODY), zlib.crc32(BODY))
+    assert endings(rig, phone) == [end]
+    rig.hear(phone, Ending(key, EndStatus.STOPPED, reason=CORRUPT))
+    assert not rig.disconnected
+    assert pull(rig, phone, key) == [Piece(key, 0, BODY)]

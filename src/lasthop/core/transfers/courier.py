@@ -113,8 +113,12 @@ class Courier:
                 source.lost(now)
                 self._room.touch(session)
             return
-        outgoing.sending.heard(taken, source.available)
-        source.taken(taken.offset, now)
+        # Of a body the device can have more than there is if it is another one under the same key,
+        # of a life of ours that a copy of the store does not know. It lets go of that when it hears
+        # how this one ends.
+        offset = min(taken.offset, source.available)
+        outgoing.sending.heard(Taken(taken.transfer, offset, taken.limit), source.available)
+        source.taken(offset, now)
         self._room.touch(session)
 
     def ending(self, session: Session, ending: Ending, now: Micros) -> None:
