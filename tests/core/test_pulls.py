@@ -126,6 +126,10 @@ def test_a_last_word_that_was_heard_is_not_said_again(
     rig.hear(phone, Ending(too_late.transfer, EndStatus.CONFIRMED))
     rig.lose(phone + 1)
     assert endings(rig, phone) == []
+    (session,) = rig.gateway.room.sessions()
+    assert session.transfers is not None
+    assert not session.transfers.over
+    assert not session.transfers.told
 
 
 def test_a_last_word_to_a_device_that_lost_its_line_waits_to_be_asked_for(

@@ -46,7 +46,7 @@ class Courier:
         """Begin to send something."""
         desk = self.desk(session)
         desk.outgoing[key] = outgoing
-        desk.over.pop(key, None)
+        desk.forget_end(key)
         self._room.touch(session)
 
     def again(self, session: Session, *, alone: bool = False) -> None:
@@ -134,7 +134,7 @@ class Courier:
                     if stopped:
                         over = Ending(key, EndStatus.ABORTED, reason=OVER, stream=True)
                         self._say(session, over)
-                elif stopped or (desk.over.pop(key, None) is None and key not in session.mailbox):
+                elif stopped or (not desk.forget_end(key) and key not in session.mailbox):
                     self._abort(session, desk, key, OVER)
             elif ending.status == EndStatus.STOPPED:
                 outgoing.source.stopped(ending.reason, now)

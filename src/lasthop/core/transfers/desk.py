@@ -153,3 +153,8 @@ class Transfers:
         self.due: Micros | None = None
         """On a channel that loses frames: when to ask again."""
         self.armed: Micros | None = None
+
+    def forget_end(self, key: int) -> bool:
+        """The device has heard that a body is over, or it begins anew. Whether it was over."""
+        self.told.discard(key)
+        return self.over.pop(key, None) is not None
