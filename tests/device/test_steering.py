@@ -700,6 +700,23 @@ class TestPieces:
         assert peer.refusals() == {key: "expired"}
         assert Ending(key, EndStatus.ABORTED, reason="it is too late") in frames
 
+    def test_in_a_new_contact_the_gateway_is_asked_whether_it_still_has_a_body(self) -> None:
+        """It may have gone back to an older copy of itself, which nobody told the device."""
+        peer, key = self.large(ON_MNO)
+        peer.arrive(Taken(key, 0, 1 << 20))
+        assert self.pieces(peer) == {ON_MNO: 5000}
+        peer.arrive(Ending(key, EndStatus.CONFIRMED))
+        peer.session.lost()
+        peer.meet(ON_MNO)
+        frames, routed = peer.turn()
+        assert Piece(key, 0, b"") in frames
+        assert not routed
+        peer.arrive(Taken(key, 0, 1 << 20))
+        assert self.pieces(peer) == {ON_MNO: 5000}
+        peer.arrive(Ending(key, EndStatus.CONFIRMED))
+        _, routed = peer.turn()
+        assert [f.key for f in routed[ON_MNO] if isinstance(f, MessageFrame)] == [key]
+
     def test_a_body_waits_behind_one_of_its_lane_that_was_taken_back(self) -> None:
         peer = Steered(wish(), self.TERMS)
         peer.meet(ON_MNO)

@@ -92,7 +92,7 @@ def test_killed_at_any_moment_it_has_every_event_once(
     lake = tmp_path / "lake"
     command = [
         *(sys.executable, "-m", "lasthop", "pipeline", "stream", "--log", str(fleet_log)),
-        *("--lake", str(lake), "--until-done", "--batch-bytes", "200000", "--master", "local[1]"),
+        *("--lake", str(lake), "--until-done", "--batch-bytes", "300000", "--master", "local[1]"),
     ]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     for mark in MARKS[:KILLS]:

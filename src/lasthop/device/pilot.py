@@ -164,6 +164,9 @@ class Pilot:
         for item in withdrawn:
             item.channel = 0
             self.steering.books.ended(item.key, self._now)  # It did not arrive, and that is known.
+        for item in self._lanes:
+            # The gateway may be an older copy of itself, without what went ahead: it is asked.
+            item.there = False
         self._lanes.put_back(withdrawn)
         self._count()
         self._reconsider()
