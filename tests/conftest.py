@@ -1,5 +1,6 @@
 """Fixtures for the whole suite: asynchronous tests run on asyncio, with uvloop where it exists."""
 
+import gc
 from importlib.util import find_spec
 
 import pytest
@@ -10,6 +11,12 @@ settings.register_profile("patient", deadline=None, suppress_health_check=[Healt
 settings.load_profile("patient")
 
 USE_UVLOOP = find_spec("uvloop") is not None
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of collected tests are no garbage: the collector need not look at them again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from lxml import etree
 
-from bench.xml_tables.meter import memory_each, seconds
+from bench.xml_tables.meter import by_itself, memory_each, seconds
 from lasthop.wire.relaxng.schema import read_schema
 from lasthop.wire.weft.session import Decoder as WeftDecoder, Encoder as WeftEncoder, Level
 from lasthop.wire.xas.sequence import EventList
@@ -116,6 +116,7 @@ def _zipped(contender: Contender) -> Contender:
     return Contender(contender.source, writing, reading)
 
 
+@by_itself()
 def measure(documents: Sequence[bytes], rounds: int) -> list[Row]:
     count = len(documents)
     whole = sum(map(len, documents))

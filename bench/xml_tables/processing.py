@@ -18,7 +18,7 @@ from xml.sax.saxutils import XMLGenerator
 
 from lxml import etree
 
-from bench.xml_tables.meter import memory, seconds
+from bench.xml_tables.meter import by_itself, memory, seconds
 from lasthop.wire.xas.dom import from_dom, to_dom
 from lasthop.wire.xas.limits import Limits
 from lasthop.wire.xas.sax import to_sax
@@ -128,6 +128,7 @@ def _same(job: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
     return job
 
 
+@by_itself()
 def measure(data: str, documents: Sequence[bytes], rounds: int) -> list[Row]:
     rows = []
     for name, processor in PROCESSORS.items():
