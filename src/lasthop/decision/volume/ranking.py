@@ -124,7 +124,7 @@ class Shelf(Generic[E]):
         self._pile += first[:SHORT]
         self._laid += SHORT
         last = first[SHORT - 1]
-        self._floor = last.rank if self._by_rank else float(-last.expires_at)
+        self._floor = last.rank if self._by_rank else by_expiration(last)
         self._floor_order = last.order
         del first[:SHORT]
 
