@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from bench.hop.link import Link
@@ -198,46 +198,56 @@ class Receiver(Client):
             self._take(taken)
 
 
+class Confirms:
+    """Counts what is confirmed without a gap; single confirms may overtake one another."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._early: set[int] = set()
+
+    def add(self, tag: int, *, multiple: bool) -> None:
+        """A message is confirmed, or it and all before it."""
+        if multiple:
+            self._early = {early for early in self._early if early > tag}
+            self.count = max(self.count, tag)
+        elif tag == self.count + 1:
+            self.count = tag
+        elif tag > self.count:
+            self._early.add(tag)
+        while self.count + 1 in self._early:
+            self.count += 1
+            self._early.discard(self.count)
+
+
 class Sender(Client):
     """A publisher with confirms and a window of unconfirmed messages."""
 
     def __init__(self, queue: str, *, window: int) -> None:
         super().__init__()
-        self.window = Window(self, size=window, encode=self._message)
+        self.window = Window(self, size=window, put=self._put)
         self._queue = queue
         self._heads: dict[int, bytes] = {}
-        self._early: set[int] = set()
+        self._confirms = Confirms()
 
-    async def confirms(self) -> None:
+    async def ask_for_confirms(self) -> None:
         """Have the broker confirm what it has taken on."""
         await self._ask(method(CONFIRM_SELECT, b"\0"), CONFIRM_SELECT_OK)
 
     def data_received(self, data: bytes) -> None:
-        confirmed = self.window.confirmed
+        confirms = self._confirms
         for kind, payload in self._parser.feed(data):
             if kind == METHOD and payload[:4] == _ACK:
                 tag, flags = _ACKNOWLEDGED.unpack_from(payload, 4)
-                confirmed = self._count(confirmed, tag, multiple=bool(flags & 1))
+                confirms.add(tag, multiple=bool(flags & 1))
             elif kind == METHOD and payload[:4] == _NACK:
                 raise Refused("the broker refused a message")
             else:
                 self._control(kind, payload)
-        if confirmed > self.window.confirmed:
-            self.window.confirm(confirmed)
+        if confirms.count > self.window.confirmed:
+            self.window.confirm(confirms.count)
 
-    def _count(self, confirmed: int, tag: int, *, multiple: bool) -> int:
-        """How many are confirmed without a gap; single confirms may overtake one another."""
-        if multiple:
-            self._early = {early for early in self._early if early > tag}
-            confirmed = max(confirmed, tag)
-        elif tag == confirmed + 1:
-            confirmed = tag
-        elif tag > confirmed:
-            self._early.add(tag)
-        while confirmed + 1 in self._early:
-            confirmed += 1
-            self._early.discard(confirmed)
-        return confirmed
+    def _put(self, payloads: Sequence[bytes]) -> None:
+        self.transport.write(b"".join([self._message(payload) for payload in payloads]))
 
     def _message(self, payload: bytes) -> bytes:
         size = len(payload)

@@ -6,6 +6,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
+from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
@@ -40,6 +41,9 @@ def run(
     said = Console(stderr=True, highlight=False)
     if absent := [name for name in peers.missing() if name.partition("-")[0] in only]:
         said.print(f"lasthop bench: install these first: apt-get install {' '.join(absent)}")
+        return 1
+    if "rabbitmq" in only and find_spec("pika") is None:
+        said.print("lasthop bench: install pika first: make test does")
         return 1
     heed_termination()
     with tempfile.TemporaryDirectory(prefix="lasthop-bench-", dir=directory) as place:
@@ -76,5 +80,9 @@ def measure(plan: Plan, *, only: Sequence[str], directory: Path, say: Say) -> Re
             compared += [systems.mosquitto(broker, qos=1), systems.mosquitto(broker, qos=2)]
         if "rabbitmq" in only:
             broker = stack.enter_context(peers.rabbitmq(directory / "rabbitmq"))
-            compared += [systems.rabbitmq(broker, kind=kind) for kind in ("classic", "quorum")]
+            compared += [
+                systems.rabbitmq(broker, kind=kind, library=library)
+                for library in (False, True)
+                for kind in ("classic", "quorum")
+            ]
         return compare(compared, plan, directory=directory, say=say)

@@ -8,7 +8,7 @@ from typing import Protocol
 from bench.hop import amqp, mqtt
 from bench.hop.idlers import APP
 from bench.hop.jobs import AmqpDevice, DeviceJob, HopDevice, MqttDevice
-from bench.hop.link import Link
+from bench.hop.link import Guard
 from bench.hop.meter import Meter
 from lasthop.device.client import Device
 
@@ -28,7 +28,7 @@ class Receiver(Protocol):
 class Linked:
     """Devices of MQTT and AMQP."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: Guard) -> None:
         self._link = link
 
     async def guard(self, here: asyncio.Future[None]) -> None:
@@ -79,13 +79,20 @@ async def connect(job: DeviceJob, meter: Meter) -> Receiver:
             await client.open()
             await client.subscribe(job.topic, qos=job.qos)
             return Linked(client)
-        case AmqpDevice():
+        case AmqpDevice(library=False):
             receiver = amqp.Receiver(meter.take)
             await receiver.dial(job.port)
             await receiver.open()
             await receiver.declare(job.queue, kind=job.kind)
             await receiver.consume(job.queue, prefetch=job.prefetch)
             return Linked(receiver)
+        case AmqpDevice():
+            from bench.hop import library  # noqa: PLC0415 - who does not compare has no pika
+
+            by_library = library.Receiver(meter.take)
+            await by_library.dial(job.port)
+            await by_library.consume(job.queue, kind=job.kind, prefetch=job.prefetch)
+            return Linked(by_library)
         case HopDevice():
             device = SdkDevice(job, meter)
             await device.open()

@@ -22,6 +22,8 @@ class AmqpPublisher(msgspec.Struct, tag="amqp-publisher", kw_only=True):
     port: int
     queue: str
     window: int
+    library: bool = False
+    """Whether pika does it, and not the client that is made for this."""
 
 
 class HttpPublisher(msgspec.Struct, tag="http-publisher", kw_only=True):
@@ -53,6 +55,7 @@ class AmqpDevice(msgspec.Struct, tag="amqp-device", kw_only=True):
     queue: str
     kind: str
     prefetch: int
+    library: bool = False
 
 
 class HopDevice(msgspec.Struct, tag="hop-device", kw_only=True):

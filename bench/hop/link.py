@@ -13,32 +13,17 @@ class Lost(Exception):
     """The other side is gone."""
 
 
-class Link(asyncio.Protocol):
+class Guard:
     """Base of the clients. Whoever waits on it through `guard` learns when it ends."""
-
-    transport: asyncio.Transport
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._lost: asyncio.Future[None] = self._loop.create_future()
 
-    async def dial(self, port: int, *, source: str | None = None) -> None:
-        """Connect over loopback, from a given address if one process needs more ports than one
-        address has."""
-        await self._loop.create_connection(
-            lambda: self, "127.0.0.1", port, local_addr=(source, 0) if source else None
-        )
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast("asyncio.Transport", transport)
-        sock: socket.socket = transport.get_extra_info("socket")
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # A window's worth may wait here; a client that stopped reading would stall its broker.
-        self.transport.set_write_buffer_limits(high=64 << 20)
-
-    def connection_lost(self, exc: Exception | None) -> None:
+    def end(self, reason: str) -> None:
+        """The connection is gone."""
         if not self._lost.done():
-            self._lost.set_exception(Lost(str(exc or "closed by the peer")))
+            self._lost.set_exception(Lost(reason))
             self._lost.exception()
 
     @property
@@ -57,4 +42,30 @@ class Link(asyncio.Protocol):
 
     def hang_up(self) -> None:
         """Close without a word."""
+        raise NotImplementedError
+
+
+class Link(Guard, asyncio.Protocol):
+    """A client that speaks its protocol itself."""
+
+    transport: asyncio.Transport
+
+    async def dial(self, port: int, *, source: str | None = None) -> None:
+        """Connect over loopback, from a given address if one process needs more ports than one
+        address has."""
+        await self._loop.create_connection(
+            lambda: self, "127.0.0.1", port, local_addr=(source, 0) if source else None
+        )
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.Transport", transport)
+        sock: socket.socket = transport.get_extra_info("socket")
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # A window's worth may wait here; a client that stopped reading would stall its broker.
+        self.transport.set_write_buffer_limits(high=64 << 20)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.end(str(exc or "closed by the peer"))
+
+    def hang_up(self) -> None:
         self.transport.close()

@@ -7,7 +7,7 @@ of unconfirmed messages full. Nothing is kept across connections.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 
 from bench.hop.link import Link
@@ -197,7 +197,7 @@ class Sender(Client):
 
     def __init__(self, name: str, *, topic: str, qos: int, window: int) -> None:
         super().__init__(name)
-        self.window = Window(self, size=min(window, MAX_IN_FLIGHT), encode=self._packet)
+        self.window = Window(self, size=min(window, MAX_IN_FLIGHT), put=self._put)
         self._qos = qos
         self._topic = text(topic)
         self._heads: dict[int, bytes] = {}
@@ -217,6 +217,9 @@ class Sender(Client):
             self.transport.write(b"".join(replies))
         if done:
             self.window.confirm(self.window.confirmed + done)
+
+    def _put(self, payloads: Sequence[bytes]) -> None:
+        self.transport.write(b"".join([self._packet(payload) for payload in payloads]))
 
     def _packet(self, payload: bytes) -> bytes:
         size = len(payload)

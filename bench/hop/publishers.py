@@ -108,12 +108,19 @@ async def connect(job: PublisherJob) -> Publisher:
             await client.dial(job.port)
             await client.open()
             return Windowed(client.window)
-        case AmqpPublisher():
+        case AmqpPublisher(library=False):
             sender = amqp.Sender(job.queue, window=job.window)
             await sender.dial(job.port)
             await sender.open()
-            await sender.confirms()
+            await sender.ask_for_confirms()
             return Windowed(sender.window)
+        case AmqpPublisher():
+            from bench.hop import library  # noqa: PLC0415 - who does not compare has no pika
+
+            by_library = library.Sender(job.queue, window=job.window)
+            await by_library.dial(job.port)
+            await by_library.ask_for_confirms()
+            return Windowed(by_library.window)
         case HttpPublisher():
             posting = Posting(job)
             await posting.dial()

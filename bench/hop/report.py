@@ -147,6 +147,8 @@ def goals(report: Report) -> Iterator[str]:
         ("qos2", QOS2_GOAL, "goal"),
         ("rabbitmq-classic", 1.0, "goal"),
         ("rabbitmq-quorum", 1.0, "goal"),
+        ("rabbitmq-classic-pika", 1.0, "goal"),
+        ("rabbitmq-quorum-pika", 1.0, "goal"),
         ("qos1", 1.0, "stretch"),
     ):
         peer = report.row(key)

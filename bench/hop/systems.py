@@ -62,22 +62,30 @@ def mosquitto(broker: Broker, *, qos: int) -> System:
     )
 
 
-def rabbitmq(broker: Broker, *, kind: str) -> System:
-    """RabbitMQ with a durable queue, persistent messages, confirms and manual acks."""
+def rabbitmq(broker: Broker, *, kind: str, library: bool = False) -> System:
+    """RabbitMQ with a durable queue, persistent messages, confirms and manual acks; with clients
+    that are made for this benchmark, or with those that an application has."""
+    suffix = "-pika" if library else ""
     return System(
-        key=f"rabbitmq-{kind}",
-        label=f"RabbitMQ {kind} queue",
+        key=f"rabbitmq-{kind}{suffix}",
+        label=f"RabbitMQ {kind} queue" + (", with pika" if library else ""),
         promise="at least once, durable or consumed before it is confirmed",
         settings=(
             f"durable queue, persistent messages, confirms (window {AMQP_WINDOW}), manual acks "
-            f"(multiple), prefetch {AMQP_PREFETCH}, nodelay"
+            f"(multiple), prefetch {AMQP_PREFETCH}, nodelay; clients: "
+            + ("pika, the library for Python" if library else "made for this benchmark")
         ),
         broker=broker,
         window=AMQP_WINDOW,
         publisher=lambda name: AmqpPublisher(
-            port=broker.port, queue=f"{name}-{kind}", window=AMQP_WINDOW
+            port=broker.port, queue=f"{name}-{kind}{suffix}", window=AMQP_WINDOW, library=library
         ),
         device=lambda name, port: AmqpDevice(
-            port=port, queue=f"{name}-{kind}", kind=kind, prefetch=AMQP_PREFETCH
+            port=port,
+            queue=f"{name}-{kind}{suffix}",
+            kind=kind,
+            prefetch=AMQP_PREFETCH,
+            library=library,
         ),
+        throughput_only=library,
     )

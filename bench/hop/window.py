@@ -8,16 +8,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from bench.hop.link import Link
+from bench.hop.link import Guard
 
 
 class Window:
     """What has been sent over a link and not been confirmed yet."""
 
-    def __init__(self, link: Link, *, size: int, encode: Callable[[bytes], bytes]) -> None:
+    def __init__(self, link: Guard, *, size: int, put: Callable[[Sequence[bytes]], None]) -> None:
+        """`put` hands payloads to the link."""
         self._link = link
         self._size = size
-        self._encode = encode
+        self._put = put
         self._queue: Sequence[bytes] = ()
         self._next = 0
         self._settled: asyncio.Future[None] | None = None
@@ -26,7 +27,7 @@ class Window:
 
     def send(self, payload: bytes) -> None:
         """Publish one message now, whether there is room or not."""
-        self._link.transport.write(self._encode(payload))
+        self._put((payload,))
         self.sent += 1
 
     async def send_all(self, payloads: Sequence[bytes]) -> None:
@@ -55,4 +56,4 @@ class Window:
         if chunk:
             self._next += len(chunk)
             self.sent += len(chunk)
-            self._link.transport.write(b"".join([self._encode(payload) for payload in chunk]))
+            self._put(chunk)

@@ -48,3 +48,15 @@ def test_a_frame_that_does_not_end_is_refused() -> None:
 
 def test_a_table_names_its_values() -> None:
     assert amqp.table({"k": "v"}) == b"\0\0\0\x08" + b"\x01k" + b"S" + b"\0\0\0\x01v"
+
+
+def test_confirms_count_up_to_the_first_gap() -> None:
+    confirms = amqp.Confirms()
+    counts: list[int] = []
+    for tag, multiple in ((1, False), (3, False), (5, False), (2, False), (4, True), (9, True)):
+        confirms.add(tag, multiple=multiple)
+        counts.append(confirms.count)
+    assert counts == [1, 1, 1, 3, 5, 9]
+    confirms.add(7, multiple=False)
+    confirms.add(6, multiple=True)
+    assert confirms.count == 9

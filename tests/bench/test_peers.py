@@ -43,7 +43,8 @@ def test_mosquitto_delivers_and_its_bytes_are_counted(
 def test_rabbitmq_delivers(tmp_path: Path, kind: str) -> None:
     need("rabbitmq")
     with peers.rabbitmq(tmp_path / "rabbitmq") as broker:
-        system = systems.rabbitmq(broker, kind=kind)
-        with paired(system, "test", directory=tmp_path) as pair:
-            assert pair.run(2000).broker_cpu > 0
-            assert len(pair.run(50, rate=200).delays) == 50
+        for library in (False, True):
+            system = systems.rabbitmq(broker, kind=kind, library=library)
+            with paired(system, "test", directory=tmp_path) as pair:
+                assert pair.run(2000).broker_cpu > 0
+                assert len(pair.run(50, rate=200).delays) == 50
