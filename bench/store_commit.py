@@ -53,7 +53,7 @@ def row_by_row(store: SqliteStore, commit: Commit) -> None:
         connection.executemany(
             f"INSERT INTO bench_delivery VALUES ({', '.join('?' * len(COLUMNS))})"
             f" ON CONFLICT DO UPDATE SET {update}",
-            [msgspec.structs.astuple(row) for row in commit.deliveries.values()],
+            [msgspec.structs.astuple(row) for row in commit.deliveries],
         )
         connection.executemany(
             "INSERT OR REPLACE INTO bench_session VALUES (?, ?, ?)",
@@ -78,7 +78,7 @@ def table_by_table(store: SqliteStore, commit: Commit) -> None:
             " SELECT value ->> '$[0]', value ->> '$[1]', value ->> '$[3]', value"
             " FROM json_each(?) WHERE true"
             " ON CONFLICT DO UPDATE SET open = excluded.open, row = excluded.row",
-            (encode_json(list(commit.deliveries.values())).decode(),),
+            (encode_json(commit.deliveries).decode(),),
         )
         connection.execute(
             "INSERT INTO session (device, row) SELECT value ->> '$[0]', value"
@@ -130,8 +130,8 @@ def make_commits(number: int, size: int, body: int) -> list[Commit]:
         for state, messages in ((0, commit.messages), (7, previous)):
             for i, message in enumerate(messages):
                 device = i % DEVICES
-                commit.deliveries[message.key, device] = DeliveryRow(
-                    message.key, device, state, state < 7, 1, n, 1, now, events
+                commit.deliveries.append(
+                    DeliveryRow(message.key, device, state, state < 7, 1, n, 1, now, events)
                 )
                 commit.sessions[device] = SessionRow(device, 1, n, n, n, 0, n)
                 kind = Kind.DELIVERED if state else Kind.ACCEPTED

@@ -55,7 +55,7 @@ def commit_of(*latencies: Micros, events: int = 0, messages: int = 0) -> Commit:
     commit = Commit(1, 0)
     for n, latency in enumerate(latencies):
         row = DeliveryRow(key_at(START), n, State.DELIVERED, False, 0, 0, 1, START + latency, 0)
-        commit.deliveries[row.message, n] = row
+        commit.deliveries.append(row)
     for n in range(events):
         event = Event(2, "gw", 1, n, START, "accepted", dev="phone", msg=n + 1, reason="why")
         commit.events += msgspec.json.encode(event) + b"\n"

@@ -81,7 +81,7 @@ async def test_metrics_tell_what_commits_held() -> None:
     metrics = Metrics()
     commit = Commit(n=1, first_event=0, event_count=3)
     for device, state in enumerate([10, 10, 12, 0]):
-        commit.deliveries[1, device] = DeliveryRow(1, device, state, state < 10, 0, 0, 0, 0, 0)
+        commit.deliveries.append(DeliveryRow(1, device, state, state < 10, 0, 0, 0, 0, 0))
     metrics.committed(commit, 0.003)
     metrics.disconnected(CloseCode.UNAUTHORIZED)
     metrics.gauge("lasthop_open", "Open.", lambda: 5)

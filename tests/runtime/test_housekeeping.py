@@ -54,7 +54,7 @@ async def test_a_round_forgets_what_is_old_and_done(
         delivery(still_open, open=True),
         delivery(young, open=False),
     ):
-        commit.deliveries[row.message, row.device] = row
+        commit.deliveries.append(row)
     commit.keys = [
         KeyRow("default", "old", b"", old.key, 1, NOW - 3 * DAY),
         KeyRow("default", "young", b"", old.key, 1, NOW - DAY),

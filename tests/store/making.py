@@ -73,7 +73,7 @@ class Maker:
             n=self.next_commit,
             first_event=self.next_event,
             messages=list(messages),
-            deliveries={(row.message, row.device): row for row in deliveries},
+            deliveries=list(deliveries),
             sessions={row.device: row for row in sessions},
             devices={row.device: row for row in devices},
             removed_devices=list(removed_devices),

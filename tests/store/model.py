@@ -68,7 +68,7 @@ class Model:
         self.next_commit += 1
         self.messages += commit.messages
         self.last_key = max([self.last_key, *(message.key for message in commit.messages)])
-        for delivery in commit.deliveries.values():
+        for delivery in commit.deliveries:
             self.deliveries = [
                 row
                 for row in self.deliveries

@@ -260,11 +260,9 @@ class Journal:
         commit.events += _encode_lines(self._events)
         commit.event_count = len(self._events)
         self._events = []
-        deliveries = commit.deliveries
         for delivery in self._dirty_deliveries:
             delivery.dirty = False
-            row = delivery.row()
-            deliveries[row.message, row.device] = row
+        commit.deliveries = [delivery.row() for delivery in self._dirty_deliveries]
         for session in self._dirty_sessions:
             session.dirty = False
             commit.sessions[session.device.number] = session.row()

@@ -236,7 +236,7 @@ class Session:
         outbound = self.outbound
         # By number, as the device counts: a gap that is not acknowledged holds back what follows.
         ahead = outbound.assigned - outbound.received + self.leaving
-        if ahead >= window.messages or self.paused:
+        if ahead >= window.messages or (self.line.paused and self.paused):
             return False
         # The same comparison as `wire.hop.credit`, which the device applies.
         return self.flight_bytes == 0 or self.flight_bytes + size <= window.bytes

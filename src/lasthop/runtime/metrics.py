@@ -109,7 +109,7 @@ class Metrics(Observer):
         if commit.messages:
             self._accepted.inc(len(commit.messages))
             self.tally["accepted"] += len(commit.messages)
-        ended = Tally([row.state for row in commit.deliveries.values() if not row.open])
+        ended = Tally([row.state for row in commit.deliveries if not row.open])
         for state, count in ended.items():
             name = State(state).name.lower()
             self._ended.labels(name).inc(count)

@@ -31,8 +31,8 @@ class Ledger:
 
     def note(self, commit: Commit) -> None:
         """A commit is durable: the books must balance."""
-        for at, row in commit.deliveries.items():
-            self._states[at] = row.state
+        for row in commit.deliveries:
+            self._states[row.message, row.device] = row.state
         self._count(bytes(commit.events))
         self._balance(commit.n)
 

@@ -200,7 +200,7 @@ class Commit(msgspec.Struct):
     n: int
     first_event: int
     messages: list[Message] = []
-    deliveries: dict[tuple[int, int], DeliveryRow] = {}
+    deliveries: list[DeliveryRow] = []
     sessions: dict[int, SessionRow] = {}
     devices: dict[int, DeviceRow] = {}
     removed_devices: list[int] = []

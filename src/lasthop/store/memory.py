@@ -80,8 +80,8 @@ class _Tables:
         if commit.messages:
             self.messages.update((message.key, copy(message)) for message in commit.messages)
             self.last_key = commit.messages[-1].key
-        for (message, device), delivery in commit.deliveries.items():
-            self.deliveries.setdefault(message, {})[device] = delivery
+        for delivery in commit.deliveries:
+            self.deliveries.setdefault(delivery.message, {})[delivery.device] = delivery
         self._add_replies(commit.replies)
         self.sessions.update(commit.sessions)
         for owner, memory in commit.memories.items():

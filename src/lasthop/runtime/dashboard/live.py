@@ -140,7 +140,7 @@ class Live:
     def _look_into(self, commit: Commit) -> None:
         room = MOST_TIMED - len(self._latencies)
         if room > 0:
-            for row in commit.deliveries.values():
+            for row in commit.deliveries:
                 if row.state == State.DELIVERED:
                     self._latencies.append(max(0, row.changed_at - key_time(row.message)))
                     room -= 1

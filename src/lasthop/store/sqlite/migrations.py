@@ -117,6 +117,8 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(5, SURROGATE_TABLES),
     Migration(6, BOND_TABLES),
     Migration(7, STREAM_TABLES),
+    # Pages of events may be packed, which an older program does not know.
+    Migration(8, ()),
 )
 
 

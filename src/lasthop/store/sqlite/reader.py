@@ -30,6 +30,7 @@ from lasthop.store.commit import (
 from lasthop.store.sqlite.backup import copy_into
 from lasthop.store.sqlite.bonds import find_bonds
 from lasthop.store.sqlite.connection import FILE_NAME, connect, store_errors
+from lasthop.store.sqlite.lines import unpack
 from lasthop.store.sqlite.migrations import check_version, version_of
 from lasthop.store.sqlite.pages import Page
 from lasthop.store.sqlite.ranked import rerank
@@ -186,7 +187,7 @@ class SqliteReader:
         with store_errors():
             cursor = self._connection.execute(sql, (first, first))
             for number, count, lines in cursor:
-                page = EventPage(number, count, lines).starting_at(first)
+                page = EventPage(number, count, unpack(lines)).starting_at(first)
                 size += len(page.lines)
                 if pages and size > limit_bytes:
                     break
@@ -199,7 +200,7 @@ class SqliteReader:
             WHERE first <= ? ORDER BY first DESC LIMIT 1"""
         for first, count, lines in self._all(sql, offset):
             if offset < first + count:
-                page = EventPage(first, count, lines).starting_at(offset)
+                page = EventPage(first, count, unpack(lines)).starting_at(offset)
                 return page.lines.partition(b"\n")[0]
         return None
 

@@ -18,6 +18,7 @@ from lasthop.message import Message
 from lasthop.store.commit import Commit, DeliveryRow, MemoryRow, NotificationRow, ReplyRow
 from lasthop.store.sqlite.bonds import write_bonds
 from lasthop.store.sqlite.connection import transaction
+from lasthop.store.sqlite.lines import pack
 from lasthop.store.sqlite.pages import cut_into_pages
 from lasthop.store.sqlite.ranked import write_ranked
 from lasthop.store.sqlite.streams import write_streams
@@ -156,7 +157,7 @@ def _values(run: list[Commit], next_event: int) -> tuple[int | str | bytes, ...]
         max((max(commit.devices) for commit in run if commit.devices), default=0) + 1,
         pages,
         bodies,
-        _rows(commit.deliveries.values() for commit in run),
+        _rows(commit.deliveries for commit in run),
         _rows(_first_replies(commit) for commit in run),
         _rows(commit.sessions.values() for commit in run),
         _rows(commit.devices.values() for commit in run),
@@ -205,10 +206,13 @@ def _pages(messages: list[Message]) -> tuple[str, bytes]:
 def _event_pages(commits: Sequence[Commit], first: int) -> tuple[str, bytes]:
     """The same for events (first, count, offset from 1, length): a page for each commit."""
     index: list[tuple[int, int, int, int]] = []
+    pages: list[bytes] = []
     offset = 1
     for commit in commits:
         if commit.event_count:
-            index.append((first, commit.event_count, offset, len(commit.events)))
+            page = pack(commit.events)
+            pages.append(page)
+            index.append((first, commit.event_count, offset, len(page)))
             first += commit.event_count
-            offset += len(commit.events)
-    return _json.encode(index).decode(), b"".join(commit.events for commit in commits)
+            offset += len(page)
+    return _json.encode(index).decode(), b"".join(pages)
