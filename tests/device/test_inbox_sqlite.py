@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -155,3 +156,43 @@ def test_kill_9_leaves_the_applications_work_and_the_state_in_step(tmp_path: Pat
         inbox.close()
         assert received >= confirmed
         assert numbers == list(range(received))
+
+
+def test_a_savepoint_is_made_by_the_first_change_alone(tmp_path: Path) -> None:
+    inbox = SqliteInbox(tmp_path / "inbox.db")
+    said: list[str] = []
+
+    def savepoints() -> list[str]:
+        found = [sql.removesuffix(" lasthop") for sql in said if sql.endswith(" lasthop")]
+        said.clear()
+        return found
+
+    with inbox.transaction() as transaction:
+        transaction.execute("CREATE TABLE mine (n INTEGER)")
+        inbox._database.set_trace_callback(said.append)
+        with transaction.attempt():
+            assert transaction.get("note") is None
+        with suppress(ZeroDivisionError), transaction.attempt():
+            raise ZeroDivisionError
+        assert savepoints() == []
+        changes: list[Callable[[], object]] = [
+            lambda: transaction.execute("INSERT INTO mine VALUES (1)"),
+            lambda: transaction.executemany("INSERT INTO mine VALUES (?)", [(2,), (3,)]),
+            lambda: transaction.put("note", b"4"),
+        ]
+        for change in changes:
+            with suppress(ZeroDivisionError), transaction.attempt():
+                change()
+                change()
+                raise ZeroDivisionError
+            assert savepoints() == ["SAVEPOINT", "ROLLBACK TO", "RELEASE"]
+            with transaction.attempt():
+                change()
+            assert savepoints() == ["SAVEPOINT", "RELEASE"]
+        # Outside of an attempt a change belongs to the transaction.
+        transaction.execute("INSERT INTO mine VALUES (5)")
+        assert savepoints() == []
+    with inbox.transaction() as transaction:
+        kept = transaction.execute("SELECT n FROM mine ORDER BY n").fetchall()
+        assert (kept, transaction.get("note")) == ([(1,), (2,), (3,), (5,)], b"4")
+    inbox.close()

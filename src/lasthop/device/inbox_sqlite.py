@@ -106,10 +106,12 @@ class SqliteTransaction:
 
     def execute(self, sql: str, parameters: Sequence[Any] | dict[str, Any] = ()) -> sqlite3.Cursor:
         """Run one statement on the application's tables; never COMMIT or ROLLBACK."""
+        self._attempt.begin()
         return self._database.execute(sql, parameters)
 
     def executemany(self, sql: str, parameters: Iterable[Sequence[Any]]) -> sqlite3.Cursor:
         """Run one statement many times."""
+        self._attempt.begin()
         return self._database.executemany(sql, parameters)
 
     def get(self, name: str) -> bytes | None:
@@ -119,6 +121,7 @@ class SqliteTransaction:
         return None if row is None else bytes(row[0])
 
     def put(self, name: str, value: bytes) -> None:
+        self._attempt.begin()
         self._database.execute("INSERT OR REPLACE INTO lasthop_notes VALUES (?, ?)", (name, value))
 
     def apply(self, change: Change) -> None:
@@ -130,15 +133,24 @@ class SqliteTransaction:
 
 
 class _Attempt:
-    """A savepoint, made anew by every `with`."""
+    """What can be undone. The savepoint that it takes is made by the first change in every `with`:
+    a handler that changes nothing in the inbox's file need not wait for one."""
 
-    __slots__ = ("_execute",)
+    __slots__ = ("_begun", "_execute", "_open")
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._execute = database.execute
+        self._open = False
+        self._begun = False
+
+    def begin(self) -> None:
+        """Something is about to change."""
+        if self._open and not self._begun:
+            self._execute("SAVEPOINT lasthop")
+            self._begun = True
 
     def __enter__(self) -> None:
-        self._execute("SAVEPOINT lasthop")
+        self._open = True
 
     def __exit__(
         self,
@@ -146,9 +158,12 @@ class _Attempt:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if kind is not None:
-            self._execute("ROLLBACK TO lasthop")
-        self._execute("RELEASE lasthop")
+        self._open = False
+        if self._begun:
+            self._begun = False
+            if kind is not None:
+                self._execute("ROLLBACK TO lasthop")
+            self._execute("RELEASE lasthop")
 
 
 class SqliteInbox:
