@@ -13,6 +13,14 @@ from bench.hop.results import Report, Row, Spread
 OURS = "lasthop"
 """The row that goals and ratios are about: durable on both ends."""
 
+ALIKE = "lasthop-memory"
+"""The row that promises of the broker and of the device what RabbitMQ does: durable at the broker,
+nothing kept on the device."""
+
+RABBITMQ = tuple(
+    f"rabbitmq-{kind}{client}" for client in ("", "-pika") for kind in ("classic", "quorum")
+)
+
 OVERHEAD_GOAL = 8.0
 """Bytes of protocol for a message of 256 bytes over TCP, acknowledgement included."""
 
@@ -143,30 +151,34 @@ def goals(report: Report) -> Iterator[str]:
     us = report.row(OURS)
     if us is None:
         return
-    for key, factor, what in (
-        ("qos2", QOS2_GOAL, "goal"),
-        ("rabbitmq-classic", 1.0, "goal"),
-        ("rabbitmq-quorum", 1.0, "goal"),
-        ("rabbitmq-classic-pika", 1.0, "goal"),
-        ("rabbitmq-quorum-pika", 1.0, "goal"),
-        ("qos1", 1.0, "stretch"),
+    for ours, key, factor, what in (
+        (OURS, "qos2", QOS2_GOAL, "goal"),
+        *((OURS, key, 1.0, "goal") for key in RABBITMQ),
+        *((ALIKE, key, 1.0, "goal") for key in RABBITMQ),
+        (OURS, "qos1", 1.0, "stretch"),
     ):
-        peer = report.row(key)
-        if peer is not None and us.throughput is not None and peer.throughput is not None:
-            mine, other = us.throughput, peer.throughput
-            told = (
-                f"{what}: more than {factor:g} x {peer.label} while durable on both ends: "
-                f"{mine.median:,.0f}/s against {other.median:,.0f}/s is "
-                f"{mine.median / other.median:.2f} x"
-            )
-            if mine.lowest <= factor * other.highest and mine.highest > factor * other.lowest:
-                told += " (but the rounds overlap: run more of them on a quiet machine)"
-            yield _verdict(mine.median > factor * other.median, told)
+        mine, other = report.row(ours), report.row(key)
+        if mine is not None and other is not None:
+            yield from _compared(mine, other, factor, what)
     if us.wire is not None:
         yield _verdict(
             us.wire.alone <= OVERHEAD_GOAL,
             f"goal: at most {OVERHEAD_GOAL:g} bytes of protocol a message: {us.wire.alone:.2f}",
         )
+
+
+def _compared(mine: Row, other: Row, factor: float, what: str) -> Iterator[str]:
+    ours, theirs = mine.throughput, other.throughput
+    if ours is None or theirs is None:
+        return
+    told = (
+        f"{what}: more than {factor:g} x {other.label} with {mine.label}: "
+        f"{ours.median:,.0f}/s against {theirs.median:,.0f}/s is "
+        f"{ours.median / theirs.median:.2f} x"
+    )
+    if ours.lowest <= factor * theirs.highest and ours.highest > factor * theirs.lowest:
+        told += " (but the rounds overlap: run more of them on a quiet machine)"
+    yield _verdict(ours.median > factor * theirs.median, told)
 
 
 def caveats(report: Report) -> Iterator[str]:

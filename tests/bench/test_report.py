@@ -46,6 +46,17 @@ def test_goals_are_reached_or_missed() -> None:
     assert "1.58 x" in verdicts[0]
 
 
+def test_rabbitmq_is_compared_with_what_promises_the_same_too() -> None:
+    result = made(
+        row("lasthop", 30_000, ours=True),
+        row("lasthop-memory", 40_000, ours=True),
+        row("rabbitmq-quorum", 35_000),
+    )
+    verdicts = list(report.goals(result))
+    assert [verdict.split()[0] for verdict in verdicts] == ["MISSED", "REACHED", "REACHED"]
+    assert "with <lasthop-memory>: 40,000/s against 35,000/s is 1.14 x" in verdicts[1]
+
+
 def test_rounds_that_overlap_are_admitted() -> None:
     close = made(row("lasthop", 30_000, ours=True), row("qos2", 19_000), row("qos1", 70_000))
     assert ["overlap" in verdict for verdict in report.goals(close)] == [True, False, False]
