@@ -12,14 +12,7 @@ from lasthop.pipeline.jobs import Pipeline
 from lasthop.pipeline.lake import Lake
 from lasthop.pipeline.session import open_session
 from lasthop.simulation.fleet.log import write_log
-
-QUICK = {
-    # Tiny frames: what costs is starting things, not running them.
-    "spark.sql.shuffle.partitions": "2",
-    "spark.default.parallelism": "2",
-    "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-}
+from tests.pipeline.quick import QUICK
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

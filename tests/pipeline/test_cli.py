@@ -12,6 +12,7 @@ import pytest
 
 from lasthop.policy import FORMAT, Lineage, Policies
 from lasthop.policy.shelf import Shelf
+from tests.pipeline.quick import quickly
 
 ROOT = Path(__file__).parents[2]
 
@@ -54,7 +55,7 @@ def test_mistakes_are_said_in_one_line_and_without_starting_spark(tmp_path: Path
 @pytest.mark.skipif("PIPELINE_NIGHTLY" not in os.environ, reason="make nightly: five times Java")
 def test_from_a_log_to_a_policy_a_page_and_an_answer(fleet_log: Path, tmp_path: Path) -> None:
     where = ("--log", str(fleet_log), "--data", str(tmp_path), "--master", "local[2]")
-    quick = ("--conf", "spark.sql.shuffle.partitions=2")
+    quick = quickly()
     done = json.loads(lasthop("run", *where, *quick, "--json").splitlines()[-1])
     assert done["ingested"]["quarantined"] == 0
     assert done["rows"]["gold.last_hop"] > 0

@@ -14,6 +14,7 @@ import pytest
 from lasthop.pipeline.java import ensure_java
 from lasthop.pipeline.jobs import Pipeline
 from tests.pipeline.daemons import clean, daemon, said
+from tests.pipeline.quick import JAVA, quickly
 
 ROOT = Path(__file__).parents[2]
 
@@ -54,6 +55,7 @@ def test_two_workers_make_the_tables_that_one_process_makes(
         "JAVA_HOME": str(ensure_java()),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_WORKER_DIR": str(tmp_path / "work"),
+        "SPARK_DAEMON_JAVA_OPTS": JAVA,
         "PYSPARK_PYTHON": str(bare_python),
         "PYSPARK_DRIVER_PYTHON": sys.executable,
     }
@@ -77,7 +79,7 @@ def test_two_workers_make_the_tables_that_one_process_makes(
                     *("--log", str(fleet_log), "--lake", str(tmp_path / "lake")),
                     *("--master", address, "--conf", f"spark.submit.pyFiles={shipped}"),
                     *("--conf", "spark.executor.memory=700m"),
-                    *("--conf", "spark.sql.shuffle.partitions=2"),
+                    *quickly(),
                 ],
                 env={**environment, "PYTHONPATH": str(ROOT / "src")},
                 capture_output=True,

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from lasthop.pipeline.jobs import OPERATIONAL, Pipeline, late
 from lasthop.pipeline.lake import Lake
 from lasthop.pipeline.stream import Progress, Stream
+from tests.pipeline.quick import quickly
 from tests.pipeline.rows import rows_of
 from tests.pipeline.test_properties import rounded
 
@@ -93,6 +94,7 @@ def test_killed_at_any_moment_it_has_every_event_once(
     command = [
         *(sys.executable, "-m", "lasthop", "pipeline", "stream", "--log", str(fleet_log)),
         *("--lake", str(lake), "--until-done", "--batch-bytes", "300000", "--master", "local[1]"),
+        *quickly(),
     ]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     for mark in MARKS[:KILLS]:
