@@ -192,7 +192,8 @@ class Desk:
                     with transaction.attempt():
                         handler(message, work)
                         drafts = work.take_drafts()
-                        session.check(draft.frame() for draft in drafts)
+                        if drafts:
+                            session.check(draft.frame() for draft in drafts)
                 except Exception as error:
                     outcome.failure = HandlerFailed(message, error)
                     session.put_back(fresh[index:])
