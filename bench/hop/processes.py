@@ -39,7 +39,7 @@ def free_port() -> int:
         return port
 
 
-def wait_for_port(port: int, process: subprocess.Popen[bytes], *, seconds: float = 60) -> None:
+def wait_for_port(port: int, process: subprocess.Popen[bytes], *, seconds: float = 120) -> None:
     """Return when somebody listens there."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

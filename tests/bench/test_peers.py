@@ -11,7 +11,8 @@ from bench.hop import peers, systems
 from bench.hop.comparison import idle_bytes, wire
 from bench.hop.pair import paired
 
-pytestmark = [pytest.mark.peer, pytest.mark.slow]
+# A broker takes its time to start on a busy machine.
+pytestmark = [pytest.mark.peer, pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 def need(package: str) -> None:
