@@ -1,6 +1,6 @@
 """How to write a commit: row by row, table by table, or in one statement.
 
-    python bench/store_commit.py --messages 500 --commits 200
+    python bench/store_commit.py --messages 500 --commits 40
 
 Every message is inserted with its delivery, its device's session and two events; the next commit
 updates the delivery. A thread writes as fast as it can, first beside an idle main thread, then
@@ -29,6 +29,7 @@ from lasthop.store.base import Durability
 from lasthop.store.commit import Commit, DeliveryRow, SessionRow
 from lasthop.store.sqlite import SqliteStore
 from lasthop.store.sqlite.connection import transaction
+from lasthop.store.sqlite.lines import pack
 from lasthop.store.sqlite.pages import cut_into_pages
 
 NOW = 1_763_200_000_000_000
@@ -96,7 +97,7 @@ def one_statement(store: SqliteStore, commit: Commit) -> None:
 def finish(connection: sqlite3.Connection, commit: Commit) -> None:
     connection.execute(
         "INSERT INTO event_page VALUES (?, ?, ?)",
-        (commit.first_event, commit.event_count, commit.events),
+        (commit.first_event, commit.event_count, pack(commit.events)),
     )
     connection.execute("UPDATE meta SET next_commit = ?", (commit.n + 1,))
 
@@ -161,8 +162,10 @@ def spin() -> None:
         x += i * i % 7
 
 
-def measure(write: Write, commits: list[Commit], durability: Durability, *, busy: bool) -> Measured:
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as directory:
+def measure(
+    write: Write, commits: list[Commit], durability: Durability, *, busy: bool, place: Path | None
+) -> Measured:
+    with tempfile.TemporaryDirectory(prefix="lasthop-bench-", dir=place) as directory:
         store = SqliteStore(Path(directory), durability=durability)
         store.open()
         create_tables(store)
@@ -189,9 +192,14 @@ def measure(write: Write, commits: list[Commit], durability: Durability, *, busy
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--messages", type=int, default=500, help="in a commit")
-    parser.add_argument("--commits", type=int, default=200)
+    parser.add_argument(
+        "--commits", type=int, default=40, help="beside a busy thread each may take seconds"
+    )
     parser.add_argument("--body", type=int, default=256, help="bytes")
     parser.add_argument("--durability", type=Durability, default=Durability.FULL)
+    parser.add_argument(
+        "--in", type=Path, dest="place", help="where stores are kept: its disk is what counts"
+    )
     arguments = parser.parse_args()
 
     commits = make_commits(arguments.commits, arguments.messages, arguments.body)
@@ -205,7 +213,7 @@ def main() -> None:
         sys.setswitchinterval(interval)
         beside = f"busy, switch {interval * 1000:g} ms" if busy else "idle"
         for write in (row_by_row, table_by_table, one_statement):
-            result = measure(write, commits, arguments.durability, busy=busy)
+            result = measure(write, commits, arguments.durability, busy=busy, place=arguments.place)
             print(
                 f"{write.__name__:16} {beside:22} {total / result.seconds:11,.0f}"
                 f" {result.processor / total * 1e6:12.2f}"
