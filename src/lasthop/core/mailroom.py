@@ -246,7 +246,7 @@ class Mailroom:
             event.epoch = delivery.epoch
             event.seq = delivery.seq
             line = session.line
-            if delivery.sent_over and delivery.sent_over != line.channel:
+            if line.channel != delivery.sent_over:
                 line = session.line_of(delivery.sent_over) or line
             event.link = line.link
         if state >= DELIVERED:

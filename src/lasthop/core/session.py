@@ -202,8 +202,10 @@ class Session:
 
     def line_of(self, channel: int) -> Line | None:
         """The line with this channel, if it is there."""
+        if not channel:
+            return None  # It has not left: no line has this number.
         if self.line.channel == channel:
-            return self.line if channel else None
+            return self.line
         return next((line for line in self.lines if line.channel == channel), None)
 
     def add(self, line: Line) -> None:
@@ -236,7 +238,7 @@ class Session:
         outbound = self.outbound
         # By number, as the device counts: a gap that is not acknowledged holds back what follows.
         ahead = outbound.assigned - outbound.received + self.leaving
-        if ahead >= window.messages or (self.line.paused and self.paused):
+        if ahead >= window.messages or self.paused:
             return False
         # The same comparison as `wire.hop.credit`, which the device applies.
         return self.flight_bytes == 0 or self.flight_bytes + size <= window.bytes
