@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from abc import ABC, abstractmethod
 from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
@@ -13,7 +14,7 @@ class Lost(Exception):
     """The other side is gone."""
 
 
-class Guard:
+class Guard(ABC):
     """Base of the clients. Whoever waits on it through `guard` learns when it ends."""
 
     def __init__(self) -> None:
@@ -40,9 +41,9 @@ class Guard:
             self._lost.result()
         return future.result()
 
+    @abstractmethod
     def hang_up(self) -> None:
         """Close without a word."""
-        raise NotImplementedError
 
 
 class Link(Guard, asyncio.Protocol):

@@ -172,7 +172,7 @@ def _compared(mine: Row, other: Row, factor: float, what: str) -> Iterator[str]:
     if ours is None or theirs is None:
         return
     told = (
-        f"{what}: more than {factor:g} x {other.label} with {mine.label}: "
+        f"{what}: {mine.label}: more than {factor:g} x {other.label}: "
         f"{ours.median:,.0f}/s against {theirs.median:,.0f}/s is "
         f"{ours.median / theirs.median:.2f} x"
     )
