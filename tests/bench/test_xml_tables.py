@@ -12,7 +12,7 @@ from bench.xml_tables.command import Report, measure, show
 from bench.xml_tables.meter import memory, memory_each, seconds
 
 # What the tests look at takes most of a minute to measure: once is enough.
-pytestmark = [pytest.mark.xdist_group("xml-tables"), pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 
 
 def test_memory_is_what_a_job_keeps_and_what_it_takes() -> None:

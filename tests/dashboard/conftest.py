@@ -8,14 +8,12 @@ import shutil
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from playwright.async_api import Browser, Page, async_playwright
 
+from tests.groups import claim_group
 from tests.runtime.processes import ENVIRONMENT, LASTHOP, GatewayProcess
-
-FOLDER = Path(__file__).parent
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
@@ -41,18 +39,10 @@ def browser_path() -> str:
     pytest.skip("not installed: chromium")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Those that share gateways and a browser stay on one worker of a parallel run."""
-    for item in items:
-        if {"browser", "up", "busy", "guarded"} & set(getattr(item, "fixturenames", ())) and (
-            item.path.parent == FOLDER
-        ):
-            item.add_marker(pytest.mark.xdist_group("browser"))
-
-
 @pytest.fixture(scope="session")
-async def browser() -> AsyncIterator[Browser]:
+async def browser(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Browser]:
     """Chromium, for all tests."""
+    claim_group("browser", tmp_path_factory)
     path = browser_path()
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=path, args=ARGUMENTS)

@@ -12,19 +12,20 @@ from lasthop.pipeline.jobs import Pipeline
 from lasthop.pipeline.lake import Lake
 from lasthop.pipeline.session import open_session
 from lasthop.simulation.fleet.log import write_log
+from tests.groups import claim_group
 from tests.pipeline.quick import QUICK
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("spark"))
             # The first one starts Java and makes all tables: seconds, on a machine to itself.
             item.add_marker(pytest.mark.timeout(600))
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    claim_group("spark", tmp_path_factory)
     scratch = tmp_path_factory.mktemp("spark")
     session = open_session(master="local[2]", scratch=scratch, settings=QUICK)
     yield session
