@@ -21,9 +21,9 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config) -> GroupScheduling | None:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> GroupScheduling | None:
     """Keep the tests of a group on one worker of a parallel run."""
-    return GroupScheduling(config) if config.getvalue("dist") == "loadgroup" else None
+    return GroupScheduling(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
 @pytest.fixture(scope="session")

@@ -18,15 +18,15 @@ from tests import groups
 
 groups.GROUPS = {"shared/": "shared"}
 
-def pytest_xdist_make_scheduler(config):
-    return groups.GroupScheduling(config)
+def pytest_xdist_make_scheduler(config, log):
+    return groups.GroupScheduling(config, log)
 
 @pytest.fixture(scope="session")
 def expensive(tmp_path_factory):
     groups.claim_group("shared", tmp_path_factory)
 """
 
-SCATTERED = CONFTEST.replace("return groups.GroupScheduling(config)", "return None")
+SCATTERED = CONFTEST.replace("return groups.GroupScheduling(config, log)", "return None")
 
 TESTS = """
 import pytest
