@@ -75,6 +75,11 @@ def test_a_page_of_elsewhere_is_not_a_process_of_this_machine(up: GatewayProcess
     assert rebound.status == 401
 
 
+def test_a_link_on_another_sites_page_leads_to_the_dashboard(up: GatewayProcess) -> None:
+    assert ask(up, "GET", "/dashboard", Sec_Fetch_Site="cross-site").status == 200
+    assert ask(up, "GET", "/dashboard/data/about", Sec_Fetch_Site="cross-site").status == 401
+
+
 def test_files_are_known_again(up: GatewayProcess) -> None:
     first = ask(up, "GET", "/dashboard/static/app.js")
     assert first.headers["content-type"].startswith("text/javascript")
@@ -173,6 +178,29 @@ def test_who_has_logged_in_sees_and_does_everything(guarded: Guarded, cookie: st
 
 def test_the_cookie_opens_the_dashboard_only(guarded: Guarded, cookie: str) -> None:
     assert ask(guarded.gateway, "GET", "/v1/devices", Cookie=cookie).status == 401
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        {"Origin": "http://evil.example"},
+        {"Origin": "http://127.0.0.1:3000"},
+        {"Origin": "null"},
+        {"Sec_Fetch_Site": "same-site"},
+        {"Sec_Fetch_Site": "cross-site"},
+    ],
+    ids=str,
+)
+def test_the_cookie_is_nothing_from_another_origins_page(
+    guarded: Guarded, cookie: str, page: dict[str, str]
+) -> None:
+    up, forged = guarded.gateway, {"Cookie": cookie, "X_Lasthop_Dashboard": "1", **page}
+    for path in ("data/about", "live", "v1/devices"):
+        assert ask(up, "GET", f"/dashboard/{path}", None, **forged).status == 401
+    body = b'{"topic":"news","body":"forged"}'
+    answer = ask(up, "POST", "/dashboard/v1/messages", body, **forged)
+    assert answer.status == 403
+    assert answer.json["error"]["detail"] == "this came from another site's page"
 
 
 def test_a_change_needs_more_than_the_cookie(guarded: Guarded, cookie: str) -> None:

@@ -42,7 +42,7 @@ class House:
         )
         self.listener._ends.alarms._call_later = self.clock.call_later
         transport = httpx.ASGITransport(self.listener, client=("127.0.0.1", 5))
-        self.client = httpx.AsyncClient(transport=transport, base_url="http://gateway")
+        self.client = httpx.AsyncClient(transport=transport, base_url="http://localhost")
 
     async def post(self, path: str, content: bytes = b"") -> httpx.Response:
         return await self.client.post(path, content=content)

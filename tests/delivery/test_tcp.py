@@ -12,7 +12,7 @@ import pytest
 
 from lasthop.delivery.tcp import TcpListener
 from lasthop.device.clock import DeviceClock
-from lasthop.transport.stream import StreamLink, is_local
+from lasthop.transport.stream import StreamLink
 from lasthop.wire.hop.frames import Ack, CloseCode, Hello, MessageFrame
 from tests.delivery.board import Board, calling, until
 from tests.transport.hand import HandClock
@@ -158,22 +158,3 @@ async def test_silence_and_strange_clocks_are_counted_as_timeouts() -> None:
     assert board.ends == [(1, "the handshake took too long")]
     writer.close()
     await listener.stop()
-
-
-@pytest.mark.parametrize(
-    "peer, local",
-    [
-        (("127.0.0.1", 1), True),
-        (("127.8.9.10", 1), True),
-        (("::1", 1, 0, 0), True),
-        (("::ffff:127.0.0.1", 1, 0, 0), True),
-        (("fe80::1%lo", 1, 0, 0), False),
-        (("192.168.0.1", 1), False),
-        (("example.org", 1), False),
-        ("", True),
-        (None, True),
-        ((), False),
-    ],
-)
-async def test_who_is_on_this_machine(peer: object, local: bool) -> None:
-    assert is_local(peer) is local

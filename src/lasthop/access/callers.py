@@ -13,15 +13,13 @@ import re
 from base64 import b64decode
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from ipaddress import ip_address
 from typing import Any
-from urllib.parse import urlsplit
 
 from lasthop.access.desk import Desk
 from lasthop.core.credentials import Scope
 from lasthop.errors import Forbidden, InvalidRequest, Unauthorized
 from lasthop.store.commit import CredentialRow
+from lasthop.transport.locality import from_this_machine, joined, peer_of
 
 DEFAULT_APP = "default"
 
@@ -34,8 +32,6 @@ MAX_AUTHORIZATION = 1024
 CACHED = 4096
 """Credentials recognised without asking the gateway. They are the gateway's own rows, so that a
 revoked one is known as such at once."""
-
-_FORWARDED = frozenset({b"forwarded", b"x-forwarded-for", b"x-real-ip"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +73,20 @@ class Callers:
 
     async def of(self, connection: MutableMapping[str, Any]) -> Caller:
         """The caller of an ASGI connection."""
-        headers: dict[bytes, bytes] = dict(connection["headers"])
+        headers = joined(connection["headers"])
         return self.recognise(headers, peer_of(connection), certificate_of(connection))
 
     def recognise(
         self, headers: Mapping[bytes, bytes], peer: str | None, certificate: str | None = None
     ) -> Caller:
-        """The caller of a request with these (lower-case) headers from this address, over a
+        """The caller of a request with these headers (see `joined`) from this address, over a
         connection whose client proved to be the subject of this certificate."""
         authorization = headers.get(b"authorization")
         if authorization is not None:
             caller = self._credentialed(authorization)
         elif certificate is not None:
             caller = self._certified(certificate)
-        elif self._open_house and is_local(headers, peer):
+        elif self._open_house and from_this_machine(headers, peer):
             caller = _ANYBODY
         else:
             raise Unauthorized("a credential is needed: Authorization: Bearer TOKEN")
@@ -123,12 +119,6 @@ class Callers:
         return row, _caller(row)
 
 
-def peer_of(connection: MutableMapping[str, Any]) -> str | None:
-    """The address at the other end of an ASGI connection."""
-    client = connection.get("client")
-    return client[0] if client else None
-
-
 def certificate_of(connection: MutableMapping[str, Any]) -> str | None:
     """The subject of the certificate that a client has shown, if any: the name of the TLS extension
     of ASGI."""
@@ -153,40 +143,6 @@ def secret_in(authorization: bytes) -> str:
     except (UnicodeDecodeError, binascii.Error):
         raise Unauthorized("the Authorization header cannot be read") from None
     raise Unauthorized("the Authorization header is neither Bearer nor Basic")
-
-
-def is_local(headers: Mapping[bytes, bytes], peer: str | None) -> bool:
-    """Whether a request comes from a process of this machine, by its own will.
-
-    A proxy on this machine speaks for others, and so does a browser that shows somebody's page: the
-    page's own address then stands in Origin, or (after DNS rebinding) in Host.
-    """
-    if peer is None or not _is_loopback(peer) or not _FORWARDED.isdisjoint(headers):
-        return False
-    if not _is_loopback(_host(b"//" + headers.get(b"host", b""))):
-        return False
-    origin = headers.get(b"origin")
-    return origin is None or _is_loopback(_host(origin))
-
-
-@lru_cache(256)
-def _host(address: bytes) -> str:
-    try:
-        return urlsplit(address.decode("latin-1")).hostname or ""
-    except ValueError:
-        return ""
-
-
-@lru_cache(256)
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return False
-    mapped = getattr(address, "ipv4_mapped", None)
-    return (mapped or address).is_loopback
 
 
 def _in_app(caller: Caller, app: str) -> Caller:

@@ -15,7 +15,7 @@ class Request(NamedTuple):
     """A whole request, as far as a door wants to know it."""
 
     headers: dict[bytes, bytes]
-    """Names in lower case."""
+    """Names in lower case; none came twice."""
     body: bytes
     peer: str | None = None
     """The address at the other end."""

@@ -19,7 +19,6 @@ from urllib.parse import parse_qs
 from lasthop.clock import SECOND, Clock, Micros
 from lasthop.delivery.channel import Switchboard
 from lasthop.delivery.listener import MAX_CONNECTIONS, Listener
-from lasthop.delivery.origin import from_this_machine
 from lasthop.errors import (
     Conflict,
     HopError,
@@ -30,6 +29,7 @@ from lasthop.errors import (
     TooLarge,
 )
 from lasthop.transport.link import Ends, Link, Machine
+from lasthop.transport.locality import from_this_machine, joined, peer_of
 from lasthop.transport.stream import HIGH_WATER
 from lasthop.wire.hop.frames import DEFAULT_MAX_FRAME, MAX_HANDSHAKE
 from lasthop.wire.hop.mapping import Mapping
@@ -195,9 +195,8 @@ class HttpListener(Listener):
         body = await _body(scope, receive, most=MAX_HANDSHAKE + HEAD)
         units = unpack(body)
         secret = secrets.token_urlsafe(SECRET)
-        link = RequestLink(
-            self._ends, self.machine(), secret=secret, every=every, local=from_this_machine(scope)
-        )
+        local = from_this_machine(joined(scope["headers"]), peer_of(scope))
+        link = RequestLink(self._ends, self.machine(), secret=secret, every=every, local=local)
         self._by_secret[secret] = link
         link.begin()
         answer = link.ask(0, units, seen=0, wait=OPENING_HOLD)

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from lasthop.clock import Clock
 from lasthop.delivery.channel import Switchboard
 from lasthop.delivery.listener import MAX_CONNECTIONS, Listener
-from lasthop.delivery.origin import from_this_machine
+from lasthop.transport.locality import from_this_machine, joined, peer_of
 from lasthop.transport.websocket import SUBPROTOCOL, WebSocketLink
 from lasthop.wire.hop.mapping import Mapping
 
@@ -56,7 +56,7 @@ class WebSocketListener(Listener):
             send=carry,
             hang_up=hang_up,
             cut=task.cancel,
-            local=from_this_machine(scope),
+            local=from_this_machine(joined(scope["headers"]), peer_of(scope)),
         )
         link.begin()
         reason = "the connection was cut off"

@@ -4,7 +4,7 @@ uvicorn parses, keeps connections and runs everything else as an ASGI applicatio
 path that has a `take` is handed over as one value when its last byte is there, and answered by one
 write. Whatever is out of the ordinary goes the usual way: requests that come before the last one is
 answered or while answers are not read, large ones, those without a length, those that want to be
-told to continue.
+told to continue, those with a header twice.
 """
 
 from __future__ import annotations
@@ -97,7 +97,8 @@ class DirectProtocol(CertifiedProtocol):
         take = self._direct.get(self.url)
         if take is not None:
             headers = dict(self.headers)
-            if self._is_plain(headers):
+            # One that is repeated would have lost a value here: `joined` has them all.
+            if len(headers) == len(self.headers) and self._is_plain(headers):
                 self._exchange = _Exchange(self, take, headers)
                 self.cycle = cast(RequestResponseCycle, self._exchange)
                 return

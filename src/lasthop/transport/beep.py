@@ -8,7 +8,8 @@ from typing import cast
 
 from lasthop.errors import LasthopError
 from lasthop.transport.link import Ends, Link, Machine
-from lasthop.transport.stream import HIGH_WATER, is_local
+from lasthop.transport.locality import is_local
+from lasthop.transport.stream import HIGH_WATER
 from lasthop.wire.beep import hop
 from lasthop.wire.beep.channel import Message
 from lasthop.wire.beep.session import (

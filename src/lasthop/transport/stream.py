@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import socket
 from typing import cast
 
 from lasthop.transport.link import Ends, Link, Machine
+from lasthop.transport.locality import is_local
 
 HIGH_WATER = 64 * 1024
 """Bytes not taken by the kernel yet before we say that a link is full: what lies here can no longer
@@ -111,17 +111,3 @@ def _keep_short(transport: asyncio.Transport) -> None:
         return
     if sock.getsockopt(socket.IPPROTO_TCP, option) != UNSENT:
         sock.setsockopt(socket.IPPROTO_TCP, option, UNSENT)
-
-
-def is_local(peer: object) -> bool:
-    """Whether a socket's peer is on this machine; a Unix socket's always is."""
-    if isinstance(peer, str | bytes):
-        return True
-    if not isinstance(peer, tuple) or not peer:
-        return peer is None
-    try:
-        address = ipaddress.ip_address(str(peer[0]).partition("%")[0])
-    except ValueError:
-        return False
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return (mapped or address).is_loopback

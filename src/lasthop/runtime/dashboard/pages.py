@@ -19,14 +19,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope as Connection, Send
 
-from lasthop.access.callers import Caller, certificate_of, peer_of
+from lasthop.access.callers import Caller, certificate_of
 from lasthop.access.rest import Door
 from lasthop.access.rest.answers import json_response
 from lasthop.access.rest.problems import malformed, problem_of
@@ -45,6 +45,7 @@ from lasthop.runtime.dashboard.files import HEADERS, Files
 from lasthop.runtime.dashboard.live import Live, Sample
 from lasthop.runtime.dashboard.sessions import Sessions, cookie_in, set_cookie
 from lasthop.runtime.dashboard.views import Views
+from lasthop.transport.locality import from_foreign_page, joined, peer_of
 
 ROOT = "/dashboard"
 
@@ -101,7 +102,7 @@ class Pages:
                 await self._dashboard(connection, receive, send)
                 return
             if method in {"GET", "HEAD"}:
-                response = self._public(path, dict(connection["headers"]))
+                response = self._public(path, joined(connection["headers"]))
                 if response is not None:
                     await response(connection, receive, send)
                     return
@@ -125,7 +126,7 @@ class Pages:
         return file.response(headers.get(b"if-none-match", b""))
 
     async def _dashboard(self, connection: Connection, receive: Receive, send: Send) -> None:
-        headers: dict[bytes, bytes] = dict(connection["headers"])
+        headers = joined(connection["headers"])
         try:
             if connection["path"].startswith(f"{ROOT}/v1/"):
                 await self._pass_on(connection, headers, receive, send)
@@ -162,6 +163,8 @@ class Pages:
         raise NotFound("there is nothing at this path")
 
     async def _front_page(self, request: Request, headers: dict[bytes, bytes]) -> Response:
+        # A link on another site's page may lead here: this page holds nothing, and asks by itself.
+        headers = {name: value for name, value in headers.items() if name != b"sec-fetch-site"}
         try:
             await self._caller(request.scope, headers)
         except (Unauthorized, Forbidden):
@@ -172,10 +175,17 @@ class Pages:
 
     async def _caller(self, connection: Connection, headers: dict[bytes, bytes]) -> Caller:
         """An administrator: by cookie, by credential, or because this machine is trusted."""
-        known = self._sessions.find(cookie_in(headers), self._door.clerk.desk.now())
+        known = self._known(headers)
         if known is not None:
             headers = {**headers, b"authorization": known}
         return await self._identify(connection, headers)
+
+    def _known(self, headers: dict[bytes, bytes]) -> bytes | None:
+        """The Authorization header of whoever has logged in. A browser sends the cookie for pages
+        of other ports as well: to `SameSite` they are the same site."""
+        if from_foreign_page(headers):
+            return None
+        return self._sessions.find(cookie_in(headers), self._door.clerk.desk.now())
 
     async def _identify(self, connection: Connection, headers: dict[bytes, bytes]) -> Caller:
         callers = self._door.clerk.callers
@@ -187,12 +197,12 @@ class Pages:
         self, connection: Connection, headers: dict[bytes, bytes], receive: Receive, send: Send
     ) -> None:
         """Let the REST door serve whoever has logged in."""
-        await self._caller(connection, headers)
         if connection["method"] not in {"GET", "HEAD"}:
             if MARK not in headers:
                 raise Forbidden("this is for the dashboard's own pages")
             _from_here(headers)
-        known = self._sessions.find(cookie_in(headers), self._door.clerk.desk.now())
+        await self._caller(connection, headers)
+        known = self._known(headers)
         sent = [(name, value) for name, value in connection["headers"] if name != b"cookie"]
         if known is not None:
             sent = [pair for pair in sent if pair[0] != b"authorization"]
@@ -267,10 +277,7 @@ def _number(text: str) -> int:
 
 def _from_here(headers: dict[bytes, bytes]) -> None:
     """Refuse what another site's page has sent."""
-    origin = headers.get(b"origin")
-    if origin is not None and urlsplit(origin).netloc != headers.get(b"host", b""):
-        raise Forbidden("this came from another site's page")
-    if headers.get(b"sec-fetch-site", b"same-origin") not in {b"same-origin", b"none"}:
+    if from_foreign_page(headers):
         raise Forbidden("this came from another site's page")
 
 
