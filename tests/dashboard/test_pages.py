@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,6 +12,7 @@ import pytest
 
 from tests.dashboard.conftest import Guarded
 from tests.runtime.processes import DEADLINE, GatewayProcess
+from tests.transport.certificates import Authority
 
 
 class Answer:
@@ -147,6 +149,43 @@ def test_who_is_not_known_is_asked_to_log_in(guarded: Guarded) -> None:
 def test_the_cookie_is_for_no_script_and_no_other_site(guarded: Guarded) -> None:
     attributes = log_in(guarded, guarded.admin).headers["set-cookie"].split("; ")[1:]
     assert set(attributes) == {"Path=/dashboard", "Max-Age=43200", "HttpOnly", "SameSite=Strict"}
+
+
+@pytest.mark.parametrize(
+    "proxy, secure",
+    [
+        ({"X_Forwarded_Proto": "https"}, True),
+        ({"X_Forwarded_Proto": "HTTPS, http"}, True),
+        ({"Forwarded": "for=192.0.2.1;proto=https;by=203.0.113.1"}, True),
+        ({"Forwarded": 'For="[2001:db8::1]"; Proto="https", for=10.0.0.1;proto=http'}, True),
+        ({"X_Forwarded_Proto": "http"}, False),
+        ({"X_Forwarded_Proto": "http, https"}, False),
+        ({"Forwarded": "for=192.0.2.1;proto=http, for=10.0.0.1;proto=https"}, False),
+        ({"Forwarded": "for=192.0.2.1"}, False),
+        ({"X_Forwarded_For": "https"}, False),
+    ],
+    ids=str,
+)
+def test_the_cookie_is_for_tls_only_where_a_proxy_ends_it(
+    guarded: Guarded, proxy: dict[str, str], secure: bool
+) -> None:
+    said = log_in(guarded, guarded.admin, **proxy).headers["set-cookie"]
+    assert said.endswith("; Secure") is secure
+    gone = ask(guarded.gateway, "POST", "/dashboard/logout", b"", **proxy)
+    assert gone.headers["set-cookie"].endswith("; Secure") is secure
+
+
+def test_the_cookie_is_for_tls_only_where_the_gateway_ends_it(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    config = tmp_path / "lasthop.toml"
+    config.write_text(f'[tls]\ncert = "{authority._chain}"\nkey = "{authority._key}"\n')
+    with GatewayProcess(tmp_path / "data", "--config", str(config)) as up:
+        connection = http.client.HTTPSConnection(
+            up.http.removeprefix("https://"), timeout=DEADLINE, context=authority.client()
+        )
+        connection.request("POST", "/dashboard/logout", b"")
+        assert Answer(connection.getresponse()).headers["set-cookie"].endswith("; Secure")
+        connection.close()
 
 
 def test_a_token_that_is_unknown_or_may_not_administer_is_refused(guarded: Guarded) -> None:

@@ -52,7 +52,8 @@ FORWARDED = frozenset(
 )
 """Headers that only somebody adds who passes on another's request. Whatever they say, the request
 is then a stranger's: nothing is read from them, so that nothing can be gained by forging them. A
-proxy that adds none of them cannot be told from a local process, unless it passes Host on."""
+proxy that adds none of them cannot be told from a local process; whoever runs one asks everybody
+for credentials."""
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 

@@ -36,7 +36,6 @@ def dashboard(
         in_force=lambda: policies.index.version,
         lake=data / LAKE_DIRECTORY,
         websocket=settings.http.websocket,
-        secure=bool(settings.tls.cert),
     )
     return pages, live
 

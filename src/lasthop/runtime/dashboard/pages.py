@@ -43,7 +43,7 @@ from lasthop.policy.shelf import Shelf
 from lasthop.runtime.dashboard import learned
 from lasthop.runtime.dashboard.files import HEADERS, Files
 from lasthop.runtime.dashboard.live import Live, Sample
-from lasthop.runtime.dashboard.sessions import Sessions, cookie_in, set_cookie
+from lasthop.runtime.dashboard.sessions import Sessions, by_tls, cookie_in, set_cookie
 from lasthop.runtime.dashboard.views import Views
 from lasthop.transport.locality import from_foreign_page, joined, peer_of
 
@@ -81,10 +81,8 @@ class Pages:
         in_force: Callable[[], str],
         lake: Path,
         websocket: str,
-        secure: bool,
     ) -> None:
-        """`in_force` tells the policy's version, `websocket` where devices connect; `secure` says
-        that browsers come by TLS only."""
+        """`in_force` tells the policy's version, `websocket` where devices connect."""
         self._door = door
         self._live = live
         self._views = views
@@ -92,7 +90,6 @@ class Pages:
         self._shelf = shelf
         self._in_force = in_force
         self._lake = lake
-        self._secure = secure
         self._files = Files(websocket=websocket)
 
     async def __call__(self, connection: Connection, receive: Receive, send: Send) -> None:
@@ -149,8 +146,7 @@ class Pages:
         if request.method == "POST" and path == "logout":
             _from_here(headers)
             self._sessions.end(cookie_in(headers))
-            gone = {"set-cookie": set_cookie("", secure=self._secure)}
-            return RedirectResponse(f"{ROOT}/login", 303, headers=gone)
+            return _go_with(f"{ROOT}/login", "", request, headers)
         if request.method not in {"GET", "HEAD"}:
             raise NotFound("there is nothing to change at this path")
         if not path:
@@ -231,8 +227,7 @@ class Pages:
             why = "not-an-admin" if isinstance(error, Forbidden) else "unknown"
             return RedirectResponse(f"{ROOT}/login?problem={why}", 303)
         session = self._sessions.begin(authorization, self._door.clerk.desk.now())
-        cookie = {"set-cookie": set_cookie(session, secure=self._secure)}
-        return RedirectResponse(ROOT, 303, headers=cookie)
+        return _go_with(ROOT, session, request, headers)
 
     # What is shown.
 
@@ -273,6 +268,14 @@ def _number(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 19):
         raise InvalidRequest("after: the number of a device", field="after")
     return int(text)
+
+
+def _go_with(
+    path: str, session: str, request: Request, headers: dict[bytes, bytes]
+) -> RedirectResponse:
+    """Send a browser on, with the cookie of its session."""
+    cookie = set_cookie(session, secure=by_tls(request.scope["scheme"], headers))
+    return RedirectResponse(path, 303, headers={"set-cookie": cookie})
 
 
 def _from_here(headers: dict[bytes, bytes]) -> None:

@@ -65,6 +65,19 @@ def cookie_in(headers: dict[bytes, bytes]) -> str:
     return ""
 
 
+def by_tls(scheme: str, headers: dict[bytes, bytes]) -> bool:
+    """Whether a browser has come by TLS: to the gateway, or to the first proxy before it.
+
+    The word of any proxy will do, though anybody can forge it: all that follows is that the cookie
+    is marked `Secure`, which can only keep it from being sent.
+    """
+    told = headers.get(b"x-forwarded-proto", b"").partition(b",")[0]
+    first = headers.get(b"forwarded", b"").partition(b",")[0]  # RFC 7239: the nearest to it.
+    pairs = (part.partition(b"=") for part in first.lower().split(b";"))
+    standard = {name.strip(): value.strip(b' "') for name, _, value in pairs}
+    return b"https" in {scheme.encode(), told.strip().lower(), standard.get(b"proto")}
+
+
 def set_cookie(token: str, *, secure: bool) -> str:
     """The header that hands a session to the browser: no script sees it, and no other site can
     make use of it."""
