@@ -19,7 +19,7 @@ from lasthop.access.desk import Desk
 from lasthop.core.credentials import Scope
 from lasthop.errors import Forbidden, InvalidRequest, Unauthorized
 from lasthop.store.commit import CredentialRow
-from lasthop.transport.locality import from_this_machine, joined, peer_of
+from lasthop.transport.locality import from_foreign_page, from_this_machine, joined, peer_of
 
 DEFAULT_APP = "default"
 
@@ -84,7 +84,8 @@ class Callers:
         authorization = headers.get(b"authorization")
         if authorization is not None:
             caller = self._credentialed(authorization)
-        elif certificate is not None:
+        elif certificate is not None and not from_foreign_page(headers):
+            # A browser shows it for every page, whoever has made that.
             caller = self._certified(certificate)
         elif self._open_house and from_this_machine(headers, peer):
             caller = _ANYBODY

@@ -518,6 +518,16 @@ class TestCallers:
         desk.gateway.dismiss("default", "shop")
         assert (await shop.post("application/xml", b"")).status_code == 401
 
+    async def test_a_certificate_says_nothing_for_another_sites_page(
+        self, desk: MemoryDesk, pap: PapDoor
+    ) -> None:
+        desk.gateway.certify("CN=shop", "default", "shop", {Scope.PUBLISH}, START)
+        browser = Initiator(pap, peer="203.0.113.5", certificate="CN=shop")
+        own = await browser.post("application/xml", b"", origin="http://localhost")
+        assert own.status_code == 202
+        forged = await browser.post("application/xml", b"", origin="https://page.example")
+        assert forged.status_code == 401
+
     async def test_only_post_is_spoken(self, initiator: Initiator) -> None:
         answer = await initiator._http.get("/pap")
         assert answer.status_code == 405
