@@ -20,9 +20,10 @@
     │   ├── NotFound               no such message, device, topic
     │   ├── Conflict               an idempotency key was used for something else
     │   └── Expired                deliver_before has passed already
-    ├── Limited                  correct, but too much just now; try again later
+    ├── Limited                  correct, but too much just now; nothing was done, try again later
     │   ├── QuotaExceeded          the caller's share is used up
     │   └── Overloaded             the gateway's own limit is reached (memory, disk)
+    ├── OutcomeOpen              taken on, and not durable: it may still be done, or never
     ├── SurrogateFailed          the app's surrogate came to nothing, and its messages are refused
     ├── HopError                 the other end of a hop broke the protocol; its channel closes
     │   ├── MalformedFrame
@@ -41,6 +42,7 @@ a door are made at the door and never cross the core half-way through a change.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import ClassVar
 
@@ -235,6 +237,39 @@ class Overloaded(Limited):
     code = "overloaded"
     fault = Fault.GATEWAY
     http_status = 503
+
+
+class OutcomeOpen(LasthopError):
+    """What was asked for has been taken on, and could not be made durable: it may still be done, or
+    never.
+
+    `ids` are those of the messages that there will then be. With `repeatable`, the same request is
+    done once however often it is sent; otherwise, whoever repeats it must ask first. `retry_after`
+    is in seconds.
+    """
+
+    code = "outcome_open"
+    http_status = 503
+    pap_code = 4000
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        retry_after: float,
+        ids: Sequence[str] = (),
+        repeatable: bool = False,
+    ) -> None:
+        super().__init__(detail)
+        self.retry_after = retry_after
+        self.ids = tuple(ids)
+        self.repeatable = repeatable
+
+    def of(self, ids: Sequence[str], *, repeatable: bool = False) -> OutcomeOpen:
+        """The same said of these messages."""
+        return OutcomeOpen(
+            self.detail, retry_after=self.retry_after, ids=ids, repeatable=repeatable
+        )
 
 
 class SurrogateFailed(LasthopError):

@@ -68,6 +68,11 @@ class MemoryDesk:
         self.turn()
         return result
 
+    async def durable(self) -> None:
+        if self.full:
+            raise Overloaded("the disk is full", retry_after=0.2)
+        self.turn()
+
     def look(self, ask: Callable[[Gateway], T]) -> T:
         return ask(self.gateway)
 

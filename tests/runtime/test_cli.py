@@ -5,14 +5,20 @@ from __future__ import annotations
 import io
 import json
 import sys
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from typer.main import get_command
 
+from lasthop.access.rest.answers import encode
+from lasthop.access.rest.problems import problem_of
+from lasthop.errors import OutcomeOpen
 from lasthop.runtime.cli import COMMANDS
 from tests.runtime.conftest import Lasthop
 from tests.runtime.processes import GatewayProcess
@@ -149,6 +155,69 @@ def test_a_bad_line_in_a_batch_is_named(
     file.write_text('{"topic": "news", "body": "x"}\n{"topic": "news", "priority": 11}\n')
     said = lasthop("push", "--batch", str(file), "--url", up.http, fails=True).error
     assert "priority" in said
+
+
+class Scripted(BaseHTTPRequestHandler):
+    """A gateway that has room for one request, and then leaves open what becomes of the next."""
+
+    requests: ClassVar[list[str | None]] = []
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        self.requests.append(self.headers["idempotency-key"])
+        if len(self.requests) == 1:
+            status, answer = 202, b'{"ids": ["1", "2"]}'
+        else:
+            error = OutcomeOpen(
+                "no room; the outcome is open",
+                retry_after=1,
+                ids=["3", "4"],
+                repeatable="idempotency-key" in self.headers,
+            )
+            status, answer = error.http_status, encode(problem_of(error))
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *args: object) -> None:
+        """Nobody is to see it."""
+
+
+@pytest.fixture
+def scripted() -> Iterator[str]:
+    Scripted.requests.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Scripted) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_a_push_whose_outcome_is_open_fails_once_and_says_how_to_ask(
+    lasthop: Lasthop, scripted: str
+) -> None:
+    Scripted.requests.append("before")
+    said = lasthop("push", "news", "x", "--url", scripted, fails=True).error
+    assert said == (
+        "lasthop: no room; the outcome is open: ask before you repeat it;"
+        " GET /v1/messages/3 says 404 if it was not accepted"
+    )
+    said = lasthop("push", "news", "x", "--once", "k", "--url", scripted, fails=True).error
+    assert "repeat it with the same Idempotency-Key, which cannot double it" in said
+    assert Scripted.requests == ["before", None, "k"]
+
+
+def test_a_batch_that_breaks_off_says_how_much_of_it_is_accepted(
+    lasthop: Lasthop, scripted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lasthop.runtime.cli.push.BATCH_LINES", 2)
+    file = tmp_path / "messages.ndjson"
+    file.write_text('{"topic": "news"}\n' * 4)
+    said = lasthop("push", "--batch", str(file), "--url", scripted, fails=True).error
+    assert said.startswith("lasthop: the first 2 messages are accepted, then: no room; the outcome")
 
 
 @pytest.mark.parametrize("online", [True, False], ids=["gateway", "directory"])

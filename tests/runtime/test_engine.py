@@ -5,128 +5,20 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
-from random import Random
+from collections.abc import AsyncIterator
 
 import pytest
 
-from lasthop.core.acceptance import Receipt, Submission
-from lasthop.core.gateway import Gateway, Identity
+from lasthop.core.acceptance import Submission
 from lasthop.core.pushes import Order
-from lasthop.errors import NotFound, Overloaded, StoreBroken, StoreError, StoreFull
+from lasthop.errors import NotFound, OutcomeOpen, Overloaded, StoreBroken, StoreFull
 from lasthop.message import Target, TargetKind, parse_id
 from lasthop.runtime import engine as engine_module
-from lasthop.runtime.clock import SystemClock
-from lasthop.runtime.engine import Engine, Observer
 from lasthop.store.commit import Commit
 from lasthop.store.memory import MemoryStore
-from lasthop.store.writer import CommitWriter
-from lasthop.wire.hop.frames import Ack, CloseCode, Credit, Frame, Hello, MessageFrame, Welcome
+from lasthop.wire.hop.frames import Ack, CloseCode
 from lasthop.wire.pap.answers import Answer, Verdict
-
-DEADLINE = 5.0
-
-
-class Line:
-    """A channel whose far end is the test."""
-
-    def __init__(self) -> None:
-        self.number = 0
-        self.sent: list[Frame] = []
-        self.closed: tuple[CloseCode, str] | None = None
-        self._news = asyncio.Event()
-
-    @property
-    def local(self) -> bool:
-        return True
-
-    def send(self, frames: Sequence[Frame]) -> None:
-        self.sent += frames
-        self._news.set()
-
-    def overheard(self, frames: Sequence[Frame]) -> None:
-        """It is the only one."""
-
-    def report_drained(self) -> None:
-        """Nothing is large here."""
-
-    def close(self, code: CloseCode, reason: str, retry_after_ms: int = 0) -> None:
-        self.closed = code, reason
-        self._news.set()
-
-    async def until(self, happened: Callable[[], bool]) -> None:
-        async with asyncio.timeout(DEADLINE):
-            while not happened():
-                self._news.clear()
-                await self._news.wait()
-
-    @property
-    def bodies(self) -> list[bytes]:
-        return [frame.body for frame in self.sent if isinstance(frame, MessageFrame)]
-
-
-class Seen(Observer):
-    def __init__(self) -> None:
-        self.commits: list[Commit] = []
-        self.closed: list[CloseCode] = []
-
-    def committed(self, commit: Commit, seconds: float) -> None:
-        assert seconds >= 0
-        self.commits.append(commit)
-
-    def disconnected(self, code: CloseCode) -> None:
-        self.closed.append(code)
-
-
-class Rig:
-    """An engine, what is underneath it, and what it reports."""
-
-    def __init__(self, store: MemoryStore) -> None:
-        clock = SystemClock()
-        restored = store.open()
-        self.store = store
-        self.failures: list[StoreError] = []
-        self.seen = Seen()
-        gateway = Gateway(
-            Identity(open_house=True),
-            restored,
-            random64=lambda: Random(1).getrandbits(64),
-            now=clock.now(),
-        )
-        self.engine = Engine(
-            gateway,
-            writer=CommitWriter(store, next_commit=restored.next_commit),
-            reader=store,
-            clock=clock,
-            failed=self.failures.append,
-            observer=self.seen,
-            tell=self._hear,
-        )
-        self.told: asyncio.Queue[tuple[str, str, bytes]] = asyncio.Queue()
-        self.answers: asyncio.Queue[Answer | Exception] = asyncio.Queue()
-
-    async def _hear(self, url: str, content_type: str, body: bytes) -> Answer:
-        """An initiator is told something, and answers when the test says what."""
-        self.told.put_nowait((url, content_type, body))
-        answer = await self.answers.get()
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    async def connect(self, name: str) -> Line:
-        line = Line()
-        self.engine.opened(line)
-        hello = Hello(app="default", device=name, window=Credit(100, 1 << 20))
-        self.engine.received(line, [hello])
-        await line.until(lambda: any(isinstance(frame, Welcome) for frame in line.sent))
-        return line
-
-    async def push(self, name: str, *bodies: bytes) -> Receipt:
-        target = Target(TargetKind.DEVICE, name)
-        submissions = [Submission(target=target, body=body) for body in bodies]
-        return await self.engine.call(
-            lambda gateway, now: gateway.publish("default", "publisher:", submissions, now)
-        )
+from tests.runtime.rig import DEADLINE, Rig
 
 
 @pytest.fixture
@@ -182,10 +74,10 @@ async def test_a_full_disk_refuses_work_and_is_waited_out(
     monkeypatch.setattr(engine_module, "RETRY_WHEN_FULL", 0.01)
     line = await rig.connect("phone")
     rig.store.refuse = StoreFull("no room")
-    with pytest.raises(Overloaded, match="no room"):
+    with pytest.raises(OutcomeOpen, match="no room; the outcome is open"):
         await rig.push("phone", b"waits")
     ready = [rig.engine.ready]
-    with pytest.raises(Overloaded, match="no room"):
+    with pytest.raises(Overloaded, match="no room; nothing was done"):
         await rig.push("phone", b"refused")
     rig.store.refuse = None
     await line.until(lambda: line.bodies == [b"waits"])
@@ -245,7 +137,7 @@ async def test_two_commits_that_find_the_disk_full_are_written_in_order_later(
     store.refuse = StoreFull("no room")
     store.let.set()
     for waiting in (first, many):
-        with pytest.raises(Overloaded, match="no room"):
+        with pytest.raises(OutcomeOpen, match="no room"):
             await waiting
     store.refuse = None
     await line.until(lambda: line.bodies == [b"first", *(b"%d" % n for n in range(60))])
@@ -268,7 +160,7 @@ async def _writing(rig: Rig, commits: int) -> None:
 async def test_with_a_full_disk_questions_are_still_answered(rig: Rig) -> None:
     await rig.connect("phone")
     rig.store.refuse = StoreFull("no room")
-    with pytest.raises(Overloaded):
+    with pytest.raises(OutcomeOpen):
         await rig.push("phone", b"refused")
     assert rig.engine.look(lambda gateway: len(gateway.registry)) == 1
 
@@ -276,7 +168,7 @@ async def test_with_a_full_disk_questions_are_still_answered(rig: Rig) -> None:
 async def test_a_broken_store_is_reported_and_closing_does_not_hang(rig: Rig) -> None:
     await rig.connect("phone")
     rig.store.refuse = StoreBroken("bad sector")
-    with pytest.raises(Overloaded, match="bad sector"):
+    with pytest.raises(OutcomeOpen, match="bad sector"):
         await rig.push("phone", b"lost")
     assert [str(error) for error in rig.failures] == ["bad sector"]
     async with asyncio.timeout(DEADLINE):
@@ -286,7 +178,7 @@ async def test_a_broken_store_is_reported_and_closing_does_not_hang(rig: Rig) ->
 async def test_closing_with_a_full_disk_does_not_hang(rig: Rig) -> None:
     await rig.connect("phone")
     rig.store.refuse = StoreFull("no room")
-    with pytest.raises(Overloaded):
+    with pytest.raises(OutcomeOpen):
         await rig.push("phone", b"lost")
     async with asyncio.timeout(DEADLINE):
         await rig.engine.close()

@@ -29,7 +29,14 @@ class Desk(Protocol):
         """Let `act` change the gateway; returns its result once that is durable.
 
         Raises what `act` raises, having changed nothing, or `Overloaded` when no work is taken in.
+        `OutcomeOpen` means that `act` has changed something which cannot be written now: it may
+        become durable later, unless the process ends first.
         """
+        ...
+
+    async def durable(self) -> None:
+        """Wait until all that was changed so far is durable; `Overloaded` when that cannot be
+        now."""
         ...
 
     def look(self, ask: Callable[[Gateway], T]) -> T:

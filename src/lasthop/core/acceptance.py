@@ -165,12 +165,9 @@ class Acceptance:
         """Own a batch, and never twice under one idempotency key."""
         if not submissions:
             raise InvalidRequest("there is nothing to publish")
-        row = self._known(app, once) if once is not None else None
-        if row is not None:
-            keys = [row.first]
-            while len(keys) < row.count:
-                keys.append(successor(keys[-1]))
-            return Receipt([], keys)
+        repeated = self.repeated(app, once) if once is not None else None
+        if repeated is not None:
+            return Receipt([], repeated)
         messages = self.accept(app, source, submissions, now)
         if once is not None:
             row = KeyRow(app, once.key, once.digest, messages[0].key, len(messages), now)
@@ -178,13 +175,18 @@ class Acceptance:
             self.remember(row)
         return Receipt([format_id(m.key, m.salt) for m in messages])
 
-    def _known(self, app: str, once: Idempotency) -> KeyRow | None:
-        """The earlier use of an idempotency key, here or as found in the store; a different request
-        is a conflict."""
+    def repeated(self, app: str, once: Idempotency) -> list[int] | None:
+        """The keys of the messages that an idempotency key stands for, by its earlier use here or
+        as found in the store; `None` if it is new. A different request is a conflict."""
         row = self._recent.get((app, once.key)) or once.found
-        if row is not None and row.digest != once.digest:
+        if row is None:
+            return None
+        if row.digest != once.digest:
             raise Conflict("this idempotency key was used for another request", key=once.key)
-        return row
+        keys = [row.first]
+        while len(keys) < row.count:
+            keys.append(successor(keys[-1]))
+        return keys
 
     def accept(
         self, app: str, source: str, submissions: Sequence[Submission], now: Micros

@@ -41,8 +41,12 @@ class PushIds:
 
     def check(self, identity: bytes, known: KnownPush | None, push_id: str) -> None:
         """Refuse an id that was used; `known` is what the store had of it."""
-        if known is not None or identity in self._recent:
+        if known is not None or self.is_used(identity):
             raise DuplicatePush("this push-id was used before", push_id=push_id)
+
+    def is_used(self, identity: bytes) -> bool:
+        """Whether an id was used lately, by a push that need not be durable yet."""
+        return identity in self._recent
 
     def use(self, identity: bytes) -> None:
         """From now on it is used."""

@@ -157,6 +157,10 @@ class Pushes:
             self._room.step(delivery, Step.REPLACE, now, reason)
         return message
 
+    def is_used(self, identity: bytes) -> bool:
+        """Whether a push-id was used lately, by a push that need not be durable yet."""
+        return self._ids.is_used(identity)
+
     def _resolve(
         self, app: str, order: Order, now: Micros
     ) -> list[tuple[str, Place | LasthopError]]:

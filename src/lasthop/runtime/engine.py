@@ -35,7 +35,7 @@ from lasthop.core.results import write_result
 from lasthop.decision.routes import Variant
 from lasthop.delivery.carrier import Carrier, Outcome, Unreached
 from lasthop.delivery.channel import Channel
-from lasthop.errors import Overloaded, StoreError, StoreFull
+from lasthop.errors import OutcomeOpen, Overloaded, StoreError, StoreFull
 from lasthop.message import Message
 from lasthop.store.base import Reader
 from lasthop.store.commit import Commit, DeliveryRow
@@ -130,13 +130,19 @@ class Engine:
     async def call(self, act: Callable[[Gateway, Micros], T]) -> T:
         refusal = GOODBYE if self._stopped else self._refusal
         if refusal is not None:
-            raise Overloaded(refusal, retry_after=RETRY_WHEN_FULL)
+            raise Overloaded(f"{refusal}; nothing was done", retry_after=RETRY_WHEN_FULL)
         result = act(self.gateway, self._clock.now())
-        await self._all_durable()
+        try:
+            await self.durable()
+        except Overloaded as error:
+            # The commit is kept and written when there is room, if the process lives so long.
+            detail = f"{error}; the outcome is open"
+            raise OutcomeOpen(detail, retry_after=RETRY_WHEN_FULL) from None
         return result
 
-    async def _all_durable(self) -> None:
-        """Until everything that has been said so far is durable."""
+    async def durable(self) -> None:
+        if self._refusal is not None:
+            raise Overloaded(self._refusal, retry_after=RETRY_WHEN_FULL)
         horizon = self.gateway.horizon
         self.gateway.hurry()
         self._poke()
@@ -160,7 +166,7 @@ class Engine:
         deadline = self._loop.time() + seconds
         try:
             # What happened before we watched is not announced, and may not be written yet.
-            await self._all_durable()
+            await self.durable()
             while True:
                 changed.clear()
                 rows = await self.read(lambda reader: reader.deliveries(key))
@@ -330,8 +336,8 @@ class Engine:
     def _not_committed(self, commit: Commit, error: StoreError) -> None:
         """Nothing was written. A full disk is waited out; anything else ends this process.
 
-        Those who wait are told at once: what they asked for may still happen, which is what a
-        publisher's idempotency key is for.
+        Those who wait are told at once that the outcome is open: what they asked for happens when
+        there is room, and never if the process ends before.
         """
         log.error("commit refused", commit=commit.n, error=str(error))
         self._refusal = str(error)

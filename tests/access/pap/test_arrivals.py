@@ -15,7 +15,7 @@ from lasthop.core.addresses import AddressUnknown
 from lasthop.core.gateway import Gateway
 from lasthop.core.push_ids import DuplicatePush
 from lasthop.core.pushes import Order, PushUnknown
-from lasthop.errors import Overloaded, StoreBroken
+from lasthop.errors import OutcomeOpen, Overloaded, StoreBroken
 from lasthop.message import Target, TargetKind
 from lasthop.store.base import Reader
 from lasthop.wire.pap.documents import ReplaceMethod
@@ -172,12 +172,12 @@ async def test_a_commit_that_fails_is_told_to_those_who_waited_for_it(counted: C
 
     async def call(act: Callable[[Gateway, int], T]) -> T:
         act(counted.gateway, counted.time)
-        raise Overloaded("the disk is full", retry_after=1)
+        raise OutcomeOpen("the disk is full", retry_after=1)
 
     counted.call = call  # type: ignore[method-assign]
     crowd.submit("1")
     crowd.submit("2", to="nobody")
-    assert await crowd.wait() == {"1": Overloaded, "2": AddressUnknown}
+    assert await crowd.wait() == {"1": OutcomeOpen, "2": AddressUnknown}
 
 
 async def test_a_store_that_does_not_answer_holds_nobody_up(counted: Counted) -> None:

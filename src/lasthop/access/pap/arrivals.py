@@ -18,6 +18,7 @@ from lasthop.clock import Micros
 from lasthop.core.gateway import Gateway
 from lasthop.core.push_ids import DuplicatePush, identify
 from lasthop.core.pushes import Order
+from lasthop.errors import OutcomeOpen, Overloaded
 from lasthop.store.commit import KnownPush
 
 Done: TypeAlias = Callable[[Exception | None], None]
@@ -98,10 +99,26 @@ class Arrivals:
         failure: Exception | None = None
         try:
             await self._desk.call(submit)
+        except Overloaded as error:
+            waiting = [(a, self._earlier(a, found.get(a.identity), error)) for a in arrivals]
         except Exception as error:
             failure = error
         for arrival, outcome in waiting:
             arrival.done(failure or outcome)
+
+    def _earlier(
+        self, arrival: _Arrival, known: KnownPush | None, refusal: Overloaded
+    ) -> Exception:
+        """What is known of a push-id when nothing could be done for a request: an earlier one may
+        have been accepted, or be open still. Otherwise the refusal stands."""
+        if known is not None:
+            return DuplicatePush("this push-id was used before", push_id=arrival.order.push_id)
+        if self._desk.look(lambda gateway: gateway.pushes.is_used(arrival.identity)):
+            return OutcomeOpen(
+                "an earlier request with this push-id is not written yet; the outcome is open",
+                retry_after=refusal.retry_after,
+            )
+        return refusal
 
 
 def _informed(arrival: _Arrival, found: dict[bytes, KnownPush]) -> Order:

@@ -27,7 +27,7 @@ from lasthop.access.pap.operations import PRODUCT, Operations
 from lasthop.access.pap.settings import PapSettings
 from lasthop.clock import Micros
 from lasthop.core.credentials import Scope
-from lasthop.errors import LasthopError, Limited, TooLarge, Unauthorized
+from lasthop.errors import LasthopError, Limited, OutcomeOpen, TooLarge, Unauthorized
 from lasthop.wire import tracecontext
 from lasthop.wire.pap.documents import BadMessageResponse, Document, PushMessage
 from lasthop.wire.pap.refusals import refusal
@@ -200,7 +200,7 @@ class PapDoor:
             error, request=document, received=body, now=self._desk.now(), product=PRODUCT
         )
         more: list[tuple[bytes, bytes]] = []
-        if isinstance(error, Limited):
+        if isinstance(error, Limited | OutcomeOpen):
             more.append((b"retry-after", b"%d" % max(1, round(error.retry_after))))
         if isinstance(error, TooLarge) and not body:
             more.append((b"connection", b"close"))  # The rest of it is not going to be read.

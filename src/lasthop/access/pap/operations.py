@@ -162,8 +162,8 @@ class Operations:
                 MessageState.UNKNOWN, code, CODES[code].name, addresses=message.addresses
             )
             return StatusQueryResponse(message.push_id, (result,))
-        # A call answers when all that it tells of is durable.
-        found = await self._desk.call(lambda gateway, _: gateway.pushes.reports(known))
+        found = self._desk.look(lambda gateway: gateway.pushes.reports(known))
+        await self._desk.durable()  # All that is told of.
         reports = dict(found if found is not None else await self._over(known))
         not_addressed = Report(MessageState.UNKNOWN, 2003)
         wanted = _wanted(known, message.addresses)
@@ -172,7 +172,12 @@ class Operations:
 
     async def _known(self, caller: Caller, push_id: str) -> KnownPush | None:
         identity = identify(caller.app, caller.source, push_id)
-        return (await self._lookups.find(identity)).get(identity)
+        known = (await self._lookups.find(identity)).get(identity)
+        if known is None:
+            # Nobody may conclude that it does not exist from a commit that is still to be written.
+            await self._desk.durable()
+            known = (await self._lookups.find(identity)).get(identity)
+        return known
 
     async def _over(self, known: KnownPush) -> list[tuple[str, Report]]:
         """What is reported of a push that is over."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive
@@ -19,13 +19,15 @@ from lasthop.access.rest.answers import Accepted, AcceptedMany
 from lasthop.access.rest.overseer import Overseer
 from lasthop.access.rest.requests import Converter
 from lasthop.access.rest.settings import RestSettings
-from lasthop.clock import SECOND
-from lasthop.core.acceptance import Submission
-from lasthop.core.gateway import Idempotency
-from lasthop.errors import InvalidRequest, NotFound, Overloaded, QuotaExceeded
+from lasthop.clock import SECOND, Micros
+from lasthop.core.acceptance import Receipt, Submission
+from lasthop.core.gateway import Gateway, Idempotency
+from lasthop.errors import InvalidRequest, NotFound, OutcomeOpen, Overloaded, QuotaExceeded
 from lasthop.message import Message, format_id, parse_id
 from lasthop.store.commit import DeliveryRow
 from lasthop.wire import tracecontext
+
+T = TypeVar("T")
 
 Explain: TypeAlias = Callable[[int, int], Awaitable[object]]
 """Tells the story of a message (by key) and a device (by number), as something that JSON can hold;
@@ -91,24 +93,63 @@ class Clerk:
         """Publish, once under a key; returns when it is durable."""
         app, source = caller.app, caller.source
         if key is None:
-            receipt = await self.desk.call(
-                lambda gateway, now: gateway.publish(app, source, submissions, now)
+            receipt = await self.change(
+                lambda gateway, now: gateway.publish(app, source, submissions, now), ids_of
             )
             return AcceptedMany(receipt.ids)
         text = checked_key(key)
         found = await self.desk.read(lambda reader: reader.find_keys(app, [text]))
         once = Idempotency(text, digest(), found.get(text))
-        receipt = await self.desk.call(
-            lambda gateway, now: gateway.publish(app, source, submissions, now, once=once)
-        )
+        try:
+            receipt = await self.change(
+                lambda gateway, now: gateway.publish(app, source, submissions, now, once=once),
+                ids_of,
+            )
+        except OutcomeOpen as error:
+            raise error.of(error.ids, repeatable=True) from None
+        except Overloaded as error:
+            receipt = self._earlier(app, once, error)
         if receipt.repeated is None:
             return AcceptedMany(receipt.ids)
         return AcceptedMany(await self._ids(receipt.repeated), repeated=True)
 
+    def _earlier(self, app: str, once: Idempotency, refusal: Overloaded) -> Receipt:
+        """What is known of an idempotency key when nothing could be done for a request: an earlier
+        one may have been accepted, or be open still. Otherwise the refusal stands."""
+        keys = self.desk.look(lambda gateway: gateway.repeated(app, once))
+        if keys is None:
+            raise refusal
+        receipt = Receipt([], keys)
+        if once.found is None:
+            raise OutcomeOpen(
+                "an earlier request with this key is not written yet; the outcome is open",
+                retry_after=refusal.retry_after,
+                ids=ids_of(receipt),
+                repeatable=True,
+            )
+        return receipt
+
+    async def change(
+        self, act: Callable[[Gateway, Micros], T], made: Callable[[T], Sequence[str]]
+    ) -> T:
+        """Let `act` make messages; should it stay open whether they are accepted, the error names
+        those that were `made`."""
+        ids: list[str] = []
+
+        def noted(gateway: Gateway, now: Micros) -> T:
+            result = act(gateway, now)
+            ids.extend(made(result))
+            return result
+
+        try:
+            return await self.desk.call(noted)
+        except OutcomeOpen as error:
+            raise error.of(ids) from None
+
     async def _ids(self, keys: list[int]) -> list[str]:
         """The ids of messages; the short form for those that are older than what is retained."""
         kept = await self.desk.read(lambda reader: reader.messages(keys))
-        return [format_id(k, kept[k].salt) if k in kept else f"{k:016x}" for k in keys]
+        return [format_id(k, kept[k].salt) if k in kept else short_id(k) for k in keys]
 
     async def find(self, caller: Caller, text: str) -> Message:
         """The message with this id, if it is of the caller's app."""
@@ -116,11 +157,17 @@ class Clerk:
             key, salt = parse_id(text)
         except ValueError as error:
             raise NotFound(str(error), id=text) from None
-        found = await self.desk.read(lambda reader: reader.messages([key]))
-        message = found.get(key)
+        message = await self._stored(key)
+        if message is None:
+            # Nobody may conclude that it does not exist from a commit that is still to be written.
+            await self.desk.durable()
+            message = await self._stored(key)
         if message is None or message.app != caller.app or salt not in (None, message.salt):
             raise NotFound("no such message", id=text)
         return message
+
+    async def _stored(self, key: int) -> Message | None:
+        return (await self.desk.read(lambda reader: reader.messages([key]))).get(key)
 
     async def deliveries(self, key: int) -> list[DeliveryRow]:
         """A message's deliveries as they stand."""
@@ -145,6 +192,16 @@ class Clerk:
             return await _unless_gone(receive, self.desk.wait(key, ready, seconds))
         finally:
             self.waiting -= 1
+
+
+def short_id(key: int) -> str:
+    """An id without what makes it hard to guess; it is understood all the same."""
+    return f"{key:016x}"
+
+
+def ids_of(receipt: Receipt) -> list[str]:
+    """The ids of the messages that a receipt is for, new or not."""
+    return receipt.ids or [short_id(key) for key in receipt.repeated or ()]
 
 
 def one_of(accepted: AcceptedMany) -> Accepted:

@@ -192,10 +192,11 @@ async def replace(exchange: Exchange) -> Response:
     publication = await exchange.body(Publication)
     clerk.charge(caller, messages=1, size=0)
     submission = clerk.converter(exchange.headers).one(publication, target=message.target)
-    withdrawal, new = await clerk.desk.call(
+    withdrawal, new = await clerk.change(
         lambda gateway, now: gateway.replace(
             message.app, message.key, caller.source, submission, now
-        )
+        ),
+        lambda done: () if done[1] is None else (done[1],),
     )
     if withdrawal is None or new is None:
         raise TooLate("no delivery of it can be replaced")

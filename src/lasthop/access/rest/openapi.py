@@ -23,7 +23,8 @@ REFUSALS = {
     415: "The body is in a form that is not read",
     422: "deliver_before has passed, or the device's wishes leave no way to deliver it as asked",
     429: "The caller's quota is used up; Retry-After says for how long",
-    503: "The gateway takes no more at the moment; Retry-After says for how long",
+    503: "The gateway takes no more at the moment, and Retry-After says for how long; with the code"
+    " outcome_open, the request may still be done, and the error says how to ask",
 }
 ANY_OPERATION = (400, 401, 403, 429, 503)
 _SUCCESS = {200: "Done", 201: "Made", 202: "Durable, and on its way"}
@@ -31,8 +32,10 @@ _TEMPLATE = "#/components/schemas/{name}"
 
 _DESCRIPTION = """Publish messages to devices that come and go, and follow them to their end.
 
-Whatever is answered with 2xx is durable. A request is done completely or not at all. A request with
-an `Idempotency-Key` may be repeated; it is done once. In one line: `curl -d 'text' HOST/TOPIC`."""
+Whatever is answered with 2xx is durable. A request is done completely or not at all. A refusal
+means not at all, but for the code `outcome_open`: the store could not be written, and it may be
+done later. A request with an `Idempotency-Key` may be repeated; it is done once. In one line:
+`curl -d 'text' HOST/TOPIC`."""
 
 
 def document(operations: Sequence[Operation], version: str) -> Json:

@@ -26,6 +26,7 @@ from lasthop.errors import (
     LasthopError,
     Limited,
     NotFound,
+    OutcomeOpen,
     Rejected,
     Unauthorized,
 )
@@ -66,10 +67,10 @@ INTERNAL = Internal("the gateway failed at this; the reason is in its log")
 
 
 class ProblemDetail(msgspec.Struct, omit_defaults=True):
-    """Why a request was refused; nothing of it was done."""
+    """Why a request was refused; nothing of it was done, unless the code is `outcome_open`."""
 
     code: str
-    """Stable, for machines."""
+    """Stable, for machines. With `outcome_open` the request may still be done."""
     detail: str
     """For people."""
     field: str | None = None
@@ -77,6 +78,9 @@ class ProblemDetail(msgspec.Struct, omit_defaults=True):
     message: `[3].priority`."""
     conflict: tuple[str, ...] | None = None
     """Of a contradiction, a smallest set of what cannot be met together."""
+    ids: tuple[str, ...] | None = None
+    """With `outcome_open`, the messages that there are if it is done: all of them or none. While
+    that is open, `GET /v1/messages/ID` answers 503."""
 
 
 class Problem(msgspec.Struct):
@@ -100,13 +104,28 @@ def problem_of(error: LasthopError) -> Problem:
     if len(detail) > MAX_DETAIL:
         detail = detail[:MAX_DETAIL] + "…"
     where = None if field is None else str(field)
-    return Problem(ProblemDetail(error.code, detail, where, conflict))
+    problem = ProblemDetail(error.code, detail, where, conflict)
+    if isinstance(error, OutcomeOpen):
+        problem.detail += _how_to_ask(error)
+        problem.ids = error.ids or None
+    return Problem(problem)
+
+
+def _how_to_ask(error: OutcomeOpen) -> str:
+    if not error.ids:
+        return ": it may still be done; look for it when GET /ready answers 200"
+    # All or none of them: one says it for all.
+    ask = f"GET /v1/messages/{error.ids[0]} says 404 if it was not accepted"
+    if error.repeatable:
+        return f": repeat it with the same Idempotency-Key, which cannot double it; {ask}"
+    return f": ask before you repeat it; {ask}"
 
 
 def headers_of(error: LasthopError) -> dict[str, str]:
     """What the status line's reader needs beside the body."""
     headers: dict[str, str] = {}
-    if isinstance(error, Limited):
+    # Who is told when to come again repeats the request: only where that cannot double it.
+    if isinstance(error, Limited) or (isinstance(error, OutcomeOpen) and error.repeatable):
         headers["retry-after"] = str(max(1, math.ceil(error.retry_after)))
     elif isinstance(error, Unauthorized):
         headers["www-authenticate"] = 'Bearer realm="lasthop", Basic realm="lasthop"'

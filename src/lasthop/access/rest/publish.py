@@ -23,7 +23,7 @@ from lasthop.clock import Micros
 from lasthop.core.acceptance import Submission
 from lasthop.core.credentials import Scope
 from lasthop.core.gateway import Gateway
-from lasthop.errors import InvalidRequest, LasthopError, TooLarge
+from lasthop.errors import InvalidRequest, LasthopError, OutcomeOpen, TooLarge
 
 MAX_HEADERS = 32 << 10
 """Bytes of all headers of a request. The largest that we read has 1 kB; the rest is cookies of
@@ -121,6 +121,8 @@ class Publishing:
 
         try:
             await self._clerk.desk.call(act)
+        except OutcomeOpen as error:
+            outcomes = [o if isinstance(o, Exception) else error.of(o.ids) for o in outcomes]
         except Exception as error:
             outcomes = [error] * len(gathered)
         for (order, answered), outcome in zip(gathered, outcomes, strict=True):

@@ -148,7 +148,12 @@ def _push_batch(client: Client, batch: str, once: str | None, *, as_json: bool) 
         headers = {"Content-Type": "application/x-ndjson"}
         if once:
             headers["Idempotency-Key"] = f"{once}/{number}"
-        accepted = client.call("POST", "/v1/messages", body=b"".join(lines), headers=headers)
+        try:
+            accepted = client.call("POST", "/v1/messages", body=b"".join(lines), headers=headers)
+        except Failure as error:
+            if not count:
+                raise
+            raise Failure(f"the first {count} messages are accepted, then: {error}") from None
         count += len(accepted["ids"])
         if as_json:
             say_json(accepted)

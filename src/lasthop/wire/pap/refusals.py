@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lasthop.clock import Micros
-from lasthop.errors import LasthopError, PapError
+from lasthop.errors import LasthopError, OutcomeOpen, PapError
 from lasthop.wire.pap.codes import MessageState
 from lasthop.wire.pap.documents import (
     BadMessageResponse,
@@ -28,6 +28,8 @@ from lasthop.wire.pap.versions import SUPPORTED, UNDECLARED, answer_version
 
 MAX_FRAGMENT = 200
 """Characters of the refused document that are sent back: enough to see which one it was."""
+
+_ASK = ": ask for the status of the push, or repeat the request, which cannot double it"
 
 _BLANKS = dict.fromkeys((0x09, 0x0A, 0x0D), " ")
 _UNPRINTABLE = dict.fromkeys((*range(0x20), 0x7F, 0xFFFE, 0xFFFF), "?") | _BLANKS
@@ -88,7 +90,11 @@ def describe(error: LasthopError) -> str:
     to strangers."""
     if error.pap_code == 3000:
         return "internal error"
-    return str(error).translate(_UNPRINTABLE).encode("utf-8", "replace").decode()[:MAX_FRAGMENT]
+    said = str(error).translate(_UNPRINTABLE).encode("utf-8", "replace").decode()
+    if isinstance(error, OutcomeOpen):
+        # A push-id is accepted once, and what is cancelled stays so.
+        return said[: MAX_FRAGMENT - len(_ASK)] + _ASK
+    return said[:MAX_FRAGMENT]
 
 
 def fragment(received: bytes) -> str:
