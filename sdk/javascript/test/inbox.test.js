@@ -1,7 +1,7 @@
 /** The inbox in a file: what was committed is there in the next life, whatever happened in between. */
 
 import assert from "node:assert/strict";
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
@@ -34,6 +34,19 @@ function place(context) {
 test("a new inbox holds nothing", async (context) => {
   const inbox = new FileInbox(place(context));
   assert.deepEqual(await inbox.load(), nothingHeld());
+  await inbox.close();
+});
+
+test("an inbox is for its owner alone, also one that was not", async (context) => {
+  const before = process.umask(0);
+  context.after(() => process.umask(before));
+  const path = place(context);
+  writeFileSync(path, "", { mode: 0o644 });
+  const inbox = new FileInbox(path, 1);
+  await inbox.load();
+  assert.equal(statSync(path).mode & 0o777, 0o600);
+  for (let n = 1; n < 20; n += 1) await inbox.apply(change(n)); // It is written anew.
+  assert.equal(statSync(path).mode & 0o777, 0o600);
   await inbox.close();
 });
 

@@ -39,6 +39,7 @@ from lasthop.device.packing import (
     unpack_state,
 )
 from lasthop.errors import StoreBroken, StoreError, StoreFull
+from lasthop.private import private_database
 
 VERSION = 4
 
@@ -185,6 +186,7 @@ class SqliteInbox:
         self._closed = False
 
     def _open(self, power_safe: bool) -> sqlite3.Connection:
+        private_database(self._path)
         database = sqlite3.connect(
             self._path,
             isolation_level=None,

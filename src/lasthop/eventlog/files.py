@@ -6,16 +6,18 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from lasthop.private import FILE, private_directory
+
 
 class Files:
     """The real file system."""
 
     def make_directory(self, path: Path) -> None:
-        path.mkdir(parents=True, exist_ok=True)
+        private_directory(path)
 
     def create(self, path: Path) -> int:
         """Open a new, empty file for writing."""
-        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o640)
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, FILE)
 
     def write(self, file: int, data: bytes) -> None:
         """Append all of `data`."""

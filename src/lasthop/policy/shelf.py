@@ -19,6 +19,7 @@ import msgspec
 
 from lasthop.errors import NotFound, StoreBroken
 from lasthop.policy import Policies, decode, encode
+from lasthop.private import private_directory, private_file
 
 POINTER = "CURRENT"
 CONTENT = "policies.json"
@@ -115,8 +116,9 @@ class Shelf:
 
 def _write(path: Path, data: bytes) -> None:
     """Whole or not at all, also after a loss of power."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    private_directory(path.parent)
     partial = path.with_name(f".{path.name}.{os.getpid()}")
+    private_file(partial)
     with partial.open("wb") as file:
         file.write(data)
         file.flush()

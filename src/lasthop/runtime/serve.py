@@ -35,6 +35,7 @@ from lasthop.delivery.websocket import WebSocketListener
 from lasthop.errors import StoreError
 from lasthop.eventlog.exporter import Exporter, Rolling
 from lasthop.eventlog.source import Pages
+from lasthop.private import DIRECTORY, tighten
 from lasthop.runtime import interconnects, logs
 from lasthop.runtime.air import on_air
 from lasthop.runtime.clock import SystemClock
@@ -326,8 +327,11 @@ def _pap_door(
 
 def _open_store(settings: Settings) -> SqliteStore:
     data = Path(settings.data)
-    data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return SqliteStore(data, durability=settings.durability)
+    store = SqliteStore(data, durability=settings.durability)
+    # Earlier versions left these open to others.
+    for name in (LOG_DIRECTORY, POLICY_DIRECTORY):
+        tighten(data / name, DIRECTORY)
+    return store
 
 
 @asynccontextmanager

@@ -33,6 +33,16 @@ function reviver(_name, value) {
   return value;
 }
 
+/**
+ * Open a file for its owner alone, whatever the umask says and whoever made it; some file systems have no modes.
+ * @param {string} path @param {string} flags
+ */
+async function openPrivate(path, flags) {
+  const file = await open(path, flags, 0o600);
+  await file.chmod(0o600).catch(() => {});
+  return file;
+}
+
 /** @param {string} detail @param {unknown} error */
 const broken = (detail, error) => new LasthopError("store_broken", `${detail}: ${String(error)}`);
 
@@ -58,7 +68,7 @@ export class FileInbox {
       // A line without its end was being written when the process ended: it never happened.
       const whole = text.slice(0, text.lastIndexOf("\n") + 1);
       for (const line of whole.split("\n")) if (line) this._replay(line);
-      this._file = await open(this.path, "a");
+      this._file = await openPrivate(this.path, "a");
       if (whole.length !== text.length) await this._file.truncate(Buffer.byteLength(whole));
       await this._syncFolder();
       return this._rows.held();
@@ -97,7 +107,7 @@ export class FileInbox {
 
   async _compact() {
     const beside = `${this.path}.new`;
-    const file = await open(beside, "w");
+    const file = await openPrivate(beside, "w");
     await file.appendFile(`${JSON.stringify({ held: this._rows.held() }, replacer)}\n`);
     await file.datasync();
     await rename(beside, this.path);

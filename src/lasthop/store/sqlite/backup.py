@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from lasthop.errors import StoreBroken
+from lasthop.private import DIRECTORY
 from lasthop.store.sqlite.connection import FILE_NAME, connect, store_errors
 from lasthop.store.sqlite.migrations import check_version, version_of
 
@@ -45,7 +46,7 @@ def restore(backup: Path, into: Path) -> int:
         raise StoreBroken("there is no such backup", path=str(backup))
     if (into / FILE_NAME).exists():
         raise StoreBroken("there is a store in this directory already", directory=str(into))
-    into.mkdir(parents=True, exist_ok=True)
+    into.mkdir(mode=DIRECTORY, parents=True, exist_ok=True)
     incarnation = new_incarnation()
     partial = into / (FILE_NAME + ".partial")
     partial.unlink(missing_ok=True)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lasthop.errors import StoreBroken, StoreError, StoreFull
+from lasthop.private import private_database
 
 FILE_NAME = "store.db"
 
@@ -54,10 +55,13 @@ def _translated(error: sqlite3.Error) -> StoreError:
 
 
 def connect(path: Path, *, mode: str) -> sqlite3.Connection:
-    """Connect with `mode` ro, rw or rwc. Transactions are ours to begin and end."""
+    """Connect with `mode` ro, rw or rwc, which makes the file for its owner alone. Transactions are
+    ours to begin and end."""
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         needed = ".".join(map(str, OLDEST_SQLITE))
         raise StoreBroken("SQLite is too old", found=sqlite3.sqlite_version, needed=needed)
+    if mode == "rwc":
+        private_database(path)
     uri = f"{path.absolute().as_uri()}?mode={mode}"
     connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
     connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")

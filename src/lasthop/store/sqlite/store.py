@@ -9,6 +9,7 @@ from pathlib import Path
 from lasthop.clock import Micros
 from lasthop.errors import StoreBroken
 from lasthop.message import MAX_KEY, Message, first_key_at
+from lasthop.private import DIRECTORY
 from lasthop.store.base import RECENT_KEYS, Durability, Forgotten, check_sequence
 from lasthop.store.bonds import BondsRestored, CircleRow
 from lasthop.store.commit import (
@@ -72,7 +73,8 @@ class SqliteStore(SqliteReader):
         incarnation: int | None = None,
         migrations: Sequence[Migration] = MIGRATIONS,
     ) -> None:
-        directory.mkdir(parents=True, exist_ok=True)
+        # A directory that is there may be for others too; the files in it are not.
+        directory.mkdir(mode=DIRECTORY, parents=True, exist_ok=True)
         self._lock = DirectoryLock(directory)
         path = directory / FILE_NAME
         try:
