@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from typing import Any
 
 import anyio
@@ -12,6 +14,7 @@ from hypothesis import given, settings, strategies as st
 
 from lasthop.access.rest import RestSettings, make_app
 from lasthop.clock import DAY
+from lasthop.core.credentials import Scope
 from tests.access.desk import MemoryDesk
 from tests.access.knocking import knock, refusal
 
@@ -136,3 +139,54 @@ def test_concurrent_duplicates_are_one_request(keys: list[str], size: int) -> No
         assert count(desk) == size * len(set(keys))
 
     anyio.run(run)
+
+
+class TestPublishersOfOneApp:
+    @pytest.fixture
+    async def shops(self, desk: MemoryDesk) -> AsyncIterator[list[httpx.AsyncClient]]:
+        door = make_app(desk, RestSettings())
+        for name in "abc":
+            desk.gateway.admit(name, "default", name, {Scope.PUBLISH}, desk.time)
+        async with AsyncExitStack() as stack:
+            yield [await stack.enter_async_context(knock(door, token=name)) for name in "abc"]
+
+    async def test_have_keys_of_their_own(
+        self, shops: list[httpx.AsyncClient], desk: MemoryDesk
+    ) -> None:
+        one, other, third = shops
+        first = await one.post("/v1/messages", json=ONE, headers=KEY)
+        same = await other.post("/v1/messages", json=ONE, headers=KEY)
+        different = await third.post("/v1/messages", json=ONE | {"body": "y"}, headers=KEY)
+        assert [a.status_code for a in (first, same, different)] == [202, 202, 202]
+        assert count(desk) == 3
+        again = await one.post("/v1/messages", json=ONE, headers=KEY)
+        assert again.json() == {"id": first.json()["id"], "repeated": True}
+
+    @pytest.mark.parametrize("retired", [False, True])
+    async def test_keep_the_keys_that_an_older_gateway_stored_without_their_names(
+        self, shops: list[httpx.AsyncClient], desk: MemoryDesk, retired: bool
+    ) -> None:
+        one, other, _ = shops
+        nobody = {"topic": "nobody", "body": "x"}
+        first = await one.post("/v1/messages", json=nobody, headers=KEY)
+        as_before(desk)
+        if retired:
+            desk.store.retire(messages_before=desk.time + DAY, keys_before=0)
+        again = await one.post("/v1/messages", json=nobody, headers=KEY)
+        assert first.json()["id"].startswith(again.json()["id"])
+        assert again.json()["repeated"] is True
+        theirs = await other.post("/v1/messages", json=nobody, headers=KEY)
+        # Whose key it was is known as long as its message is.
+        assert theirs.status_code == (200 if retired else 202)
+
+
+def as_before(desk: MemoryDesk) -> None:
+    """Let the store and the gateway know keys as an older gateway wrote them."""
+    keys = desk.store._kept.keys
+    for (app, own), row in list(keys.items()):
+        row.key = own.partition("\n")[2]
+        del keys[app, own]
+        keys[app, row.key] = row
+    recent = desk.gateway._acceptance._recent
+    recent.clear()
+    recent.update(keys)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lasthop.clock import SECOND
-from lasthop.core.acceptance import Withdrawal
+from lasthop.core.acceptance import Withdrawal, own_key
 from lasthop.core.gateway import Idempotency, Submission
 from lasthop.core.lifecycle import State
 from lasthop.core.mailroom import Limits
@@ -109,7 +109,8 @@ class TestAnIdempotencyKey:
     def test_may_be_known_to_the_store_alone(self, rig: Rig) -> None:
         self.publish(rig)
         rig.run()
-        found = rig.store.find_keys(APP, ["k"])["k"]
+        own = own_key(SHOP, "k")
+        found = rig.store.find_keys(APP, [own])[own]
         rig.gateway._acceptance._recent.clear()
         once = Idempotency("k", b"d", found)
         assert rig.gateway.publish(APP, SHOP, [to("phone")], rig.now, once=once).repeated
@@ -125,6 +126,14 @@ class TestAnIdempotencyKey:
         once = Idempotency("k", b"other")
         receipt = rig.gateway.publish("other", SHOP, [to("phone")], rig.now, once=once)
         assert receipt.repeated is None
+
+    def test_of_another_publisher_is_another_key(self, rig: Rig) -> None:
+        self.publish(rig)
+        for digest in (b"d", b"other"):
+            source, once = f"publisher:{digest.decode()}", Idempotency("k", digest)
+            receipt = rig.gateway.publish(APP, source, [to("phone")], rig.now, once=once)
+            assert receipt.repeated is None
+        assert self.publish(rig) is not None
 
 
 class TestCancelling:
@@ -191,6 +200,14 @@ class TestReplacing:
         rig.run()
         assert rig.bodies(rig.connect()) == [b"3"]
         assert rig.states() == {State.REPLACED: 2, State.SENDING: 1}
+
+    def test_a_replace_key_of_another_publisher_is_another_key(self, rig: Rig) -> None:
+        rig.publish(to("phone", b"1", replace_key="score"))
+        rig.publish(to("phone", b"2", replace_key="score"), source="publisher:other")
+        rig.run()
+        rig.publish(to("phone", b"3", replace_key="score"))
+        rig.run()
+        assert rig.bodies(rig.connect()) == [b"2", b"3"]
 
     def test_a_message_that_comes_back_does_not_shield_a_later_one_from_replacement(
         self, rig: Rig

@@ -90,13 +90,14 @@ def test_delays_and_deadlines_still_hold(rig: Rig) -> None:
     assert [frame.key for frame in rig.messages(channel)] == [delayed]
 
 
-def test_replace_keys_still_hold(rig: Rig) -> None:
+def test_replace_keys_still_hold_for_each_publisher(rig: Rig) -> None:
     rig.lose(rig.connect())
     rig.publish(to("phone", b"1", replace_key="k"))
+    rig.publish(to("phone", b"other", replace_key="k"), source="publisher:other")
     rig.run()
     rig.crash()
     rig.publish(to("phone", b"2", replace_key="k"))
-    assert rig.bodies(rig.resume()) == [b"2"]
+    assert rig.bodies(rig.resume()) == [b"other", b"2"]
 
 
 def test_what_may_have_left_is_marked_when_it_is_numbered_anew(rig: Rig) -> None:

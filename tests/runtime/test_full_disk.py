@@ -16,6 +16,7 @@ import pytest
 from lasthop.access.pap import PapDoor, PapSettings
 from lasthop.access.pap.destinations import Destinations
 from lasthop.access.rest import Door, RestSettings, make_app
+from lasthop.core.credentials import Scope
 from lasthop.errors import StoreFull
 from lasthop.runtime import engine as engine_module
 from lasthop.store.memory import MemoryStore
@@ -214,6 +215,17 @@ async def test_another_request_under_the_key_of_an_open_one_is_a_conflict(house:
     opened(await house.http.post("/v1/messages", json=ONE, headers=KEY))
     other = await house.http.post("/v1/messages", json={**ONE, "body": "x"}, headers=KEY)
     assert other.status_code == 409
+
+
+async def test_the_key_of_an_open_request_tells_another_publisher_nothing(house: House) -> None:
+    await house.rig.engine.call(
+        lambda gateway, now: gateway.admit("secret", "default", "shop", {Scope.PUBLISH}, now)
+    )
+    house.fill()
+    opened(await house.http.post("/v1/messages", json=ONE, headers=KEY))
+    async with knock(house.door, token="secret") as shop:
+        refused(await shop.post("/v1/messages", json=ONE, headers=KEY))
+        refused(await shop.post("/v1/messages", json={**ONE, "body": "x"}, headers=KEY))
 
 
 async def test_a_message_that_nobody_knows_is_unknown_only_when_all_is_written(

@@ -118,6 +118,14 @@ class Idempotency:
     found: KeyRow | None = None
 
 
+def own_key(source: str, key: str) -> str:
+    """What the store keeps an idempotency key under: no other source has the same.
+
+    A key is printable, so that none has a line feed by itself.
+    """
+    return f"{source}\n{key}"
+
+
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """What a publisher gets once it is durable: ids in the order of the submissions.
@@ -165,20 +173,22 @@ class Acceptance:
         """Own a batch, and never twice under one idempotency key."""
         if not submissions:
             raise InvalidRequest("there is nothing to publish")
-        repeated = self.repeated(app, once) if once is not None else None
+        repeated = self.repeated(app, source, once) if once is not None else None
         if repeated is not None:
             return Receipt([], repeated)
         messages = self.accept(app, source, submissions, now)
         if once is not None:
-            row = KeyRow(app, once.key, once.digest, messages[0].key, len(messages), now)
+            own = own_key(source, once.key)
+            row = KeyRow(app, own, once.digest, messages[0].key, len(messages), now)
             self._room.journal.commit.keys.append(row)
             self.remember(row)
         return Receipt([format_id(m.key, m.salt) for m in messages])
 
-    def repeated(self, app: str, once: Idempotency) -> list[int] | None:
-        """The keys of the messages that an idempotency key stands for, by its earlier use here or
-        as found in the store; `None` if it is new. A different request is a conflict."""
-        row = self._recent.get((app, once.key)) or once.found
+    def repeated(self, app: str, source: str, once: Idempotency) -> list[int] | None:
+        """The keys of the messages that a publisher's idempotency key stands for, by its earlier
+        use here or as found in the store; `None` if it is new. A different request is a
+        conflict."""
+        row = self._recent.get((app, own_key(source, once.key))) or once.found
         if row is None:
             return None
         if row.digest != once.digest:

@@ -163,9 +163,10 @@ class Gateway:
         """Accept a batch, all or nothing. It may be answered when commit `horizon` is durable."""
         return self._acceptance.publish(app, source, submissions, now, once=once)
 
-    def repeated(self, app: str, once: Idempotency) -> list[int] | None:
-        """The messages that an idempotency key stands for, durable or not; `None` if it is new."""
-        return self._acceptance.repeated(app, once)
+    def repeated(self, app: str, source: str, once: Idempotency) -> list[int] | None:
+        """The messages that a publisher's idempotency key stands for, durable or not; `None` if it
+        is new."""
+        return self._acceptance.repeated(app, source, once)
 
     def cancel(self, app: str, key: int, now: Micros) -> Withdrawal | None:
         """Take a message back where it has not been released; `None` when nothing of it is open."""

@@ -93,7 +93,7 @@ class Session:
         self.mailbox: dict[int, Delivery] = {}
         """All its open deliveries, by message key."""
         self._waiting: list[tuple[int, int, Delivery]] | None = None
-        self.replaceable: dict[str, Delivery] | None = None
+        self.replaceable: dict[tuple[str, str], Delivery] | None = None
         """Deliveries that nothing of has left, by replace key."""
         self.sendable = 0
         """Numbers below are durable and may have left; the device can know of no others."""
@@ -307,19 +307,21 @@ class Session:
             self.leaving -= 1
 
     def replace(self, replace_key: str, delivery: Delivery) -> Delivery | None:
-        """Let a delivery stand under its replace key; returns the one that it takes the place
-        of."""
+        """Let a delivery stand under its publisher's replace key; returns the one that it takes
+        the place of."""
         if self.replaceable is None:
             self.replaceable = {}
-        old = self.replaceable.get(replace_key)
-        self.replaceable[replace_key] = delivery
+        at = (delivery.item.message.source, replace_key)
+        old = self.replaceable.get(at)
+        self.replaceable[at] = delivery
         return old
 
     def not_replaceable(self, delivery: Delivery) -> None:
         """It has ended or is about to leave: what comes under its replace key comes beside it."""
-        replace_key = delivery.item.message.replace_key
-        if self.replaceable and replace_key and self.replaceable.get(replace_key) is delivery:
-            del self.replaceable[replace_key]
+        message = delivery.item.message
+        at = (message.source, message.replace_key or "")
+        if self.replaceable and self.replaceable.get(at) is delivery:
+            del self.replaceable[at]
             if not self.replaceable:
                 self.replaceable = None
 

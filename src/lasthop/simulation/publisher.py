@@ -6,7 +6,7 @@ from functools import partial
 from random import Random
 
 from lasthop.clock import SECOND, Micros
-from lasthop.core.acceptance import Submission, Withdrawal
+from lasthop.core.acceptance import Submission, Withdrawal, own_key
 from lasthop.core.gateway import Gateway, Idempotency
 from lasthop.core.inbound import parse_target
 from lasthop.core.lifecycle import State
@@ -60,7 +60,8 @@ class Publisher:
             submissions = [_submission(wish, start, now) for wish in wishes]
             store = self._gateway.store
             assert store is not None
-            found = store.find_keys(APP, [once]).get(once)
+            own = own_key(wishes[0].source, once)
+            found = store.find_keys(APP, [own]).get(own)
             receipt = gateway.publish(
                 APP,
                 wishes[0].source,

@@ -82,6 +82,7 @@ class KeyRow(msgspec.Struct, array_like=True, gc=False):
 
     app: str
     key: str
+    """Behind the publisher whose key it is (`own_key`); an older gateway kept it alone."""
     digest: bytes
     """Of the request: the same key with another request is a conflict."""
     first: int

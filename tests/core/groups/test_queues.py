@@ -175,6 +175,17 @@ def test_a_waiting_message_is_replaced(rig: Crew) -> None:
     assert rig.bodies(one) == [b"new", b"second"]
 
 
+def test_a_replace_key_of_another_publisher_is_another_key(rig: Crew) -> None:
+    jobs(rig)
+    job(rig, b"first", replace_key="k")
+    rig.publish(to("queue:jobs", b"other", replace_key="k"), source="publisher:other")
+    job(rig, b"second", replace_key="k")
+    rig.crash()
+    job(rig, b"third", replace_key="k")
+    (one,) = rig.gather("one", into=JOBS)
+    assert rig.bodies(one) == [b"other", b"third"]
+
+
 def test_a_queue_has_a_limit_and_is_removed_when_it_is_empty() -> None:
     rig = Crew(Limits(queue_length=1))
     jobs(rig)

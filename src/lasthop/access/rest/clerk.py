@@ -20,11 +20,11 @@ from lasthop.access.rest.overseer import Overseer
 from lasthop.access.rest.requests import Converter
 from lasthop.access.rest.settings import RestSettings
 from lasthop.clock import SECOND, Micros
-from lasthop.core.acceptance import Receipt, Submission
+from lasthop.core.acceptance import Receipt, Submission, own_key
 from lasthop.core.gateway import Gateway, Idempotency
 from lasthop.errors import InvalidRequest, NotFound, OutcomeOpen, Overloaded, QuotaExceeded
 from lasthop.message import Message, format_id, parse_id
-from lasthop.store.commit import DeliveryRow
+from lasthop.store.commit import DeliveryRow, KeyRow
 from lasthop.wire import tracecontext
 
 T = TypeVar("T")
@@ -98,8 +98,7 @@ class Clerk:
             )
             return AcceptedMany(receipt.ids)
         text = checked_key(key)
-        found = await self.desk.read(lambda reader: reader.find_keys(app, [text]))
-        once = Idempotency(text, digest(), found.get(text))
+        once = Idempotency(text, digest(), await self._find_key(app, source, text))
         try:
             receipt = await self.change(
                 lambda gateway, now: gateway.publish(app, source, submissions, now, once=once),
@@ -108,15 +107,27 @@ class Clerk:
         except OutcomeOpen as error:
             raise error.of(error.ids, repeatable=True) from None
         except Overloaded as error:
-            receipt = self._earlier(app, once, error)
+            receipt = self._earlier(app, source, once, error)
         if receipt.repeated is None:
             return AcceptedMany(receipt.ids)
         return AcceptedMany(await self._ids(receipt.repeated), repeated=True)
 
-    def _earlier(self, app: str, once: Idempotency, refusal: Overloaded) -> Receipt:
+    async def _find_key(self, app: str, source: str, key: str) -> KeyRow | None:
+        """What the store knows of a publisher's idempotency key."""
+        own = own_key(source, key)
+        found = await self.desk.read(lambda reader: reader.find_keys(app, [own, key]))
+        row = found.get(key)
+        if own in found or row is None:
+            return found.get(own)
+        # An older gateway kept keys without whose they are: the message tells, while there is one.
+        first = row.first
+        kept = await self.desk.read(lambda reader: reader.messages([first]))
+        return row if first not in kept or kept[first].source == source else None
+
+    def _earlier(self, app: str, source: str, once: Idempotency, refusal: Overloaded) -> Receipt:
         """What is known of an idempotency key when nothing could be done for a request: an earlier
         one may have been accepted, or be open still. Otherwise the refusal stands."""
-        keys = self.desk.look(lambda gateway: gateway.repeated(app, once))
+        keys = self.desk.look(lambda gateway: gateway.repeated(app, source, once))
         if keys is None:
             raise refusal
         receipt = Receipt([], keys)

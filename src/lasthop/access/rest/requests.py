@@ -117,7 +117,7 @@ class Publication(
         bool | None, Meta(description="The device gets a poke, and pulls the body when it wants")
     ] = None
     replace_key: Annotated[
-        _Key | None, Meta(description="Takes the place of what is pending under the same key")
+        _Key | None, Meta(description="Takes the place of what you have pending under this key")
     ] = None
     reply_within: Annotated[
         Moment | None, Meta(description="An answer is wanted, in this time: seconds, or 90s, 2h")

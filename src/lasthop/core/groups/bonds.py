@@ -61,7 +61,7 @@ class Bonds:
         self._queues: dict[tuple[str, str], SharedQueue] = {}
         self.stirred: list[SharedQueue] = []
         """Queues of which something may be given to somebody."""
-        self._replaceable: dict[tuple[str, Target, str], Bond] = {}
+        self._replaceable: dict[tuple[str, str, Target, str], Bond] = {}
         self._sweep_at = SWEEP
         self._rows: dict[int, BondRow] = {}
         """While the gateway comes back: what held messages together."""
@@ -128,9 +128,9 @@ class Bonds:
         self.room.timers.add(contest.about.before, contest)
 
     def _supersede(self, bond: Bond, message: Message, replace_key: str, now: Micros) -> None:
-        """What stands under the same key in the same group or queue makes room, if it still can,
-        as a whole."""
-        at = (message.app, message.target, replace_key)
+        """What its publisher has under the same key in the same group or queue makes room, if it
+        still can, as a whole."""
+        at = (message.app, message.source, message.target, replace_key)
         old = self._replaceable.get(at)
         self._replaceable[at] = bond
         if old is not None and old.item.message.key in self.room.items:
@@ -331,7 +331,8 @@ class Bonds:
                 self.fanouts.rosters[message.key] = tuple(sorted(contest.members))
                 bond = Claimable(self, item, contest)
         if bond is not None and message.replace_key is not None:
-            self._replaceable[message.app, message.target, message.replace_key] = bond
+            at = (message.app, message.source, message.target, message.replace_key)
+            self._replaceable[at] = bond
 
     def _attach_notice(self, item: Item) -> None:
         if decode_decision(item.message.body).verdict is Verdict.RELEASE:
