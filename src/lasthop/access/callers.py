@@ -54,6 +54,11 @@ class Caller:
         """Whose quota is used, in whatever app."""
         return self.home, self.name
 
+    def owns(self, source: str) -> bool:
+        """Whether what this source sent is the caller's to follow and to take back; everything is
+        an administrator's."""
+        return source == self.source or Scope.ADMIN in self.scopes
+
     def require(self, scope: Scope) -> None:
         """Refuse a caller without this right; an administrator has every right."""
         if scope not in self.scopes and Scope.ADMIN not in self.scopes:

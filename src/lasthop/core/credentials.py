@@ -16,7 +16,7 @@ class Scope(StrEnum):
     """What a credential allows, within its app."""
 
     PUBLISH = "publish"
-    """Publish, follow, cancel and replace its messages."""
+    """Publish; follow, cancel and replace its own messages."""
     DEVICES = "devices"
     """Register, change and remove devices."""
     ADMIN = "admin"

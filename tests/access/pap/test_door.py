@@ -484,6 +484,20 @@ class TestCallers:
         assert await bearer.push("1", BOB) == 1001
         assert await basic.push("1", BOB) == 2007
 
+    async def test_a_push_is_there_for_its_own_initiator_only(
+        self, desk: MemoryDesk, pap: PapDoor
+    ) -> None:
+        desk.register("watch", user="bob")
+        for name in "shop", "other":
+            desk.gateway.admit(name, "default", name, {Scope.PUBLISH}, START)
+        shop, other = Initiator(pap, token="shop"), Initiator(pap, token="other")
+        assert await shop.push("1", BOB) == 1001
+        assert (await status(other, "1")).results[0].code == 2004
+        assert (await other.ask(CancelMessage("1"), CancelResponse)).results[0].code == 2004
+        assert await other.push("2", BOB, replace_push_id="1") == 2004
+        assert await other.push("1", BOB) == 1001
+        assert [r.state for r in (await status(shop, "1")).results] == ["pending"]
+
     @pytest.mark.parametrize("token", [None, "wrong"])
     async def test_who_has_none_is_turned_away(
         self, desk: MemoryDesk, pap: PapDoor, token: str | None

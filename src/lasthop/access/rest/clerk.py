@@ -23,7 +23,7 @@ from lasthop.clock import SECOND, Micros
 from lasthop.core.acceptance import Receipt, Submission, own_key
 from lasthop.core.gateway import Gateway, Idempotency
 from lasthop.errors import InvalidRequest, NotFound, OutcomeOpen, Overloaded, QuotaExceeded
-from lasthop.message import Message, format_id, parse_id
+from lasthop.message import Message, TargetKind, format_id, parse_id
 from lasthop.store.commit import DeliveryRow, KeyRow
 from lasthop.wire import tracecontext
 
@@ -162,8 +162,9 @@ class Clerk:
         kept = await self.desk.read(lambda reader: reader.messages(keys))
         return [format_id(k, kept[k].salt) if k in kept else short_id(k) for k in keys]
 
-    async def find(self, caller: Caller, text: str) -> Message:
-        """The message with this id, if it is of the caller's app."""
+    async def find(self, caller: Caller, text: str, *, received: bool = False) -> Message:
+        """The message with this id, if the caller has sent it or, with `received`, was sent it by a
+        device. For everybody else there is none: an id tells nobody what others send."""
         try:
             key, salt = parse_id(text)
         except ValueError as error:
@@ -175,7 +176,20 @@ class Clerk:
             message = await self._stored(key)
         if message is None or message.app != caller.app or salt not in (None, message.salt):
             raise NotFound("no such message", id=text)
-        return message
+        if caller.owns(message.source) or (received and await self._has_received(caller, message)):
+            return message
+        raise NotFound("no such message", id=text)
+
+    async def _has_received(self, caller: Caller, message: Message) -> bool:
+        """Whether a device sent this to the caller: it answers what the caller sent, or opened a
+        stream to any publisher of the app."""
+        if message.target.kind is not TargetKind.PUBLISHER:
+            return False
+        key = message.in_reply_to
+        if key is None:
+            return message.stream
+        found = await self._stored(key)
+        return found is not None and found.app == caller.app and caller.owns(found.source)
 
     async def _stored(self, key: int) -> Message | None:
         return (await self.desk.read(lambda reader: reader.messages([key]))).get(key)

@@ -80,7 +80,7 @@ async def status(exchange: Exchange) -> Response:
     """What became of a message; with `wait`, as soon as something did."""
     query = exchange.query(StatusQuery)
     clerk = exchange.clerk
-    message = await clerk.find(exchange.caller, exchange.path("id"))
+    message = await clerk.find(exchange.caller, exchange.path("id"), received=True)
     if query.wait is None:
         rows = await clerk.deliveries(message.key)
         return json_response(await _status(exchange, message, rows, query))

@@ -70,7 +70,7 @@ class Replies(msgspec.Struct):
 async def reply(exchange: Exchange) -> Response:
     """Answer a message that a device sent."""
     clerk, caller = exchange.clerk, exchange.caller
-    message = await clerk.find(caller, exchange.path("id"))
+    message = await clerk.find(caller, exchange.path("id"), received=True)
     target = _sender(message)
     publication = await exchange.body(Publication)
     clerk.charge(caller, messages=1, size=0)

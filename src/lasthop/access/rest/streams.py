@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Meta
 from starlette.responses import Response
 
+from lasthop.access.callers import Caller
 from lasthop.access.rest.answers import json_response
 from lasthop.access.rest.exchange import Exchange
 from lasthop.access.rest.requests import Publication
@@ -23,7 +24,7 @@ from lasthop.core.acceptance import Submission
 from lasthop.core.gateway import Gateway
 from lasthop.core.inbound import PUBLISHERS, parse_target
 from lasthop.core.transfers.stream import Stream, StreamRecord
-from lasthop.core.transfers.streams import read_record
+from lasthop.core.transfers.streams import no_such_stream, read_record
 from lasthop.errors import Conflict, InvalidRequest, NotFound
 from lasthop.message import DEFAULT_PRIORITY, Target, TargetKind, parse_id
 
@@ -121,12 +122,13 @@ async def open_stream(exchange: Exchange) -> Response:
 
 
 async def list_streams(exchange: Exchange) -> Response:
-    """The streams of the app that are not over."""
-    app = exchange.caller.app
+    """The caller's streams that are not over, and those that any publisher may fetch."""
+    caller = exchange.caller
 
     def look(gateway: Gateway) -> StreamList:
         window = gateway.streams.window
-        return StreamList([info(stream, window) for stream in gateway.streams.of(app)])
+        streams = gateway.streams.of(caller.app)
+        return StreamList([info(s, window) for s in streams if _concerns(caller, s.record)])
 
     return json_response(exchange.clerk.desk.look(look))
 
@@ -134,11 +136,11 @@ async def list_streams(exchange: Exchange) -> Response:
 async def show(exchange: Exchange) -> Response:
     """How far a stream is, also when it is over."""
     key = _key(exchange)
-    app, desk = exchange.caller.app, exchange.clerk.desk
+    caller, desk = exchange.caller, exchange.clerk.desk
 
     def look(gateway: Gateway) -> StreamInfo | None:
         stream = gateway.streams.get(key)
-        if stream is None or stream.record.app != app:
+        if stream is None or not _concerns(caller, stream.record):
             return None
         return info(stream, gateway.streams.window)
 
@@ -146,7 +148,7 @@ async def show(exchange: Exchange) -> Response:
     if found is None:
         row = await desk.read(lambda reader: reader.stream(key))
         record = None if row is None else read_record(row)
-        if record is None or record.app != app:
+        if record is None or not _concerns(caller, record):
             raise NotFound("no such stream", id=exchange.path("id"))
         found = _info(key, record)
     return json_response(found)
@@ -156,28 +158,28 @@ async def send(exchange: Exchange) -> Response:
     """Take what follows `offset`, as much as comes: the request is read only as fast as the
     receiver takes it."""
     query = exchange.query(ContentQuery)
-    key, app, desk = _key(exchange), exchange.caller.app, exchange.clerk.desk
+    key, caller, desk = _key(exchange), exchange.caller, exchange.clerk.desk
     window = desk.look(lambda gateway: gateway.streams.window)
     offset = query.offset
-    position = desk.look(lambda gateway: _from_publisher(gateway, app, key).record.received)
+    position = desk.look(lambda gateway: _from_publisher(gateway, caller, key).record.received)
     if offset > position:
         raise Conflict("the stream goes on at its position", offset=offset, position=position)
     async for data in exchange.request.stream():
         for start in range(0, len(data), window):
             part = data[start : start + window]
-            if not await _append(exchange, app, key, offset, part):
-                return json_response(desk.look(_described(app, key)))
+            if not await _append(exchange, key, offset, part):
+                return json_response(desk.look(_described(caller, key)))
             offset += len(part)
-    return json_response(desk.look(_described(app, key)))
+    return json_response(desk.look(_described(caller, key)))
 
 
-async def _append(exchange: Exchange, app: str, key: int, offset: int, part: bytes) -> bool:
+async def _append(exchange: Exchange, key: int, offset: int, part: bytes) -> bool:
     """Take all of a part; false when there is no room for it in time."""
-    desk = exchange.clerk.desk
+    caller, desk = exchange.caller, exchange.clerk.desk
     end = offset + len(part)
 
     def act(gateway: Gateway, now: Micros) -> int:
-        stream = _from_publisher(gateway, app, key)
+        stream = _from_publisher(gateway, caller, key)
         return gateway.streams.append(stream, offset, part, now)
 
     def room(gateway: Gateway) -> bool | None:
@@ -187,7 +189,7 @@ async def _append(exchange: Exchange, app: str, key: int, offset: int, part: byt
         free = stream.record.taken + gateway.streams.window - stream.record.received
         return True if free > 0 else None
 
-    exchange.clerk.charge(exchange.caller, messages=0, size=len(part))
+    exchange.clerk.charge(caller, messages=0, size=len(part))
     while await desk.call(act) < end:
         if not await desk.watch(key, room, FULL):
             return False
@@ -197,10 +199,10 @@ async def _append(exchange: Exchange, app: str, key: int, offset: int, part: byt
 async def fetch(exchange: Exchange) -> Response:
     """What follows `offset`; everything before it is done with."""
     query = exchange.query(ContentQuery)
-    key, app, clerk = _key(exchange), exchange.caller.app, exchange.clerk
+    key, caller, clerk = _key(exchange), exchange.caller, exchange.clerk
 
     def act(gateway: Gateway, now: Micros) -> None:
-        stream = gateway.streams.find(app, key)
+        stream = _find(gateway, caller, key)
         record = stream.record
         if record.receiver:
             raise InvalidRequest("this stream goes to a device, which alone can fetch it")
@@ -225,7 +227,7 @@ async def fetch(exchange: Exchange) -> Response:
             return None
         return body, stream.record
 
-    before = clerk.desk.look(lambda gateway: gateway.streams.find(app, key).record)
+    before = clerk.desk.look(lambda gateway: _find(gateway, caller, key).record)
     await clerk.desk.call(act)
     seconds = min(query.timeout, clerk.settings.max_wait)
     found = await clerk.desk.watch(key, more, seconds)
@@ -245,11 +247,11 @@ async def fetch(exchange: Exchange) -> Response:
 async def end(exchange: Exchange) -> Response:
     """Everything was sent."""
     said = await exchange.optional_body(End) or End()
-    key, app = _key(exchange), exchange.caller.app
+    key, caller = _key(exchange), exchange.caller
     checksum = None if said.checksum is None else int(said.checksum, 16)
 
     def act(gateway: Gateway, now: Micros) -> StreamInfo:
-        stream = _from_publisher(gateway, app, key)
+        stream = _from_publisher(gateway, caller, key)
         gateway.streams.end(stream, now, size=said.size, checksum=checksum)
         return info(stream, 0)
 
@@ -258,13 +260,14 @@ async def end(exchange: Exchange) -> Response:
 
 async def give_up(exchange: Exchange) -> Response:
     """The sender will send no more, or who fetches wants no more."""
-    key, app = _key(exchange), exchange.caller.app
+    key, caller = _key(exchange), exchange.caller
 
     def act(gateway: Gateway, now: Micros) -> StreamInfo:
-        stream = gateway.streams.find(app, key)
+        stream = _find(gateway, caller, key)
         if stream.record.sender:
             gateway.streams.stop(stream, "stopped over REST", now)
         else:
+            stream = _from_publisher(gateway, caller, key)
             gateway.streams.abort(stream, "given up by its sender", now)
         return info(stream, 0)
 
@@ -295,17 +298,31 @@ def _info(key: int, record: StreamRecord) -> StreamInfo:
     )
 
 
-def _described(app: str, key: int) -> Callable[[Gateway], StreamInfo]:
+def _described(caller: Caller, key: int) -> Callable[[Gateway], StreamInfo]:
     def look(gateway: Gateway) -> StreamInfo:
-        return info(gateway.streams.find(app, key), gateway.streams.window)
+        return info(_find(gateway, caller, key), gateway.streams.window)
 
     return look
 
 
-def _from_publisher(gateway: Gateway, app: str, key: int) -> Stream:
-    stream = gateway.streams.find(app, key)
+def _concerns(caller: Caller, record: StreamRecord) -> bool:
+    """Whether the caller has opened a stream, or may fetch it as any publisher of the app may."""
+    return record.app == caller.app and (caller.owns(record.source) or record.target == PUBLISHERS)
+
+
+def _find(gateway: Gateway, caller: Caller, key: int) -> Stream:
+    stream = gateway.streams.find(caller.app, key)
+    if not _concerns(caller, stream.record):
+        raise no_such_stream(key)
+    return stream
+
+
+def _from_publisher(gateway: Gateway, caller: Caller, key: int) -> Stream:
+    stream = _find(gateway, caller, key)
     if stream.record.sender:
         raise InvalidRequest("a device sends this stream, and it alone")
+    if not caller.owns(stream.record.source):
+        raise no_such_stream(key)
     return stream
 
 

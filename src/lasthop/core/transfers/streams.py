@@ -141,7 +141,7 @@ class Streams:
         """An open stream of an app."""
         stream = self._open.get(key)
         if stream is None or stream.record.app != app:
-            raise NotFound("no such stream is open", id=f"{key:016x}")
+            raise no_such_stream(key)
         return stream
 
     def get(self, key: int) -> Stream | None:
@@ -392,6 +392,11 @@ class _Patience:
 
 
 _decode = msgspec.json.Decoder(StreamRecord | UploadRecord).decode
+
+
+def no_such_stream(key: int) -> NotFound:
+    """The refusal to whoever names a stream that is not there, for him."""
+    return NotFound("no such stream is open", id=f"{key:016x}")
 
 
 def read_record(row: StreamRow) -> StreamRecord | None:

@@ -22,7 +22,7 @@ STREAMS: tuple[Operation, ...] = (
     Operation(
         method="GET",
         path="/v1/streams",
-        summary="The streams of the app that are not over",
+        summary="Your streams that are not over, and those that any publisher may fetch",
         scope=Scope.PUBLISH,
         handler=streams.list_streams,
         answers={200: streams.StreamList},
