@@ -40,6 +40,18 @@ async def test_nobody_is_told_at_an_address_that_is_not_allowed() -> None:
     assert not asked
 
 
+async def test_nobody_is_followed_to_another_place() -> None:
+    tell = Teller(Destinations(private=True))
+    async with server(answer(1000)) as (elsewhere, led_to):
+        for status in (301, 302, 303, 307, 308):
+            moved = b"HTTP/1.1 %d Moved\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n"
+            async with server(moved % (status, elsewhere.encode())) as (url, asked):
+                said = await tell(url, "application/xml", b"<pap/>")
+            assert said.verdict is Verdict.LATER
+            assert len(asked) == 1
+    assert not led_to
+
+
 async def test_where_nobody_listens_it_is_said_why() -> None:
     said = await Teller(Destinations(private=True))("http://127.0.0.1:1/", "application/xml", b"")
     assert said.verdict is Verdict.UNREACHABLE

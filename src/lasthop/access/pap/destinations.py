@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from urllib.parse import urlsplit
 
 from lasthop.errors import Forbidden, InvalidRequest
@@ -12,6 +12,20 @@ MAX_URL = 2000
 
 REMEMBERED = 1000
 """URLs that need not be looked at again; at most 2 MB."""
+
+
+_CARRYING_IPV4 = (
+    (IPv6Network("::/96"), 0),  # IPv4-compatible (RFC 4291, 2.5.5.1); unspecified and loopback too
+    (IPv6Network("::ffff:0:0/96"), 0),  # IPv4-mapped (RFC 4291, 2.5.5.2)
+    (IPv6Network("64:ff9b::/96"), 0),  # NAT64 (RFC 6052), which DNS64 makes of any IPv4 address
+    (IPv6Network("2002::/16"), 80),  # 6to4 (RFC 3056)
+)
+"""Addresses of IPv6 that lead to one of IPv4, and how far to the left that stands in them."""
+
+_GLOBAL_UNICAST = IPv6Network("2000::/3")
+"""All that is assigned to hosts everywhere (RFC 4291, 2.4). What else looks global to Python is
+not: local NAT64 (64:ff9b:1::/48), IPv4-translated, site-local and segment routing addresses. Teredo
+(2001::/32) is within, and never global to Python."""
 
 
 class Destinations:
@@ -56,9 +70,18 @@ class Destinations:
 
     def allows(self, address: IPv4Address | IPv6Address) -> bool:
         """Whether to connect to this address."""
-        mapped = getattr(address, "ipv4_mapped", None)
-        real = mapped or address
-        return self._private or (real.is_global and not real.is_multicast)
+        return self._private or _is_public(address)
+
+
+def _is_public(address: IPv4Address | IPv6Address) -> bool:
+    """Whether everybody can reach this address, and means the same host by it."""
+    if isinstance(address, IPv6Address):
+        for network, shift in _CARRYING_IPV4:
+            if address in network:
+                return _is_public(IPv4Address(int(address) >> shift & 0xFFFFFFFF))
+        if address not in _GLOBAL_UNICAST:
+            return False
+    return address.is_global and not address.is_multicast
 
 
 def _matches(host: str, pattern: str) -> bool:
