@@ -159,3 +159,74 @@ async def test_added_routes_come_first_and_are_no_topics(desk: MemoryDesk) -> No
         assert (await http.get("/mine")).text == "fine"
         assert refusal(await http.post("/mine"))[0] == 405
         assert (await http.post("/news")).status_code == 202
+
+
+class TestPushesOfPap:
+    DOCUMENT = (
+        b'<?xml version="1.0"?>\n<!DOCTYPE pap PUBLIC "x" "y" [<?v?>]>\n<pap><push-message/></pap>'
+    )
+    RELATED = 'multipart/related; boundary=part; type="application/xml"'
+    PART = b"--part\r\nContent-Type: application/xml\r\n\r\n%s\r\n--part--\r\n" % DOCUMENT
+
+    @pytest.mark.parametrize("method", ["POST", "PUT"])
+    @pytest.mark.parametrize(
+        "content_type, body",
+        [
+            (RELATED, PART),
+            ("Multipart/Related;type=text/xml;boundary=part", PART),
+            ("application/xml", DOCUMENT),
+            ("text/xml; charset=utf-8", b"<pap >"),
+        ],
+    )
+    async def test_are_no_messages_for_a_topic(
+        self,
+        http: httpx.AsyncClient,
+        desk: MemoryDesk,
+        content_type: str,
+        body: bytes,
+        method: str,
+    ) -> None:
+        answer = await http.request(
+            method, "/news", content=body, headers={"content-type": content_type}
+        )
+        assert refusal(answer) == (404, "not_found", None)
+        assert answer.json()["error"]["detail"] == (
+            "a push of PAP is not published to a topic; PAP is spoken at POST /pap"
+        )
+        assert desk.store.counts().messages == 0
+
+    @pytest.mark.parametrize(
+        "content_type, body",
+        [
+            ("application/xml", b"<doc><pap/></doc>"),
+            ("application/xml", b"<papa/>"),
+            ("text/plain", DOCUMENT),
+            ("multipart/related; boundary=part; type=text/html", PART),
+            ("multipart/mixed; boundary=part", PART),
+        ],
+    )
+    async def test_are_not_seen_in_other_content(
+        self, http: httpx.AsyncClient, content_type: str, body: bytes
+    ) -> None:
+        answer = await http.post("/news", content=body, headers={"content-type": content_type})
+        assert answer.status_code == 202
+
+    @pytest.mark.parametrize("path", ["/wappush", "/ppg", "/pap"])
+    @pytest.mark.parametrize(
+        "spoken, words",
+        [
+            ("/push/access", "PAP is spoken at POST /push/access"),
+            ("", "PAP is not spoken here"),
+        ],
+    )
+    async def test_are_shown_the_way_from_where_other_gateways_take_them(
+        self, desk: MemoryDesk, path: str, spoken: str, words: str
+    ) -> None:
+        door = make_app(desk, RestSettings(open_house=True, pap=spoken))
+        async with knock(door) as http:
+            answer = await http.post(
+                path, content=self.PART, headers={"content-type": self.RELATED}
+            )
+            assert refusal(answer) == (400, "invalid_request", "topic")
+            assert answer.json()["error"]["detail"].endswith(words)
+            assert (await http.get(path)).status_code == 404

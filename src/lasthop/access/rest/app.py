@@ -121,7 +121,7 @@ class Door:
         elif segment not in RESERVED:
             await answer_line(self.clerk, connection, receive, send)
         elif method in {"POST", "PUT"}:
-            raise refuse_reserved(segment)
+            raise refuse_reserved(segment, self.clerk.settings.pap)
         else:
             await self._route(connection, receive, send)
 

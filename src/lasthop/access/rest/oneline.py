@@ -14,7 +14,8 @@ from lasthop.access.rest.publish import respond
 from lasthop.access.rest.requests import Publication, digest
 from lasthop.core.credentials import Scope
 from lasthop.core.topics import check_topic
-from lasthop.errors import InvalidRequest, Rejected
+from lasthop.errors import InvalidRequest, NotFound, Rejected
+from lasthop.wire.pap.submission import is_submission
 
 RESERVED = frozenset(
     {
@@ -28,6 +29,8 @@ RESERVED = frozenset(
         "wsp",
         "ota",
         "push",
+        "ppg",
+        "wappush",
         "sms",
         "health",
         "healthz",
@@ -53,6 +56,10 @@ RESERVED = frozenset(
 )
 """First segments of paths that are ours, or may become ours: they are no topics in the one-line
 form. `POST /v1/messages` publishes to topics of any name."""
+
+PUSH_PATHS = frozenset({"pap", "ppg", "wappush"})
+"""Where push gateways take PAP: an initiator that was set up for another one, or before `pap.path`
+was changed, is to hear that nothing of it was accepted."""
 
 FIELDS = {
     b"title": "title",
@@ -87,6 +94,9 @@ async def publish_line(clerk: Clerk, connection: Connection, receive: Receive, s
     publication = publication_of(connection["path"][1:], headers)
     body = await clerk.intake.read(headers, receive)
     try:
+        if is_submission(headers.get(b"content-type", b"").decode("latin-1"), body):
+            spoken = _where_spoken(clerk.settings.pap)
+            raise NotFound(f"a push of PAP is not published to a topic; {spoken}")
         clerk.charge(caller, messages=1, size=len(body))
         accepted = await clerk.accept(
             caller,
@@ -125,13 +135,19 @@ def hint(connection: Connection) -> bytes:
     return f"Publish here: curl -d 'text' {scheme}://{host}/{topic}\n".encode()
 
 
-def refuse_reserved(segment: str) -> InvalidRequest:
-    """A path of ours is no topic."""
-    return InvalidRequest(
+def refuse_reserved(segment: str, pap: str) -> InvalidRequest:
+    """A path of ours is no topic; `pap` is the one for push initiators."""
+    words = (
         f"{segment!r} is a path of the gateway and no topic in the one-line form;"
-        " POST /v1/messages publishes to any topic",
-        field="topic",
+        " POST /v1/messages publishes to any topic"
     )
+    if segment in PUSH_PATHS:
+        words += f"; {_where_spoken(pap)}"
+    return InvalidRequest(words, field="topic")
+
+
+def _where_spoken(pap: str) -> str:
+    return f"PAP is spoken at POST {pap}" if pap else "PAP is not spoken here"
 
 
 def publication_of(topic: str, headers: Mapping[bytes, bytes]) -> Publication:

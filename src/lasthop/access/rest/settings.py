@@ -37,5 +37,7 @@ class RestSettings:
     once: a publisher that runs wild delays the others by no more than that."""
     bytes: Rate = field(default_factory=lambda: Rate(64 << 20, 256 << 20))
     """Per credential; the same thought, in bytes of requests."""
+    pap: str = "/pap"
+    """Where PAP is spoken, for whoever speaks it elsewhere; empty: nowhere."""
     traced: bool = False
     """Whether a message belongs to the trace that its request names."""

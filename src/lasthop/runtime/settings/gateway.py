@@ -102,6 +102,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             max_message=max(self.limits.body, self.limits.largest_body),
             messages=Rate(quotas.messages_per_second, quotas.messages_burst),
             bytes=Rate(max(1, quotas.bytes_per_second), max(1, quotas.bytes_burst)),
+            pap=self.pap.path,
             traced=bool(self.traces.endpoint),
         )
 

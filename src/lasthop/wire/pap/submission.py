@@ -7,6 +7,8 @@ queries a profile, in the same way. Everything else is the control entity alone.
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from lasthop.errors import PapMalformed, TooLarge
@@ -28,6 +30,11 @@ CAPABILITY_TYPES = frozenset({"application/xml", "application/rdf+xml", "text/xm
 
 APPLICATION_ID = "x-wap-application-id"
 
+MAX_PROLOG = 4096
+"""Octets in which a document's first tag is looked for. The prolog of a PAP document has 200."""
+
+_START_TAG = re.compile(rb"<([A-Za-z_][^\s/>]*)")
+
 
 class Submission(msgspec.Struct, frozen=True, gc=False):
     """What one HTTP body holds."""
@@ -37,6 +44,19 @@ class Submission(msgspec.Struct, frozen=True, gc=False):
     """What is pushed, with its own headers; a client's answer; or a client's profile."""
     capabilities: Entity | None = None
     """What the initiator assumes that the client can do (UAProf RDF)."""
+
+
+def is_submission(content_type: str, body: bytes) -> bool:
+    """Whether this is what a push initiator sends, wherever it came in: XML with something that
+    belongs to it, or a document of PAP alone. It may be malformed all the same."""
+    try:
+        media = parse_media_type(content_type)
+    except (PapMalformed, TooLarge):
+        return False
+    if media.essence == "multipart/related":
+        return media.parameters.get("type", "").lower() in XML_TYPES
+    tag = _START_TAG.search(body, 0, MAX_PROLOG) if media.essence in XML_TYPES else None
+    return tag is not None and tag[1] == b"pap"
 
 
 def read_submission(
