@@ -381,11 +381,6 @@ async def test_a_request_has_a_limited_number_of_messages(desk: MemoryDesk) -> N
     assert refusal(four) == (413, "too_large", None)
 
 
-async def test_headers_have_a_limit(http: httpx.AsyncClient) -> None:
-    answer = await http.post("/v1/messages", headers={"cookie": "x" * 40_000})
-    assert refusal(answer) == (413, "too_large", None)
-
-
 async def test_a_publisher_above_its_quota_is_told_when_to_come_back(desk: MemoryDesk) -> None:
     door = make_app(desk, RestSettings(open_house=True, messages=Rate(2, 4)))
     async with knock(door) as http:

@@ -2,137 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-from typing import Any
-
 import pytest
-from uvicorn.config import Config
-from uvicorn.server import ServerState
 
-from lasthop.access.direct import Request, Response
-from lasthop.runtime.direct import MAX_BODY, DirectProtocol
-
-KEEP_ALIVE = 75
-ANSWER = Response(202, b"text/plain", b"taken")
-
-
-class Wire(asyncio.Transport):
-    """The other end of a connection."""
-
-    def __init__(self) -> None:
-        super().__init__({"peername": ("192.0.2.1", 4321), "sockname": ("192.0.2.2", 80)})
-        self.written: list[bytes] = []
-        self.closed = False
-
-    def write(self, data: Any) -> None:
-        self.written.append(bytes(data))
-
-    def close(self) -> None:
-        self.closed = True
-
-    def is_closing(self) -> bool:
-        return self.closed
-
-    def pause_reading(self) -> None: ...
-
-    def resume_reading(self) -> None: ...
-
-
-class Time:
-    """A loop's clock and timers, turned by hand."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-        self.alarms: list[tuple[float, Callable[[], None]]] = []
-        self._loop = asyncio.get_running_loop()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._loop, name)
-
-    def time(self) -> float:
-        return self.now
-
-    def call_later(self, delay: float, act: Callable[[], None]) -> Alarm:
-        entry = (self.now + delay, act)
-        self.alarms.append(entry)
-        return Alarm(self.alarms, entry)
-
-    def pass_by(self, seconds: float) -> None:
-        self.now += seconds
-        for entry in [entry for entry in self.alarms if entry[0] <= self.now]:
-            self.alarms.remove(entry)
-            entry[1]()
-
-
-class Alarm:
-    def __init__(self, alarms: list[Any], entry: Any) -> None:
-        self._alarms = alarms
-        self._entry = entry
-
-    def cancel(self) -> None:
-        if self._entry in self._alarms:
-            self._alarms.remove(self._entry)
-
-
-class Connection:
-    """A connection to a server with a door at /door, and an application everywhere."""
-
-    def __init__(self) -> None:
-        self.taken: list[tuple[Request, Callable[[Response], None]]] = []
-        self.wire = Wire()
-        self.time = Time()
-        config = Config(
-            self._app,
-            interface="asgi3",
-            lifespan="off",
-            log_config=None,
-            timeout_keep_alive=KEEP_ALIVE,
-        )
-        config.load()
-        self.state = ServerState()
-        self.state.default_headers = [(b"date", b"today")]
-        self.protocol = DirectProtocol(
-            config=config,
-            server_state=self.state,
-            app_state={},
-            _loop=self.time,
-            direct={b"/door": lambda *request: self.taken.append(request)},
-        )
-        self.protocol.connection_made(self.wire)
-
-    async def _app(self, scope: Any, receive: Any, send: Any) -> None:
-        body, more = b"", True
-        while more:
-            message = await receive()
-            body += message.get("body", b"")
-            more = message.get("more_body", False)
-        said = f"{scope['method']} {scope['path']} {len(body)} {dict(scope['headers'])}".encode()
-        length = (b"content-length", b"%d" % len(said))
-        await send({"type": "http.response.start", "status": 200, "headers": [length]})
-        await send({"type": "http.response.body", "body": said})
-
-    def send(self, data: bytes, pieces: int = 0) -> None:
-        size = pieces or len(data)
-        for at in range(0, len(data), size):
-            self.protocol.data_received(data[at : at + size])
-
-    async def heard(self) -> bytes:
-        """What came back, when the application has had its turn."""
-        for _ in range(20):
-            await asyncio.sleep(0)
-        written, self.wire.written = b"".join(self.wire.written), []
-        return written
+from lasthop.access.direct import Response
+from lasthop.runtime.direct import MAX_BODY
+from tests.runtime.wires import ANSWER, KEEP_ALIVE, Connection, post
 
 
 @pytest.fixture
 async def connection() -> Connection:
     return Connection()
-
-
-def post(body: bytes, *headers: str, path: str = "/door", version: str = "1.1") -> bytes:
-    lines = [f"POST {path} HTTP/{version}", "Host: x", f"Content-Length: {len(body)}", *headers]
-    return "\r\n".join([*lines, "", ""]).encode() + body
 
 
 @pytest.mark.parametrize("pieces", [0, 1, 7])
@@ -309,4 +188,4 @@ async def test_what_is_no_http_is_refused(connection: Connection) -> None:
     await connection.heard()
     connection.send(b"what is this\r\n\r\n")
     assert b"400 Bad Request" in await connection.heard()
-    assert connection.wire.closed
+    assert connection.wire.is_over()

@@ -15,7 +15,7 @@ from typing import Any, cast
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
 from lasthop.access.direct import Request, Response, Take
-from lasthop.runtime.certificates import CertifiedProtocol
+from lasthop.runtime.guard import BODY, IDLE, GuardedProtocol
 
 MAX_BODY = 64 << 10
 """Bytes of a request that is handed over as a whole. uvicorn holds as many of any request before
@@ -24,7 +24,7 @@ somebody asks for them."""
 _UNUSUAL = frozenset({b"transfer-encoding", b"expect", b"upgrade"})
 
 
-class DirectProtocol(CertifiedProtocol):
+class DirectProtocol(GuardedProtocol):
     """One connection."""
 
     def __init__(self, *args: Any, direct: Mapping[bytes, Take], **more: Any) -> None:
@@ -33,87 +33,25 @@ class DirectProtocol(CertifiedProtocol):
         self._direct = direct
         self._exchange: _Exchange | None = None
         """The request that is coming in, if it is one of ours."""
-        self._heard_at = 0.0
-        """When something last came in or went out."""
-
-    # One timer for a connection, not one for a request: when it rings, it looks.
-
-    def data_received(self, data: bytes) -> None:
-        self._heard_at = self.loop.time()
-        super().data_received(data)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        if self.timeout_keep_alive_task is not None:
-            self.timeout_keep_alive_task.cancel()
-
-    def _unset_keepalive_if_required(self) -> None:
-        """uvicorn would stop the timer whenever something comes in."""
-
-    def on_response_complete(self) -> None:
-        """A request has been answered: the next one begins, or the connection is idle."""
-        self.server_state.total_requests += 1
-        if self.transport.is_closing():
-            return
-        self.flow.resume_reading()
-        if self.pipeline:
-            self._start_asgi_task(*self.pipeline.pop())
-            return
-        self._heard_at = self.loop.time()
-        if self.timeout_keep_alive_task is None:
-            self._wait(self.timeout_keep_alive)
-
-    def _wait(self, seconds: float) -> None:
-        self.timeout_keep_alive_task = self.loop.call_later(
-            seconds, self.timeout_keep_alive_handler
-        )
-
-    def timeout_keep_alive_handler(self) -> None:
-        self.timeout_keep_alive_task = None
-        if self._answering() or self.transport.is_closing():
-            return
-        left = self._heard_at + self.timeout_keep_alive - self.loop.time()
-        if left > 0:
-            self._wait(left)
-        else:
-            self.transport.close()
-
-    def _answering(self) -> bool:
-        cycle = cast("RequestResponseCycle | None", self.cycle)
-        return cycle is not None and not cycle.response_complete
-
-    # What the parser says.
-
-    def on_message_begin(self) -> None:
-        """A request begins; what ASGI wants to know of it may not be needed."""
-        self.url = b""
-        self.headers = []
-        self._exchange = None
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self.headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
+        headers = self.head()
         take = self._direct.get(self.url)
-        if take is not None:
-            headers = dict(self.headers)
-            # One that is repeated would have lost a value here: `joined` has them all.
-            if len(headers) == len(self.headers) and self._is_plain(headers):
-                self._exchange = _Exchange(self, take, headers)
-                self.cycle = cast(RequestResponseCycle, self._exchange)
-                return
-        url, headers_in = self.url, self.headers
-        super().on_message_begin()
-        for name, value in headers_in:
-            super().on_header(name, value)
-        self.url = url
-        super().on_headers_complete()
+        if take is not None and self._is_plain(headers):
+            self._exchange = _Exchange(self, take, headers)
+            self.cycle = cast(RequestResponseCycle, self._exchange)
+            self._phase = BODY
+        else:
+            self._exchange = None
+            self.begin_asgi()
 
     def _is_plain(self, headers: dict[bytes, bytes]) -> bool:
         """Whether a request can be taken as one value, now."""
         length = headers.get(b"content-length", b"")
         return (
-            not self._answering()
+            # One that is repeated has lost a value here: `joined` has them all.
+            len(headers) == len(self.headers)
+            and not self.answering()
             and not self.flow.write_paused
             and length.isdigit()
             and len(length) < 8
@@ -127,6 +65,7 @@ class DirectProtocol(CertifiedProtocol):
         if self._exchange is None:
             super().on_body(body)
         else:
+            self.body_came(len(body))
             self._exchange.body += body
 
     def on_message_complete(self) -> None:
@@ -134,6 +73,7 @@ class DirectProtocol(CertifiedProtocol):
         if exchange is None:
             super().on_message_complete()
             return
+        self._phase = IDLE
         self._exchange = None
         exchange.keep_alive = exchange.keep_alive and self.parser.should_keep_alive()
         peer = self.client[0] if self.client else None
@@ -160,7 +100,7 @@ class _Exchange:
         self.take = take
         self.headers = headers
         self.body = b""
-        self.keep_alive = True
+        self.keep_alive = not protocol.crowded
         self.disconnected = False
         self.response_complete = False
 
@@ -168,6 +108,11 @@ class _Exchange:
     def message_event(self) -> _Exchange:
         """uvicorn sets an event when the other end has gone: nobody waits for it here."""
         return self
+
+    @property
+    def response_started(self) -> bool:
+        """An answer is started and completed by one write."""
+        return self.response_complete
 
     def set(self) -> None:
         """See `message_event`."""

@@ -8,6 +8,7 @@ from lasthop.access.pap import PapDoor
 from lasthop.access.rest import Door
 from lasthop.delivery.listener import Listener
 from lasthop.runtime.engine import Engine
+from lasthop.runtime.guard import Guard
 from lasthop.runtime.metrics import Metrics
 from lasthop.runtime.traces.tracer import Tracer
 
@@ -68,6 +69,15 @@ def show(
             for carrier, listener in listeners.items()
             for reason, count in listener.errors.items()
         },
+    )
+
+
+def show_connections(metrics: Metrics, guard: Guard) -> None:
+    """Show how many connections the HTTP server has."""
+    metrics.gauge(
+        "lasthop_http_connections",
+        "Open HTTP and WebSocket connections.",
+        lambda: guard.admission.connections,
     )
 
 

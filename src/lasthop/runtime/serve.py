@@ -16,7 +16,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from functools import partial
 from pathlib import Path
@@ -28,15 +28,18 @@ from lasthop.access.pap import PapDoor, PapSettings
 from lasthop.access.pap.destinations import Destinations
 from lasthop.access.rest import MESSAGES, Door, make_app
 from lasthop.clock import MINUTE
+from lasthop.core.credentials import Scope
 from lasthop.core.feeds.policies import PolicyBook
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.delivery.http import HttpListener
+from lasthop.delivery.listener import Listener
 from lasthop.delivery.websocket import WebSocketListener
-from lasthop.errors import StoreError
+from lasthop.errors import LasthopError, StoreError
 from lasthop.eventlog.exporter import Exporter, Rolling
 from lasthop.eventlog.source import Pages
 from lasthop.private import DIRECTORY, tighten
 from lasthop.runtime import interconnects, logs
+from lasthop.runtime.admission import Admission, descriptors_for_connections
 from lasthop.runtime.air import on_air
 from lasthop.runtime.clock import SystemClock
 from lasthop.runtime.dashboard.assembly import dashboard
@@ -45,7 +48,8 @@ from lasthop.runtime.engine import Engine
 from lasthop.runtime.exporting import Export
 from lasthop.runtime.failure import Failure
 from lasthop.runtime.front import Front
-from lasthop.runtime.gauges import show, show_traces
+from lasthop.runtime.gauges import show, show_connections, show_traces
+from lasthop.runtime.guard import Guard
 from lasthop.runtime.housekeeping import Housekeeping
 from lasthop.runtime.learned import LearnedPolicies
 from lasthop.runtime.listening import tls_context
@@ -225,10 +229,12 @@ async def running(
             metrics=metrics,
             ready=lambda: engine.ready,
         )
+        guard = _guard(settings, door, tuple(listeners.values()))
         listeners |= {"websocket": by_websocket, "http": by_requests}
         show(metrics, engine, door, pap_door, listeners)
+        show_connections(metrics, guard)
         direct = {MESSAGES: door.take, settings.pap.path: pap_door.take}
-        web = WebServer(front, sockets.http, settings, direct=direct)
+        web = WebServer(front, sockets.http, settings, direct=direct, guard=guard)
         stack.push_async_callback(web.stop)
         stack.push_async_callback(by_websocket.stop)
         stack.push_async_callback(by_requests.stop)
@@ -323,6 +329,27 @@ def _pap_door(
         charge=clerk.charge,
         destinations=destinations,
     )
+
+
+def _guard(settings: Settings, door: Door, others: Sequence[Listener]) -> Guard:
+    """Who may connect over HTTP, beside devices that are there by `others`."""
+    descriptors = descriptors_for_connections()
+    callers = door.clerk.callers
+
+    def most() -> int:
+        elsewhere = sum(listener.connections for listener in others)
+        return min(settings.http.connections, descriptors - elsewhere)
+
+    def administers(
+        headers: Mapping[bytes, bytes], peer: str | None, certificate: str | None
+    ) -> bool:
+        try:
+            return Scope.ADMIN in callers.recognise(headers, peer, certificate).scopes
+        except LasthopError:
+            return False
+
+    admission = Admission(most=most, per_address=settings.http.connections_per_address)
+    return Guard(admission, administers, refused=door.refused)
 
 
 def _open_store(settings: Settings) -> SqliteStore:

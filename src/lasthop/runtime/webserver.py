@@ -1,4 +1,5 @@
-"""uvicorn, run step by step on our own loop: the gateway decides when it starts and ends."""
+"""uvicorn, run step by step on our own loop: the gateway decides when it starts and ends, and whom
+it lets in."""
 
 from __future__ import annotations
 
@@ -7,14 +8,19 @@ import socket
 import ssl
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 import uvicorn
 
 from lasthop.access.direct import Take
+from lasthop.runtime.admission import Admission, descriptors_for_connections
 from lasthop.runtime.direct import DirectProtocol
 from lasthop.runtime.front import App
+from lasthop.runtime.guard import Guard
+from lasthop.runtime.handshake import Handshakes
+from lasthop.runtime.listening import BACKLOG
 from lasthop.runtime.settings import Settings
+from lasthop.runtime.upgraded import UpgradedProtocol
 
 KEEP_ALIVE = 75
 """Seconds that an idle connection stays open: longer than the usual 60 of proxies, so that it is
@@ -31,13 +37,13 @@ class WebServer:
         settings: Settings,
         *,
         direct: Mapping[str, Take] | None = None,
+        guard: Guard | None = None,
     ) -> None:
         by_url = {path.encode(): take for path, take in (direct or {}).items()}
         config = uvicorn.Config(
             app,
-            # It is called like the class that it stands for.
-            http=cast(Any, partial(DirectProtocol, direct=by_url)),
-            ws="websockets-sansio",
+            http="httptools",
+            ws=UpgradedProtocol,
             ws_max_size=settings.limits.core(settings.ota).max_frame,
             ws_ping_interval=None,  # The hop protocol has a heartbeat of its own.
             ws_per_message_deflate=False,
@@ -57,11 +63,31 @@ class WebServer:
         self._listener = listener
         self._server = uvicorn.Server(config)
         self._server.lifespan = config.lifespan_class(config)
+        self._guard = guard or Guard(Admission(most=descriptors_for_connections))
+        self._protocol = partial(
+            DirectProtocol,
+            config=config,
+            server_state=self._server.server_state,
+            app_state={},
+            direct=by_url,
+            guard=self._guard,
+        )
+        self._handshakes: Handshakes | None = None
+        if config.ssl is not None:
+            self._handshakes = Handshakes(self._protocol, config.ssl, guard=self._guard)
         self._ticking: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Take requests in."""
-        await self._server.startup(sockets=[self._listener])
+        # As uvicorn's own start would leave it, which knows no limits of TLS.
+        self._server.servers = []
+        self._server.started = True
+        if self._handshakes is not None:
+            self._handshakes.start(self._listener)
+        else:
+            loop = asyncio.get_running_loop()
+            server = await loop.create_server(self._protocol, sock=self._listener, backlog=BACKLOG)
+            self._server.servers.append(cast(asyncio.base_events.Server, server))
         self._ticking = asyncio.create_task(self._server.main_loop())
 
     async def stop(self) -> None:
@@ -70,5 +96,7 @@ class WebServer:
             self._listener.close()
             return
         self._server.should_exit = True
+        if self._handshakes is not None:
+            self._handshakes.stop()
         await self._ticking
         await self._server.shutdown(sockets=[self._listener])

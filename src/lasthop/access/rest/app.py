@@ -26,7 +26,7 @@ from lasthop.access.rest.openapi import document
 from lasthop.access.rest.operations import EXPLAIN, OPERATIONS, Operation
 from lasthop.access.rest.overseer import Overseer
 from lasthop.access.rest.problems import INTERNAL, headers_of, of_routing, problem_of
-from lasthop.access.rest.publish import Publishing, check_headers, publish
+from lasthop.access.rest.publish import Publishing, publish
 from lasthop.access.rest.settings import RestSettings
 from lasthop.errors import LasthopError
 
@@ -110,7 +110,6 @@ class Door:
             await self._refuse(INTERNAL, connection, receive, send)
 
     async def _serve(self, connection: Connection, receive: Receive, send: Send) -> None:
-        check_headers(connection["headers"])
         path, method = connection["path"], connection["method"]
         if path == MESSAGES and method == "POST":
             await publish(self.clerk, connection, receive, send)

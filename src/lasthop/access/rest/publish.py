@@ -7,7 +7,7 @@ a task of its own: those that come in the same turn of the loop are published to
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine
 from typing import NamedTuple
 
 import structlog
@@ -24,10 +24,6 @@ from lasthop.core.acceptance import Submission
 from lasthop.core.credentials import Scope
 from lasthop.core.gateway import Gateway
 from lasthop.errors import InvalidRequest, LasthopError, OutcomeOpen, TooLarge
-
-MAX_HEADERS = 32 << 10
-"""Bytes of all headers of a request. The largest that we read has 1 kB; the rest is cookies of
-somebody else."""
 
 JSON = b"application/json"
 
@@ -69,7 +65,6 @@ class Publishing:
         clerk = self._clerk
         headers, body = request.headers, request.body
         try:
-            check_headers(headers.items())
             caller = clerk.callers.recognise(headers, request.peer, request.certificate)
             caller.require(Scope.PUBLISH)
             clerk.intake.hold(headers, body)
@@ -138,12 +133,6 @@ class Publishing:
         self._clerk.refused[error.code] += 1
         more = tuple((n.encode(), v.encode()) for n, v in headers_of(error).items())
         return Response(error.http_status, JSON, encode(problem_of(error)), more)
-
-
-def check_headers(headers: Iterable[tuple[bytes, bytes]]) -> None:
-    """Refuse a request that brings too much besides its body."""
-    if sum(len(name) + len(value) for name, value in headers) > MAX_HEADERS:
-        raise TooLarge("the headers are too large", limit=MAX_HEADERS)
 
 
 def _understood(clerk: Clerk, caller: Caller, headers: dict[bytes, bytes], body: bytes) -> _Order:

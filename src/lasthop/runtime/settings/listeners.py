@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from lasthop.clock import SECOND
 from lasthop.delivery.http import LONGEST_HOLD
+from lasthop.delivery.listener import MAX_CONNECTIONS
 from lasthop.runtime.units import Address, Duration
 
 DEFAULT_HTTP = Address("127.0.0.1:8080")
@@ -44,6 +45,23 @@ class Http(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     drain: Annotated[
         Duration, Meta(description="How long a shutdown waits for requests to be answered.")
     ] = Duration(5 * SECOND)
+    connections: Annotated[
+        int,
+        Meta(
+            description="Connections at a time, never more than the limit of open files has room"
+            " for. Beyond them only /health, /ready, /metrics and administrators are answered.",
+            ge=1,
+        ),
+    ] = MAX_CONNECTIONS
+    connections_per_address: Annotated[
+        int,
+        Meta(
+            description="The same from one IPv4 address or /64 of IPv6, and at most half of all; 0"
+            " turns it off, as a proxy on another machine needs it. This machine's own are not"
+            " counted.",
+            ge=0,
+        ),
+    ] = 10_000
 
 
 class Tcp(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

@@ -1,0 +1,95 @@
+"""HTTPS connections until TLS is there: each has a place from its first moment, and seconds to come
+to an end with it.
+
+A server of asyncio would do the same, and tell nobody of those that come to nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Callable
+from contextlib import suppress
+
+from lasthop.runtime.admission import Place
+from lasthop.runtime.guard import Guard
+from lasthop.runtime.listening import BACKLOG
+
+AT_ONCE = 64
+"""Connections that are taken before others have their turn."""
+
+PAUSE = 1.0
+"""Seconds to wait when the system has nothing left for another connection."""
+
+
+class Handshakes:
+    """Takes connections from a socket, and hands them on when they are encrypted."""
+
+    def __init__(
+        self,
+        protocol: Callable[..., asyncio.Protocol],
+        context: ssl.SSLContext,
+        *,
+        guard: Guard,
+    ) -> None:
+        """`protocol` makes what follows, and gets the `place` of the connection."""
+        self._protocol = protocol
+        self._context = context
+        self._guard = guard
+        self._listener: socket.socket | None = None
+        self._under_way: set[asyncio.Task[None]] = set()
+
+    def start(self, listener: socket.socket) -> None:
+        """Take connections."""
+        self._listener = listener
+        listener.setblocking(False)
+        listener.listen(BACKLOG)
+        self._look()
+
+    def stop(self) -> None:
+        """Take no more, and wait for no handshake."""
+        if self._listener is not None:
+            asyncio.get_running_loop().remove_reader(self._listener)
+            self._listener = None
+        for task in list(self._under_way):
+            task.cancel()
+
+    def _look(self) -> None:
+        if self._listener is not None:
+            asyncio.get_running_loop().add_reader(self._listener, self._accept, self._listener)
+
+    def _accept(self, listener: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        for _ in range(AT_ONCE):
+            try:
+                connection, _ = listener.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError:
+                loop.remove_reader(listener)
+                loop.call_later(PAUSE, self._look)
+                return
+            connection.setblocking(False)
+            task = loop.create_task(self._encrypt(connection))
+            self._under_way.add(task)
+            task.add_done_callback(self._under_way.discard)
+
+    async def _encrypt(self, connection: socket.socket) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        place: Place | None = None
+        # Whoever it was may have gone, or speak no TLS that we do.
+        with suppress(OSError, asyncio.CancelledError):
+            place = self._guard.admission.enter(connection.getpeername()[0], task.cancel)
+            await asyncio.get_running_loop().connect_accepted_socket(
+                lambda: self._protocol(place=place),
+                connection,
+                ssl=self._context,
+                ssl_handshake_timeout=self._guard.patience.handshake,
+            )
+            return
+        if place is None:
+            connection.close()
+        else:
+            place.leave()

@@ -1,0 +1,33 @@
+"""WebSocket connections at the level of the socket: their place among all connections, and their
+end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+
+class UpgradedProtocol(WebSocketsSansIOProtocol):
+    """One connection, after its handshake."""
+
+    leave: Callable[[], None] | None = None
+    """Called when the connection is gone."""
+    linger = 15.0
+    """Seconds that the peer has to read the last of what it was sent, before the socket is closed
+    all the same."""
+    _cutting: asyncio.TimerHandle | None = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self._cutting is not None:
+            self._cutting.cancel()
+        if self.leave is not None:
+            self.leave()
+
+    async def run_asgi(self) -> None:
+        """The conversation; when it is over, nobody looks whether the peer still reads."""
+        await super().run_asgi()
+        if not self.disconnected:
+            self._cutting = self.loop.call_later(self.linger, self.transport.abort)

@@ -1,0 +1,159 @@
+"""An HTTP connection in memory: a wire, a clock that is turned by hand, and a server's end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from uvicorn.config import Config
+from uvicorn.server import ServerState
+
+from lasthop.access.direct import Request, Response
+from lasthop.runtime.admission import Admission
+from lasthop.runtime.direct import DirectProtocol
+from lasthop.runtime.guard import Guard
+
+KEEP_ALIVE = 75
+ANSWER = Response(202, b"text/plain", b"taken")
+
+
+class Wire(asyncio.Transport):
+    """The other end of a connection."""
+
+    def __init__(self) -> None:
+        super().__init__({"peername": ("192.0.2.1", 4321), "sockname": ("192.0.2.2", 80)})
+        self.written: list[bytes] = []
+        self.closed = False
+        self.aborted = False
+        self.ended = False
+        self.unread = 0
+        """Bytes that the peer has not read."""
+
+    def write(self, data: Any) -> None:
+        self.written.append(bytes(data))
+
+    def close(self) -> None:
+        self.closed = True
+
+    def abort(self) -> None:
+        self.closed = self.aborted = True
+
+    def can_write_eof(self) -> bool:
+        return True
+
+    def write_eof(self) -> None:
+        self.ended = True
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def is_aborted(self) -> bool:
+        return self.aborted
+
+    def is_over(self) -> bool:
+        """Whether nothing more will come back."""
+        return self.closed or self.ended
+
+    def get_write_buffer_size(self) -> int:
+        return self.unread
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+
+class Time:
+    """A loop's clock and timers, turned by hand."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.alarms: list[tuple[float, Callable[[], None]]] = []
+        self._loop = asyncio.get_running_loop()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loop, name)
+
+    def time(self) -> float:
+        return self.now
+
+    def call_later(self, delay: float, act: Callable[[], None]) -> Alarm:
+        entry = (self.now + delay, act)
+        self.alarms.append(entry)
+        return Alarm(self.alarms, entry)
+
+    def pass_by(self, seconds: float) -> None:
+        self.now += seconds
+        for entry in [entry for entry in self.alarms if entry[0] <= self.now]:
+            self.alarms.remove(entry)
+            entry[1]()
+
+
+class Alarm:
+    def __init__(self, alarms: list[Any], entry: Any) -> None:
+        self._alarms = alarms
+        self._entry = entry
+
+    def cancel(self) -> None:
+        if self._entry in self._alarms:
+            self._alarms.remove(self._entry)
+
+
+class Connection:
+    """A connection to a server with a door at /door, and an application everywhere."""
+
+    def __init__(self, *, most: int = 1) -> None:
+        self.guard = Guard(
+            Admission(most=lambda: most),
+            administers=lambda headers, peer, certificate: headers.get(b"authorization") == b"me",
+        )
+        self.taken: list[tuple[Request, Callable[[Response], None]]] = []
+        self.wire = Wire()
+        self.time = Time()
+        config = Config(
+            self._app,
+            interface="asgi3",
+            lifespan="off",
+            log_config=None,
+            timeout_keep_alive=KEEP_ALIVE,
+        )
+        config.load()
+        self.state = ServerState()
+        self.state.default_headers = [(b"date", b"today")]
+        self.protocol = DirectProtocol(
+            config=config,
+            server_state=self.state,
+            app_state={},
+            _loop=self.time,
+            direct={b"/door": lambda *request: self.taken.append(request)},
+            guard=self.guard,
+        )
+        self.protocol.connection_made(self.wire)
+
+    async def _app(self, scope: Any, receive: Any, send: Any) -> None:
+        body, more = b"", True
+        while more:
+            message = await receive()
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+        said = f"{scope['method']} {scope['path']} {len(body)} {dict(scope['headers'])}".encode()
+        length = (b"content-length", b"%d" % len(said))
+        await send({"type": "http.response.start", "status": 200, "headers": [length]})
+        await send({"type": "http.response.body", "body": said})
+
+    def send(self, data: bytes, pieces: int = 0) -> None:
+        size = pieces or len(data) or 1
+        for at in range(0, len(data), size):
+            self.protocol.data_received(data[at : at + size])
+
+    async def heard(self) -> bytes:
+        """What came back, when the application has had its turn."""
+        for _ in range(20):
+            await asyncio.sleep(0)
+        written, self.wire.written = b"".join(self.wire.written), []
+        return written
+
+
+def post(body: bytes, *headers: str, path: str = "/door", version: str = "1.1") -> bytes:
+    lines = [f"POST {path} HTTP/{version}", "Host: x", f"Content-Length: {len(body)}", *headers]
+    return "\r\n".join([*lines, "", ""]).encode() + body
