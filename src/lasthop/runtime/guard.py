@@ -167,7 +167,7 @@ class GuardedProtocol(CertifiedProtocol):
     def _parse(self, piece: bytes | memoryview) -> None:
         if self._room < 0:
             self._room -= len(piece)
-            if self._room < -LAST_BYTES:
+            if self._room < -LAST_BYTES and not self.transport.is_closing():
                 self.transport.close()
             return
         try:
@@ -294,7 +294,7 @@ class GuardedProtocol(CertifiedProtocol):
         if self._is_unread(now):
             self.transport.abort()
             return
-        if self._ended:
+        if self._ended and not self.transport.is_closing():  # asyncio's TLS bears one close.
             self.transport.close()
         most = self._guard.patience.unread
         left = most if self.transport.is_closing() else self._left(now)

@@ -8,7 +8,6 @@ import socket
 import ssl
 from collections.abc import Mapping
 from functools import partial
-from typing import cast
 
 import uvicorn
 
@@ -87,7 +86,7 @@ class WebServer:
         else:
             loop = asyncio.get_running_loop()
             server = await loop.create_server(self._protocol, sock=self._listener, backlog=BACKLOG)
-            self._server.servers.append(cast(asyncio.base_events.Server, server))
+            self._server.servers.append(server)
         self._ticking = asyncio.create_task(self._server.main_loop())
 
     async def stop(self) -> None:
