@@ -294,7 +294,7 @@ class GuardedProtocol(CertifiedProtocol):
         if self._is_unread(now):
             self.transport.abort()
             return
-        if self._ended and not self.transport.is_closing():  # asyncio's TLS bears one close.
+        if self._ended and not self.transport.is_closing():
             self.transport.close()
         most = self._guard.patience.unread
         left = most if self.transport.is_closing() else self._left(now)
@@ -329,7 +329,7 @@ class GuardedProtocol(CertifiedProtocol):
 
     def _is_unread(self, now: float) -> bool:
         """Whether an answer waits of which next to nothing was read for a while."""
-        if not self.transport.get_write_buffer_size():
+        if not unsent(self.transport):
             self._unread = None
             return False
         read = bytes_read(self.transport)
@@ -399,4 +399,12 @@ def bytes_read(transport: asyncio.Transport) -> int:
         facts = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 128)
         return int(struct.unpack_from("=Q", facts, 120)[0])
     except (AttributeError, OSError, struct.error):
-        return -transport.get_write_buffer_size()
+        return -unsent(transport)
+
+
+def unsent(transport: asyncio.Transport) -> int:
+    """How much of what was written has not left."""
+    try:
+        return transport.get_write_buffer_size()
+    except AttributeError:  # asyncio's TLS cannot say when it was closed twice; uvloop's can.
+        return 0
