@@ -7,7 +7,7 @@ import ssl
 from collections.abc import Awaitable, Callable
 
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
+from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.typing import Subprotocol
 
 from lasthop.transport import seqpacket
@@ -123,7 +123,7 @@ async def _dial_websocket(
             subprotocols=[Subprotocol(SUBPROTOCOL)],
             user_agent_header=None,
         )
-    except (InvalidHandshake, InvalidURI, EOFError) as error:
+    except (WebSocketException, EOFError) as error:
         raise ConnectionError(f"no WebSocket there: {error}") from error
     machine = Dialing(hello, mapping=Mapping.DATAGRAM, now=ends.clock.now())
     link = WebSocketLink(

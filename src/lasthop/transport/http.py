@@ -74,6 +74,23 @@ async def post(
         raise HttpFailure(f"not an HTTP answer: {error}", sent=True) from None
 
 
+async def ask(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    request: bytes,
+    parser: AnswerParser,
+) -> HttpAnswer:
+    """Write a request to an open connection and read its answer; raises OSError or `HttpFailure`
+    when the connection is lost."""
+    try:
+        writer.write(request)
+    except RuntimeError:
+        # uvloop refuses so to write to what has ended already; asyncio is silent until `drain`.
+        raise ConnectionResetError("the connection had ended before the request") from None
+    await writer.drain()
+    return await parser.read(reader)
+
+
 class AnswerParser:
     """Reads one answer, of which the body has `limit` bytes at most."""
 
@@ -168,9 +185,7 @@ class _Exchange:
         )
         try:
             self.sent = True
-            writer.write(request)
-            await writer.drain()
-            return await self._parser.read(reader)
+            return await ask(reader, writer, request, self._parser)
         finally:
             writer.close()
 

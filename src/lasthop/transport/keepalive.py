@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from typing import TypeAlias
 
 import httptools
 
-from lasthop.transport.http import AnswerParser, HttpAnswer, HttpFailure
+from lasthop.transport.http import AnswerParser, HttpAnswer, HttpFailure, ask
+
+Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 MOST_IDLE = 4
 """Connections that are kept: as many as a device has requests open."""
@@ -25,19 +28,17 @@ class HttpServer:
         name = f"[{host}]" if ":" in host else host
         usual = 443 if tls is not None else 80
         self._name = name if port == usual else f"{name}:{port}"
-        self._idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+        self._idle: list[Streams] = []
         self._closed = False
 
     async def post(self, target: str, kind: str, body: bytes) -> HttpAnswer:
         """POST a body of this content type; raises OSError or HttpFailure when there is no
         answer."""
-        reader, writer = self._idle.pop() if self._idle else await self._connect()
+        reader, writer = self._kept() or await self._connect()
         parser = AnswerParser(self._limit)
         reusable = False
         try:
-            writer.write(self._request(target, kind, body))
-            await writer.drain()
-            answer = await parser.read(reader)
+            answer = await ask(reader, writer, self._request(target, kind, body), parser)
             reusable = parser.reusable and not self._closed and len(self._idle) < MOST_IDLE
         except httptools.HttpParserError as error:
             raise HttpFailure(f"not an HTTP answer: {error}", sent=True) from None
@@ -55,7 +56,16 @@ class HttpServer:
             writer.close()
         self._idle = []
 
-    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    def _kept(self) -> Streams | None:
+        """An idle connection that the server has not ended, as far as is known here."""
+        while self._idle:
+            reader, writer = self._idle.pop()
+            if not (writer.is_closing() or reader.at_eof() or reader.exception()):
+                return reader, writer
+            writer.close()
+        return None
+
+    async def _connect(self) -> Streams:
         return await asyncio.open_connection(self._host, self._port, ssl=self._tls)
 
     def _request(self, target: str, kind: str, body: bytes) -> bytes:

@@ -32,6 +32,12 @@ class Relay:
         self.passed.clear()
         self.direction, self.cut_after = direction, cut_after
 
+    def reset_all(self) -> None:
+        """Reset every connection that a device has open."""
+        for half in list(self.connections):
+            if half.direction == UP:
+                half.reset()
+
     def admit(self, direction: str, data: bytes) -> tuple[bytes, bool]:
         """What passes of this, and whether the connection is then reset."""
         if direction == self.direction and self.cut_after is not None:
@@ -49,7 +55,7 @@ class _Half(asyncio.Protocol):
 
     def __init__(self, relay: Relay, direction: str, other: _Half | None) -> None:
         self._relay = relay
-        self._direction = direction
+        self.direction = direction
         """Of what arrives here."""
         self.other = other
         self.transport: asyncio.Transport | None = None
@@ -80,7 +86,7 @@ class _Half(asyncio.Protocol):
         if self.other is None:
             self._early.append(data)
             return
-        data, cut = self._relay.admit(self._direction, data)
+        data, cut = self._relay.admit(self.direction, data)
         if data and self.other.transport is not None:
             self.other.transport.write(data)
         if cut:
