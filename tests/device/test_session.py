@@ -13,7 +13,7 @@ from lasthop.device.message import Refusal
 from lasthop.device.requests import Answered, Expectation
 from lasthop.device.session import DeviceSession
 from lasthop.device.terms import Terms
-from lasthop.errors import HopError, OutOfOrder
+from lasthop.errors import HopError, MalformedFrame, OutOfOrder
 from lasthop.message import Reliability
 from lasthop.wire.hop.frames import (
     ALL_FEATURES,
@@ -24,6 +24,8 @@ from lasthop.wire.hop.frames import (
     Ending,
     EndStatus,
     Headers,
+    MessageFrame,
+    Operation,
     Piece,
     Skip,
     Taken,
@@ -640,3 +642,29 @@ def test_only_so_many_keys_are_remembered() -> None:
     peer.said()
     held = peer.inbox.load()
     assert 10 <= len(held.old_keys) + len(held.young_keys) <= 20
+
+
+def test_a_skip_that_is_impossible_changes_nothing() -> None:
+    peer = Peer()
+    peer.welcome()
+    peer.arrive(frame(0), frame(2))
+    with pytest.raises(OutOfOrder, match="a number is too far ahead"):
+        peer.arrive(Skip(1, 1_000_000))
+    peer.welcome()
+    peer.arrive(frame(1))
+    peer.said()
+    assert [message.text for message in peer.ready()] == ["m0", "m1", "m2"]
+
+
+@pytest.mark.parametrize("operation", [Operation.FEED, Operation.DECISION])
+def test_a_word_of_the_gateway_that_cannot_be_read_is_not_taken_for_received(
+    operation: Operation,
+) -> None:
+    peer = Peer()
+    peer.welcome()
+    word = Headers(operation=operation)
+    with pytest.raises(MalformedFrame):
+        peer.arrive(MessageFrame(0, KEY, None, word, b"\xff\xff\xff"))
+    peer.welcome()
+    assert peer.hello is not None
+    assert peer.hello.received == 0, "so that it comes again"

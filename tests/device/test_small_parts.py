@@ -78,10 +78,16 @@ def test_a_thousand_failures_do_not_overflow() -> None:
     ],
 )
 def test_some_closes_are_final(code: CloseCode, error: type[LasthopError]) -> None:
-    found = verdict(Close(code, 0, "because"))
+    found = verdict(Close(code, 0, "because"), welcomed=False)
     assert type(found) is error
     assert str(found) == "because"
-    assert str(verdict(Close(code))) == "no reason given"
+    assert str(verdict(Close(code), welcomed=False)) == "no reason given"
+
+
+def test_a_gateway_that_let_a_device_in_speaks_its_version() -> None:
+    assert verdict(Close(CloseCode.UNSUPPORTED, 0, "an unknown frame"), welcomed=True) is None
+    removed = verdict(Close(CloseCode.UNKNOWN_DEVICE, 0, "it was removed"), welcomed=True)
+    assert type(removed) is NotFound
 
 
 @pytest.mark.parametrize(
@@ -103,7 +109,8 @@ def test_some_closes_are_final(code: CloseCode, error: type[LasthopError]) -> No
     ],
 )
 def test_after_any_other_end_the_device_dials_again(close: Close | None) -> None:
-    assert verdict(close) is None
+    assert verdict(close, welcomed=False) is None
+    assert verdict(close, welcomed=True) is None
 
 
 # Drafts.

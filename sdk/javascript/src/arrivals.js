@@ -176,13 +176,14 @@ export class Arrivals {
    * @param {import("./wire/frames.js").Skip} skip @param {number} now
    */
   skip({ first, count }, now) {
+    // This comes first: if it throws, nothing has changed.
+    const ready = this._inbound.skip(first, count);
     for (const [number, message] of [...this._gapped]) {
       if (first <= number && number < first + count) {
         this._gapped.delete(number);
         this._end(message);
       }
     }
-    const ready = this._inbound.skip(first, count);
     this._skipped.add(first, first + count);
     this._skipped.dropBelow(this._inbound.received);
     this._moveUp(ready, now);

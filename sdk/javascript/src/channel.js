@@ -20,7 +20,8 @@ import { CloseCode, DEFAULT_CONTENT_TYPE, DEFAULT_MAX_FRAME, DEFAULT_WINDOW, Fea
  * @typedef {object} Owner
  * @property {(welcome: Welcome) => void} welcomed
  * @property {(frames: Frame[]) => void} received
- * @property {(reason: string, last: Close | null) => void} ended Exactly once.
+ * @property {(reason: string, last: Close | null) => void} ended Exactly once, with the last word if
+ *   the gateway could be understood until then.
  *
  * @typedef {object} Socket What we use of a WebSocket.
  * @property {string} binaryType
@@ -69,6 +70,8 @@ export class Channel {
     this._heartbeat = null;
     this._features = 0;
     this._over = false;
+    /** Whether what came could not be understood. */
+    this.damaged = false;
     /** @type {Close | null} The last word, whoever said it. */
     this._last = null;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -90,6 +93,11 @@ export class Channel {
   /** Seconds of silence after which this channel is tried. */
   get heartbeat() {
     return this._heartbeat ? this._heartbeat.interval / 1000 : null;
+  }
+
+  /** Whether the gateway has let us in. */
+  get welcomed() {
+    return this._heartbeat !== null;
   }
 
   /** Whether it takes more than a few bytes. */
@@ -133,6 +141,8 @@ export class Channel {
    * @param {HopError} error
    */
   fail(error) {
+    if (this._over || this._last) return;
+    this.damaged = true;
     this.close(error.closeCode, error.message);
   }
 
@@ -247,6 +257,7 @@ export class Channel {
     this._over = true;
     clearTimeout(this._timer);
     this._socket.close(1000);
-    this._owner.ended(this._last?.reason || reason, this._last);
+    // After a fault of the gateway the last word is our complaint, and no word of the gateway.
+    this._owner.ended(this._last?.reason || reason, this.damaged ? null : this._last);
   }
 }

@@ -38,6 +38,8 @@ export class Contact {
     this._changed = changed;
     /** Why there is no contact. */
     this.problem = "not connected yet";
+    /** How many channels have ended because what came over them could not be understood. */
+    this.damaged = 0;
     this.there = false;
     this._redial = false;
     this._stopped = false;
@@ -72,9 +74,8 @@ export class Contact {
 
   async _run() {
     while (!this._stopped) {
-      const last = await this._oneChannel();
+      const { last, error } = await this._oneChannel();
       if (this._stopped) return;
-      const error = verdict(last);
       if (error) throw error;
       if (this._redial) {
         this._redial = false;
@@ -85,14 +86,15 @@ export class Contact {
   }
 
   /**
-   * From the first packet to the last; resolves with the last word.
-   * @returns {Promise<Close | null>}
+   * From the first packet to the last; resolves with the gateway's last word, and with the error that
+   * it means if it is final.
+   * @returns {Promise<{last: Close | null, error: Error | null}>}
    */
   async _oneChannel() {
     // What the last channel still owed is said in this HELLO, so all of it has to be durable.
     await this._turns.ask((session) => session.lost());
     const hello = await this._turns.askSettled((session) => session.hello(this.place));
-    if (this._stopped) return null;
+    if (this._stopped) return { last: null, error: null };
     return new Promise((resolve, reject) => {
       let welcomedAt = 0;
       /** @type {import("./channel.js").Owner} */
@@ -119,13 +121,14 @@ export class Contact {
             .catch((error) => this._fault(channel, error));
         },
         ended: (reason, last) => {
-          this.problem = reason;
+          this.problem = channel.damaged ? `what the gateway said could not be understood: ${reason}` : reason;
+          if (channel.damaged) this.damaged += 1;
           this._channel = null;
           if (welcomedAt && this._now() - welcomedAt >= LASTING) this._backoff.succeeded();
           const was = this.there;
           this.there = false;
           if (was) this._changed();
-          resolve(last);
+          resolve({ last, error: verdict(last, channel.welcomed) });
         },
       };
       /** @type {Channel} */

@@ -153,6 +153,11 @@ export class Device {
     return this._contact.problem;
   }
 
+  /** How many connections have ended because what came over them could not be understood. */
+  get damaged() {
+    return this._contact.damaged;
+  }
+
   /** The smoothed round-trip time in milliseconds, when it is known. */
   get roundTrip() {
     return this._contact.roundTrip;

@@ -15,9 +15,12 @@ const FINAL = new Map([
 
 /**
  * The error that ends the device's attempts, or null: dial again.
- * @param {Close | null} close
+ * @param {Close | null} close what the gateway said last, if it said anything
+ * @param {boolean} welcomed whether it had let the device in before
  */
-export function verdict(close) {
+export function verdict(close, welcomed) {
+  // A gateway that let us in speaks our version: what it cannot read was damaged on the way.
+  if (welcomed && close?.code === CloseCode.UNSUPPORTED) return null;
   const code = close && FINAL.get(close.code);
   return code ? new LasthopError(code, close.reason || "no reason given") : null;
 }

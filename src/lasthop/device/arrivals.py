@@ -243,6 +243,9 @@ class Arrivals:
                 self.turnstile.add(message)
             return
         message = self._message(frame, self.base + number, number)
+        if frame.headers is not None and _instructs(message):
+            # What cannot be read raises before its number counts as received: it comes again.
+            _shown_by(message)
         duplicates = self._inbound.duplicates
         ready = self._inbound.receive(number, message)
         if ready:
@@ -260,9 +263,10 @@ class Arrivals:
 
     def skip(self, skip: Skip, now: Micros) -> None:
         """The gateway closed these numbers."""
+        # This comes first: if it raises, nothing has changed.
+        ready = self._inbound.skip(skip.first, skip.count)
         for number in [n for n in self._gapped if skip.first <= n < skip.first + skip.count]:
             self._end(self._gapped.pop(number))
-        ready = self._inbound.skip(skip.first, skip.count)
         self._skipped.add(skip.first, skip.first + skip.count)
         self._skipped.drop_below(self._inbound.received)
         self._move_up(ready, now)
@@ -735,6 +739,7 @@ def _instructs(message: Message) -> bool:
 def _shown_by(control: Message) -> list[int]:
     """What the gateway's word lets the application see."""
     if control.headers.operation == Operation.DECISION:
+        decode_decision(control.body)
         return [control.in_reply_to or 0]
     said = decode_instructions(control.body)
     return [key for one in said if isinstance(one, ShowKept) for key in one.keys]

@@ -216,6 +216,11 @@ class Device(Sending, Topics, Membership, Services, Streaming, Wishing):
         """Why there is no contact, in words."""
         return self._contact.problem
 
+    @property
+    def damaged(self) -> int:
+        """How many links have ended because what came over them could not be understood."""
+        return self._contact.damaged
+
     async def contact(self, *, timeout: float | None = None) -> None:  # noqa: ASYNC109
         """Until there is contact. Raises what ended the device, or TimeoutError."""
         waiting = asyncio.ensure_future(self._contact.welcomed_once())

@@ -25,6 +25,7 @@ from lasthop.errors import Conflict, HopError
 from lasthop.transport.address import Address
 from lasthop.transport.dial import dial
 from lasthop.transport.link import Ends, Link
+from lasthop.wire.hop.connection import Open
 from lasthop.wire.hop.frames import Close, CloseCode, Frame, Hello
 from lasthop.wire.hop.handshake import Opened
 
@@ -73,7 +74,10 @@ class Contact:
         """The way to dial next, in place of the usual one."""
         self._renewing = False
         self._lines = Lines(turns, clock=clock, ways=self._ways)
-        self._last_word: Close | None = None
+        self._last: Link | None = None
+        """The link that ended last, of those over which we were welcome."""
+        self.damaged = 0
+        """How many links have ended because what came over them could not be understood."""
         self._dialling: asyncio.Future[Link] | None = None
         self._dialled = self._usual_way
         self._welcomed_at: Micros = 0
@@ -103,8 +107,9 @@ class Contact:
             hello = await self._turns.hello(way.label, way.network)
             self._hello = self._paced(hello)
             self._renewing = False
-            close = await self._one_channel(self._hello, way)
-            error = verdict(close)
+            last = await self._one_channel(self._hello, way)
+            close = _said(last)
+            error = verdict(close, welcomed=last is not None and type(last.machine) is Open)
             if error is not None:
                 raise error
             if self._redial:
@@ -118,10 +123,10 @@ class Contact:
     def _usual_way(self) -> Way:
         return Way(self.address, self.link_label, self.network)
 
-    async def _one_channel(self, hello: Hello, way: Way) -> Close | None:
-        """From the first packet to the last; returns the last word."""
+    async def _one_channel(self, hello: Hello, way: Way) -> Link | None:
+        """From the first packet to the last; returns the link that ended last, if there was one."""
         self._gone.clear()
-        self._last_word = None
+        self._last = None
         self._dialled = way
         self._dialling = asyncio.ensure_future(dial(way.address, hello, self._ends, tls=self._tls))
         try:
@@ -138,11 +143,11 @@ class Contact:
             self.problem = str(error) or type(error).__name__
             return None
         await self._gone.wait()
-        return self._final_word(link)
+        return self._ended_last(link)
 
-    def _final_word(self, link: Link) -> Close | None:
-        """What was said last on the last link, which need not be the first one."""
-        return self._last_word or link.closed
+    def _ended_last(self, dialled: Link) -> Link:
+        """The last link of a contact, which need not be the one that was dialled first."""
+        return self._last or dialled
 
     async def join(self, address: Address | None, link: str | None, network: str | None) -> None:
         """Open one more channel, and speak over it from now on."""
@@ -328,6 +333,10 @@ class Contact:
         self._lines.drained(link)
 
     def lost(self, link: Link, reason: str) -> None:
+        if link.machine.error is not None:
+            self.damaged += 1
+            reason = f"what the gateway said could not be understood: {reason}"
+            log.warning("a link was given up: %s", reason)
         way = self._ways.pop(link, None)
         last = link.closed
         if way is not None and last is not None and last.code == CloseCode.LINK_CLOSED:
@@ -337,7 +346,7 @@ class Contact:
         channel = self._lines.remove(link)
         if welcome:
             self._heartbeats.lost(link, self.place)
-            self._last_word = link.closed
+            self._last = link
         if link is self._link:
             self._link = None
         elif not welcome:
@@ -352,3 +361,9 @@ class Contact:
         self._welcome.clear()
         self._turns.post(lambda session, _now: session.lost())
         self._gone.set()
+
+
+def _said(link: Link | None) -> Close | None:
+    """The gateway's last word on a link. If the gateway could not be understood, what was said last
+    is our complaint about that, and no word of the gateway."""
+    return link.closed if link is not None and link.machine.error is None else None

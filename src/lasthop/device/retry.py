@@ -38,10 +38,14 @@ _FINAL: dict[int, type[LasthopError]] = {
 """To dial again with the same words would be answered in the same way (Closing)."""
 
 
-def verdict(close: Close | None) -> LasthopError | None:
-    """The error that ends the device's attempts, or None: dial again."""
-    error = _FINAL.get(close.code) if close is not None else None
-    return error(close.reason or "no reason given") if close is not None and error else None
+def verdict(close: Close | None, *, welcomed: bool) -> LasthopError | None:
+    """The error that ends the device's attempts, or None: dial again. `close` is what the gateway
+    said last, if it said anything; `welcomed` tells whether it had let the device in before."""
+    if close is None or (welcomed and close.code == CloseCode.UNSUPPORTED):
+        # A gateway that let us in speaks our version: what it cannot read was damaged on the way.
+        return None
+    error = _FINAL.get(close.code)
+    return error(close.reason or "no reason given") if error is not None else None
 
 
 class Backoff:

@@ -145,6 +145,10 @@ class House:
         ]
         await self.engine.call(lambda gateway, now: gateway.publish(APP, "test", submissions, now))
 
+    def forget_acknowledgements(self) -> None:
+        """Begin to note anew what is acknowledged: what was noted may have been damaged."""
+        self._acknowledged.clear()
+
     async def register(self, name: str) -> None:
         """A device that must show its token."""
         record = DeviceRecord(token_hash=sha256(TOKEN.encode()).digest())
