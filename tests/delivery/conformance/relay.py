@@ -6,12 +6,20 @@ import asyncio
 import socket
 import struct
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import cast
+from typing import Protocol, cast
 
 UP, DOWN = "up", "down"
 _LINGER = struct.pack("ii", 1, 0)
+
+
+class Damage(Protocol):
+    """What a bad link does to one direction of one connection."""
+
+    def __call__(self, data: bytes) -> tuple[bytes, bool]:
+        """What arrives of this, and whether the connection is then reset."""
+        ...
 
 
 class Relay:
@@ -24,6 +32,8 @@ class Relay:
         self.direction = UP
         self.cut_after: int | None = None
         self.cuts = 0
+        self.damage: Callable[[str], Damage] | None = None
+        """Makes the damage of each direction of a connection."""
         self.connections: set[_Half] = set()
         self.connecting: set[asyncio.Task[None]] = set()
 
@@ -60,6 +70,7 @@ class _Half(asyncio.Protocol):
         self.other = other
         self.transport: asyncio.Transport | None = None
         self._early: list[bytes] = []
+        self._damage = relay.damage(direction) if relay.damage is not None else None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
@@ -86,7 +97,10 @@ class _Half(asyncio.Protocol):
         if self.other is None:
             self._early.append(data)
             return
-        data, cut = self._relay.admit(self.direction, data)
+        if self._damage is not None:
+            data, cut = self._damage(data)
+        else:
+            data, cut = self._relay.admit(self.direction, data)
         if data and self.other.transport is not None:
             self.other.transport.write(data)
         if cut:
