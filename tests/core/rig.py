@@ -16,6 +16,7 @@ from lasthop.core.effects import (
     Effect,
     Feed,
     Fetch,
+    MatchFilters,
     Notify,
     Overheard,
     Send,
@@ -69,6 +70,7 @@ class Rig:
         self.carries: list[Carry] = []
         self.notifies: list[Notify] = []
         self.consults: list[Consult] = []
+        self.matches: list[MatchFilters] = []
         self.in_flight: list[Commit] = []
         self.channels = 0
         self.names: dict[int, str] = {}
@@ -91,6 +93,7 @@ class Rig:
         self.carries = []
         self.notifies = []
         self.consults = []
+        self.matches = []
         self.store = self.store.crash()
         self.gateway = self._start()
 
@@ -164,6 +167,16 @@ class Rig:
         self.fetches = []
         self.settle()
 
+    def match(self) -> None:
+        """The worker reads what it was given, one after the other, until there is nothing left."""
+        while self.matches:
+            effect = self.matches.pop(0)
+            assert not self.matches, "one is with the worker at a time"
+            filters = self.gateway.registry.filters
+            reading = filters.read(effect.app, effect.content_type, effect.body)
+            self.gateway.filters_matched(effect.message, reading, self.now)
+            self.run()
+
     def _perform(self, effects: list[Effect]) -> None:
         for effect in effects:
             if isinstance(effect, Send):
@@ -190,6 +203,8 @@ class Rig:
                 self.notifies.append(effect)
             elif isinstance(effect, Consult):
                 self.consults.append(effect)
+            elif isinstance(effect, MatchFilters):
+                self.matches.append(effect)
             else:
                 self.fetches.append(effect)
 

@@ -50,7 +50,7 @@ from lasthop.store.commit import KeyRow
 
 DEVICE, USER = TargetKind.DEVICE, TargetKind.USER
 PUBLISHER, SERVICE = TargetKind.PUBLISHER, TargetKind.SERVICE
-GROUP, QUEUE, TOPIC = TargetKind.GROUP, TargetKind.QUEUE, TargetKind.TOPIC
+GROUP, QUEUE = TargetKind.GROUP, TargetKind.QUEUE
 
 RECENT_KEYS = 100_000
 """Idempotency keys remembered here; older ones are looked up in the store before a submission comes
@@ -314,10 +314,6 @@ class Acceptance:
                 check_possible_for_all(self._room, members, submission, now)
             return members
         devices: Mapping[int, Device] = self._room.registry.reach(app, submission.target)
-        if kind is TOPIC:
-            return self._room.registry.filters.select(
-                app, submission.target.name, devices, submission.content_type, submission.body
-            )
         if submission.target.kind is DEVICE or kind is USER:
             for device in devices.values():
                 if device.record.preferences is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -95,6 +96,20 @@ class Consult:
     mails: list[Mail]
 
 
+@dataclass(frozen=True, slots=True)
+class MatchFilters:
+    """Read a body that may take long, match it with the filters of its app, and hand what came of
+    it back by `filters_matched`, once. One such effect is open at a time."""
+
+    message: int
+    app: str
+    content_type: str
+    body: bytes
+    changes: Mapping[tuple[str, str], bool] | None
+    """By app and expression, what has come (or else gone) since the last such effect; None with
+    the first: then all of `Filters.expressions` are new."""
+
+
 Effect: TypeAlias = (
-    Send | Feed | Overheard | Disconnect | Fetch | Carry | Notify | Changed | Consult
+    Send | Feed | Overheard | Disconnect | Fetch | Carry | Notify | Changed | Consult | MatchFilters
 )

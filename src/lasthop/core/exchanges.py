@@ -35,8 +35,9 @@ class Exchanges:
 
     def asked_by(
         self, session: Session, target: Target, content_type: str, body: bytes
-    ) -> list[str]:
-        """Who will get a request that gathers, but for who asks."""
+    ) -> list[str] | None:
+        """Who will get a request that gathers, but for who asks; None if filters decide about that
+        and nobody can tell yet."""
         if target.kind in (TargetKind.SERVICE, TargetKind.QUEUE):
             raise InvalidRequest(
                 "a service or a queue is asked, not gathered from", target=str(target)
@@ -45,7 +46,11 @@ class Exchanges:
         registry = self._room.registry
         reached: Mapping[int, Device] = registry.reach(device.app, target)
         if target.kind is TargetKind.TOPIC:
-            reached = registry.filters.select(device.app, target.name, reached, content_type, body)
+            sieve = registry.filters.sieve(device.app, target.name, reached, content_type, body)
+            if sieve is not None and sieve.reading is None:
+                return None
+            if sieve is not None:
+                reached = {n: d for n, d in reached.items() if sieve.wants(d) is not None}
         if len(reached) > MOST_ASKED:
             raise TooLarge("too many to gather from", size=len(reached), limit=MOST_ASKED)
         return [other.name for number, other in reached.items() if number != device.number]

@@ -2,7 +2,8 @@
 
 Few devices have theirs in the commit that accepts the message. For many, a batch follows the
 commit of the one before, so that a large topic holds up nobody; what the same source sends to one
-of its devices meanwhile waits behind it.
+of its devices meanwhile waits behind it. So it does behind a message of which nobody knows yet
+whether its subscribers' filters select it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from typing import TypeAlias
 from lasthop.clock import Micros
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.feeds.feeds import Feeds
+from lasthop.core.filter_queue import FilterQueue
+from lasthop.core.filters import Sieve
 from lasthop.core.groups.bond import Standing
 from lasthop.core.journal import Journal
 from lasthop.core.lifecycle import Step
@@ -22,11 +25,12 @@ from lasthop.core.registry import Device
 from lasthop.decision.decide import decide
 from lasthop.errors import NotFound
 from lasthop.events import Kind
-from lasthop.message import Binding, Message, TargetKind
+from lasthop.message import GATEWAY, Binding, Message, TargetKind
 from lasthop.store.bonds import BondRow
 from lasthop.store.commit import FanoutRow
 from lasthop.wire import tracecontext
 from lasthop.wire.hop.frames import DECISION_TYPE
+from lasthop.wire.xpath.reading import Reading
 
 Lane: TypeAlias = tuple[str, str, str | None, int]
 """App, source, queue and priority: for one device, what is kept in order."""
@@ -40,14 +44,27 @@ ATOMIC = Binding.ATOMIC
 MOST_ASKED = 16
 """When more than this wait in a lane, one more joins them rather than asks them all."""
 
+PASSED_OVER = 10
+"""Devices that do not want a message cost as much as one delivery that is begun."""
+
 
 class Fanout:
     """A message whose deliveries are still being begun."""
 
-    __slots__ = ("devices", "item", "lane", "last", "members", "stored")
+    __slots__ = ("devices", "item", "lane", "last", "members", "sieve", "stored")
 
-    def __init__(self, item: Item, devices: list[Device], last: int, *, stored: bool) -> None:
+    def __init__(
+        self,
+        item: Item,
+        devices: list[Device],
+        last: int,
+        *,
+        stored: bool,
+        sieve: Sieve | None = None,
+    ) -> None:
         self.item = item
+        self.sieve = sieve
+        """Which of the devices want it, where some have a filter."""
         self.lane = lane_of(item.message)
         self.devices = devices
         """Still to come, highest number first."""
@@ -57,6 +74,11 @@ class Fanout:
         self.members: tuple[int, ...] | None = None
         """Everyone whom it is for, where that is fixed and nothing else knows it."""
         item.spreading = True
+
+    @property
+    def judged(self) -> bool:
+        """Whether it is known which of the devices want it."""
+        return self.sieve is None or self.sieve.reading is not None
 
     def note(self, journal: Journal, cursor: int) -> None:
         """Write how far it has come, if that is ever to be known."""
@@ -91,26 +113,41 @@ class Fanouts:
         self._under_way: dict[int, Fanout] = {}
         """By message key, oldest first."""
         self._lanes: dict[Lane, dict[int, Fanout]] = {}
+        self._unread = FilterQueue(room)
         self.rosters: dict[int, tuple[int, ...]] = {}
         """While the gateway comes back: who messages for groups are for."""
 
     def begin(self, item: Item, devices: Mapping[int, Device], now: Micros) -> None:
         """Begin the deliveries of an accepted message: all at once if they are few, and not before
         those of an earlier message of its lane."""
-        if len(devices) == 1 and not self._under_way:
+        sieve = self._sieve(item, devices)
+        if len(devices) == 1 and not self._under_way and sieve is None:
             for device in devices.values():
                 self._deliver(item, device, now)
             return
         ordered = sorted(devices.values(), key=lambda d: -d.number)
-        fanout = Fanout(item, ordered, ordered[0].number, stored=False)
+        fanout = Fanout(item, ordered, ordered[0].number, stored=False, sieve=sieve)
         if item.message.target.kind is GROUP and item.bond is None:
             fanout.members = tuple(device.number for device in reversed(ordered))
-        behind = self._is_behind(fanout, devices)
+        waits = not fanout.judged or self._is_behind(fanout, devices)
         self._add(fanout)
-        if behind:
+        if waits:
             fanout.note(self._room.journal, 0)
         else:
             self._deliver_batch(fanout, self._room.limits.fanout_batch, now)
+
+    def _sieve(self, item: Item, devices: Mapping[int, Device]) -> Sieve | None:
+        """What a message has to pass before it goes to these devices, if they subscribed to it."""
+        message = item.message
+        if message.target.kind is not TOPIC or message.source == GATEWAY:
+            return None
+        return self._room.registry.filters.sieve(
+            message.app,
+            message.target.name,
+            devices,
+            message.content_type,
+            message.body if item.resident else None,
+        )
 
     def _is_behind(self, fanout: Fanout, devices: Mapping[int, Device]) -> bool:
         """Whether an earlier message of its lane is still to come to one of its devices."""
@@ -121,6 +158,24 @@ class Fanouts:
         key = fanout.item.message.key
         self._under_way[key] = fanout
         self._lanes.setdefault(fanout.lane, {})[key] = fanout
+        if fanout.sieve is not None and not fanout.judged:
+            self._unread.put(fanout.lane, fanout.item, fanout.sieve)
+
+    def judged(self, key: int, reading: Reading, now: Micros) -> None:
+        """The driver has read a message: go on with it."""
+        fanout = self._under_way.get(key)
+        if self._unread.answered(key, reading) and fanout is not None:
+            self._advance(self._lanes[fanout.lane], fanout.lane[0], now)
+            self._room.journal.hurry()
+
+    def fetched(self, messages: Mapping[int, Message]) -> None:
+        """The answer to a `Fetch`, of whomever."""
+        self._unread.fetched(messages)
+
+    def undecided(self, key: int) -> bool:
+        """Whether nobody knows yet which devices want this message."""
+        fanout = self._under_way.get(key)
+        return fanout is not None and not fanout.judged
 
     def still_to_come(self, key: int) -> list[Device]:
         """Devices whose delivery of this message has not begun."""
@@ -130,13 +185,14 @@ class Fanouts:
     def stop(self, key: int, now: Micros) -> int:
         """Begin no more deliveries of a message; returns how many never begin.
 
-        If they fit into one commit they all begin now, so that the log can say how they ended.
+        If they fit into one commit they all begin now, so that the log can say how they ended; not
+        so if nobody knows yet whose they are.
         """
         fanout = self._under_way.get(key)
         if fanout is None:
             return 0
         count = len(fanout.devices)
-        if count <= self._room.limits.fanout_batch:
+        if fanout.judged and count <= self._room.limits.fanout_batch:
             self._deliver_batch(fanout, count, now)
             return 0
         push = fanout.item.push
@@ -161,16 +217,20 @@ class Fanouts:
         """
         if not self._under_way:
             return
-        surrogates = self._room.surrogates
         for (app, *_), lane in list(self._lanes.items()):
-            left = self._room.limits.fanout_batch
-            if surrogates is not None:
-                left = min(left, surrogates.room_for(app))
-            while lane and left > 0:
-                fanout = next(iter(lane.values()))
-                left -= self._deliver_batch(fanout, left, now)
+            self._advance(lane, app, now)
         # The next batch follows on this one's commit, so that must not dawdle.
         self._room.journal.hurry()
+
+    def _advance(self, lane: dict[int, Fanout], app: str, now: Micros) -> None:
+        left = self._room.limits.fanout_batch
+        if self._room.surrogates is not None:
+            left = min(left, self._room.surrogates.room_for(app))
+        while lane and left > 0:
+            fanout = next(iter(lane.values()))
+            if not fanout.judged:
+                return
+            left -= self._deliver_batch(fanout, left, now)
 
     def resume(self, row: FanoutRow) -> None:
         """Go on with a fan-out that a stop interrupted: for those who are subscribed now, or were
@@ -187,43 +247,37 @@ class Fanouts:
                 reached = item.push.reach(self._room.registry)
             else:
                 reached = self._room.registry.reach(message.app, message.target)
-                if message.target.kind is TOPIC and item.resident:
-                    # Whose body was left to the store goes to everyone rather than to too few.
-                    reached = dict(
-                        registry.filters.select(
-                            message.app,
-                            message.target.name,
-                            reached,
-                            message.content_type,
-                            message.body,
-                        )
-                    )
         except NotFound:
             reached = {}  # Everyone who was meant has been removed since.
         devices = [d for n, d in reached.items() if row.cursor < n <= row.last]
         devices.sort(key=lambda d: -d.number)
-        fanout = Fanout(item, devices, row.last, stored=True)
+        sieve = self._sieve(item, reached)
+        fanout = Fanout(item, devices, row.last, stored=True, sieve=sieve)
         if message.target.kind is GROUP and item.bond is None:
             fanout.members = ()
         self._add(fanout)
         self._room.journal.hurry()
 
     def _deliver_batch(self, fanout: Fanout, most: int, now: Micros) -> int:
-        """Begin up to so many deliveries; returns how many there were to begin."""
+        """Begin up to so many deliveries; returns how many, or what passing others over cost."""
         room = self._room
-        item = fanout.item
-        count = min(most, len(fanout.devices))
+        begun = passed = 0
         cursor = fanout.last
-        for _ in range(count):
+        while fanout.devices and begun + passed // PASSED_OVER < most:
             device = fanout.devices.pop()
             cursor = device.number
+            remark = "" if fanout.sieve is None else fanout.sieve.wants(device)
+            if remark is None:
+                passed += 1
+                continue
+            begun += 1
             if room.registry.numbered(cursor) is device:
-                self._deliver(item, device, now)
+                self._deliver(fanout.item, device, now, remark)
         if fanout.devices:
             fanout.note(room.journal, cursor)
         else:
             self._stop_spreading(fanout)
-        return count
+        return begun + passed // PASSED_OVER
 
     def _stop_spreading(self, fanout: Fanout) -> None:
         """Everyone has theirs, or shall not have it any more."""
@@ -242,7 +296,7 @@ class Fanouts:
         """Begin one delivery, of a message that goes to one after the other."""
         self._deliver(item, device, now)
 
-    def _deliver(self, item: Item, device: Device, now: Micros) -> None:
+    def _deliver(self, item: Item, device: Device, now: Micros, remark: str = "") -> None:
         room = self._room
         session = room.session(device)
         message = item.message
@@ -266,6 +320,8 @@ class Fanouts:
         consults = surrogates is not None and alone and surrogates.minds(message)
         if consults and decision.until is None:
             reason = "waits for its surrogate"
+        if remark:
+            reason = f"{remark}; {reason}" if reason else remark
         event = room.journal.story(delivery, ACCEPTED, now, reason)
         event.source = message.source
         event.size = item.size

@@ -52,6 +52,7 @@ from lasthop.message import KeyMaker, Message, Target
 from lasthop.store.commit import Commit, Restored
 from lasthop.surrogate.mail import Verdict
 from lasthop.wire.hop.frames import CloseCode, Frame
+from lasthop.wire.xpath.reading import Reading
 
 __all__ = ["Gateway", "Idempotency", "Identity", "Receipt", "Submission", "Withdrawal"]
 
@@ -358,10 +359,17 @@ class Gateway:
         """Nothing came of a part of a `Consult`, nor of what was to follow it."""
         self.surrogates.failed(app, number, reason, now, hopeless=hopeless)
 
+    # Filters.
+
+    def filters_matched(self, message: int, reading: Reading, now: Micros) -> None:
+        """The answer to a `MatchFilters`: what the app's expressions select of the body."""
+        self._fanouts.judged(message, reading, now)
+
     # The driver.
 
     def settle(self, now: Micros) -> None:
         """Draw the consequences of the inputs since the last time."""
+        self.registry.filters.turned()
         self._journal.let_go(now)
         if self.bonds.stirred:
             self.bonds.settle(now)
@@ -415,6 +423,7 @@ class Gateway:
         if self.room.surrogates is not None:
             self.room.surrogates.fetched(messages, now)
         self._bodies.fetched(messages)
+        self._fanouts.fetched(messages)
 
     @property
     def horizon(self) -> int:

@@ -202,8 +202,9 @@ class Inbound:
             content_type = headers.content_type or DEFAULT_CONTENT_TYPE
             asked = self._exchanges.asked_by(session, target, content_type, frame.body)
             self._accept(session, frame, headers, target, now)
-            before = _after(headers.reply_within, _start(frame, now))
-            self._exchanges.tell_asked(session, frame, asked, before, now)
+            if asked is not None:
+                before = _after(headers.reply_within, _start(frame, now))
+                self._exchanges.tell_asked(session, frame, asked, before, now)
         else:
             self._accept(session, frame, headers, target, now)
 

@@ -233,7 +233,8 @@ class Pushes:
     def _hasten(self, item: Item, now: Micros) -> None:
         """Begin every delivery that is still to come, so that each can be taken back by itself."""
         key = item.message.key
-        if len(self._fanouts.still_to_come(key)) > MAX_HASTENED:
+        many = len(self._fanouts.still_to_come(key)) > MAX_HASTENED
+        if many or self._fanouts.undecided(key):
             raise Overloaded("this push is just being fanned out", retry_after=RETRY_SPREADING)
         self._fanouts.hasten(key, now)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeAlias, TypeVar
@@ -26,6 +26,7 @@ from lasthop.core.effects import (
     Effect,
     Feed,
     Fetch,
+    MatchFilters,
     Notify,
     Overheard,
     Send,
@@ -43,6 +44,7 @@ from lasthop.store.writer import CommitWriter
 from lasthop.surrogate import mail
 from lasthop.wire.hop.frames import CloseCode, Frame
 from lasthop.wire.pap.answers import Answer, Verdict
+from lasthop.wire.xpath.reading import Reading
 
 T = TypeVar("T")
 
@@ -91,9 +93,10 @@ class Engine:
         carriers: Mapping[Variant, Carrier] | None = None,
         tell: Tell | None = None,
         consult: Callable[[Consult], None] | None = None,
+        match: Callable[[MatchFilters], None] | None = None,
     ) -> None:
         """`failed` is told when nothing can be written or read any more; `tell` posts what
-        initiators are to hear; `consult` asks surrogates."""
+        initiators are to hear; `consult` asks surrogates, `match` whoever reads large bodies."""
         self.gateway = gateway
         self._writer = writer
         self._reader = reader
@@ -103,6 +106,7 @@ class Engine:
         self._carriers = carriers or {}
         self._tell = tell
         self._consult = consult
+        self._match = match
         self._loop = asyncio.get_running_loop()
         self._reading = ThreadPoolExecutor(1, thread_name_prefix="lasthop-reader")
         self._channels: dict[int, Channel] = {}
@@ -277,6 +281,16 @@ class Engine:
         post = self.gateway.surrogates.post(app)
         return {} if post is None else post.state
 
+    # For who reads large bodies.
+
+    def filters_matched(self, message: int, reading: Reading) -> None:
+        if not self._stopped:
+            self.gateway.filters_matched(message, reading, self._clock.now())
+            self._poke()
+
+    def filter_expressions(self) -> Iterable[tuple[str, str]]:
+        return self.gateway.registry.filters.expressions()
+
     # The crank.
 
     def _poke(self) -> None:
@@ -380,6 +394,9 @@ class Engine:
             elif isinstance(effect, Consult):
                 assert self._consult is not None, "there is a surrogate, and nobody asks it"
                 self._consult(effect)
+            elif isinstance(effect, MatchFilters):
+                assert self._match is not None, "a body is too large for the loop, and nobody reads"
+                self._match(effect)
             else:
                 self._begin(self._fetch(effect))
 

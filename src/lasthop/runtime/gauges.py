@@ -47,6 +47,13 @@ def show(
         "Outcomes of pushes that their initiators have not heard.",
         lambda: len(gateway.notifications),
     )
+    filters = gateway.registry.filters
+    metrics.counts(
+        "lasthop_filter_messages",
+        "Messages that XPath filters of subscribers were to read, by what came of it.",
+        ["outcome"],
+        lambda: {(str(outcome),): count for outcome, count in filters.outcomes.items()},
+    )
     surrogates = gateway.room.surrogates
     if surrogates is not None:
         metrics.gauge(

@@ -47,6 +47,7 @@ from lasthop.runtime.echo import say
 from lasthop.runtime.engine import Engine
 from lasthop.runtime.exporting import Export
 from lasthop.runtime.failure import Failure
+from lasthop.runtime.filtering.reader import FilterReader
 from lasthop.runtime.front import Front
 from lasthop.runtime.gauges import show, show_connections, show_traces
 from lasthop.runtime.guard import Guard
@@ -176,6 +177,7 @@ async def running(
         )
         writer = CommitWriter(store, next_commit=restored.next_commit)
         stack.push_async_callback(asyncio.to_thread, writer.close)
+        filter_reader = FilterReader()
         engine = Engine(
             gateway,
             writer=writer,
@@ -186,10 +188,13 @@ async def running(
             carriers=air,
             tell=Teller(destinations),
             consult=workshop.consult,
+            match=filter_reader.match,
         )
         stack.push_async_callback(engine.close)
         stack.push_async_callback(workshop.close)
         workshop.open(engine, clock)
+        stack.push_async_callback(filter_reader.close)
+        filter_reader.open(engine)
         pages = stack.enter_context(closing(store.reader()))
         ears: list[Ear] = [say] if settings.log_level == "debug" else []
         tracer = _tracer(settings, pages, metrics, stack)

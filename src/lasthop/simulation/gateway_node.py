@@ -20,6 +20,7 @@ from lasthop.core.effects import (
     Effect,
     Feed,
     Fetch,
+    MatchFilters,
     Notify,
     Overheard,
     Send,
@@ -289,10 +290,20 @@ class GatewayNode:
         elif isinstance(effect, Consult):
             assert self._ask_surrogate is not None, "there is a surrogate, and nobody asks it"
             self._ask_surrogate(gateway, effect, lambda: self.gateway is gateway)
+        elif isinstance(effect, MatchFilters):
+            self._kernel.after(self._write_time, partial(self._match, gateway, effect))
         elif isinstance(effect, Fetch):
             assert self.store is not None
             messages = self.store.messages(effect.keys)
             self._kernel.after(self._write_time, lambda: self._fetched(gateway, messages))
+
+    def _match(self, gateway: Gateway, effect: MatchFilters) -> None:
+        """Read a large body here: virtual time has no event loop to hold up."""
+        if self.gateway is gateway:
+            filters = gateway.registry.filters
+            reading = filters.read(effect.app, effect.content_type, effect.body)
+            gateway.filters_matched(effect.message, reading, self._kernel.now())
+            self.turn()
 
     def _drained(self, gateway: Gateway, number: int) -> None:
         if self.gateway is gateway:

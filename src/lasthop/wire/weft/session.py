@@ -217,6 +217,12 @@ class Encoder(End):
         return coder.finish().ljust(least, b"\0")
 
 
+def level_of(data: bytes) -> Level | None:
+    """How hard the encoder of a message tried; None if no message begins like that."""
+    level = data[0] & 3 if data else len(Level)
+    return Level(level) if level < len(Level) else None
+
+
 class Decoder(End):
     """Decodes the messages of one direction, in order."""
 

@@ -198,6 +198,8 @@ class Walker:
             data = unpacker.decompress(packed, self._room)
         except zlib.error:
             raise WeftFormatError("a compressed text is damaged") from None
+        if not unpacker.eof and len(data) == self._room:
+            raise WeftLimitError("a message expands to too much text", most=self._room)
         if not unpacker.eof or unpacker.unused_data:
             raise WeftFormatError("a compressed text is damaged")
         self._room -= len(data)

@@ -1,0 +1,46 @@
+"""The filter worker: it knows the expressions of all apps, and reads one body after the other.
+
+`python -m lasthop.runtime.filtering.worker`, started by a gateway alone, which it hears on its
+standard input and answers on its standard output. It ends when the gateway hangs up.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import BinaryIO
+
+from lasthop.core.filters import LIMITS
+from lasthop.runtime.filtering.frames import HEAD, Learn, decode_order, frame
+from lasthop.wire.xpath.reading import Outcome, Reading, read
+from lasthop.wire.xpath.subscriptions import Subscriptions
+
+
+def serve(orders: BinaryIO, answers: BinaryIO) -> None:
+    """Do what the gateway says until it hangs up."""
+    tables: dict[str, Subscriptions[str]] = {}
+    while len(head := orders.read(HEAD)) == HEAD:
+        order = decode_order(orders.read(int.from_bytes(head)))
+        if isinstance(order, Learn):
+            learn(tables, order)
+            continue
+        table = tables.get(order.app) or Subscriptions[str]()
+        try:
+            reading = read(table, order.content_type, order.body, LIMITS)
+        except Exception as error:  # A bug of ours must not become one of delivery.
+            reading = Reading(Outcome.FAILED, reason=type(error).__name__)
+        answers.write(frame(reading))
+        answers.flush()
+
+
+def learn(tables: dict[str, Subscriptions[str]], order: Learn) -> None:
+    """Know these expressions, or no longer. One that is known already, or is not, stays so."""
+    for app, xpath, there in order.changes:
+        table = tables.setdefault(app, Subscriptions[str]())
+        if there:
+            table.add(xpath, xpath)
+        elif xpath in table:
+            table.remove(xpath)
+
+
+if __name__ == "__main__":
+    serve(sys.stdin.buffer, sys.stdout.buffer)
