@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lasthop.core.acceptance import Withdrawal
+from lasthop.core.fanout import BATCHES_PER_TURN
 from lasthop.core.lifecycle import State
 from lasthop.core.mailroom import Limits
 from lasthop.core.registry import DeviceRecord
@@ -35,6 +36,32 @@ def test_no_commit_begins_more_than_a_batch_and_none_waits_for_its_time() -> Non
     assert rig.store.counts().messages == 1
     assert rig.store.counts().fanouts == 0
     assert rig.gateway.idle
+
+
+def test_many_messages_for_many_are_begun_in_bounded_turns_and_in_order() -> None:
+    rig = fleet(4, batch=4)
+    phone = rig.connect("d4")
+    rig.publish(*(to("topic:news", b"%d" % n) for n in range(20)))
+    begun = [one_commit(rig)]
+    while rig.store.counts().fanouts:
+        begun.append(one_commit(rig))
+    rig.run()
+    assert sum(begun) == 80
+    assert max(begun) <= BATCHES_PER_TURN * 4
+    assert rig.bodies(phone) == [b"%d" % n for n in range(20)]
+    assert rig.store.counts().fanouts == 0
+
+
+def test_lanes_take_turns_when_there_are_too_many_for_one() -> None:
+    rig = fleet(40)
+    for n in range(10):
+        rig.publish(to("topic:news"), source=f"publisher:{n}")
+    begun = [one_commit(rig)]
+    while rig.store.counts().fanouts:
+        begun.append(one_commit(rig))
+    assert sum(begun) == 400
+    assert max(begun[1:]) <= BATCHES_PER_TURN * 2
+    assert rig.store.counts().fanouts == 0
 
 
 def test_a_small_one_is_done_in_its_first_commit_and_leaves_no_trace() -> None:

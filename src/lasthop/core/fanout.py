@@ -44,6 +44,10 @@ ATOMIC = Binding.ATOMIC
 MOST_ASKED = 16
 """When more than this wait in a lane, one more joins them rather than asks them all."""
 
+BATCHES_PER_TURN = 4
+"""Batches of all messages together that are begun between two turns of the driver, whoever sends
+them: a delivery takes some five microseconds, so 2,000 take 10 ms."""
+
 PASSED_OVER = 10
 """Devices that do not want a message cost as much as one delivery that is begun."""
 
@@ -114,12 +118,18 @@ class Fanouts:
         """By message key, oldest first."""
         self._lanes: dict[Lane, dict[int, Fanout]] = {}
         self._unread = FilterQueue(room)
+        self._left = BATCHES_PER_TURN * room.limits.fanout_batch
         self.rosters: dict[int, tuple[int, ...]] = {}
         """While the gateway comes back: who messages for groups are for."""
 
+    def turned(self) -> None:
+        """The driver has served everybody else: there is time again."""
+        self._left = BATCHES_PER_TURN * self._room.limits.fanout_batch
+        self._room.registry.filters.turned()
+
     def begin(self, item: Item, devices: Mapping[int, Device], now: Micros) -> None:
-        """Begin the deliveries of an accepted message: all at once if they are few, and not before
-        those of an earlier message of its lane."""
+        """Begin the deliveries of an accepted message: all at once if they are few and there is
+        time for them, and not before those of an earlier message of its lane."""
         sieve = self._sieve(item, devices)
         if len(devices) == 1 and not self._under_way and sieve is None:
             for device in devices.values():
@@ -129,12 +139,12 @@ class Fanouts:
         fanout = Fanout(item, ordered, ordered[0].number, stored=False, sieve=sieve)
         if item.message.target.kind is GROUP and item.bond is None:
             fanout.members = tuple(device.number for device in reversed(ordered))
-        waits = not fanout.judged or self._is_behind(fanout, devices)
+        waits = not fanout.judged or self._left <= 0 or self._is_behind(fanout, devices)
         self._add(fanout)
         if waits:
             fanout.note(self._room.journal, 0)
         else:
-            self._deliver_batch(fanout, self._room.limits.fanout_batch, now)
+            self._left -= self._deliver_batch(fanout, self._room.limits.fanout_batch, now)
 
     def _sieve(self, item: Item, devices: Mapping[int, Device]) -> Sieve | None:
         """What a message has to pass before it goes to these devices, if they subscribed to it."""
@@ -210,27 +220,34 @@ class Fanouts:
             self._deliver_batch(fanout, len(fanout.devices), now)
 
     def proceed(self, now: Micros) -> None:
-        """Write the next batch of every fan-out that is under way.
+        """Write the next batch of the fan-outs that are under way; lanes take turns.
 
         In each lane the oldest goes first, and the next one only when that is done: so nobody gets
         a later message of a source before an earlier one.
         """
         if not self._under_way:
             return
-        for (app, *_), lane in list(self._lanes.items()):
-            self._advance(lane, app, now)
+        left = BATCHES_PER_TURN * self._room.limits.fanout_batch
+        for lane in list(self._lanes):
+            if left <= 0:
+                break
+            self._lanes[lane] = fanouts = self._lanes.pop(lane)
+            left -= self._advance(fanouts, lane[0], now)
         # The next batch follows on this one's commit, so that must not dawdle.
         self._room.journal.hurry()
 
-    def _advance(self, lane: dict[int, Fanout], app: str, now: Micros) -> None:
-        left = self._room.limits.fanout_batch
+    def _advance(self, lane: dict[int, Fanout], app: str, now: Micros) -> int:
+        """Write the next batch of a lane; returns what it cost."""
+        most = self._room.limits.fanout_batch
         if self._room.surrogates is not None:
-            left = min(left, self._room.surrogates.room_for(app))
-        while lane and left > 0:
+            most = min(most, self._room.surrogates.room_for(app))
+        cost = 0
+        while lane and cost < most:
             fanout = next(iter(lane.values()))
             if not fanout.judged:
-                return
-            left -= self._deliver_batch(fanout, left, now)
+                break
+            cost += self._deliver_batch(fanout, most - cost, now)
+        return cost
 
     def resume(self, row: FanoutRow) -> None:
         """Go on with a fan-out that a stop interrupted: for those who are subscribed now, or were

@@ -369,7 +369,7 @@ class Gateway:
 
     def settle(self, now: Micros) -> None:
         """Draw the consequences of the inputs since the last time."""
-        self.registry.filters.turned()
+        self._fanouts.turned()
         self._journal.let_go(now)
         if self.bonds.stirred:
             self.bonds.settle(now)
