@@ -12,7 +12,7 @@ from lasthop.core.lifecycle import State, Step
 from lasthop.core.mailroom import Limits
 from lasthop.core.push import Push
 from lasthop.core.push_ids import DuplicatePush
-from lasthop.core.pushes import NotReplaceable, PushUnknown
+from lasthop.core.pushes import NotReplaceable, PushUnknown, TooManyDevices
 from lasthop.errors import Conflict, PapAddressError
 from lasthop.message import DeliveryMethod, Reliability, Target, TargetKind
 from lasthop.wire.pap.documents import ReplaceMethod
@@ -62,6 +62,15 @@ class TestAddresses:
     def test_an_identifier_may_name_a_device(self, rig: Rig, initiator: Initiator) -> None:
         key = initiator.push("1", user("watch"))
         assert [row.device for row in rig.store.deliveries(key)] == [3]
+
+    def test_a_device_counts_for_each_of_its_addresses(
+        self, rig: Rig, initiator: Initiator, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("lasthop.core.pushes.MAX_LISTED", 3)
+        again = user("alice").replace("@", "@another.")
+        with pytest.raises(TooManyDevices, match="push to large groups one by one"):
+            initiator.push("1", user("alice"), again)
+        initiator.push("2", user("alice"), user("bob"))
 
     def test_a_record_of_its_own_comes_first(self, rig: Rig, initiator: Initiator) -> None:
         rig.gateway.pushes.point(APP, "USER:alice", Target(TargetKind.DEVICE, "watch"))

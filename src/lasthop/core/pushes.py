@@ -34,8 +34,9 @@ from lasthop.wire.pap.outcomes import RELEASED, REPLACEMENT, Report, cancel_code
 from lasthop.wire.pap.uaprof import fits
 
 MAX_LISTED = 100_000
-"""Devices that the addresses of a push stand for together, where they must be listed: at seven
-octets each they are a row of 700 kB. A single group is not listed and has no limit."""
+"""Devices that the addresses of a push stand for together, where they must be listed; one with
+several addresses counts for each. At seven octets each they are a row of 700 kB. A single group is
+not listed and has no limit."""
 
 MAX_HASTENED = 10_000
 """Deliveries that are begun at once when a push is to be taken back in part while it fans out."""
@@ -331,6 +332,13 @@ def _spread(
         assert isinstance(place, Place)
         if place.target.kind is not TargetKind.PUSH:
             return place.target, dict(place.devices), (Addressee(text, place.everyone),)
+    listed = sum(len(found.devices) for _, found in places if isinstance(found, Place))
+    if listed > MAX_LISTED:
+        raise TooManyDevices(
+            "the addresses stand for too many devices; push to large groups one by one",
+            devices=listed,
+            limit=MAX_LISTED,
+        )
     devices: dict[int, Device] = {}
     addressees: list[Addressee] = []
     for text, found in places:
@@ -340,10 +348,4 @@ def _spread(
             addressees.append(Addressee(text, found.everyone, numbers))
         else:
             addressees.append(Addressee(text, False, (), found.pap_code))
-    if len(devices) > MAX_LISTED:
-        raise TooManyDevices(
-            "the addresses stand for too many devices; push to large groups one by one",
-            devices=len(devices),
-            limit=MAX_LISTED,
-        )
     return Target(TargetKind.PUSH, push_id), devices, tuple(addressees)

@@ -15,13 +15,13 @@ class RestSettings:
     """Serve this machine's processes without a credential, with every right, in any app. For
     trying things out; other machines need a credential all the same."""
     max_body: int = 16 << 20
-    """Bytes of a request: a batch of 10,000 messages of 1.6 kB, or 15 of the largest."""
+    """Bytes of a request: a batch of 1,000 messages of 16 kB, or 15 of the largest."""
     max_held: int = 256 << 20
     """Bytes of all requests that are being read or not yet durable: what publishers can make the
     gateway's memory hold, whatever their number."""
-    max_messages: int = 10_000
-    """Messages of a request. They are one commit, for which everybody else's next one waits; a
-    larger batch gains nothing."""
+    max_messages: int = 1000
+    """Messages of a request. They are accepted together, and nobody else is served meanwhile: a
+    plain one takes 10 microseconds, one with all headers 40. A larger batch gains nothing."""
     max_message: int = 1 << 20
     """Bytes of a message with its title, content type and headers. The same as the core's limit
     for bodies, so that it fits into one frame on the last hop."""
