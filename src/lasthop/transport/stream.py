@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections import deque
 from typing import cast
 
 from lasthop.transport.link import Ends, Link, Machine
@@ -16,6 +17,10 @@ expire or be overtaken."""
 UNSENT = 16 * 1024
 """Bytes that the kernel may hold unsent on a link that carries pieces: one of them."""
 
+SLICE = 16 * 1024
+"""Bytes that are dealt with at a time. A read may bring sixteen times as much, which is 40,000 of
+the smallest messages and half a second; between two slices everybody else is served."""
+
 
 class StreamLink(Link, asyncio.Protocol):
     """A link that is its own asyncio protocol.
@@ -25,7 +30,7 @@ class StreamLink(Link, asyncio.Protocol):
     each other; it is the gateway's.
     """
 
-    __slots__ = ("_full", "_throttle", "_transport", "_watching")
+    __slots__ = ("_full", "_slices", "_throttle", "_transport", "_watching")
 
     def __init__(self, ends: Ends, machine: Machine, *, throttle: bool = False) -> None:
         super().__init__(ends, machine, local=False)
@@ -33,6 +38,8 @@ class StreamLink(Link, asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._watching = False
         self._full = False
+        self._slices: deque[bytes] | None = None
+        """Of what has been read, what is still to be dealt with; nothing is read meanwhile."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -41,7 +48,34 @@ class StreamLink(Link, asyncio.Protocol):
         self.begin()
 
     def data_received(self, data: bytes) -> None:
-        self.arrived(data)
+        if len(data) <= SLICE and self._slices is None:
+            self.arrived(data)
+            return
+        slices = [data[at : at + SLICE] for at in range(0, len(data), SLICE)]
+        if self._slices is not None:
+            self._slices.extend(slices)  # Some of it had been read before we could say so.
+            return
+        self._slices = deque(slices)
+        if self._transport is not None:
+            self._transport.pause_reading()
+        self._take_slice()
+
+    def _take_slice(self) -> None:
+        slices = self._slices
+        if not slices or self._transport is None:
+            return  # The link has ended: the peer knows that nobody has acknowledged the rest.
+        self.arrived(slices.popleft())
+        if slices:
+            asyncio.get_running_loop().call_soon(self._take_slice)
+            return
+        self._slices = None
+        self._read_again()
+
+    def _read_again(self) -> None:
+        transport = self._transport
+        held = self._slices is not None or (self._throttle and self._full)
+        if transport is not None and not transport.is_closing() and not held:
+            transport.resume_reading()
 
     def eof_received(self) -> bool:
         return False
@@ -65,7 +99,10 @@ class StreamLink(Link, asyncio.Protocol):
     def _set_full(self, full: bool) -> None:
         self._full = full
         if self._throttle and self._transport is not None:
-            (self._transport.pause_reading if full else self._transport.resume_reading)()
+            if full:
+                self._transport.pause_reading()
+            else:
+                self._read_again()
         self.full(full)
 
     @property
