@@ -3,11 +3,12 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from lasthop.errors import TooLarge
+from lasthop.errors import FrameTooLarge, MalformedFrame, TooLarge
 from lasthop.wire.hop.bundling import DatagramUnits, StreamUnits, units
-from lasthop.wire.hop.decoder import Decoder
+from lasthop.wire.hop.decoder import SCANNED, Decoder
 from lasthop.wire.hop.encoder import Encoder
 from lasthop.wire.hop.frames import Frame, MessageFrame, Ping, Pong
+from lasthop.wire.hop.layout import MOST_BUNDLED
 from lasthop.wire.hop.mapping import Mapping
 from tests.wire.hop import strategies
 
@@ -40,6 +41,31 @@ def test_frames_are_bundled() -> None:
     assert packed.pending == 8
     assert packed.take() == [bytes.fromhex("00010104b2000000")]
     assert packed.pending == 0
+
+
+def test_a_bundle_has_so_many_frames_and_no_more() -> None:
+    packed = DatagramUnits(Encoder(Mapping.DATAGRAM), bundled=True)
+    frames = [message(n % 200) for n in range(2 * MOST_BUNDLED + 1)]
+    for frame in frames:
+        packed.add(frame)
+    sent = packed.take()
+    decoder = Decoder(Mapping.DATAGRAM)
+    found = [decoder.decode_unit(unit) for unit in sent]
+    assert [len(each) for each in found] == [MOST_BUNDLED, MOST_BUNDLED, 1]
+    assert [frame for each in found for frame in each] == frames
+    with pytest.raises(FrameTooLarge, match="a bundle has too many frames"):
+        Decoder(Mapping.DATAGRAM).decode_unit(sent[0] + b"\x01\x01")
+
+
+def test_large_and_small_frames_share_a_bundle() -> None:
+    packed = DatagramUnits(Encoder(Mapping.DATAGRAM), bundled=True)
+    frames: list[Frame] = [message(3), message(2 * SCANNED), Ping(), message(3 * SCANNED), Pong()]
+    for frame in frames:
+        packed.add(frame)
+    (unit,) = packed.take()
+    assert Decoder(Mapping.DATAGRAM).decode_unit(unit) == frames
+    with pytest.raises(MalformedFrame, match="a bundle ends inside a frame"):
+        Decoder(Mapping.DATAGRAM).decode_unit(unit[:-3])
 
 
 def test_a_peer_that_knows_no_bundles_gets_frame_by_frame() -> None:

@@ -51,7 +51,8 @@ export class Encoder {
     for (const frame of frames) {
       const content = this.encode(frame);
       const size = new Writer().varint(content.length).length + content.length;
-      if (count && (!this.bundled || out.length + size > this.maxFrame)) finish();
+      const most = this.bundled ? layout.MOST_BUNDLED : 1;
+      if (count && (count === most || out.length + size > this.maxFrame)) finish();
       out.varint(content.length).put(content);
       count += 1;
     }

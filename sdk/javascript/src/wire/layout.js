@@ -1,6 +1,8 @@
 /** The numbers of the hop protocol's first byte, as the tables of docs/hop-protocol.md have them. */
 
 export const BUNDLE = 0x00;
+/** Frames of one bundle. */
+export const MOST_BUNDLED = 2048;
 
 export const PING = 0x01;
 export const PONG = 0x02;

@@ -67,7 +67,8 @@ class DatagramUnits:
             self._out = bytearray((layout.BUNDLE,))
         before = len(self._out)
         self._encoder.encode(frame, self._out)
-        if self._frames and not (self._bundled and len(self._out) <= self._encoder.max_frame):
+        most = layout.MOST_BUNDLED if self._bundled else 1
+        if self._frames and (self._frames == most or len(self._out) > self._encoder.max_frame):
             last = self._out[before:]
             del self._out[before:]
             self._finish()

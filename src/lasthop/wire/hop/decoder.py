@@ -27,6 +27,10 @@ from lasthop.wire.varint import MAX_BYTES, MAX_VALUE, read_varint
 ENDS_EARLY = "a message ends early"
 BEYOND_63_BITS = "a message counts beyond 63 bits"
 
+SCANNED = 32 * 1024
+"""Bytes of a bundle after which its frames are counted, so that the rest of one with too many is
+not read."""
+
 
 class Decoder:
     """Reads the frames of one direction of one channel.
@@ -108,12 +112,23 @@ class Decoder:
                 raise MalformedFrame("a unit is empty")
             if data[0] != layout.BUNDLE:
                 self._decode(data, 0, len(data), frames)
-            elif self._scan(data, 1, frames) < len(data) and self._closed is None:
-                raise MalformedFrame("a bundle ends inside a frame")
+            else:
+                self._bundle(data, frames)
         except HopError as error:
             self._closed = error
             raise
         return frames
+
+    def _bundle(self, data: bytes, frames: list[Frame]) -> None:
+        at, size = 1, SCANNED
+        while at < len(data) and self._closed is None:
+            used = self._scan(data[at : at + size], 0, frames)
+            if len(frames) > layout.MOST_BUNDLED:
+                raise FrameTooLarge("a bundle has too many frames", most=layout.MOST_BUNDLED)
+            if not used and at + size >= len(data):
+                raise MalformedFrame("a bundle ends inside a frame")
+            at += used
+            size = SCANNED if used else len(data)
 
     def _refuse(self) -> list[Frame]:
         # A CLOSE is the last word: what a peer sends after it is of no interest, but no fault.

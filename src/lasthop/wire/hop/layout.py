@@ -9,6 +9,10 @@ from lasthop.message import COUNTER_BITS, KEY_TIME_SHIFT, NODE_BITS
 BUNDLE: Final = 0x00
 """Opens a datagram that holds several frames; never a frame itself."""
 
+MOST_BUNDLED: Final = 2048
+"""Frames of one bundle, twice what fits a window. They are dealt with together, and nobody else is
+served meanwhile: the smallest message takes some ten microseconds."""
+
 PING: Final = 0x01
 PONG: Final = 0x02
 TIME: Final = 0x03
