@@ -52,6 +52,19 @@ def test_many_messages_for_many_are_begun_in_bounded_turns_and_in_order() -> Non
     assert rig.store.counts().fanouts == 0
 
 
+def test_each_message_goes_to_who_is_subscribed_when_it_comes() -> None:
+    rig = fleet(3, batch=10)
+    keys = rig.publish(to("topic:news"), to("topic:news"))
+    rig.gateway.unsubscribe(APP, "d2", "news", rig.now)
+    keys += rig.publish(to("topic:news"))
+    rig.gateway.subscribe(APP, "d2", "news", rig.now)
+    rig.gateway.remove(APP, "d1", rig.now)
+    keys += rig.publish(to("topic:news"))
+    rig.run()
+    found = [[row.device for row in rig.store.deliveries(key)] for key in keys]
+    assert found == [[1, 2, 3], [1, 2, 3], [1, 3], [2, 3]]
+
+
 def test_lanes_take_turns_when_there_are_too_many_for_one() -> None:
     rig = fleet(40)
     for n in range(10):

@@ -72,3 +72,19 @@ def test_everything_comes_back_from_its_rows(registry: Registry) -> None:
     assert restored.add("app", "d", DeviceRecord()).number == 9
     assert restored.unsubscribe(device(restored, "c"), "news")
     assert not restored.unsubscribe(device(restored, "c"), "news")
+
+
+def test_who_is_found_by_patterns_is_looked_for_again_after_any_change(registry: Registry) -> None:
+    target = Target(TargetKind.TOPIC, "news.world")
+    first = registry.add("app", "first", DeviceRecord())
+    registry.subscribe(first, "news.#")
+    assert set(registry.reach("app", target)) == {first.number}
+    assert registry.reach("app", target) is registry.reach("app", target)
+    second = registry.add("app", "second", DeviceRecord())
+    registry.subscribe(second, "news.world")
+    assert set(registry.reach("app", target)) == {first.number, second.number}
+    registry.unsubscribe(first, "news.#")
+    assert set(registry.reach("app", target)) == {second.number}
+    registry.subscribe(first, "*.world")
+    registry.remove(first)
+    assert set(registry.reach("app", target)) == {second.number}

@@ -142,7 +142,7 @@ def test_a_batch_is_pushed_in_order(lasthop: Lasthop, up: GatewayProcess, tmp_pa
     file.write_text("\n".join(lines))
     said = lasthop("push", "--batch", str(file), "--url", up.http, "--json")
     ids = [each for line in said.lines for each in json.loads(line)["ids"]]
-    assert len(said.lines) == 3
+    assert len(said.lines) == 5
     assert len(ids) == 2500
     assert ids == sorted(ids)
     assert "2500 messages accepted" in lasthop("push", "--batch", str(file), "--url", up.http).out

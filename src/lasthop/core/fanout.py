@@ -118,6 +118,8 @@ class Fanouts:
         """By message key, oldest first."""
         self._lanes: dict[Lane, dict[int, Fanout]] = {}
         self._unread = FilterQueue(room)
+        self._sorted: tuple[Mapping[int, Device], int, list[Device]] = ({}, 0, [])
+        """The devices of the last message, when they were sorted, and how."""
         self._left = BATCHES_PER_TURN * room.limits.fanout_batch
         self.rosters: dict[int, tuple[int, ...]] = {}
         """While the gateway comes back: who messages for groups are for."""
@@ -135,7 +137,7 @@ class Fanouts:
             for device in devices.values():
                 self._deliver(item, device, now)
             return
-        ordered = sorted(devices.values(), key=lambda d: -d.number)
+        ordered = self._ordered(devices)
         fanout = Fanout(item, ordered, ordered[0].number, stored=False, sieve=sieve)
         if item.message.target.kind is GROUP and item.bond is None:
             fanout.members = tuple(device.number for device in reversed(ordered))
@@ -145,6 +147,15 @@ class Fanouts:
             fanout.note(self._room.journal, 0)
         else:
             self._left -= self._deliver_batch(fanout, self._room.limits.fanout_batch, now)
+
+    def _ordered(self, devices: Mapping[int, Device]) -> list[Device]:
+        """Devices with the highest number first. A batch has many messages for the same ones, whom
+        sorting takes longer than anything else that is done at once."""
+        changes = self._room.registry.changes
+        if self._sorted[0] is not devices or self._sorted[1] != changes:
+            order = sorted(devices.values(), key=lambda d: -d.number)
+            self._sorted = devices, changes, order
+        return self._sorted[2].copy()
 
     def _sieve(self, item: Item, devices: Mapping[int, Device]) -> Sieve | None:
         """What a message has to pass before it goes to these devices, if they subscribed to it."""

@@ -107,6 +107,11 @@ class Registry:
         self.addresses = AddressBook()
         self.services = ServiceBook()
         self.filters = Filters()
+        self.changes = 0
+        """How often anybody has come, gone, or become another target: who was found for a target is
+        still the same as long as this is."""
+        self._last_matched: tuple[tuple[int, str, str], dict[int, Device]] = ((-1, "", ""), {})
+        """Who was last found for a topic by patterns, and when: batches ask time and again."""
 
     def __len__(self) -> int:
         return len(self._by_number)
@@ -129,6 +134,7 @@ class Registry:
 
     def remove(self, device: Device) -> None:
         """Forget a device."""
+        self.changes += 1
         for topic in list(device.record.subscriptions):
             self.unsubscribe(device, topic)
         for circle in device.record.circles:
@@ -217,6 +223,7 @@ class Registry:
         return True
 
     def _index_circle(self, device: Device, circle: str) -> bool:
+        self.changes += 1
         members = self._by_circle.setdefault((device.app, circle), {})
         if device.number in members:
             return False
@@ -224,6 +231,7 @@ class Registry:
         return True
 
     def _forget_circle(self, device: Device, circle: str) -> bool:
+        self.changes += 1
         members = self._by_circle.get((device.app, circle))
         if members is None or members.pop(device.number, None) is None:
             return False
@@ -232,6 +240,7 @@ class Registry:
         return True
 
     def _index_topic(self, device: Device, topic: str) -> bool:
+        self.changes += 1
         if is_pattern(topic):
             tree = self._by_pattern.setdefault(device.app, PatternTree())
             return tree.add(topic, device.number, device)
@@ -242,6 +251,7 @@ class Registry:
         return True
 
     def _forget_topic(self, device: Device, topic: str) -> bool:
+        self.changes += 1
         if is_pattern(topic):
             tree = self._by_pattern.get(device.app)
             if tree is None or not tree.remove(topic, device.number):
@@ -298,9 +308,13 @@ class Registry:
         tree = self._by_pattern.get(app)
         if tree is None:
             return subscribers
-        return tree.match(topic) | subscribers
+        asked = self.changes, app, topic
+        if self._last_matched[0] != asked:
+            self._last_matched = asked, tree.match(topic) | subscribers
+        return self._last_matched[1]
 
     def _leave_user(self, device: Device) -> None:
+        self.changes += 1
         user = (device.app, device.record.user)
         if device.record.user:
             del self._by_user[user][device.number]
@@ -318,6 +332,7 @@ class Registry:
                 del self._by_host[host]
 
     def _index(self, device: Device) -> None:
+        self.changes += 1
         self._by_number[device.number] = device
         self._by_name[device.app, device.name] = device
         self._by_app.setdefault(device.app, {})[device.number] = device

@@ -24,8 +24,9 @@ from lasthop.runtime.cli.options import (
 from lasthop.runtime.cli.output import say, say_json
 from lasthop.runtime.failure import Failure
 
-BATCH_LINES = 1000
-"""Messages in one request. A batch is one commit: larger ones gain little and make others wait."""
+BATCH_LINES = 500
+"""Messages in one request: as many as a gateway takes (`limits.batch`). A batch is one commit:
+larger ones gain little and make others wait."""
 
 BATCH_BYTES = 4 << 20
 

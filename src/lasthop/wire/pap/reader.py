@@ -37,8 +37,8 @@ from lasthop.wire.pap.versions import UNDECLARED, VERSIONS, Version
 MAX_DOCUMENT = 1024 * 1024
 """Octets of a control entity: as many addresses as are allowed fit, each with room to spare."""
 
-MAX_TAGS = 3000
-"""A push to some three thousand phone numbers; larger audiences are what groups are for. To read an
+MAX_TAGS = 2000
+"""A push to some two thousand phone numbers; larger audiences are what groups are for. To read an
 address and to look it up takes 13 microseconds, in which nobody else is served. A node costs
 libxml2 some 400 octets, so a document of nothing but small tags would grow a hundredfold."""
 
