@@ -55,7 +55,7 @@ PASSED_OVER = 10
 class Fanout:
     """A message whose deliveries are still being begun."""
 
-    __slots__ = ("devices", "item", "lane", "last", "members", "sieve", "stored")
+    __slots__ = ("devices", "item", "lane", "last", "members", "shared", "sieve", "stored")
 
     def __init__(
         self,
@@ -72,6 +72,8 @@ class Fanout:
         self.lane = lane_of(item.message)
         self.devices = devices
         """Still to come, highest number first."""
+        self.shared = True
+        """Whether others may have the same list, as before the first delivery."""
         self.last = last
         self.stored = stored
         """Whether the store knows of it: most are done in one commit."""
@@ -155,7 +157,7 @@ class Fanouts:
         if self._sorted[0] is not devices or self._sorted[1] != changes:
             order = sorted(devices.values(), key=lambda d: -d.number)
             self._sorted = devices, changes, order
-        return self._sorted[2].copy()
+        return self._sorted[2]
 
     def _sieve(self, item: Item, devices: Mapping[int, Device]) -> Sieve | None:
         """What a message has to pass before it goes to these devices, if they subscribed to it."""
@@ -291,6 +293,8 @@ class Fanouts:
         room = self._room
         begun = passed = 0
         cursor = fanout.last
+        if fanout.shared:
+            fanout.devices, fanout.shared = fanout.devices.copy(), False
         while fanout.devices and begun + passed // PASSED_OVER < most:
             device = fanout.devices.pop()
             cursor = device.number
@@ -311,7 +315,7 @@ class Fanouts:
         """Everyone has theirs, or shall not have it any more."""
         item = fanout.item
         item.spreading = False
-        fanout.devices.clear()
+        fanout.devices = []
         fanout.note(self._room.journal, fanout.last)
         del self._under_way[item.message.key]
         lane = self._lanes[fanout.lane]
