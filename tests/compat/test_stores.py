@@ -1,0 +1,76 @@
+"""Stores and inboxes of earlier versions: they are read, go on, and end as they did then."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from tests.compat.adapter import held, restored
+from tests.compat.files import HERE, VERSIONS, as_json, kept_json
+from tests.compat.playing import Recording, outcome, second_life, standing
+from tests.compat.scenarios import SCENARIOS
+
+OPEN = {"PENDING", "SENDING", "RECEIVED", "PARKED"}
+
+
+def known(found: Any, recorded: Any) -> Any:
+    """Of what was found, that which a recording could know: not the fields that came later."""
+    if isinstance(found, dict) and isinstance(recorded, dict):
+        return {name: known(found[name], recorded[name]) for name in recorded if name in found}
+    if isinstance(found, list) and isinstance(recorded, list) and len(found) == len(recorded):
+        return [known(one, other) for one, other in zip(found, recorded, strict=True)]
+    return found
+
+
+def test_every_scenario_was_recorded() -> None:
+    assert VERSIONS
+    for name in SCENARIOS:
+        assert any(Recording(HERE / version, name).store.exists() for version in VERSIONS), name
+
+
+def test_every_row_is_read_as_it_was_written(recording: Recording, tmp_path: Path) -> None:
+    memory = recording.unpack(tmp_path)
+    recorded = kept_json(recording.rows)
+    store = as_json(restored(tmp_path / "store"))
+    assert known(store, recorded["store"]) == recorded["store"]
+    for name in memory["devices"]:
+        inbox = as_json(held(tmp_path / f"{name}.inbox"))
+        assert known(inbox, recorded["inboxes"][name]) == recorded["inboxes"][name]
+
+
+def test_what_was_open_comes_to_its_recorded_end(recording: Recording, tmp_path: Path) -> None:
+    scenario = SCENARIOS[recording.name]
+    stage = second_life(scenario, tmp_path, recording.unpack(tmp_path))
+    before = kept_json(recording.restored)
+    assert known(as_json(standing(stage, scenario)), before) == before
+    scenario.second(stage)
+    after = kept_json(recording.ended)
+    assert known(as_json(outcome(stage, scenario)), after) == after
+    stage.crash()
+
+
+def test_what_was_recorded_is_worth_it(recording: Recording) -> None:
+    """Much was open, nothing is any more, and nobody has had anything twice."""
+    before, after = kept_json(recording.restored), kept_json(recording.ended)
+    assert any(state_of(told) in OPEN for told in before["stories"].values())
+    assert not [title for title, told in after["stories"].items() if state_of(told) in OPEN]
+    delivered = {
+        (title.split()[0][:16], title.split()[-1])
+        for title, told in after["stories"].items()
+        if state_of(told) == "DELIVERED"
+    }
+    for name, device in after["devices"].items():
+        had = Counter(line[0] for line in device["had"] if line[3] != "timed out")
+        assert max(had.values(), default=1) == 1, f"{name} has had something twice"
+        numbered = {key for key, to in delivered if to == name}
+        assert numbered.issuperset(set(had) - best_effort(after)), name
+
+
+def state_of(told: list[str]) -> str:
+    return told[0].partition(" ")[0]
+
+
+def best_effort(after: dict[str, Any]) -> set[str]:
+    """Messages of which only is known that they left."""
+    return {t.split()[0][:16] for t, told in after["stories"].items() if state_of(told) == "SENT"}
