@@ -20,6 +20,8 @@ class Recording:
         self.stores = version / "stores"
         self.conversations = version / "conversations"
         self.logs = version / "logs" / name
+        self.findings = version / "logs" / f"{name}.json.gz"
+        """What readers, checkers and replay make of the log."""
         self.store = self.stores / f"{name}.db.gz"
         self.crashed = self.stores / f"{name}.crashed.json.gz"
         """What those who died have to remember: when it was, names, what applications have had."""

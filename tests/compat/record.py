@@ -19,6 +19,7 @@ from tests.compat.playing import (
     second_life,
     standing,
 )
+from tests.compat.reading import findings, keep_log
 from tests.compat.scenarios import SCENARIOS, Scenario
 
 
@@ -50,9 +51,8 @@ def record(scenario: Scenario, version: Path, scratch: Path) -> None:
     stage.export(scratch / "log")
     keep(recording.tape("second"), stage.tape.text().encode())
     stage.crash()
-    for segment in sorted((scratch / "log").rglob("*.jsonl")):
-        place = segment.relative_to(scratch / "log")
-        keep(recording.logs / f"{place}.gz", segment.read_bytes())
+    keep_log(scratch / "log", recording.logs)
+    keep_json(recording.findings, findings(scratch / "log"))
 
 
 def main(version: str, names: list[str]) -> None:

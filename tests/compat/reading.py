@@ -1,0 +1,88 @@
+"""What there is to find in an event log: by readers, the checker, and the replay of decisions."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+from lasthop.eventlog.check import LogCheck
+from lasthop.eventlog.reader import LogReader
+from lasthop.eventlog.story import explain
+from lasthop.eventlog.tail import Tail
+from lasthop.events import Event
+from lasthop.pipeline.replay import COLUMNS, Row, Story, as_logged, check, estimate, moments
+from tests.compat.files import keep, kept
+
+
+def keep_log(log: Path, place: Path) -> None:
+    """Pack the sealed segments of a log."""
+    for segment in sorted(log.rglob("*.jsonl")):
+        keep(place / f"{segment.relative_to(log)}.gz", segment.read_bytes())
+
+
+def unpack_log(place: Path, log: Path) -> Path:
+    """Put them back where readers look for them."""
+    for packed in sorted(place.rglob("*.jsonl.gz")):
+        segment = log / packed.relative_to(place).with_suffix("")
+        segment.parent.mkdir(parents=True, exist_ok=True)
+        segment.write_bytes(kept(packed))
+    return log
+
+
+def findings(log: Path) -> dict[str, Any]:
+    """Everything that is made of a log without Spark."""
+    with LogReader(log) as reader:
+        reader.refresh()
+        events = list(reader.events())
+        checked = LogCheck()
+        checked.read(reader)
+        report = checked.finish()
+        followed = Tail(reader, start=0).poll(1 << 20) or []
+    tallies = {
+        app: [tally.accepted, tally.open, dict(sorted(tally.ended.items()))]
+        for app, tally in report.apps.items()
+    }
+    histories = _histories(events)
+    return {
+        "end": report.end,
+        "kinds": dict(sorted(Counter(event.kind for event in events).items())),
+        "problems": report.problems,
+        "tallies": tallies,
+        "followed": len(followed),
+        "told": [str(told) for told in explain(events)],
+        "replayed": {device: _replayed(rows) for device, rows in histories.items()},
+        "done": {device: _done(rows) for device, rows in histories.items()},
+        "estimated": {device: _estimated(rows) for device, rows in histories.items()},
+    }
+
+
+def _histories(events: list[Event]) -> dict[str, list[Row]]:
+    """Every device's events, in their order."""
+    devices: dict[str, list[Row]] = defaultdict(list)
+    for event in events:
+        if event.dev:
+            devices[event.dev].append(Row(*(getattr(event, name) for name in COLUMNS)))
+    return devices
+
+
+def _replayed(rows: list[Row]) -> list[int]:
+    agreement = check(rows)
+    return [agreement.decisions, agreement.same]
+
+
+def _done(rows: list[Row]) -> dict[str, Any]:
+    topics = sorted({row.topic for row in rows if row.topic})
+    return _plain(as_logged(rows, topics))
+
+
+def _estimated(rows: list[Row]) -> dict[str, Any]:
+    return _plain(estimate(moments(rows), lambda _, terms: terms.decider()))
+
+
+def _plain(stories: dict[str, Story]) -> dict[str, Any]:
+    return {
+        topic: [list(story.forwarded.items()), list(story.read.items())]
+        for topic, story in sorted(stories.items())
+        if story.forwarded or story.read
+    }

@@ -1,0 +1,50 @@
+"""Event logs of earlier versions: read, followed, checked, and their decisions taken again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from lasthop.events import Kind
+from tests.compat.files import HERE, VERSIONS, as_json, kept_json
+from tests.compat.playing import Recording
+from tests.compat.reading import findings, unpack_log
+
+UNEXPLAINED = {"ranked": 1}
+"""Decisions of a recorded log that its replay does not take again: nothing in the log says that the
+rank of a message fell which the user of a device had seen before."""
+
+
+def test_a_log_tells_what_it_told_then(recording: Recording, tmp_path: Path) -> None:
+    found = as_json(findings(unpack_log(recording.logs, tmp_path)))
+    recorded = kept_json(recording.findings)
+    again, then = found.pop("replayed"), recorded.pop("replayed")
+    assert found == recorded
+    assert again.keys() == then.keys()
+    for device, (decisions, same) in again.items():
+        assert decisions == then[device][0]
+        assert same >= then[device][1]
+
+
+def test_a_recorded_log_is_whole_and_explained(recording: Recording) -> None:
+    found = kept_json(recording.findings)
+    assert not found["problems"]
+    left = sum(decisions - same for decisions, same in found["replayed"].values())
+    assert left == UNEXPLAINED.get(recording.name, 0)
+
+
+def recorded_kinds() -> Counter[str]:
+    """How often every kind of event was recorded, in all versions together."""
+    kinds: Counter[str] = Counter()
+    for version in VERSIONS:
+        for path in (HERE / version / "logs").glob("*.json.gz"):
+            kinds.update(kept_json(path)["kinds"])
+    return kinds
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_every_kind_of_event_was_recorded(kind: Kind) -> None:
+    """If this fails for a new kind: record a new version (see README.md)."""
+    assert recorded_kinds()[kind]
