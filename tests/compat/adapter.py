@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from zlib import crc32
 
 import msgspec
@@ -190,6 +190,24 @@ class TapedRequests(TapedLink, RequestsLink):
     """HTTP requests."""
 
 
+DATAGRAM = Interconnect.DATAGRAM
+
+
+class Other(Protocol):
+    """A device that is made of something else than Python."""
+
+    @property
+    def terms(self) -> AbstractMapping[str, Any]: ...
+
+    def memory(self) -> dict[str, Any]:
+        """What its application has kept."""
+        ...
+
+    def crash(self) -> None:
+        """Die; the inbox stays."""
+        ...
+
+
 class Stage:
     """One life of a gateway and of the devices around it."""
 
@@ -214,6 +232,8 @@ class Stage:
         self.answers: list[Any] = []
         """What the doors have said, in order."""
         self.devices: dict[str, Handset] = {}
+        self.others: dict[str, Other] = {}
+        """Devices that are made of something else than Python."""
         self.played = devices_say
         self.heard = gateway_says
         self.posts: list[bytes] = []
@@ -291,7 +311,7 @@ class Stage:
         self.tape.over = True
         if self.heard is None:
             self.node.crash()
-        for device in self.devices.values():
+        for device in (*self.devices.values(), *self.others.values()):
             device.crash()
         self._loop.close()
 
@@ -546,6 +566,32 @@ class Stage:
             link.channel = self.node.dial(link, kind)
         return link
 
+    def link_for(
+        self,
+        kind: Interconnect,
+        arrived: Callable[[bytes], None],
+        broken: Callable[[], None],
+        *,
+        rate: int | None = None,
+    ) -> TapedLink:
+        """A new link to the gateway for a device that hears of it in this way."""
+        link: TapedLink
+
+        def arrived_at(end: End, data: bytes, number: int | None = None) -> None:
+            if end is End.GATEWAY:
+                self.at_gateway(link, data, number)
+            else:
+                arrived(data)
+
+        def broken_at(end: End) -> None:
+            if end is End.GATEWAY:
+                self.broken_at_gateway(link)
+            else:
+                broken()
+
+        link = self.connect(kind, rate, arrived_at, broken_at)
+        return link
+
     def at_gateway(self, link: TapedLink, data: bytes, number: int | None) -> None:
         """Bytes of a device have arrived."""
         if self.heard is None:
@@ -586,17 +632,7 @@ class Stage:
 
     def _dial_again(self, said: Happening) -> None:
         kind, rate = said.data.decode().split()
-        link: TapedLink
-
-        def arrived(end: End, data: bytes, number: int | None = None) -> None:
-            if end is End.GATEWAY:
-                self.at_gateway(link, data, number)
-
-        def broken(end: End) -> None:
-            if end is End.GATEWAY:
-                self.broken_at_gateway(link)
-
-        link = self.connect(Interconnect(kind), int(rate) or None, arrived, broken)
+        self.link_for(Interconnect(kind), lambda data: None, lambda: None, rate=int(rate) or None)
 
     def cut(self, link: TapedLink, who: str) -> None:
         """The network between the two ends is gone."""
@@ -648,6 +684,19 @@ _OUTCOMES: dict[str, Outcome] = {
     "unanswered": Unanswered("nothing came back"),
     "unreached": Unreached("it is out of reach"),
 }
+
+
+class DeviceEnd:
+    """The device's end of a link."""
+
+    def __init__(self, link: TapedLink) -> None:
+        self._link = link
+
+    def write(self, data: bytes) -> None:
+        self._link.write(End.DEVICE, data)
+
+    def close(self) -> None:
+        self._link.close(End.DEVICE)
 
 
 class _Wire:
@@ -981,9 +1030,9 @@ class Handset:
         if message.timed_out:
             flags = "timed out"
         self.had.append([message.id, about, _short(body), flags])
-        if message.wants_reply and self.answers and message.request is None:
-            reply = compose.reply(message, b"re: " + body, self._kernel.now())
-            reply.queue(self._session, self._kernel.now())
+        now, until = self._kernel.now(), message.reply_before
+        if until is not None and now < until and self.answers and message.request is None:
+            compose.reply(message, b"re: " + body, now).queue(self._session, now)
         self._session.finished(message)
 
     def _hear_of(self, happening: object) -> None:

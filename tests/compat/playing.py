@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.compat.adapter import Stage
 from tests.compat.files import kept, kept_json
+from tests.compat.javascript import ScriptDevice
 from tests.compat.scenarios import Scenario
 from tests.compat.tape import Tape
 
@@ -55,7 +56,7 @@ class Recording:
         (directory / "store").mkdir(parents=True)
         (directory / "store" / "store.db").write_bytes(kept(self.store))
         memory = self.memory()
-        for device in memory["devices"]:
+        for device in (*memory["devices"], *memory["others"]):
             (directory / f"{device}.inbox").write_bytes(kept(self.inbox(device)))
         return memory
 
@@ -93,6 +94,8 @@ def second_life(
     )
     for name, remembered in memory["devices"].items():
         stage.device(name, **remembered["terms"]).remember(remembered)
+    for name, remembered in memory["others"].items():
+        ScriptDevice(stage, name, **remembered["terms"]).remember(remembered)
     return stage
 
 
@@ -102,6 +105,7 @@ def memory_of(stage: Stage) -> dict[str, Any]:
         "now": stage.time,
         "names": stage.names,
         "devices": {name: device.memory() for name, device in stage.devices.items()},
+        "others": {name: device.memory() for name, device in stage.others.items()},
     }
 
 
@@ -125,4 +129,5 @@ def outcome(stage: Stage, scenario: Scenario) -> dict[str, Any]:
         "said": stage.answers,
         "posts": [post.decode() for post in stage.posts],
         "devices": {name: device.memory() for name, device in stage.devices.items()},
+        "others": {name: device.memory() for name, device in stage.others.items()},
     }

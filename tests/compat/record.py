@@ -37,6 +37,8 @@ def record(scenario: Scenario, version: Path, scratch: Path) -> None:
     for name in stage.devices:
         inbox = copy_database(scratch / "first" / f"{name}.inbox", scratch / "copy")
         keep(recording.inbox(name), inbox)
+    for name in stage.others:
+        keep(recording.inbox(name), (scratch / "first" / f"{name}.inbox").read_bytes())
     keep_json(recording.crashed, memory)
     memory = recording.unpack(scratch / "rows")
     rows = {

@@ -13,6 +13,10 @@ from typing import Any
 
 from lasthop.surrogate import Answer, Decision, Drop, Mail, Relay, Surrogate
 from tests.compat.adapter import Setting, Stage, content_of, text_of
+from tests.compat.javascript import ScriptDevice
+
+JAVASCRIPT = "javascript"
+"""The scenario whose devices need Node, unless they are played from a recording."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -764,8 +768,9 @@ def _house_first(stage: Stage) -> None:
     stage.stream("POST", "long/60000", "/end")
     # Nobody hears of its progress before 8 MiB: from a publisher to a publisher that is soon done.
     stage.open_stream("huge/8500000", "publisher:")
+    content = content_of("huge/8500000")
     for offset in range(0, 8_500_000, 250_000):
-        part = content_of("huge/8500000")[offset:][:250_000]
+        part = content[offset : offset + 250_000]
         stage.stream("PUT", "huge/8500000", f"/content?offset={offset}", raw=part)
         stage.stream("GET", "huge/8500000", f"/content?offset={offset + len(part)}")
     stage.run(1)
@@ -818,6 +823,70 @@ def _house_second(stage: Stage) -> None:
     stage.run(2)
     stage.http("DELETE", "/v1/apps/default/behaviour")
     stage.run(1)
+
+
+# The SDK for JavaScript.
+
+
+def _javascript_first(stage: Stage) -> None:
+    browser = ScriptDevice(stage, "browser", window={"messages": 4, "bytes": 10_000})
+    phone = stage.device("phone")
+    browser.start()
+    phone.dial()
+    stage.run(1)
+    browser.call("subscribe", "news")
+    browser.call("subscribe", "sport")
+    phone.subscribe("news")
+    browser.call("report", {"battery": 50, "place": "desk"})
+    stage.run(1)
+    stage.publish("to a browser", "device:browser", title="Hello", headers={"x-own": "header"})
+    stage.publish("to be read", "topic:news", title="to be read")
+    stage.publish("best effort", "device:browser", reliability="best-effort")
+    stage.publish("to everyone", "app:", content_type="text/x-own", handling="background")
+    for n in range(6):
+        stage.publish(f"burst {n}", "device:browser", priority=n)
+    browser.call("send", "device:phone", "from a browser", {"title": "by hand", "priority": 7})
+    browser.call("publish", "news", "news from a browser", {"rank": 2.5, "expiresIn": 3600})
+    browser.call("send", "device:nobody", "to be refused")
+    browser.call("request", "device:phone", "how are you?", {"timeout": 20})
+    phone.ask("device:browser", "and you?", 20)
+    stage.publish("publisher asks", "device:browser", reply_within="5m")
+    browser.call("unsubscribe", "sport")
+    stage.run(2)
+    # Silence, in which the heartbeat is heard.
+    stage.run(200)
+    stage.publish("expires under way", "device:browser", ttl=0.3)
+    stage.run(0.005)
+    browser.lose()
+    stage.run(10)
+    stage.publish("put off", "device:browser", "later, put off")
+    stage.publish("behind that", "device:browser")
+    stage.publish("too late on the device", "device:browser", ttl=5)
+    stage.run(10)
+    phone.lose()
+    browser.call("send", "device:phone", "waits for the phone")
+    stage.run(1)
+    browser.call("request", "device:phone", "nobody answers", {"timeout": 5})
+    stage.run(8)
+    browser.call("send", "device:phone", "in flight from a browser")
+    stage.publish("in flight", "device:browser")
+    stage.run(0.005)
+
+
+def _javascript_second(stage: Stage) -> None:
+    browser = stage.others["browser"]
+    assert isinstance(browser, ScriptDevice)
+    browser.start()
+    stage.run(2)
+    browser.take_time()
+    stage.run(1)
+    stage.devices["phone"].dial()
+    stage.run(2)
+    stage.publish("a new one", "topic:news")
+    browser.call("send", "app:", "good bye")
+    stage.run(2)
+    browser.call("close")
+    stage.run(5)
 
 
 SCENARIOS = {
@@ -887,6 +956,7 @@ SCENARIOS = {
             _exchange_second,
             questions=("/v1/devices", "/v1/services", "/v1/services/lights"),
         ),
+        Scenario(JAVASCRIPT, _javascript_first, _javascript_second),
         Scenario(
             "house",
             _house_first,

@@ -9,7 +9,8 @@ from typing import Any
 from tests.compat.adapter import held, restored
 from tests.compat.files import HERE, VERSIONS, as_json, kept_json
 from tests.compat.playing import Recording, outcome, second_life, standing
-from tests.compat.scenarios import SCENARIOS
+from tests.compat.scenarios import JAVASCRIPT, SCENARIOS
+from tests.wire.installed import need
 
 OPEN = {"PENDING", "SENDING", "RECEIVED", "PARKED"}
 
@@ -40,6 +41,8 @@ def test_every_row_is_read_as_it_was_written(recording: Recording, tmp_path: Pat
 
 
 def test_what_was_open_comes_to_its_recorded_end(recording: Recording, tmp_path: Path) -> None:
+    if recording.name == JAVASCRIPT:
+        need("node")
     scenario = SCENARIOS[recording.name]
     stage = second_life(scenario, tmp_path, recording.unpack(tmp_path))
     before = kept_json(recording.restored)
@@ -60,7 +63,7 @@ def test_what_was_recorded_is_worth_it(recording: Recording) -> None:
         for title, told in after["stories"].items()
         if state_of(told) == "DELIVERED"
     }
-    for name, device in after["devices"].items():
+    for name, device in (after["devices"] | after["others"]).items():
         had = Counter(line[0] for line in device["had"] if line[3] != "timed out")
         assert max(had.values(), default=1) == 1, f"{name} has had something twice"
         numbered = {key for key, to in delivered if to == name}
