@@ -88,7 +88,7 @@ from lasthop.wire.hop.connection import Open
 from lasthop.wire.hop.frames import Close, CloseCode, Credit, Hello, Piece, Welcome
 from lasthop.wire.hop.handshake import Dialing
 from lasthop.wire.hop.heartbeat import ANSWERED
-from lasthop.wire.hop.services import Service, ServiceOperation
+from lasthop.wire.hop.services import Question, Service, ServiceOperation
 from lasthop.wire.pap.answers import Answer, Verdict as Heard
 from tests.compat.tape import Happening, Tape
 
@@ -957,6 +957,14 @@ class Handset:
         service = Service(name, operations=tuple(ServiceOperation(one) for one in operations))
         self.say(compose.offer(service))
 
+    def withdraw(self, name: str) -> None:
+        """Do it no longer."""
+        self.say(compose.withdrawal(name))
+
+    def find(self, name: str, within: float) -> None:
+        """Ask which services there are."""
+        self.say(compose.question(Question(name), round(within * SECOND)))
+
     def prefer(self, wishes: AbstractMapping[str, Any]) -> None:
         """Which links to use, for both directions."""
         if not self._here:
@@ -1214,6 +1222,12 @@ def _short(body: bytes) -> str:
     if len(body) > 100 or not body.isascii():
         return f"{len(body)} bytes {crc32(body):08x}"
     return body.decode()
+
+
+def fresh_files(directory: Path) -> None:
+    """A store and an inbox with nothing in them."""
+    SqliteStore(directory, durability=Durability.RELAXED).close()
+    SqliteInbox(directory / "fresh.inbox", power_safe=False).close()
 
 
 def restored(directory: Path) -> dict[str, Any]:

@@ -4,16 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.compat.files import HERE, VERSIONS
-from tests.compat.playing import Recording
-from tests.compat.scenarios import SCENARIOS
-
-RECORDINGS = [
-    Recording(HERE / version, name)
-    for version in VERSIONS
-    for name in SCENARIOS
-    if (HERE / version / "stores" / f"{name}.db.gz").exists()
-]
+from tests.compat.playing import RECORDINGS, Recording
 
 
 @pytest.fixture(params=RECORDINGS, ids=str)

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.compat.adapter import Stage
-from tests.compat.files import kept, kept_json
+from tests.compat.files import HERE, VERSIONS, kept, kept_json
 from tests.compat.javascript import ScriptDevice
-from tests.compat.scenarios import Scenario
+from tests.compat.scenarios import SCENARIOS, Scenario
 from tests.compat.tape import Tape
 
 
@@ -59,6 +59,14 @@ class Recording:
         for device in (*memory["devices"], *memory["others"]):
             (directory / f"{device}.inbox").write_bytes(kept(self.inbox(device)))
         return memory
+
+
+RECORDINGS = [
+    recording
+    for version in VERSIONS
+    for name in SCENARIOS
+    if (recording := Recording(HERE / version, name)).store.exists()
+]
 
 
 def first_life(

@@ -1,8 +1,10 @@
-"""What there is to find in an event log: by readers, the checker, and the replay of decisions."""
+"""What there is to find in recordings: in an event log by readers, the checker and the replay of
+decisions; in a conversation the frames."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,11 @@ from lasthop.eventlog.story import explain
 from lasthop.eventlog.tail import Tail
 from lasthop.events import Event
 from lasthop.pipeline.replay import COLUMNS, Row, Story, as_logged, check, estimate, moments
+from lasthop.wire.hop.decoder import Decoder
+from lasthop.wire.hop.frames import Frame
+from lasthop.wire.hop.mapping import Mapping
 from tests.compat.files import keep, kept
+from tests.compat.tape import Tape
 
 
 def keep_log(log: Path, place: Path) -> None:
@@ -86,3 +92,24 @@ def _plain(stories: dict[str, Story]) -> dict[str, Any]:
         for topic, story in sorted(stories.items())
         if story.forwarded or story.read
     }
+
+
+_MAPPINGS = {"stream": Mapping.STREAM, "datagram": Mapping.DATAGRAM, "held": Mapping.UNORDERED}
+
+
+def frames_in(tape: Tape) -> Iterator[tuple[str, Frame]]:
+    """Every frame of a conversation, and who said it."""
+    mappings = {
+        said.wire: _MAPPINGS[said.data.decode().split()[0]]
+        for said in tape.happenings
+        if said.what == "dial"
+    }
+    decoders: dict[tuple[int, str], Decoder] = {}
+    for said in tape.happenings:
+        if said.what != "bytes":
+            continue
+        decoder = decoders.get((said.wire, said.who))
+        if decoder is None:
+            decoder = decoders[said.wire, said.who] = Decoder(mappings[said.wire])
+            decoder.begin(next_seq=0)
+        yield from ((said.who, frame) for frame in decoder.decode(said.data))

@@ -4,9 +4,12 @@ byte by byte and at the same time."""
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
+from lasthop.wire.hop.frames import Frame, MessageFrame, Operation
 from tests.compat.files import as_json, kept_json
-from tests.compat.playing import Recording, first_life, memory_of, second_life
+from tests.compat.playing import RECORDINGS, Recording, first_life, memory_of, second_life
+from tests.compat.reading import frames_in
 from tests.compat.scenarios import JAVASCRIPT, SCENARIOS
 from tests.wire.installed import need
 
@@ -42,3 +45,16 @@ def test_a_device_says_the_same_bytes(recording: Recording, tmp_path: Path) -> N
     assert stage.tape.said_by("device") == said.said_by("device")
     ended = kept_json(recording.ended)
     assert (had["devices"], had["others"]) == (ended["devices"], ended["others"])
+
+
+def test_every_frame_and_every_operation_was_said() -> None:
+    """If this fails for a new one: record a new version (see README.md)."""
+    said: set[str] = set()
+    for recording in RECORDINGS:
+        for life in ("first", "second"):
+            for _, frame in frames_in(recording.said(life)):
+                said.add(type(frame).__name__)
+                if isinstance(frame, MessageFrame) and frame.headers is not None:
+                    said.add(Operation(frame.headers.operation).name)
+    assert {kind.__name__ for kind in get_args(Frame)} <= said
+    assert {operation.name for operation in Operation} <= said

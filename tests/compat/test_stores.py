@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from tests.compat.adapter import held, restored
-from tests.compat.files import HERE, VERSIONS, as_json, kept_json
-from tests.compat.playing import Recording, outcome, second_life, standing
+from tests.compat.adapter import fresh_files, held, restored
+from tests.compat.files import HERE, VERSIONS, as_json, kept, kept_json
+from tests.compat.playing import RECORDINGS, Recording, outcome, second_life, standing
 from tests.compat.scenarios import JAVASCRIPT, SCENARIOS
 from tests.wire.installed import need
 
+TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 OPEN = {"PENDING", "SENDING", "RECEIVED", "PARKED"}
 
 
@@ -28,6 +31,36 @@ def test_every_scenario_was_recorded() -> None:
     assert VERSIONS
     for name in SCENARIOS:
         assert any(Recording(HERE / version, name).store.exists() for version in VERSIONS), name
+
+
+def test_every_table_has_rows_in_some_recording(tmp_path: Path) -> None:
+    """If this fails for a new one: record a new version (see README.md)."""
+    rows: Counter[str] = Counter()
+    for recording in RECORDINGS:
+        inboxes = [recording.inbox(device) for device in recording.memory()["devices"]]
+        for packed in (recording.store, *inboxes):
+            rows.update(count_rows(kept(packed)))
+    (tmp_path / "fresh").mkdir()
+    fresh_files(tmp_path / "fresh")
+    today = {table for path in (tmp_path / "fresh").rglob("*") for table in tables_of(path)}
+    assert not [table for table in sorted(today) if not rows[table]]
+
+
+def count_rows(content: bytes) -> dict[str, int]:
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.deserialize(content)
+        count = "SELECT count(*) FROM"
+        return {
+            table: database.execute(f"{count} {table}").fetchone()[0]
+            for (table,) in database.execute(TABLES).fetchall()
+        }
+
+
+def tables_of(path: Path) -> list[str]:
+    if path.suffix not in (".db", ".inbox"):
+        return []
+    with closing(sqlite3.connect(path)) as database:
+        return [name for (name,) in database.execute(TABLES)]
 
 
 def test_every_row_is_read_as_it_was_written(recording: Recording, tmp_path: Path) -> None:
