@@ -28,6 +28,7 @@ from lasthop.access.pap import PapDoor, PapSettings
 from lasthop.access.pap.destinations import Destinations
 from lasthop.access.rest import RestSettings, make_app
 from lasthop.clock import DAY, MILLISECOND, SECOND, Micros
+from lasthop.core.acceptance import own_key
 from lasthop.core.effects import Consult
 from lasthop.core.feeds.policies import Choice
 from lasthop.core.gateway import Gateway, Identity
@@ -1241,6 +1242,14 @@ def restored(directory: Path) -> dict[str, Any]:
         return {**plain, "counts": _plain(store.counts())}
     finally:
         store.close()
+
+
+def as_written_today(rows: dict[str, Any], version: str) -> dict[str, Any]:
+    """What a store of this version tells, in the form in which the same life is written today."""
+    if version == "v1":
+        for row in rows["keys"]:
+            row["key"] = own_key("publisher:anonymous", row["key"])
+    return rows
 
 
 def held(path: Path) -> dict[str, Any]:

@@ -40,6 +40,15 @@ def as_json(value: Any) -> Any:
     return json.loads(json.dumps(value))
 
 
+def known(found: Any, recorded: Any) -> Any:
+    """Of what was found, that which a recording could know: not the fields that came later."""
+    if isinstance(found, dict) and isinstance(recorded, dict):
+        return {name: known(found[name], recorded[name]) for name in recorded if name in found}
+    if isinstance(found, list) and isinstance(recorded, list) and len(found) == len(recorded):
+        return [known(one, other) for one, other in zip(found, recorded, strict=True)]
+    return found
+
+
 def copy_database(path: Path, scratch: Path) -> bytes:
     """An SQLite file as one without a log and without gaps."""
     scratch.unlink(missing_ok=True)

@@ -18,6 +18,7 @@ class Recording:
 
     def __init__(self, version: Path, name: str) -> None:
         self.name = name
+        self.version = version.name
         self.stores = version / "stores"
         self.conversations = version / "conversations"
         self.logs = version / "logs" / name
@@ -34,7 +35,7 @@ class Recording:
         """The same when everything has come to its end, and what everybody has had."""
 
     def __str__(self) -> str:
-        return f"{self.stores.parent.name}-{self.name}"
+        return f"{self.version}-{self.name}"
 
     def inbox(self, device: str) -> Path:
         return self.stores / f"{self.name}.{device}.inbox.gz"

@@ -1,5 +1,5 @@
 """Recorded conversations: one side says again what it said, the other one has to answer as it did,
-byte by byte and at the same time."""
+byte by byte and at the same time, and to write to its disk what it wrote then."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import get_args
 
 from lasthop.wire.hop.frames import Frame, MessageFrame, Operation
-from tests.compat.files import as_json, kept_json
+from tests.compat.adapter import as_written_today, held, restored
+from tests.compat.files import as_json, kept, kept_json, known
 from tests.compat.playing import RECORDINGS, Recording, first_life, memory_of, second_life
 from tests.compat.reading import frames_in
 from tests.compat.scenarios import JAVASCRIPT, SCENARIOS
@@ -20,6 +21,8 @@ def test_the_gateway_says_the_same_bytes(recording: Recording, tmp_path: Path) -
     stage = first_life(scenario, tmp_path / "first", devices_say=said)
     stage.crash()
     assert stage.tape.said_by("gateway") == said.said_by("gateway")
+    rows = as_written_today(kept_json(recording.rows)["store"], recording.version)
+    assert known(as_json(restored(tmp_path / "first" / "store")), rows) == rows
     said = recording.said("second")
     memory = recording.unpack(tmp_path / "second")
     stage = second_life(scenario, tmp_path / "second", memory, devices_say=said)
@@ -36,6 +39,11 @@ def test_a_device_says_the_same_bytes(recording: Recording, tmp_path: Path) -> N
     stage = first_life(scenario, tmp_path / "first", gateway_says=said)
     stage.crash()
     assert stage.tape.said_by("device") == said.said_by("device")
+    for name, rows in kept_json(recording.rows)["inboxes"].items():
+        assert known(as_json(held(tmp_path / "first" / f"{name}.inbox")), rows) == rows
+    for name in stage.others:
+        inbox = (tmp_path / "first" / f"{name}.inbox").read_bytes()
+        assert inbox == kept(recording.inbox(name))
     said = recording.said("second")
     memory = recording.unpack(tmp_path / "second")
     stage = second_life(scenario, tmp_path / "second", memory, gateway_says=said)

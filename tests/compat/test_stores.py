@@ -9,22 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.compat.adapter import fresh_files, held, restored
-from tests.compat.files import HERE, VERSIONS, as_json, kept, kept_json
+from tests.compat.files import HERE, VERSIONS, as_json, kept, kept_json, known
 from tests.compat.playing import RECORDINGS, Recording, outcome, second_life, standing
 from tests.compat.scenarios import JAVASCRIPT, SCENARIOS
 from tests.wire.installed import need
 
 TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 OPEN = {"PENDING", "SENDING", "RECEIVED", "PARKED"}
-
-
-def known(found: Any, recorded: Any) -> Any:
-    """Of what was found, that which a recording could know: not the fields that came later."""
-    if isinstance(found, dict) and isinstance(recorded, dict):
-        return {name: known(found[name], recorded[name]) for name in recorded if name in found}
-    if isinstance(found, list) and isinstance(recorded, list) and len(found) == len(recorded):
-        return [known(one, other) for one, other in zip(found, recorded, strict=True)]
-    return found
 
 
 def test_every_scenario_was_recorded() -> None:
