@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 from collections.abc import Callable, Iterable, Mapping as AbstractMapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -82,6 +84,7 @@ from lasthop.simulation.link import End, Link, Weather
 from lasthop.store.base import Durability, Reader, Store
 from lasthop.store.commit import Commit, DeliveryRow
 from lasthop.store.sqlite import SqliteStore
+from lasthop.store.sqlite.backup import restore
 from lasthop.surrogate import Surrogate
 from lasthop.surrogate.mail import Verdict
 from lasthop.surrogate.surrogate import Desk as SurrogateDesk
@@ -252,6 +255,7 @@ class Stage:
         self._surrogate = setting.surrogate
         self.book = PolicyBook(setting.policies)
         self.disk = Disk(directory / "store")
+        self._backup = directory / "backup.db"
         identity = Identity(
             name="compat",
             open_house=True,
@@ -315,6 +319,21 @@ class Stage:
         for device in (*self.devices.values(), *self.others.values()):
             device.crash()
         self._loop.close()
+        if self._backup.exists():
+            self._go_back()
+
+    def back_up(self) -> None:
+        """Copy the store as it is: the next life will know of nothing that comes later."""
+        if self.disk.store is not None:
+            self.disk.store.backup(self._backup)
+
+    def _go_back(self) -> None:
+        for file in (self.directory / "store").glob("store.db*"):
+            file.unlink()
+        restore(self._backup, self.directory / "store")
+        with closing(sqlite3.connect(self.directory / "store" / "store.db")) as database:
+            database.execute("UPDATE meta SET incarnation = ?", (INCARNATION + 1,))
+            database.commit()
 
     def crash_after(self, commits: int) -> None:
         """The gateway will die, just after so many commits."""

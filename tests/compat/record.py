@@ -26,6 +26,8 @@ from tests.compat.scenarios import SCENARIOS, Scenario
 def record(scenario: Scenario, version: Path, scratch: Path) -> None:
     """Play a scenario from its beginning to its end, and keep everything."""
     recording = Recording(version, scenario.name)
+    if recording.store.exists():
+        raise SystemExit(f"{recording} was recorded before, which is how it stays")
     stage = first_life(scenario, scratch / "first")
     memory = memory_of(stage)
     memory["said"] = stage.answers

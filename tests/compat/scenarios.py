@@ -15,8 +15,8 @@ from lasthop.surrogate import Answer, Decision, Drop, Mail, Relay, Surrogate
 from tests.compat.adapter import Setting, Stage, content_of, text_of
 from tests.compat.javascript import ScriptDevice
 
-JAVASCRIPT = "javascript"
-"""The scenario whose devices need Node, unless they are played from a recording."""
+NEED_NODE = {"javascript", "backup"}
+"""Scenarios with a device that needs Node, unless it is played from a recording."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -892,6 +892,54 @@ def _javascript_second(stage: Stage) -> None:
     stage.run(5)
 
 
+# A gateway that goes back to a backup, and devices that know more than it does.
+
+
+def _backup_first(stage: Stage) -> None:
+    phone = stage.device("phone")
+    browser = ScriptDevice(stage, "browser")
+    phone.dial()
+    browser.start()
+    stage.run(1)
+    phone.subscribe("news", max=2)
+    stage.run(1)
+    for name in ("phone", "browser"):
+        stage.publish(f"before, to a {name}", f"device:{name}")
+        stage.publish(f"put off by a {name}", f"device:{name}", f"later, by a {name}")
+    stage.publish("kept", "topic:news", rank=3.0)
+    phone.send("device:browser", "before, by a phone")
+    stage.run(1)
+    stage.publish("open in the backup", "device:phone", delay=5)
+    stage.back_up()
+    for name in ("phone", "browser"):
+        stage.publish(f"forgotten, to a {name}", f"device:{name}")
+    stage.publish("kept and forgotten", "topic:news", rank=4.0)
+    phone.send("device:browser", "forgotten, by a phone")
+    browser.call("send", "device:phone", "forgotten, by a browser")
+    stage.run(10)
+    phone.send("device:browser", "in flight, by a phone")
+    browser.call("send", "device:phone", "in flight, by a browser")
+    stage.run(0.005)
+
+
+def _backup_second(stage: Stage) -> None:
+    browser = stage.others["browser"]
+    assert isinstance(browser, ScriptDevice)
+    phone = stage.devices["phone"]
+    phone.dial()
+    browser.start()
+    stage.run(5)
+    phone.take_time()
+    browser.take_time()
+    phone.look("news")
+    stage.run(5)
+    for name in ("phone", "browser"):
+        stage.publish(f"after, to a {name}", f"device:{name}")
+    stage.run(5)
+    phone.unsubscribe("news")
+    stage.run(2)
+
+
 SCENARIOS = {
     scenario.name: scenario
     for scenario in (
@@ -959,7 +1007,8 @@ SCENARIOS = {
             _exchange_second,
             questions=("/v1/devices", "/v1/services", "/v1/services/lights"),
         ),
-        Scenario(JAVASCRIPT, _javascript_first, _javascript_second),
+        Scenario("javascript", _javascript_first, _javascript_second),
+        Scenario("backup", _backup_first, _backup_second),
         Scenario(
             "house",
             _house_first,

@@ -11,7 +11,7 @@ from tests.compat.adapter import as_written_today, held, restored
 from tests.compat.files import as_json, kept, kept_json, known
 from tests.compat.playing import RECORDINGS, Recording, first_life, memory_of, second_life
 from tests.compat.reading import frames_in
-from tests.compat.scenarios import JAVASCRIPT, SCENARIOS
+from tests.compat.scenarios import NEED_NODE, SCENARIOS
 from tests.wire.installed import need
 
 
@@ -32,7 +32,7 @@ def test_the_gateway_says_the_same_bytes(recording: Recording, tmp_path: Path) -
 
 
 def test_a_device_says_the_same_bytes(recording: Recording, tmp_path: Path) -> None:
-    if recording.name == JAVASCRIPT:
+    if recording.name in NEED_NODE:
         need("node")
     scenario = SCENARIOS[recording.name]
     said = recording.said("first")

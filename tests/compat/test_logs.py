@@ -12,10 +12,11 @@ from tests.compat.files import HERE, VERSIONS, as_json, kept_json
 from tests.compat.playing import Recording
 from tests.compat.reading import findings, unpack_log
 
-UNEXPLAINED = {"ranked": 1, "javascript": 1}
+UNEXPLAINED = {"ranked": 1, "javascript": 1, "backup": 2}
 """Decisions of a recorded log that its replay does not take again. Nothing in the log says that the
 rank of a message fell which the user of a device had seen before; and what a device tells of a
-message of a plain topic that its user has read looks like the decision of a feed."""
+message of a plain topic that its user has read looks like the decision of a feed. A gateway that
+went back to a backup is told of messages that came after it."""
 
 
 def test_a_log_tells_what_it_told_then(recording: Recording, tmp_path: Path) -> None:
