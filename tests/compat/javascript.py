@@ -4,7 +4,6 @@ after the other, on the stage's own clock."""
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,11 +13,6 @@ from tests.compat.adapter import APP, DATAGRAM, DeviceEnd, Stage, TapedLink
 from tests.compat.files import HERE
 
 SOFTWARE = HERE / "device.mjs"
-
-
-def installed() -> bool:
-    """Whether there is a Node."""
-    return shutil.which("node") is not None
 
 
 class ScriptDevice:
