@@ -94,6 +94,11 @@ class Target(msgspec.Struct, frozen=True, array_like=True, gc=False):
     def __str__(self) -> str:
         return f"{self.kind}:{self.name}"
 
+    @property
+    def topic(self) -> str | None:
+        """The topic that a message is published to, if it is for one."""
+        return self.name if self.kind is TargetKind.TOPIC else None
+
 
 class Quality(msgspec.Struct, frozen=True, array_like=True):
     """The network and bearer that a publisher names, as WDP spells them. Required, nothing else

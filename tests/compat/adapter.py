@@ -32,13 +32,13 @@ from lasthop.access.rest import RestSettings, make_app
 from lasthop.clock import DAY, MILLISECOND, SECOND, Micros
 from lasthop.core.acceptance import own_key
 from lasthop.core.effects import Consult
-from lasthop.core.feeds.policies import Choice
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.lifecycle import State
 from lasthop.core.mailroom import Limits
-from lasthop.core.notification import Patience
+from lasthop.core.pushes.notification import Patience
 from lasthop.core.surrogates.post import SurrogateTerms
 from lasthop.decision.budgets import parse_limits
+from lasthop.decision.policies.choice import Choice
 from lasthop.decision.preferences import Preferences
 from lasthop.decision.routes import Variant
 from lasthop.delivery.carrier import (

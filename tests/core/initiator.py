@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from lasthop.core.acceptance import Submission
 from lasthop.core.lifecycle import State
-from lasthop.core.push_ids import identify
-from lasthop.core.pushes import Order
+from lasthop.core.pushes.push_ids import identify
+from lasthop.core.pushes.pushes import Order
+from lasthop.core.pushes.report import reports_of
 from lasthop.core.registry import DeviceRecord
-from lasthop.core.report import reports_of
+from lasthop.core.submission import Submission
 from lasthop.message import DeliveryMethod, Target, TargetKind
 from lasthop.store.commit import KnownPush
 from lasthop.wire.pap.answers import Answer, Verdict

@@ -172,7 +172,7 @@ class Rig:
         while self.matches:
             effect = self.matches.pop(0)
             assert not self.matches, "one is with the worker at a time"
-            filters = self.gateway.registry.filters
+            filters = self.gateway.topics.index.filters
             reading = filters.read(effect.app, effect.content_type, effect.body)
             self.gateway.filters_matched(effect.message, reading, self.now)
             self.run()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lasthop.clock import DAY, HOUR, MINUTE, SECOND
-from lasthop.core.carriage import FIRST_PAUSE
-from lasthop.core.feeds.terms import TopicTerms
+from lasthop.core.air.carriage import FIRST_PAUSE
 from lasthop.core.gateway import Identity
 from lasthop.core.lifecycle import State
 from lasthop.core.mailroom import Limits
@@ -14,6 +13,7 @@ from lasthop.decision.constraints import QuietHours
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.preferences import Preferences
 from lasthop.decision.routes import Route, Variant
+from lasthop.decision.volume.terms import TopicTerms
 from lasthop.delivery.carrier import (
     Aborted,
     Confirmed,
@@ -361,9 +361,9 @@ class TestComingBack:
         rig.gateway.amend(APP, "phone", rig.now, routes=[UDP])
         rig.run()
         assert rig.report(Sent()).parcel.route == UDP
-        assert rig.gateway.registry.at_host("192.0.2.1") != []
+        assert rig.gateway.air.hosts.at("192.0.2.1") != []
         rig.gateway.remove(APP, "phone", rig.now)
-        assert rig.gateway.registry.at_host("192.0.2.1") == []
+        assert rig.gateway.air.hosts.at("192.0.2.1") == []
 
     def test_what_waits_for_its_time_goes_on_waiting(self) -> None:
         rig, _ = self.rig_with_a_failed_push(SESSION)

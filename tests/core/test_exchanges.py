@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from lasthop.clock import SECOND
-from lasthop.core.exchanges import MOST_ASKED
 from lasthop.core.lifecycle import State
-from lasthop.core.services import LARGEST_ANSWER, MOST_FOUND, MOST_OFFERED
+from lasthop.core.services.book import LARGEST_ANSWER, MOST_FOUND, MOST_OFFERED
+from lasthop.core.services.exchanges import MOST_ASKED
 from lasthop.errors import InvalidRequest, NotFound, TooLarge
 from lasthop.message import first_key_at
 from lasthop.wire.hop.frames import ASKED_TYPE, ERROR_TYPE, Headers, MessageFrame, Operation
@@ -150,7 +150,7 @@ class TestGathering:
         self, rig: Rig, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert MOST_ASKED >= 1000
-        monkeypatch.setattr("lasthop.core.exchanges.MOST_ASKED", 1)
+        monkeypatch.setattr("lasthop.core.services.exchanges.MOST_ASKED", 1)
         asker = rig.connect("asker")
         rig.connect()
         assert code(self.gather(rig, asker, "app:")) == "too_large"
@@ -193,7 +193,7 @@ class TestServices:
 
     def test_stay_in_their_app(self, rig: Rig) -> None:
         offer(rig, rig.connect())
-        assert rig.gateway.registry.services.find("another", Question()) == Offers()
+        assert rig.gateway.services.book.find("another", Question()) == Offers()
 
     def test_outlive_a_crash_and_go_with_their_device(self, rig: Rig) -> None:
         offer(rig, rig.connect())
@@ -246,7 +246,7 @@ class TestServices:
         assert offer(rig, phone, Service("s0", "2")) is None
 
     def test_more_than_an_answer_holds_are_not_all_told(self, rig: Rig) -> None:
-        book = rig.gateway.registry.services
+        book = rig.gateway.services.book
         for number in range(MOST_FOUND // MOST_OFFERED + 1):
             rig.connect(f"d{number}")
             device = rig.gateway.device(APP, f"d{number}")
@@ -257,7 +257,7 @@ class TestServices:
         assert len(encode(found)) < LARGEST_ANSWER
 
     def test_large_interfaces_fill_an_answer_sooner(self, rig: Rig) -> None:
-        book = rig.gateway.registry.services
+        book = rig.gateway.services.book
         rig.connect()
         wide = tuple(ServiceOperation(f"o{n}", about="x" * 900) for n in range(60))
         for n in range(MOST_OFFERED):

@@ -217,5 +217,5 @@ def test_an_end_among_many_searches_nobody() -> None:
     item = rig.gateway.room.items[key]
     for name in ("d2", "d5", "d1"):
         rig.gateway.remove(APP, name, rig.now)
-        assert [delivery.place for delivery in item.deliveries] == list(range(len(item.deliveries)))
+        assert [delivery.index for delivery in item.deliveries] == list(range(len(item.deliveries)))
     assert {delivery.session.device.name for delivery in item.deliveries} == {"d3", "d4"}

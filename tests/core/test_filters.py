@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from lasthop.core.filters import LIMITS
 from lasthop.core.gateway import Withdrawal
 from lasthop.core.mailroom import Limits
-from lasthop.core.pushes import Order
+from lasthop.core.pushes.pushes import Order
+from lasthop.core.topics.filters import LIMITS
 from lasthop.errors import Malformed
 from lasthop.message import Target, TargetKind
 from lasthop.wire.hop.frames import Headers, MessageFrame, Operation
@@ -72,7 +72,7 @@ def test_what_is_no_xml_by_its_type_matches_nothing(rig: Rig, content_type: str)
     subscribe(rig, "tea", "orders", "//order | //a")
     publish(rig, TEA, content_type=content_type)
     assert rig.bodies(tea) == []
-    assert rig.gateway.registry.filters.outcomes == {Outcome.NO_XML: 1}
+    assert rig.gateway.topics.index.filters.outcomes == {Outcome.NO_XML: 1}
 
 
 UNREADABLE = [
@@ -105,7 +105,7 @@ def test_what_a_filter_cannot_read_is_delivered_and_explained(
         "tea": f"its filter could not read the body: {why}; in contact",
         "all": "in contact",
     }
-    assert rig.gateway.registry.filters.outcomes == {Outcome.MALFORMED: 1}
+    assert rig.gateway.topics.index.filters.outcomes == {Outcome.MALFORMED: 1}
 
 
 def test_a_device_in_an_unreadable_hurry_still_waits_for_its_time(rig: Rig) -> None:
@@ -165,7 +165,7 @@ def test_sources_take_turns_with_the_worker(rig: Rig) -> None:
     rig.publish(to("topic:orders", large("b"), content_type=XML), source="publisher:other")
     rig.run()
     asked = []
-    filters = rig.gateway.registry.filters
+    filters = rig.gateway.topics.index.filters
     while rig.matches:
         effect = rig.matches.pop()
         asked.append(effect.body)
@@ -212,7 +212,7 @@ def test_what_is_too_large_for_a_filter_is_delivered_and_explained(
     rig.match()
     (reason,) = accepted(rig).values()
     assert reason.startswith(f"its filter could not read the body: {why}")
-    assert rig.gateway.registry.filters.outcomes == {Outcome.TOO_LARGE: 1}
+    assert rig.gateway.topics.index.filters.outcomes == {Outcome.TOO_LARGE: 1}
     assert rig.gateway.room.session(rig.gateway.device(APP, "tea")).mailbox
 
 
@@ -331,7 +331,7 @@ def test_a_word_about_something_else_is_ignored(rig: Rig) -> None:
 def test_the_worker_hears_of_expressions_that_come_and_go(rig: Rig) -> None:
     rig.connect("tea")
     rig.connect("milk")
-    filters = rig.gateway.registry.filters
+    filters = rig.gateway.topics.index.filters
     subscribe(rig, "tea", "orders", "//tea")
     publish(rig, large("tea"))
     assert [effect.changes for effect in rig.matches] == [None]
@@ -406,7 +406,7 @@ def test_expressions_outlive_a_crash_and_go_with_their_device(rig: Rig) -> None:
     assert rig.bodies(rig.resume("tea")) == [TEA]
     rig.gateway.remove(APP, "tea", rig.now)
     rig.run()
-    assert not rig.gateway.registry.filters._tables
+    assert not rig.gateway.topics.index.filters._tables
     publish(rig, TEA)
 
 
@@ -438,7 +438,7 @@ def test_a_bad_expression_is_refused_and_changes_nothing(
     rig.connect("tea")
     with pytest.raises(Malformed):
         subscribe(rig, "tea", "orders", "/order[")
-    monkeypatch.setattr("lasthop.core.filters.MOST_FILTERS", 0)
+    monkeypatch.setattr("lasthop.core.topics.filters.MOST_FILTERS", 0)
     with pytest.raises(XPathTooLarge, match="there are too many subscriptions"):
         subscribe(rig, "tea", "orders", "//a")
     record = rig.gateway.device(APP, "tea").record
@@ -452,6 +452,6 @@ def test_nobody_reads_a_message_that_no_expression_concerns(
     plain = rig.connect("plain")
     subscribe(rig, "tea", "orders", "//goods")
     subscribe(rig, "plain", "news", None)
-    monkeypatch.setattr("lasthop.core.filters.read", None)
+    monkeypatch.setattr("lasthop.core.topics.filters.read", None)
     publish(rig, TEA, topic="news")
     assert rig.bodies(plain) == [TEA]

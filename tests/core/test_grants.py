@@ -12,8 +12,9 @@ from hypothesis import given, settings, strategies as st
 from lasthop.clock import DAY, HOUR, MINUTE, SECOND, Micros
 from lasthop.core.identity import Identity
 from lasthop.core.lifecycle import State
-from lasthop.core.transfers.desk import Outgoing
-from lasthop.core.transfers.grants import Grants
+from lasthop.core.preferences.feature import steering_of
+from lasthop.core.preferences.grants import Grants
+from lasthop.core.transfer import Transfer
 from lasthop.decision.budgets import Limit, Measure
 from lasthop.decision.choice import QueueTerms
 from lasthop.decision.links import Link, Tariff
@@ -77,13 +78,13 @@ def work(rig: CountingRig, *takers: Taker, most: int = 1000) -> None:
 
 
 def used(rig: CountingRig, name: str = "phone") -> list[int]:
-    steering = rig.gateway.room.session(rig.gateway.device(APP, name)).steering
+    steering = steering_of(rig.gateway.room.session(rig.gateway.device(APP, name)))
     assert steering is not None
     return [meter.used for meter in steering.budgets.usage(rig.now)]
 
 
 def held(rig: CountingRig) -> list[int]:
-    steering = rig.gateway.room.session(rig.gateway.device(APP, "phone")).steering
+    steering = steering_of(rig.gateway.room.session(rig.gateway.device(APP, "phone")))
     assert steering is not None
     return [meter.held for meter in steering.budgets.usage(rig.now)]
 
@@ -378,7 +379,7 @@ def reserve_nothing(patch: Patch) -> None:
     patch.setattr(Grants, "ask", lambda *_: None)
     patch.setattr(Grants, "leaves", lambda *_: None)
 
-    def unlimited(self: Grants, _outgoing: Outgoing) -> tuple[int, int]:
+    def unlimited(self: Grants, _outgoing: Transfer) -> tuple[int, int]:
         return self._steering.session.open_line().channel, GENEROUS
 
     patch.setattr(Grants, "allowance", unlimited)
@@ -387,7 +388,7 @@ def reserve_nothing(patch: Patch) -> None:
 def pay_for_nothing(patch: Patch) -> None:
     """What is left of a grant is given back, and so is what is not."""
 
-    def refund(self: Grants, outgoing: Outgoing, now: Micros) -> None:
+    def refund(self: Grants, outgoing: Transfer, now: Micros) -> None:
         del self._given[outgoing]
         self._steering.books.refund(outgoing, now)
 
@@ -398,7 +399,7 @@ def hurry(patch: Patch) -> None:
     """Nobody waits for the store."""
     allowance = Grants.allowance
 
-    def at_once(self: Grants, outgoing: Outgoing) -> tuple[int, int]:
+    def at_once(self: Grants, outgoing: Transfer) -> tuple[int, int]:
         for grant in self._given.values():
             grant.durable = True
         return allowance(self, outgoing)
@@ -410,7 +411,7 @@ def stay_on_any_line(patch: Patch) -> None:
     """A grant for one link is used on another."""
     allowance = Grants.allowance
 
-    def anywhere(self: Grants, outgoing: Outgoing) -> tuple[int, int]:
+    def anywhere(self: Grants, outgoing: Transfer) -> tuple[int, int]:
         channel, left = allowance(self, outgoing)
         return (self._steering.session.lines[-1].channel if channel else 0), left
 

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from lasthop.clock import SECOND
-from lasthop.core.inbound import parse_target
 from lasthop.core.lifecycle import State
 from lasthop.core.mailroom import Limits
-from lasthop.core.topics import check_topic
+from lasthop.core.names import check_topic, parse_target
 from lasthop.errors import InvalidRequest, TooLarge
 from lasthop.message import Target, TargetKind
 from lasthop.wire.hop.frames import ERROR_TYPE, Ack, Headers, MessageFrame, Operation, Skip

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from lasthop.clock import DAY, HOUR, MINUTE, SECOND
 from lasthop.core.effects import Notify
-from lasthop.core.notification import Patience
-from lasthop.core.results import write_result
+from lasthop.core.pushes.notification import Patience
+from lasthop.core.pushes.results import write_result
 from lasthop.errors import QuotaExceeded
 from lasthop.message import DeliveryMethod, Message, Target, TargetKind
 from lasthop.wire.hop.frames import Ack, Frame, Headers, MessageFrame, Operation

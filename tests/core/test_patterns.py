@@ -7,9 +7,9 @@ from functools import cache
 import pytest
 from hypothesis import given, strategies as st
 
-from lasthop.core.feeds.terms import TopicTerms
-from lasthop.core.patterns import PatternTree, is_pattern
-from lasthop.core.topics import check_topic
+from lasthop.core.names import check_topic
+from lasthop.core.topics.patterns import PatternTree, is_pattern
+from lasthop.decision.volume.terms import TopicTerms
 from lasthop.errors import InvalidRequest
 from tests.core.rig import APP, Rig, to
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from lasthop.clock import SECOND
-from lasthop.core.acceptance import Submission
-from lasthop.core.transfers.courier import MOST_OVER
+from lasthop.core.pieces.courier import MOST_OVER
+from lasthop.core.pieces.under_way import Transfers
+from lasthop.core.submission import Submission
 from lasthop.message import Target, TargetKind
 from lasthop.wire.hop.frames import (
     ALL_FEATURES,
@@ -127,9 +128,10 @@ def test_a_last_word_that_was_heard_is_not_said_again(
     rig.lose(phone + 1)
     assert endings(rig, phone) == []
     (session,) = rig.gateway.room.sessions()
-    assert session.transfers is not None
-    assert not session.transfers.over
-    assert not session.transfers.told
+    (under_way,) = session.parts
+    assert isinstance(under_way, Transfers)
+    assert not under_way.over
+    assert not under_way.told
 
 
 def test_a_last_word_to_a_device_that_lost_its_line_waits_to_be_asked_for(
@@ -165,8 +167,9 @@ def test_a_device_that_confirms_nothing_is_answered_and_not_remembered(
     rig.hear(phone, *(Taken(key, 0, 1 << 16) for key in asked))
     assert {ending.transfer for ending in endings(rig, phone)} == set(asked)
     (session,) = rig.gateway.room.sessions()
-    assert session.transfers is not None
-    assert len(session.transfers.over) == MOST_OVER
+    (under_way,) = session.parts
+    assert isinstance(under_way, Transfers)
+    assert len(under_way.over) == MOST_OVER
 
 
 def test_a_device_with_more_than_there_is_has_another_body_and_lets_go_of_it(

@@ -7,12 +7,12 @@ import gc
 import pytest
 
 from lasthop.clock import HOUR, SECOND
-from lasthop.core.addresses import AddressNotServed, AddressUnknown
 from lasthop.core.lifecycle import State, Step
 from lasthop.core.mailroom import Limits
-from lasthop.core.push import Push
-from lasthop.core.push_ids import DuplicatePush
-from lasthop.core.pushes import NotReplaceable, PushUnknown, TooManyDevices
+from lasthop.core.pushes.addresses import AddressNotServed, AddressUnknown
+from lasthop.core.pushes.push import Push
+from lasthop.core.pushes.push_ids import DuplicatePush
+from lasthop.core.pushes.pushes import NotReplaceable, PushUnknown, TooManyDevices
 from lasthop.errors import Conflict, PapAddressError
 from lasthop.message import DeliveryMethod, Reliability, Target, TargetKind
 from lasthop.wire.pap.documents import ReplaceMethod
@@ -66,7 +66,7 @@ class TestAddresses:
     def test_a_device_counts_for_each_of_its_addresses(
         self, rig: Rig, initiator: Initiator, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("lasthop.core.pushes.MAX_LISTED", 3)
+        monkeypatch.setattr("lasthop.core.pushes.pushes.MAX_LISTED", 3)
         again = user("alice").replace("@", "@another.")
         with pytest.raises(TooManyDevices, match="push to large groups one by one"):
             initiator.push("1", user("alice"), again)

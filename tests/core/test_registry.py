@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lasthop.core.registry import Device, DeviceRecord, Registry
+from lasthop.core.topics.index import TopicIndex
 from lasthop.errors import NotFound
 from lasthop.message import Target, TargetKind
 
@@ -13,9 +14,22 @@ def names(registry: Registry, kind: TargetKind, name: str = "", app: str = "app"
     return [device.name for device in registry.reach(app, Target(kind, name)).values()]
 
 
+def with_topics() -> Registry:
+    """A registry in which topics can be found."""
+    registry = Registry()
+    registry.index(TopicIndex(registry), TargetKind.TOPIC)
+    return registry
+
+
+def topics(registry: Registry) -> TopicIndex:
+    index = registry._by_kind[TargetKind.TOPIC]
+    assert isinstance(index, TopicIndex)
+    return index
+
+
 @pytest.fixture
 def registry() -> Registry:
-    registry = Registry()
+    registry = with_topics()
     for name, user in [("a", "ann"), ("b", "ann"), ("c", "")]:
         registry.add("app", name, DeviceRecord(user=user))
     registry.add("other", "a", DeviceRecord(user="ann"))
@@ -29,7 +43,7 @@ def device(registry: Registry, name: str) -> Device:
 
 
 def test_targets_reach_whom_they_stand_for_in_their_own_app(registry: Registry) -> None:
-    registry.subscribe(device(registry, "c"), "news")
+    topics(registry).subscribe(device(registry, "c"), "news")
     assert names(registry, TargetKind.DEVICE, "b") == ["b"]
     assert names(registry, TargetKind.USER, "ann") == ["a", "b"]
     assert names(registry, TargetKind.TOPIC, "news") == ["c"]
@@ -46,13 +60,18 @@ def test_a_name_that_stands_for_nobody_is_an_error(registry: Registry, kind: Tar
 
 def test_a_removed_device_is_found_nowhere_and_leaves_nothing(registry: Registry) -> None:
     for name in "abc":
-        registry.subscribe(device(registry, name), "news")
+        topics(registry).subscribe(device(registry, name), "news")
         registry.remove(device(registry, name))
     registry.remove(registry.reach("other", Target(TargetKind.DEVICE, "a"))[4])
     assert len(registry) == 0
     assert not any(
         index
-        for index in (registry._by_user, registry._by_topic, registry._by_app, registry._by_name)
+        for index in (
+            registry._by_user,
+            topics(registry)._by_topic,
+            registry._by_app,
+            registry._by_name,
+        )
     )
 
 
@@ -64,27 +83,27 @@ def test_numbers_are_not_given_out_twice(registry: Registry) -> None:
 
 
 def test_everything_comes_back_from_its_rows(registry: Registry) -> None:
-    registry.subscribe(device(registry, "c"), "news")
-    restored = Registry()
+    topics(registry).subscribe(device(registry, "c"), "news")
+    restored = with_topics()
     restored.restore([d.row() for d in registry], 9)
     assert names(restored, TargetKind.USER, "ann") == ["a", "b"]
     assert names(restored, TargetKind.TOPIC, "news") == ["c"]
     assert restored.add("app", "d", DeviceRecord()).number == 9
-    assert restored.unsubscribe(device(restored, "c"), "news")
-    assert not restored.unsubscribe(device(restored, "c"), "news")
+    assert topics(restored).unsubscribe(device(restored, "c"), "news")
+    assert not topics(restored).unsubscribe(device(restored, "c"), "news")
 
 
 def test_who_is_found_by_patterns_is_looked_for_again_after_any_change(registry: Registry) -> None:
     target = Target(TargetKind.TOPIC, "news.world")
     first = registry.add("app", "first", DeviceRecord())
-    registry.subscribe(first, "news.#")
+    topics(registry).subscribe(first, "news.#")
     assert set(registry.reach("app", target)) == {first.number}
     assert registry.reach("app", target) is registry.reach("app", target)
     second = registry.add("app", "second", DeviceRecord())
-    registry.subscribe(second, "news.world")
+    topics(registry).subscribe(second, "news.world")
     assert set(registry.reach("app", target)) == {first.number, second.number}
-    registry.unsubscribe(first, "news.#")
+    topics(registry).unsubscribe(first, "news.#")
     assert set(registry.reach("app", target)) == {second.number}
-    registry.subscribe(first, "*.world")
+    topics(registry).subscribe(first, "*.world")
     registry.remove(first)
     assert set(registry.reach("app", target)) == {second.number}

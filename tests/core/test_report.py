@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lasthop.core.lifecycle import State
-from lasthop.core.report import REPORTS, refused, report_of
+from lasthop.core.pushes.report import REPORTS, refused, report_of
 from lasthop.message import DeliveryMethod
 from lasthop.store.commit import Addressee
 from lasthop.wire.pap.codes import CODES, STATES, MessageState, Operation

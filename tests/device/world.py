@@ -10,10 +10,10 @@ import copy
 from collections import Counter
 
 from lasthop.clock import SECOND, Micros
-from lasthop.core.acceptance import Submission
 from lasthop.core.effects import Disconnect, Send
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.lifecycle import State
+from lasthop.core.submission import Submission
 from lasthop.device.happenings import Happening
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.message import Message

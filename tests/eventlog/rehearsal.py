@@ -5,21 +5,21 @@ from __future__ import annotations
 from random import Random
 
 from lasthop.clock import HOUR, MINUTE, SECOND, Micros
-from lasthop.core.acceptance import Submission
 from lasthop.core.effects import Consult, Send
-from lasthop.core.feeds.policies import Choice, OnePolicy
-from lasthop.core.feeds.terms import TopicTerms
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.lifecycle import State
 from lasthop.core.mailroom import Limits
-from lasthop.core.pushes import Order
+from lasthop.core.pushes.pushes import Order
 from lasthop.core.registry import DeviceRecord
+from lasthop.core.submission import Submission
 from lasthop.core.surrogates.post import SurrogateTerms
 from lasthop.decision.budgets import Limit, Measure
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.localtime import Period
+from lasthop.decision.policies.choice import Choice, OnePolicy
 from lasthop.decision.preferences import Preferences
 from lasthop.decision.volume.subscription import Mode
+from lasthop.decision.volume.terms import TopicTerms
 from lasthop.eventlog.check import StoredDelivery
 from lasthop.message import Binding, Reliability, Target, TargetKind, parse_id
 from lasthop.store.memory import MemoryStore
@@ -347,7 +347,7 @@ def _rank(day: Rehearsal) -> None:
     """A ranked topic: held, sent ahead, retracted, read; and a policy that changes."""
     day.register("reader")
     topic = Target(TargetKind.TOPIC, "ranked")
-    day.gateway.topics.advertise(APP, "ranked", "publisher:desk", "The best", day.now)
+    day.gateway.topics.advertised.advertise(APP, "ranked", "publisher:desk", "The best", day.now)
     terms = TopicTerms(mode=Mode.ON_LINE, times=["12:30"], threshold=2, max=1)
     day.gateway.subscribe(APP, "reader", "ranked", day.now, terms)
     low, high = day.publish(topic, rank=1), day.publish(topic, rank=3)
@@ -367,5 +367,5 @@ def _rank(day: Rehearsal) -> None:
     day.hear(40, MessageFrame(1, 10, "ranked", told, encode_report(report)))
     day.book.choice = Choice("buffer", version="7")
     day.gateway.policies_changed(day.now)
-    day.gateway.topics.withdraw(APP, "ranked", "publisher:desk", day.now, force=False)
+    day.gateway.topics.advertised.withdraw(APP, "ranked", "publisher:desk", day.now, force=False)
     day.settle()

@@ -12,9 +12,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from lasthop.clock import SECOND
-from lasthop.core.feeds.policies import Choice
 from lasthop.core.gateway import Identity
 from lasthop.decision.policies import POLICIES, Tuning
+from lasthop.decision.policies.choice import Choice
 from lasthop.decision.policies.memory import memory_of
 from lasthop.policy import FORMAT, Forwarding, Lineage, Policies
 from lasthop.policy.shelf import CONTENT, POINTER, Shelf

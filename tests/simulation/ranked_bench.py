@@ -18,11 +18,11 @@ import msgspec
 import pytest
 
 from lasthop.clock import HOUR, SECOND, Micros
-from lasthop.core.acceptance import Submission
-from lasthop.core.feeds.feeds import Feeds
-from lasthop.core.feeds.keeper import Say
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.mailroom import Limits
+from lasthop.core.ranked.feeds import Feeds
+from lasthop.core.ranked.keeper import Say
+from lasthop.core.submission import Submission
 from lasthop.device.terms import Terms
 from lasthop.events import Event
 from lasthop.message import Target, TargetKind
@@ -147,7 +147,7 @@ class RankedBench:
         if gateway is None or gateway.registry.find(APP, "phone") is None:
             return False
         session = gateway.room.session(gateway.device(APP, "phone"))
-        return bool(session.feeds) and self.device.quiet
+        return bool(gateway.feeds.keepers(session)) and self.device.quiet
 
     def _attempt(self, act: Any) -> None:
         if self.gateway.up:

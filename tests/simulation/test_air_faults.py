@@ -10,7 +10,7 @@ import pytest
 
 from lasthop.clock import Micros
 from lasthop.core import restore
-from lasthop.core.carriage import Carriage
+from lasthop.core.air.carriage import Carriage
 from lasthop.core.journal import Journal
 from lasthop.core.lifecycle import Step
 from lasthop.delivery.carrier import Confirmed, Outcome, Unanswered, Unreached

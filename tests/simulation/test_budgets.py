@@ -12,10 +12,10 @@ from msgspec.structs import replace
 
 from lasthop.clock import MILLISECOND, SECOND, Micros
 from lasthop.core.delivery import Delivery
-from lasthop.core.fanout import lane_of
-from lasthop.core.pilot import Pilot
+from lasthop.core.feature import order_of
+from lasthop.core.preferences.pilot import Pilot
+from lasthop.core.preferences.steering import Steering
 from lasthop.core.session import Session
-from lasthop.core.steering import Steering
 from lasthop.decision.budgets import Budgets
 from lasthop.decision.preferences import Preferences
 from lasthop.device.change import BUDGETS
@@ -130,7 +130,7 @@ def overtake_what_is_held(patch: Patch) -> None:
                 self._go_on(session, mine, lane, released, now)
         while (delivery := session.best()) is not None and session.has_credit(1):
             session.take_best()
-            lane = lane_of(delivery.item.message)
+            lane = order_of(delivery.item.message)
             held = mine.held.pop(lane, None)
             offer(self, session, mine, delivery, released, now)
             if held is not None:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from lasthop.core.acceptance import Acceptance, Submission
+from lasthop.core.acceptance import Acceptance
+from lasthop.core.submission import Submission
 from lasthop.device.arrivals import Arrivals
 from lasthop.device.change import Change
 from lasthop.device.inbox_memory import MemoryTransaction

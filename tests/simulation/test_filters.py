@@ -7,9 +7,9 @@ from random import Random
 import pytest
 
 from lasthop.clock import SECOND
-from lasthop.core.acceptance import Submission
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.registry import DeviceRecord
+from lasthop.core.submission import Submission
 from lasthop.message import Target, TargetKind
 from lasthop.simulation.disk import MemoryDisk
 from lasthop.simulation.gateway_node import GatewayNode

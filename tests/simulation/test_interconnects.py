@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from lasthop.clock import HOUR, MILLISECOND, SECOND, Micros
+from lasthop.core.feature import Sender
 from lasthop.core.registry import Device, DeviceRecord
 from lasthop.core.session import Session
 from lasthop.device.session import DeviceSession
@@ -210,7 +211,8 @@ def test_a_planted_bug_is_caught(mutation: Callable[[Patch], None], monkeypatch:
 
 
 def test_sending_again_what_was_acknowledged_is_noticed() -> None:
-    session = Session(Device(1, "app", "phone", DeviceRecord()), preserve=HOUR)
+    device = Device(1, "app", "phone", DeviceRecord())
+    session = Session(device, preserve=HOUR, sender=Sender())
     session.outbound.restore(assigned=5, received=3, delivered=3, items=[])
     thrift = Thrift()
     thrift.sent(None, [MessageFrame(0, 1)])

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from lasthop.core.notification import Notifications
-from lasthop.core.push import Push
-from lasthop.core.push_ids import PushIds
-from lasthop.core.pushes import Pushes
-from lasthop.core.registry import Registry
+from lasthop.core.pushes.addresses import AddressBook
+from lasthop.core.pushes.notification import Notifications
+from lasthop.core.pushes.push import Push
+from lasthop.core.pushes.push_ids import PushIds
+from lasthop.core.pushes.pushes import Pushes
 from lasthop.runtime.cli import app
 from lasthop.simulation.campaign import campaign, run_some
 from lasthop.simulation.pap import initiator
@@ -168,13 +168,7 @@ def say_duplicate_before_it_is_durable(patch: Patch) -> None:
 
 def mislay_addresses_in_a_crash(patch: Patch) -> None:
     """Nobody is at the group's address any more."""
-    restore = Registry.restore
-
-    def forgetful(self: Registry, *rows: Any) -> None:
-        restore(self, *rows)
-        self.addresses.restore = lambda rows: None  # type: ignore[method-assign]
-
-    patch.setattr(Registry, "restore", forgetful)
+    patch.setattr(AddressBook, "restore", lambda self, rows: None)
 
 
 BUGS = [

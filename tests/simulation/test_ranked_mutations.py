@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from lasthop.core.feeds.delivery import FeedDelivery
-from lasthop.core.feeds.feeds import Feeds
-from lasthop.core.feeds.lane import Lanes
+from lasthop.core.ranked.delivery import RankedDelivery
+from lasthop.core.ranked.feeds import Feeds
+from lasthop.core.ranked.lane import Lanes
 from lasthop.decision.volume.feed import Feed
 from lasthop.decision.volume.holdings import Holdings
 from lasthop.device.arrivals import Arrivals
@@ -92,8 +92,8 @@ def instruct_before_the_messages(patch: Patch) -> None:
     """What is said overtakes what it speaks of."""
     queue = Lanes.queue
 
-    def early(self: Lanes, delivery: FeedDelivery, stamp: int) -> None:
-        queue(self, delivery, 1 if delivery.instructs else stamp)
+    def early(self: Lanes, ranked: RankedDelivery, stamp: int) -> None:
+        queue(self, ranked, 1 if ranked.instructs else stamp)
 
     patch.setattr(Lanes, "queue", early)
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from lasthop.core.transfers.bodies import Bodies
-from lasthop.core.transfers.stream import Stream
-from lasthop.core.transfers.streams import Streams
+from lasthop.core.feature import Leaving
+from lasthop.core.pieces.bodies import Bodies
+from lasthop.core.pieces.stream import Stream
+from lasthop.core.pieces.streams import Streams
 from lasthop.device.change import Change
 from lasthop.device.flows import Inflow
 from lasthop.device.transfers import Transfers
@@ -50,14 +51,14 @@ def acknowledge_before_it_is_durable(patch: Patch) -> None:
 
 
 def send_the_message_before_its_body(patch: Patch) -> None:
-    ready = Bodies.ready
+    leaving = Bodies.leaving
 
-    def at_once(self: Bodies, session: Any, delivery: Any, channel: int = 0) -> bool:
-        if not ready(self, session, delivery, channel):
+    def at_once(self: Bodies, delivery: Any, channel: int) -> Leaving:
+        if leaving(self, delivery, channel) is Leaving.WAIT:
             delivery.ahead = True
-        return True
+        return Leaving.GO
 
-    patch.setattr(Bodies, "ready", at_once)
+    patch.setattr(Bodies, "leaving", at_once)
     patch.setattr(Transfers, "claim", lambda self, frame, *, known: frame)
 
 

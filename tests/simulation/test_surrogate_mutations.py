@@ -98,15 +98,15 @@ def keep_a_part(patch: Patch) -> None:
 
 def go_on_unasked(patch: Patch) -> None:
     """A delivery is queued while its surrogate thinks."""
-    await_word = Surrogates.await_word
+    keep = Surrogates.keep
 
     def eager(self: Surrogates, delivery: Delivery, *, ready: bool) -> None:
-        await_word(self, delivery, ready=ready)
+        keep(self, delivery, ready=ready)
         if delivery.item.message.key % 7 == 0:
             delivery.session.enqueue(delivery)
             self._room.touch(delivery.session)
 
-    patch.setattr(Surrogates, "await_word", eager)
+    patch.setattr(Surrogates, "keep", eager)
 
 
 def last_in_first_out(patch: Patch) -> None:

@@ -7,9 +7,9 @@ from random import Random
 import pytest
 
 from lasthop.clock import MILLISECOND, MINUTE, SECOND, Micros
-from lasthop.core.acceptance import Submission
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.mailroom import Limits
+from lasthop.core.submission import Submission
 from lasthop.device.message import Message
 from lasthop.device.terms import Terms
 from lasthop.message import Target, TargetKind

@@ -10,20 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-import msgspec
-
 from lasthop.clock import Micros
 from lasthop.core.delivery import Item
 from lasthop.core.fanout import Fanouts
-from lasthop.core.feeds.feeds import Feeds
-from lasthop.core.groups.bonds import Bonds
 from lasthop.core.lifecycle import Step
 from lasthop.core.mailroom import Mailroom
-from lasthop.core.objections import check_possible, check_possible_for_all
 from lasthop.core.registry import Device
+from lasthop.core.submission import Submission, check_times
 from lasthop.errors import (
     Conflict,
-    Expired,
     InvalidRequest,
     NotFound,
     QuotaExceeded,
@@ -32,80 +27,19 @@ from lasthop.errors import (
 )
 from lasthop.events import Kind
 from lasthop.message import (
-    DEFAULT_CONTENT_TYPE,
-    DEFAULT_PRIORITY,
     GATEWAY,
-    Binding,
-    DeliveryMethod,
-    Handling,
     Message,
-    Quality,
-    Reliability,
-    Target,
     TargetKind,
     format_id,
     successor,
 )
 from lasthop.store.commit import KeyRow
 
-DEVICE, USER = TargetKind.DEVICE, TargetKind.USER
-PUBLISHER, SERVICE = TargetKind.PUBLISHER, TargetKind.SERVICE
-GROUP, QUEUE = TargetKind.GROUP, TargetKind.QUEUE
+DEVICE = TargetKind.DEVICE
 
 RECENT_KEYS = 100_000
 """Idempotency keys remembered here; older ones are looked up in the store before a submission comes
 in. The number must exceed what can be accepted while such a look-up is under way."""
-
-
-class Submission(msgspec.Struct, kw_only=True, gc=False):
-    """A message that somebody wants sent, valid in form. Times are absolute."""
-
-    target: Target
-    body: bytes = b""
-    content_type: str = DEFAULT_CONTENT_TYPE
-    title: str | None = None
-    priority: int = DEFAULT_PRIORITY
-    rank: float = 0.0
-    deliver_after: Micros | None = None
-    deliver_before: Micros | None = None
-    delay_tolerance: Micros | None = None
-    reliability: Reliability = Reliability.EXACTLY_ONCE
-    method: DeliveryMethod = DeliveryMethod.NOT_SPECIFIED
-    handling: Handling = Handling.FOREGROUND
-    queue: str | None = None
-    replace_key: str | None = None
-    in_reply_to: int | None = None
-    correlation: int | None = None
-    reply_before: Micros | None = None
-    headers: tuple[tuple[str, str], ...] = ()
-    quality: Quality | None = None
-    answer: bool = False
-    binding: Binding = Binding.NONE
-    stream: bool = False
-    pull: bool = False
-    unsaid: frozenset[str] = frozenset()
-    """Of handling, reliability and pull: what the sender leaves to the app's behaviour."""
-
-
-def submission_of(message: Message) -> Submission:
-    """What somebody would submit to have this message sent."""
-    fields = [name for name in Submission.__struct_fields__ if name != "unsaid"]
-    return Submission(**{name: getattr(message, name) for name in fields})
-
-
-def check_times(submission: Submission, now: Micros) -> None:
-    """Refuse what is too late for everyone."""
-    before, after = submission.deliver_before, submission.deliver_after
-    if before is None:
-        return
-    if before <= now:
-        raise Expired("deliver_before has passed already", deliver_before=before)
-    if after is not None and after >= before:
-        raise InvalidRequest(
-            "deliver_after must come before deliver_before",
-            deliver_after=after,
-            deliver_before=before,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +83,10 @@ class Withdrawal:
 class Acceptance:
     """Takes messages in, and takes them back while that is possible."""
 
-    def __init__(self, room: Mailroom, fanouts: Fanouts, bonds: Bonds) -> None:
+    def __init__(self, room: Mailroom, fanouts: Fanouts) -> None:
         self._room = room
+        self._moments = room.moments
         self._fanouts = fanouts
-        self._bonds = bonds
         self._recent: dict[tuple[str, str], KeyRow] = {}
 
     def remember(self, row: KeyRow) -> None:
@@ -211,8 +145,8 @@ class Acceptance:
                 error.fields["item"] = len(reached)
             raise
         self._check_room(submissions, reached)
-        if self._room.surrogates is not None:
-            self._room.surrogates.check_room(app, source, submissions)
+        for admit in self._moments.admit:
+            admit(app, source, submissions)
         return [
             self._own(app, source, submission, devices, now)
             for submission, devices in zip(submissions, reached, strict=True)
@@ -221,10 +155,13 @@ class Acceptance:
     def cancel(self, app: str, key: int, now: Micros) -> Withdrawal | None:
         """Take a message back from everyone who has not been sent it; `None` when nothing of it is
         open."""
-        item = self._find(app, key)
+        item = self.find(app, key)
         if item is None:
-            bound = self._bonds.cancel(app, key, now)
-            return None if bound is None else Withdrawal(*bound)
+            for take_back in self._moments.take_back:
+                taken_back = take_back(app, key, now)
+                if taken_back is not None:
+                    return Withdrawal(*taken_back)
+            return None
         return self.withdraw(item, Step.CANCEL, now, "cancelled by its publisher")
 
     def replace(
@@ -232,19 +169,21 @@ class Acceptance:
     ) -> tuple[Withdrawal | None, Message | None]:
         """Put a new message in the place of an old one, for the devices that have not been sent the
         old one."""
-        item = self._find(app, key)
+        item = self.find(app, key)
         if item is None:
             return None, None
         self._check(app, submission, now)
-        if item.bond is not None:
-            devices = dict(item.bond.audience())
+        audience = item.decider.audience()
+        if audience is not None:
+            devices = dict(audience)
         else:
             devices = {
                 d.session.device.number: d.session.device for d in item.deliveries if d.revocable
             }
             devices.update((device.number, device) for device in self._fanouts.still_to_come(key))
         withdrawal = self.withdraw(item, Step.REPLACE, now, "replaced by its publisher")
-        if not devices and not (withdrawal.taken_back and submission.target.kind is QUEUE):
+        rule = self._moments.targets[submission.target.kind]
+        if not devices and not (withdrawal.taken_back and rule.owns):
             return withdrawal, None
         return withdrawal, self._own(app, source, submission, devices, now)
 
@@ -272,55 +211,11 @@ class Acceptance:
         item.spreading = True
         return item
 
-    def change_rank(
-        self,
-        app: str,
-        message: Message,
-        rank: float,
-        delivered: Sequence[int],
-        feeds: Feeds,
-        now: Micros,
-    ) -> int:
-        """Give a message another rank; returns how many deliveries are still open."""
-        item = self._find(app, message.key)
-        if item is not None:
-            message = item.message
-        message.rank = rank
-        room = self._room
-        room.journal.commit.ranked_changes().ranks[message.key] = rank
-        room.journal.tell(
-            Kind.RANK_CHANGED, now, app=app, msg=message.key, rank=rank, target=str(message.target)
-        )
-        room.journal.hurry()
-        open_for = 0 if item is None else len(item.deliveries)
-        had = []
-        for number in delivered:
-            device = room.registry.numbered(number)
-            if device is not None and message.key not in room.session(device).mailbox:
-                had.append(room.session(device))
-        feeds.rerank(item, message, had, now)
-        return open_for
-
     def _check(self, app: str, submission: Submission, now: Micros) -> Mapping[int, Device]:
         self._check_form(app, submission, now)
-        kind = submission.target.kind
-        if kind is PUBLISHER:
-            return {}
-        if kind is SERVICE:
-            self._room.registry.services.assign(app, submission)
-        elif kind is GROUP or kind is QUEUE or submission.binding:
-            members = self._bonds.reach(app, submission)
-            if submission.binding is Binding.ATOMIC:
-                check_possible_for_all(self._room, members, submission, now)
-            return members
-        devices: Mapping[int, Device] = self._room.registry.reach(app, submission.target)
-        if submission.target.kind is DEVICE or kind is USER:
-            for device in devices.values():
-                if device.record.preferences is None:
-                    break  # As most: it takes everything at any time.
-            else:
-                check_possible(self._room, devices, submission, now)
-        return devices
+        for check in self._moments.check:
+            check(submission)
+        return self._moments.targets[submission.target.kind].reach(app, submission, now)
 
     def _check_form(self, app: str, submission: Submission, now: Micros) -> None:
         limits = self._room.limits
@@ -368,15 +263,12 @@ class Acceptance:
                 size=len(s.body),
                 count=len(devices),
             )
-        if s.target.kind is QUEUE:
-            self._bonds.begin(room.own(message), {}, now)
-        elif devices:
+        rule = self._moments.targets[s.target.kind]
+        if devices or rule.owns:
             item = room.own(message)
             if attach is not None:
                 attach(item)
-            if s.binding:
-                self._bonds.begin(item, devices, now)
-            self._fanouts.begin(item, devices, now)
+            rule.begin(item, devices, now)
         return message
 
     def _make(self, app: str, source: str, s: Submission, now: Micros) -> Message:
@@ -399,7 +291,7 @@ class Acceptance:
             s.reliability,
             s.method,
             s.handling,
-            s.target.name if s.target.kind is QUEUE else s.queue,
+            s.queue,
             s.replace_key,
             s.in_reply_to,
             s.correlation,
@@ -414,7 +306,7 @@ class Acceptance:
         room.journal.add_message(message)
         return message
 
-    def _find(self, app: str, key: int) -> Item | None:
+    def find(self, app: str, key: int) -> Item | None:
         """An app's message, if any of it is open; another app's does not exist, and what the
         gateway itself has to say is nobody's to take back."""
         item = self._room.items.get(key)
@@ -423,9 +315,11 @@ class Acceptance:
         return item
 
     def withdraw(self, item: Item, step: Step, now: Micros, reason: str) -> Withdrawal:
-        """Take a message back wherever no part of it has left; as a whole, if it is bound."""
-        if item.bond is not None:
-            return Withdrawal(*item.bond.withdraw(step, now, reason))
+        """Take a message back: as a whole if its decider wants it so, otherwise wherever no part
+        of it has left."""
+        as_a_whole = item.decider.withdraw(step, now, reason)
+        if as_a_whole is not None:
+            return Withdrawal(*as_a_whole)
         # Of a large fan-out those that were not begun never begin: nothing of them is in the log.
         taken_back = self._fanouts.stop(item.message.key, now)
         too_late = 0

@@ -7,8 +7,6 @@ import msgspec
 
 from lasthop.clock import Micros
 from lasthop.core.contact import Contacts
-from lasthop.core.feeds.feeds import Feeds
-from lasthop.core.groups.bonds import Bonds
 from lasthop.core.lifecycle import Step
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.registry import Device, DeviceRecord
@@ -20,10 +18,9 @@ from lasthop.wire.hop.frames import CloseCode
 class Administration:
     """Changes who there is."""
 
-    def __init__(self, room: Mailroom, contacts: Contacts, feeds: Feeds, bonds: Bonds) -> None:
+    def __init__(self, room: Mailroom, contacts: Contacts) -> None:
         self._room = room
-        self._feeds = feeds
-        self._bonds = bonds
+        self._moments = room.moments
         self._contacts = contacts
 
     def device(self, app: str, name: str) -> Device:
@@ -37,7 +34,8 @@ class Administration:
         """Add a device."""
         if self._room.registry.find(app, name) is not None:
             raise Conflict("a device of this name exists", app=app, device=name)
-        self._room.registry.addresses.check(app, record.addresses, None)
+        for check in self._moments.check_device:
+            check(app, record, None)
         return self._contacts.register(app, name, record, now)
 
     def amend(self, app: str, name: str, changes: dict[str, object], now: Micros) -> Device:
@@ -45,14 +43,16 @@ class Administration:
         room = self._room
         device = self.device(app, name)
         record = msgspec.structs.replace(device.record, **changes)
+        for check in self._moments.check_device:
+            check(app, record, device)
         room.registry.amend(device, record)
         room.journal.commit.devices[device.number] = device.row()
         session = room.session(device)
         reason = f"an administrator changed {', '.join(sorted(changes))}"
         room.journal.tell(Kind.CONTEXT_CHANGED, now, session, reason=reason)
         room.touch(session)  # It may be reached over the air now.
-        if "zone" in changes:
-            self._feeds.zone_changed(session, now)
+        for amended in self._moments.amended:
+            amended(session, changes, now)
         if "token_hash" in changes:
             self._contacts.disconnect(session, CloseCode.UNAUTHORIZED, "the token was changed", now)
         return device
@@ -64,12 +64,12 @@ class Administration:
         session = room.session(device)
         reason = "the device was removed"
         self._contacts.disconnect(session, CloseCode.UNKNOWN_DEVICE, reason, now)
-        self._feeds.forget(session)
-        self._bonds.removing(session, now)
+        for removed in self._moments.removed:
+            removed(session, now)
         for delivery in list(session.mailbox.values()):
             room.give_up(delivery, Step.GIVE_UP, now, reason)
-        if room.surrogates is not None:
-            room.surrogates.forget(session)
+        for forgotten in self._moments.forgotten:
+            forgotten(session)
         room.journal.tell(Kind.REMOVED, now, session)
         room.journal.commit.removed_devices.append(device.number)
         room.registry.remove(device)

@@ -3,27 +3,20 @@ channel."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 
-from lasthop.clock import MILLISECOND, SECOND, Micros
+from lasthop.clock import SECOND, Micros
+from lasthop.core.channel_state import AWAY, ChannelState
 from lasthop.core.delivery import Delivery
 from lasthop.core.dispatch import Dispatcher
 from lasthop.core.effects import Disconnect, Send
-from lasthop.core.feeds.feeds import Feeds
-from lasthop.core.groups.bonds import Bonds
-from lasthop.core.lifecycle import CONFIRMED_BY, DELIVERED, SENDING, Confirmation, Step
-from lasthop.core.line import AWAY, Line
+from lasthop.core.lifecycle import DELIVERED, SENDING, Step
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.probing import Probes
 from lasthop.core.registry import Device, DeviceRecord
 from lasthop.core.retransmission import Retransmission
-from lasthop.core.session import Session, UnderWay
-from lasthop.core.steering import Steering
-from lasthop.core.transfers.courier import Courier
-from lasthop.decision.budgets import Closure
-from lasthop.decision.preferences import Preferences
+from lasthop.core.session import Session
 from lasthop.errors import LasthopError, NotFound, OutOfOrder, Unauthorized
 from lasthop.events import Kind
 from lasthop.wire.hop.frames import (
@@ -37,7 +30,6 @@ from lasthop.wire.hop.frames import (
     Welcome,
 )
 from lasthop.wire.hop.persistence import GatewaySession, NewEpoch, Resume, answer as answer_to
-from lasthop.wire.hop.roundtrip import RoundTrip
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +55,10 @@ class Contacts:
         self,
         room: Mailroom,
         dispatcher: Dispatcher,
-        feeds: Feeds,
-        bonds: Bonds,
-        courier: Courier,
         terms: Terms,
     ) -> None:
         self._room = room
-        self._courier = courier
-        self._feeds = feeds
-        self._bonds = bonds
+        self._moments = room.moments
         self._dispatcher = dispatcher
         self._terms = terms
         self.probes = Probes(room)
@@ -88,6 +75,12 @@ class Contacts:
         over."""
         return self._by_channel.get(channel)
 
+    def find(self, channel: int) -> tuple[Session, ChannelState] | None:
+        """Whose channel this is, and how it is; `None` likewise."""
+        session = self._by_channel.get(channel)
+        state = session.line_of(channel) if session is not None else None
+        return None if session is None or state is None else (session, state)
+
     def hello(self, channel: int, hello: Hello, now: Micros, *, local: bool) -> None:
         """A device introduces itself."""
         if channel in self._by_channel:
@@ -102,10 +95,11 @@ class Contacts:
         if hello.probe:
             self.probes.begin(session, channel, hello, self._terms.incarnation, now)
             return
-        if session.steering is None and self._room.shared is not None:
-            session.steering = Steering(session, Preferences(), self._room.shared)
-        if self._is_closed(session, channel, hello.link or "", now):
-            return
+        for meeting in self._moments.meeting:
+            refused = meeting(session, channel, hello, now)
+            if refused is not None:
+                self._room.effects.append(refused)
+                return
         if hello.join:
             self._join(session, channel, hello, now)
             return
@@ -118,15 +112,15 @@ class Contacts:
         if hello.preserve is not None:
             session.preserve = min(session.preserve, hello.preserve * SECOND)
         self._set_window(session, hello.window or DEFAULT_WINDOW)
-        line = self._connect(session, channel, hello, now, resumed=isinstance(answer, Resume))
+        resumed = isinstance(answer, Resume)
+        line = self._connect(session, channel, hello, now, resumed=resumed)
         line.window = session.window
         if isinstance(answer, Resume):
             self._drop(session, hello.dropped, now)
             self.acknowledge(session, answer.ack, now)
-        self._feeds.hello(session, hello, now, resumed=isinstance(answer, Resume))
-        session.meet(holds=bool(hello.features & Feature.GROUPS))
-        if isinstance(answer, NewEpoch) and (hello.epoch is None or answer.superseded is None):
-            self._bonds.forgot(session, now)
+        forgot = isinstance(answer, NewEpoch) and (hello.epoch is None or answer.superseded is None)
+        for introduced in self._moments.introduced:
+            introduced(session, hello, now, resumed=resumed, forgot=forgot)
         welcome = self._welcome(session, answer, hello)
         self._room.journal.when_durable(partial(self._begin, session, line, welcome))
 
@@ -139,9 +133,9 @@ class Contacts:
         *,
         resumed: bool,
         reason: str = "",
-    ) -> Line:
+    ) -> ChannelState:
         """A device can be reached over one more channel."""
-        line = Line(
+        line = ChannelState(
             channel,
             link=hello.link or "",
             network=hello.network or "",
@@ -167,21 +161,17 @@ class Contacts:
         )
         return line
 
-    def _begin(self, session: Session, line: Line, welcome: Welcome, now: Micros) -> None:
+    def _begin(self, session: Session, line: ChannelState, welcome: Welcome, now: Micros) -> None:
         """The numbering is durable: answer, and go on from what the device has."""
         if line not in session.lines:
             return
         line.greeted = True
-        if session.device.record.services:
-            self._room.registry.services.came(session.device)
-        if session.steering is not None:
-            session.steering.reconsider = True
+        session.sender.changed()
         self._room.effects.append(Send(line.channel, [welcome]))
         if not welcome.joined:
             self._dispatcher.resume(session, now)
-            self._courier.again(session, alone=True)
-        else:
-            self._courier.joined(session)
+        for greeted in self._moments.greeted:
+            greeted(session, now, joined=welcome.joined)
         self._room.touch(session)
 
     def _join(self, session: Session, channel: int, hello: Hello, now: Micros) -> None:
@@ -213,35 +203,17 @@ class Contacts:
         welcome = self._welcome(session, Resume(ack, 0), hello, joined=True)
         self._room.journal.when_durable(partial(self._begin_joined, session, line, welcome))
 
-    def _begin_joined(self, session: Session, line: Line, welcome: Welcome, now: Micros) -> None:
+    def _begin_joined(
+        self, session: Session, line: ChannelState, welcome: Welcome, now: Micros
+    ) -> None:
         self._begin(session, line, welcome, now)
         if line.greeted:
             session.line = line
 
-    def _is_closed(self, session: Session, channel: int, link: str, now: Micros) -> bool:
-        """Whether this link has reached its limit: then the channel ends as soon as it begins."""
-        steering = session.steering
-        closure = steering.closed(link, now) if steering is not None else None
-        if closure is None:
-            return False
-        self._room.effects.append(link_closed(channel, closure, now))
-        return True
-
-    def close_links(self, session: Session, steering: Steering, now: Micros) -> None:
-        """End the lines over links that have just reached their limits, and say until when."""
-        closures, steering.closures = steering.closures, {}
-        for line in session.lines:
-            closure = closures.get(line.link)
-            if closure is not None:
-                self.lost(line.channel, str(closure.reason()), now)
-                self._room.effects.append(link_closed(line.channel, closure, now))
-
     def _lines_changed(self, session: Session, now: Micros) -> None:
         """What a line may have lost is sent again, and what does not arrive over one of several is
         tried over another."""
-        if session.steering is not None:
-            session.steering.reconsider = True
-            session.steering.grants.revoke(now)
+        session.sender.channels_changed(now)
         if len(session.lines) > 1 or any(line.lossy for line in session.lines):
             session.retransmission = session.retransmission or Retransmission(session)
         else:
@@ -297,10 +269,10 @@ class Contacts:
                 continue
             delivery.redelivered = delivery.redelivered or delivery.attempts > 0
             self._room.step(delivery, Step.REQUEUE, now, "the numbering starts anew")
-            if session.steering is not None:
-                session.steering.refund(delivery, now)
+            session.sender.refund(delivery, now)
             delivery.seq = delivery.epoch = -1
-            delivery.ahead = False
+            for gate in delivery.item.gates:
+                gate.requeued(delivery)
             session.enqueue(delivery)
         session.restart(self._terms.incarnation, epoch.current.epoch, epoch.previous)
         self._room.journal.tell(Kind.EPOCH_STARTED, now, session, epoch=session.epoch)
@@ -334,55 +306,23 @@ class Contacts:
             raise OutOfOrder("acknowledged what was never sent", number=highest - 1)
         oldest = outbound.received
         progress = outbound.acknowledge(ack)
-        if session.steering is not None:
-            self._measure(session, session.steering, progress.received, now)
-        elif session.retransmission is not None:
-            _time_receipts(session, progress.received, now)
-        step, deliver = self._room.step, Step.DELIVER
+        session.sender.acknowledged(session, progress.received, now)
+        step, deliver, plain = self._room.step, Step.DELIVER, self._room.plain
         # What is delivered at once is not said to be received before: one step, one event.
         for delivery in progress.delivered:
             if isinstance(delivery, Delivery) and delivery.state < DELIVERED:
-                if delivery.ranked:
-                    self._feeds.acknowledged(delivery, now)
-                elif delivery.item.bond is not None:
-                    delivery.item.bond.acknowledged(delivery, now)
-                else:
+                if delivery.decider is plain:
                     step(delivery, deliver, now)
-        for delivery in progress.received:
-            if isinstance(delivery, Delivery) and delivery.state is SENDING and not delivery.ranked:
-                if CONFIRMED_BY[delivery.item.message.reliability] is Confirmation.RECEIPT:
-                    step(delivery, deliver, now, "confirmed by receipt")
-                elif delivery.item.bond is not None:
-                    delivery.item.bond.received(delivery, now)
                 else:
-                    step(delivery, Step.RECEIVE, now)
+                    delivery.decider.acknowledged(delivery, now)
+        for delivery in progress.received:
+            if isinstance(delivery, Delivery) and delivery.state is SENDING:
+                delivery.decider.received(delivery, now)
         if progress.delivered or progress.received:
             self._room.journal.touch_session(session, now)
             self._room.touch(session)
         if session.retransmission is not None and outbound.received > oldest:
             self._dispatcher.advanced(session, now)
-
-    def _measure(
-        self, session: Session, steering: Steering, received: Iterable[UnderWay], now: Micros
-    ) -> None:
-        """Learn what a line is like from when the device has what left over it."""
-        for delivery in received:
-            line = steering.acknowledged(delivery, now) if isinstance(delivery, Delivery) else None
-            if line is None or line.gauge is None:
-                continue
-            estimate = line.gauge.estimate
-            self._room.journal.tell(
-                Kind.MEASURED,
-                now,
-                session,
-                link=line.link,
-                network=line.network,
-                channel=line.channel,
-                rtt=-1 if estimate.latency is None else estimate.latency,
-                contention=estimate.contention,
-                bytes=line.gauge.throughput,
-            )
-            steering.reconsider = True
 
     def dropped(self, session: Session, dropped: Dropped, now: Micros) -> None:
         """The device let these numbers go as too late: the application never had them."""
@@ -396,10 +336,7 @@ class Contacts:
                 delivery = session.outbound.get(seq)
                 if not isinstance(delivery, Delivery) or delivery.state >= DELIVERED:
                     continue
-                if delivery.item.bond is not None:
-                    delivery.item.bond.dropped(delivery, now)
-                elif not (delivery.ranked and self._feeds.dropped(delivery)):
-                    self._room.step(delivery, Step.EXPIRE, now, "too late when it was to be used")
+                delivery.decider.dropped(delivery, now)
 
     def paused(self, channel: int, paused: bool, now: Micros) -> None:
         """The channel's unsent buffer is full, or has room again."""
@@ -408,8 +345,7 @@ class Contacts:
         if session is None or line is None or line.paused == paused:
             return
         line.paused = paused
-        if session.steering is not None:
-            session.steering.reconsider = True
+        session.sender.changed()
         window = Credit(0, 0) if session.paused else session.window
         self._room.journal.tell(
             Kind.CREDIT_CHANGED,
@@ -420,13 +356,6 @@ class Contacts:
             reason="the link is full" if paused else "the link has room again",
         )
         self._room.touch(session)
-
-    def drained(self, channel: int, now: Micros) -> None:
-        """The last piece has left the channel's unsent buffer."""
-        session = self._by_channel.get(channel)
-        line = session.line_of(channel) if session is not None else None
-        if session is not None and line is not None:
-            self._courier.drained(session, line, now)
 
     def credit(self, session: Session, channel: int, credit: Credit, now: Micros) -> None:
         """The device takes more, or less, at a time."""
@@ -470,7 +399,8 @@ class Contacts:
         if session.greeted:
             self._follow_windows(session, now)
             self._dispatcher.reroute(session, channel, now)
-            self._courier.again(session)
+            for channel_gone in self._moments.channel_gone:
+                channel_gone(session)
             session.ack_due = True  # The last one may have been lost with it.
             self._room.touch(session)
             return
@@ -480,16 +410,12 @@ class Contacts:
     def _away(self, session: Session, now: Micros) -> None:
         """Nothing reaches the device any more."""
         session.retransmission = None
-        if session.steering is not None:
-            session.steering.grants.revoke(now)
-        if session.device.record.services:
-            self._room.registry.services.went(session.device)
+        session.sender.channels_changed(now)
         session.lost_at = now
-        if session.feeds is not None:
-            self._feeds.lost(session, now)
-        if session.queues is not None:
-            self._bonds.lost(session, now)
-        if session.outbound.delivered < session.outbound.assigned or session.feeds:
+        for away in self._moments.away:
+            away(session, now)
+        under_way = session.outbound.delivered < session.outbound.assigned
+        if under_way or any(part.keeps for part in session.parts):
             self._dispatcher.preserve(session)
 
     def disconnect(self, session: Session, code: CloseCode, reason: str, now: Micros) -> None:
@@ -512,21 +438,3 @@ class Contacts:
                 min(window.messages, limits.flight_messages), min(window.bytes, limits.flight_bytes)
             )
         session.window = window
-
-
-def _time_receipts(session: Session, received: Iterable[UnderWay], now: Micros) -> None:
-    """Learn how long receipts take over each line; of what left twice nobody knows which one the
-    receipt is for (Karn)."""
-    for delivery in received:
-        if not isinstance(delivery, Delivery) or delivery.attempts != 1:
-            continue
-        line = session.line_of(delivery.sent_over)
-        if line is not None and delivery.state is SENDING and now >= delivery.changed_at:
-            line.receipts = line.receipts or RoundTrip(now)
-            line.receipts.sample(now - delivery.changed_at)
-
-
-def link_closed(channel: int, closure: Closure, now: Micros) -> Disconnect:
-    """Send a device away over a link that has reached its limit, and say when it may come back."""
-    wait = -(-(closure.until - now) // MILLISECOND)
-    return Disconnect(channel, CloseCode.LINK_CLOSED, str(closure.reason()), wait)

@@ -4,34 +4,40 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lasthop.core.feature import Decider, DeliveryObserver, Gate
 from lasthop.core.lifecycle import DELIVERED, PENDING, State
 from lasthop.events import Event
 from lasthop.message import Message
 from lasthop.store.commit import DeliveryRow
 
 if TYPE_CHECKING:
-    from lasthop.core.groups.bond import Bond
-    from lasthop.core.push import Push
     from lasthop.core.session import Session
-
-
-CARRIED = -1
-"""In place of a channel: it is with a carrier, over the air."""
 
 
 class Item:
     """A message with open deliveries. Its body may have been left to the store to save memory."""
 
-    __slots__ = ("bond", "deliveries", "message", "push", "resident", "size", "spreading")
+    __slots__ = (
+        "decider",
+        "deliveries",
+        "gates",
+        "message",
+        "observers",
+        "resident",
+        "size",
+        "spreading",
+    )
 
-    def __init__(self, message: Message) -> None:
+    def __init__(self, message: Message, decider: Decider) -> None:
         self.message = message
+        self.decider = decider
+        """Who decides the steps of its deliveries, unless something of the device does."""
         self.size = len(message.body)
         self.resident = True
-        self.push: Push | None = None
-        """What an initiator asked for, if it came as a push of PAP."""
-        self.bond: Bond | None = None
-        """What makes its deliveries depend on each other, if anything does."""
+        self.gates: tuple[Gate, ...] = ()
+        """What each of its deliveries has to pass."""
+        self.observers: tuple[DeliveryObserver, ...] = ()
+        """Who is told what becomes of its deliveries."""
         self.spreading = False
         """More deliveries of it are to come, so that it is kept even when none is open."""
         self.deliveries: list[Delivery] = []
@@ -42,12 +48,21 @@ class Item:
         """The key under which the store has the body."""
         return self.message.key
 
+    def observe(self, observer: DeliveryObserver) -> None:
+        """Tell an observer of what becomes of the deliveries, too."""
+        if observer not in self.observers:
+            self.observers = (*self.observers, observer)
+
+    def unwrap(self, delivery: Delivery) -> Item:
+        """The message itself, of which this may be what one delivery makes: that is over."""
+        return self
+
     def discard(self, delivery: Delivery) -> None:
         """One has ended. The last takes its place: of a hundred thousand none is searched."""
         last = self.deliveries.pop()
         if last is not delivery:
-            self.deliveries[delivery.place] = last
-            last.place = delivery.place
+            self.deliveries[delivery.index] = last
+            last.index = delivery.index
 
     def evict(self) -> None:
         """Drop the body; the store has it."""
@@ -60,25 +75,6 @@ class Item:
         self.resident = True
 
 
-class Revision(Item):
-    """What a surrogate made of a message for one device: the same message, with other content,
-    which is stored under a key of its own."""
-
-    __slots__ = ("_key", "origin")
-
-    def __init__(self, origin: Item, message: Message, key: int, size: int) -> None:
-        super().__init__(message)
-        self.origin = origin
-        self.size = size
-        self.resident = len(message.body) == size
-        self.push = origin.push
-        self._key = key
-
-    @property
-    def stored_key(self) -> int:
-        return self._key
-
-
 class Delivery:
     """One message for one device: the unit of the life cycle."""
 
@@ -87,12 +83,15 @@ class Delivery:
         "attempts",
         "changed_at",
         "code",
+        "decider",
         "departure",
         "dirty",
         "epoch",
+        "index",
         "item",
         "last_event",
         "place",
+        "priority",
         "redelivered",
         "reply",
         "sent_in",
@@ -100,26 +99,27 @@ class Delivery:
         "seq",
         "session",
         "state",
+        "turn",
     )
-
-    ranked = False
-    """Whether it belongs to a ranked topic: see `core.feeds`."""
-    keep = False
-    """Whether the device keeps it until it is read."""
-    stamp = 0
-    turn = 0
 
     def __init__(self, item: Item, session: Session, now: int) -> None:
         """One more of the item's deliveries is open."""
+        message = item.message
         self.item = item
         self.session = session
+        self.decider = item.decider
+        """Who decides its steps."""
+        self.priority = message.priority
+        self.place = message.key
+        """Its turn to leave among those of its priority: lower first, then by `turn`."""
+        self.turn = 0
         self.state: State = PENDING
         self.epoch = -1
         self.seq = -1
         self.sent_in = 0
         """The contact in which it last left: in the same one the device may have it."""
         self.sent_over = 0
-        """The channel over which it last left, or `CARRIED`."""
+        """The channel over which it last left."""
         self.ahead = False
         """Its body is with the device already, and it follows without."""
         self.attempts = 0
@@ -133,14 +133,12 @@ class Delivery:
         self.departure: Event | None = None
         """That it has left, as long as the log does not say so."""
         self.dirty = False
-        self.place = len(item.deliveries)
+        self.index = len(item.deliveries)
+        """Where it stands among the open deliveries of its item."""
         item.deliveries.append(self)
 
-    def ended(self) -> None:
-        """It is over; whoever decides about it wants to know."""
-
     def __lt__(self, other: Delivery) -> bool:
-        """Whose turn it is of two with the same stamp."""
+        """Whose turn it is of two with the same place."""
         return self.turn < other.turn
 
     @property

@@ -7,32 +7,23 @@ two nothing can be taken back, and after the deadline nothing leaves.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 from lasthop.clock import Micros
-from lasthop.core.carriage import Carriage
-from lasthop.core.delivery import CARRIED, Delivery
+from lasthop.core.channel_state import AWAY, ChannelState
+from lasthop.core.delivery import Delivery
 from lasthop.core.effects import Fetch, Send
 from lasthop.core.envelope import frame_of, too_large
-from lasthop.core.feeds.feeds import Feeds
 from lasthop.core.lifecycle import DELIVERED, PENDING, SENDING, State, Step
-from lasthop.core.line import AWAY, Line
 from lasthop.core.mailroom import Mailroom
-from lasthop.core.pilot import Pilot
-from lasthop.core.release import release
-from lasthop.core.retransmission import FIRST_TIMEOUT, Retransmission, patience
+from lasthop.core.retransmission import Retransmission
+from lasthop.core.sending import weight_of
 from lasthop.core.session import ALL, Session
-from lasthop.core.steering import Steering
-from lasthop.core.transfers.bodies import Bodies
-from lasthop.decision.books import Reserved
-from lasthop.decision.decide import Action, decide
-from lasthop.decision.transmission import receipt_timeout
 from lasthop.message import Message, Reliability
 from lasthop.wire.hop.frames import Frame, Skip
 
 # As members of their enums they cost as much as a call each, for every message.
-HOLD, EXPIRE = Action.HOLD, Action.EXPIRE
 RECEIVED = State.RECEIVED
 BEST_EFFORT = Reliability.BEST_EFFORT
 
@@ -43,16 +34,8 @@ MILLION = 1_000_000
 class Dispatcher:
     """Moves deliveries from the mailbox to the link."""
 
-    def __init__(
-        self, room: Mailroom, carriage: Carriage, feeds: Feeds, pilot: Pilot, bodies: Bodies
-    ) -> None:
+    def __init__(self, room: Mailroom) -> None:
         self._room = room
-        self._bodies = bodies
-        bodies.resend = self._resend
-        self._segment = room.limits.segment
-        self._feeds = feeds
-        self._pilot = pilot
-        self._carriage = carriage
         self._fetching: dict[int, dict[Delivery, None]] = {}
         """Deliveries that wait for their message's body, by its key."""
 
@@ -60,54 +43,12 @@ class Dispatcher:
         """Release what the device takes now, best first."""
         if session.sent_to != ALL and session.greeted and not session.paused:
             self._go_on(session, now)
-        steering = session.steering
-        if steering is None:
-            released = self._release(session, now)
-        else:
-            again = list(steering.parked) if steering.reconsider else []
-            if again:
-                steering.parked.clear()
-                self._transmit(session, again, now, "a link may carry it now")
-            released = self._pilot.pump(session, steering, now)
+        released = session.sender.pump(session, now)
         if released:
             leave = partial(
                 self._leave, session, session.contacts, session.outbound.assigned, released
             )
             self._room.journal.when_durable(leave)
-
-    def _release(self, session: Session, now: Micros) -> list[Delivery]:
-        released: list[Delivery] = []
-        room = self._room
-        while (delivery := session.best()) is not None:
-            message = delivery.item.message
-            decision = decide(
-                deliver_after=message.deliver_after,
-                deliver_before=message.deliver_before,
-                in_contact=session.greeted,
-                has_credit=session.has_credit(delivery.item.size),
-                now=now,
-            )
-            if decision.action is HOLD:
-                break
-            if message.binding and not session.holds:
-                session.set_aside(delivery)
-                continue
-            if delivery.item.size > self._segment and decision.action is not EXPIRE:
-                free = message.quality is None or session.unmet(message.quality) is None
-                if free and not self._bodies.ready(session, delivery):
-                    break  # Its body goes ahead; what has a higher priority comes before it.
-            session.take_best()
-            if decision.action is EXPIRE:
-                room.give_up(delivery, Step.EXPIRE, now, decision.reason)
-                continue
-            if message.quality is not None:
-                against = session.unmet(message.quality)
-                if against is not None:
-                    self._carriage.divert(delivery, against, now)
-                    continue
-            release(room, self._feeds, session, delivery, now, decision.reason)
-            released.append(delivery)
-        return released
 
     def _leave(
         self,
@@ -123,7 +64,7 @@ class Dispatcher:
         """
         if session.contacts == contact and session.greeted:
             session.sendable = sendable
-            self._transmit(session, released, now)
+            self.transmit(session, released, now)
         else:
             self._take_back(session, released, now)
 
@@ -132,8 +73,7 @@ class Dispatcher:
         for delivery in deliveries:
             if delivery.seq < 0 and delivery.state is SENDING:
                 self._room.step(delivery, Step.REQUEUE, now, "the link was lost before it left")
-                if session.steering is not None:
-                    session.steering.refund(delivery, now)
+                session.sender.refund(delivery, now)
                 session.enqueue(delivery)
                 self._room.touch(session)
 
@@ -142,8 +82,6 @@ class Dispatcher:
         close what has ended."""
         session.sendable = session.outbound.assigned
         session.sent_to = 0
-        if session.device.record.routes:
-            self._carriage.reachable(session, now)
         self._go_on(session, now)
 
     def _go_on(self, session: Session, now: Micros) -> None:
@@ -164,7 +102,7 @@ class Dispatcher:
                 session.sent_to = seq
                 break
         self._close(session, skips)
-        self._transmit(session, again, now)
+        self.transmit(session, again, now)
 
     def reroute(self, session: Session, channel: int, now: Micros) -> None:
         """One line of several has ended: what left over it and was not acknowledged leaves again
@@ -179,49 +117,46 @@ class Dispatcher:
             elif item.sent_over == channel:
                 again.append(item)
         self._close(session, skips)
-        self._transmit(session, again, now, "the link that it left over is gone")
+        self.transmit(session, again, now, "the link that it left over is gone")
 
-    def _transmit(
+    def transmit(
         self,
         session: Session,
         deliveries: Iterable[Delivery],
         now: Micros,
         reason: str = "",
-        line: Line | None = None,
+        line: ChannelState | None = None,
     ) -> None:
         """Hand what is durable to a line. What was left to the store comes later: the device puts
         it in order."""
-        steering = session.steering
         outbound = session.outbound
+        room = self._room
+        sender = session.sender
+        plain = sender is room.sender
         line = line or session.open_line()
         frames: list[Frame] = []
         by_channel = {line.channel: frames}
         missing: list[int] = []
         ended: list[Frame] = []
-        promised: list[tuple[Delivery, Reserved]] = []
         for delivery in deliveries:
             item = delivery.item
             if delivery.state is not SENDING and delivery.state is not RECEIVED:
-                # Its number is waited for if it ended before it left; a bond closes its own.
-                ending = delivery.state >= DELIVERED and item.bond is None
+                # Its number is waited for if it ended before it left.
+                ending = delivery.state >= DELIVERED and not delivery.decider.closes_number
                 if ending and outbound.awaits(delivery.seq):
                     ended.append(Skip(delivery.seq))
                 continue
             again = delivery.state is RECEIVED or (delivery.attempts and delivery.seq >= 0)
             if again and not outbound.awaits(delivery.seq):
                 continue  # Acknowledged while its body was fetched, or while no link could have it.
-            if item.resident or delivery.ahead:
-                if steering is None and item.message.quality is None:
+            if item.resident or (item.gates and not weight_of(delivery)):
+                if plain and item.message.quality is None:
                     self._put(session, line, delivery, frames, now, reason)
-                elif steering is None:
-                    its = session.line_for(line, item.message.quality)
-                    theirs = by_channel.setdefault(its.channel, [])
-                    self._put(session, its, delivery, theirs, now, reason)
-                elif (chosen := self._pilot.line(session, steering, delivery, now)) is not None:
+                    continue
+                chosen = sender.channel(session, delivery, line, now)
+                if chosen is not None:
                     theirs = by_channel.setdefault(chosen.channel, [])
                     self._put(session, chosen, delivery, theirs, now, reason)
-                elif (reserved := steering.promised.get(delivery)) is not None:
-                    promised.append((delivery, reserved))
                 continue
             key = item.stored_key
             if key not in self._fetching:
@@ -230,47 +165,27 @@ class Dispatcher:
             self._fetching[key][delivery] = None
         self._close(session, ended)
         if missing:
-            self._room.effects.append(Fetch(missing))
+            room.effects.append(Fetch(missing))
         for channel, leaving in by_channel.items():
             if leaving:
-                self._room.effects.append(Send(channel, leaving))
+                room.effects.append(Send(channel, leaving))
                 self._await_acknowledgement(session, channel, now)
-        if steering is not None:
-            if promised:
-                steering.write(self._room)
-                leave = partial(self._keep_promises, session, session.contacts, promised, reason)
-                self._room.journal.when_durable(leave)
-            self._pilot.settle(session, steering, now)
+        if not plain:
+            sender.sent(session, reason, now)
 
-    def _keep_promises(
-        self,
-        session: Session,
-        contact: int,
-        promised: list[tuple[Delivery, Reserved]],
-        reason: str,
-        now: Micros,
-    ) -> None:
-        """What they cost is reserved, and that is durable: they leave."""
-        steering = session.steering
-        assert steering is not None, "who has had preferences keeps them"
-        kept = [one for one, reserved in promised if steering.promised.get(one) is reserved]
-        for delivery in kept:
-            del steering.promised[delivery]
-        if session.contacts == contact and session.greeted:
-            self._transmit(session, kept, now, reason)
-
-    def _resend(self, session: Session, delivery: Delivery, now: Micros) -> None:
+    def resend(self, session: Session, delivery: Delivery, now: Micros, reason: str) -> None:
+        """Send something once more, if the device is there."""
         if session.greeted:
-            self._transmit(session, [delivery], now, "its body had been lost")
+            self.transmit(session, [delivery], now, reason)
 
-    def fetched(self, messages: dict[int, Message], now: Micros) -> None:
+    def fetched(self, messages: Mapping[int, Message], now: Micros) -> None:
         """Bodies have come back from the store: send on."""
         for key, message in messages.items():
             for delivery in self._fetching.pop(key, ()):
                 self._room.refill(delivery.item, message.body)
                 session = delivery.session
                 if session.greeted:
-                    self._transmit(session, [delivery], now)
+                    self.transmit(session, [delivery], now)
                 else:
                     self._take_back(session, [delivery], now)
 
@@ -281,10 +196,6 @@ class Dispatcher:
         for due in self._room.timers.due(now):
             if isinstance(due, Delivery):
                 self._due(due, now)
-            elif isinstance(due, Steering):
-                due.due = None
-                due.reconsider = True
-                self._room.touch(due.session)
             elif isinstance(due, Session):
                 self._preservation_ends(due, now)
             elif not isinstance(due, Retransmission):
@@ -297,18 +208,18 @@ class Dispatcher:
         before = delivery.item.message.deliver_before
         late = before is not None and now >= before
         session = delivery.session
-        if delivery.ranked and self._feeds.due(delivery, now):
+        if delivery.decider is not self._room.plain and delivery.decider.due(delivery, now):
             return
         if delivery.state is State.PARKED:
             return  # Whoever parked it knows how late it is.
         if delivery.state is PENDING:
             if late:
                 self._room.give_up(delivery, Step.EXPIRE, now, "deliver_before has passed")
-            elif self._room.surrogates is None or not self._room.surrogates.due(delivery):
+            elif not any(gate.due(delivery) for gate in delivery.item.gates):
                 session.enqueue(delivery)
                 self._room.touch(session)
-        elif delivery.sent_over == CARRIED:
-            return  # Its carrier will tell.
+        elif delivery.seq < 0:
+            return  # Whoever has it will tell.
         elif late and delivery.state < DELIVERED and not session.channel:
             # Released and late: only the device knows whether it was in time. In contact its next
             # acknowledgement tells; it drops what is late and says so.
@@ -330,7 +241,8 @@ class Dispatcher:
         if now < session.lost_at + session.preserve:
             self.preserve(session)  # It has been back in between.
             return
-        for delivery in (*session.under_way(), *self._feeds.unread(session)):
+        kept = (delivery for part in session.parts for delivery in part.on_device())
+        for delivery in (*session.under_way(), *kept):
             before = delivery.item.message.deliver_before
             if before is not None and now >= before:
                 self._time_out(delivery, now)
@@ -338,10 +250,14 @@ class Dispatcher:
     def _time_out(self, delivery: Delivery, now: Micros) -> None:
         self._room.step(delivery, Step.TIME_OUT, now, "the device has not been back to tell")
 
+    def _patience(self, session: Session, channel: int) -> Micros:
+        """How long to wait for the receipt of what left over a channel."""
+        return session.sender.patience(session.line_of(channel) or AWAY)
+
     def _await_acknowledgement(self, session: Session, channel: int, now: Micros) -> None:
         timer = session.retransmission
         if timer is not None and session.outbound.in_flight:
-            timer.sent(now, _patience(session, channel))
+            timer.sent(now, self._patience(session, channel))
             self._arm(timer)
 
     def advanced(self, session: Session, now: Micros) -> None:
@@ -351,16 +267,16 @@ class Dispatcher:
             outbound = session.outbound
             oldest = outbound.get(outbound.received)
             channel = oldest.sent_over if isinstance(oldest, Delivery) else session.channel
-            wait = _patience(session, channel)
+            wait = self._patience(session, channel)
             timer.advanced(now, wait, done=not outbound.in_flight)
             self._arm(timer)
 
-    def _arm(self, timer: Retransmission) -> None:
+    def _arm(self, timer: Retransmission[Session]) -> None:
         if timer.due is not None and (timer.armed is None or timer.due < timer.armed):
             timer.armed = timer.due
             self._room.timers.add(timer.due, timer)
 
-    def _repeat(self, timer: Retransmission, now: Micros) -> bool:
+    def _repeat(self, timer: Retransmission[Session], now: Micros) -> bool:
         """Send again what a lossy channel may have lost; false when it has lost too much."""
         session = timer.session
         if session.retransmission is not timer or timer.armed is None or now < timer.armed:
@@ -384,7 +300,7 @@ class Dispatcher:
                 break
             if not isinstance(item, Delivery) or item.state >= DELIVERED:
                 skips.append(Skip(seq))
-            elif item.changed_at + _patience(session, item.sent_over) <= now:
+            elif item.changed_at + self._patience(session, item.sent_over) <= now:
                 again.append(item)
         self._close(session, skips)
         by_channel: dict[int, list[Delivery]] = {}
@@ -392,7 +308,7 @@ class Dispatcher:
             by_channel.setdefault(delivery.sent_over, []).append(delivery)
         for channel, deliveries in by_channel.items():
             line = session.line_besides(channel)
-            self._transmit(session, deliveries, now, "not acknowledged in time", line)
+            self.transmit(session, deliveries, now, "not acknowledged in time", line)
 
     def _close(self, session: Session, skips: list[Frame]) -> None:
         """Tell the device to wait for these numbers no longer, once it is durable why: it will
@@ -409,7 +325,7 @@ class Dispatcher:
     def _put(
         self,
         session: Session,
-        line: Line,
+        line: ChannelState,
         delivery: Delivery,
         frames: list[Frame],
         now: Micros,
@@ -429,16 +345,16 @@ class Dispatcher:
             if delivery.seq >= 0:
                 self._close(session, [Skip(delivery.seq)])
             return
-        light = None
-        if delivery.item.size > self._segment or message.pull:
-            light = self._bodies.light(delivery, line)
-        if light is None and too_large(delivery, line.max_frame):
+        frame = frame_of(delivery, room.moments.words)
+        for gate in delivery.item.gates:
+            frame = gate.frame(delivery, line, frame)
+        if too_large(frame, line.max_frame):
             room.step(delivery, Step.GIVE_UP, now, "larger than what the device takes")
             if delivery.seq >= 0:
                 self._close(session, [Skip(delivery.seq)])
             room.touch(session)
             return
-        frames.append(light or frame_of(delivery))
+        frames.append(frame)
         delivery.attempts += 1
         delivery.sent_over = line.channel
         delivery.sent_in = session.contacts
@@ -449,21 +365,8 @@ class Dispatcher:
         event.channel = line.channel
         event.seq = delivery.seq
         event.epoch = session.epoch
-        if session.steering is not None:
-            event.cost = session.steering.left(delivery, now) / MILLION
+        if session.sender is not room.sender:
+            event.cost = session.sender.left(delivery, now) / MILLION
         if message.reliability is BEST_EFFORT and delivery.seq < 0:
             room.step(delivery, Step.HAND_OVER, now, "best effort")
             room.touch(session)  # It took credit while it was leaving.
-
-
-def _patience(session: Session, channel: int) -> Micros:
-    """How long to wait for the receipt of what left over a line, before another one is tried.
-
-    For a device with preferences this is when to ask the algorithm, which knows when a receipt is
-    missing, and whether a deadline comes first.
-    """
-    line = session.line_of(channel) or AWAY
-    steering = session.steering
-    if steering is None:
-        return patience(line.receipts)
-    return min(FIRST_TIMEOUT, receipt_timeout(steering.link_of(line), 0))

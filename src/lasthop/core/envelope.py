@@ -2,71 +2,54 @@
 
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Mapping
 
 from lasthop.clock import MILLISECOND, Micros
 from lasthop.core.delivery import Delivery
+from lasthop.core.feature import Word
 from lasthop.errors import TooLarge
 from lasthop.message import (
     DEFAULT_CONTENT_TYPE,
     DEFAULT_PRIORITY,
-    Binding,
     Handling,
     Message,
     Reliability,
-    TargetKind,
     key_time,
 )
 from lasthop.wire.hop.encoder import Encoder
-from lasthop.wire.hop.frames import DECISION_TYPE, FEED_TYPE, Headers, MessageFrame, Operation
-from lasthop.wire.hop.mapping import Mapping
+from lasthop.wire.hop.frames import Headers, MessageFrame
+from lasthop.wire.hop.mapping import Mapping as WireMapping
 
-_PLAIN = Headers(content_type=DEFAULT_CONTENT_TYPE)
-TOPIC, GROUP = TargetKind.TOPIC, TargetKind.GROUP
+PLAIN_HEADERS = Headers(content_type=DEFAULT_CONTENT_TYPE)
+"""What a plain message says of itself, for those that say more."""
+
 FOREGROUND, EXACTLY_ONCE = Handling.FOREGROUND, Reliability.EXACTLY_ONCE
 
 
-def frame_of(delivery: Delivery) -> MessageFrame:
-    """The message as it travels to the device."""
+def frame_of(delivery: Delivery, words: Mapping[str, Word]) -> MessageFrame:
+    """The message as it travels to the device. What the gateway itself has to say travels as its
+    content type wants it."""
     message = delivery.item.message
-    kind = message.target.kind
-    topic = message.target.name if kind is TOPIC else None
-    seq = delivery.seq if delivery.seq >= 0 else None
     headers = headers_of(delivery)
-    if headers is not None and message.content_type == FEED_TYPE:
-        instructs = Headers(operation=Operation.FEED, in_reply_to=message.in_reply_to)
-        return MessageFrame(seq, message.key, topic or message.queue, instructs, message.body)
-    if headers is not None and message.content_type == DECISION_TYPE:
-        decides = Headers(operation=Operation.DECISION, in_reply_to=message.in_reply_to)
-        return MessageFrame(seq, message.key, None, decides, message.body)
-    if kind is GROUP:
-        headers = _in_group(delivery, headers or _PLAIN)
-    if delivery.keep:
-        headers = msgspec.structs.replace(headers or _PLAIN, keep=True)
-    return MessageFrame(seq, message.key, topic, headers, message.body)
-
-
-def _in_group(delivery: Delivery, headers: Headers) -> Headers:
-    """What is said of a message for a group. Once it is released, an atomic one is like others."""
-    message = delivery.item.message
-    bond = delivery.item.bond
-    binding = message.binding
-    if binding is Binding.ATOMIC and (bond is None or not bond.holds):
-        binding = Binding.NONE
-    return msgspec.structs.replace(headers, group=message.target.name, binding=binding)
+    if headers is not None:
+        word = words.get(message.content_type)
+        if word is not None:
+            return word.frame(delivery)
+    seq = delivery.seq if delivery.seq >= 0 else None
+    frame = MessageFrame(seq, message.key, message.target.topic, headers, message.body)
+    return delivery.decider.frame(delivery, frame)
 
 
 ENVELOPE = 4096
 """Bytes that a frame has besides the body, as long as title and headers are not unusual."""
 
 
-def too_large(delivery: Delivery, max_frame: int) -> bool:
+def too_large(frame: MessageFrame, max_frame: int) -> bool:
     """Whether a device that takes frames of `max_frame` bytes cannot take this."""
-    if delivery.item.size + ENVELOPE <= max_frame:
+    if len(frame.body) + ENVELOPE <= max_frame:
         return False
-    out = bytearray()
     try:
-        Encoder(Mapping.UNORDERED, max_frame=max_frame).encode(frame_of(delivery), out)
+        Encoder(WireMapping.UNORDERED, max_frame=max_frame).encode(frame, bytearray())
     except TooLarge:
         return True
     return False

@@ -3,43 +3,29 @@
 Few devices have theirs in the commit that accepts the message. For many, a batch follows the
 commit of the one before, so that a large topic holds up nobody; what the same source sends to one
 of its devices meanwhile waits behind it. So it does behind a message of which nobody knows yet
-whether its subscribers' filters select it.
+which of its devices want it.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping
-from typing import TypeAlias
+from contextlib import suppress
 
 from lasthop.clock import Micros
 from lasthop.core.delivery import Delivery, Item
-from lasthop.core.feeds.feeds import Feeds
-from lasthop.core.filter_queue import FilterQueue
-from lasthop.core.filters import Sieve
-from lasthop.core.groups.bond import Standing
-from lasthop.core.journal import Journal
+from lasthop.core.feature import Gate, OrderKey, Selection, order_of
 from lasthop.core.lifecycle import Step
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.registry import Device
 from lasthop.decision.decide import decide
 from lasthop.errors import NotFound
 from lasthop.events import Kind
-from lasthop.message import GATEWAY, Binding, Message, TargetKind
-from lasthop.store.bonds import BondRow
+from lasthop.message import TargetKind
 from lasthop.store.commit import FanoutRow
 from lasthop.wire import tracecontext
-from lasthop.wire.hop.frames import DECISION_TYPE
-from lasthop.wire.xpath.reading import Reading
 
-Lane: TypeAlias = tuple[str, str, str | None, int]
-"""App, source, queue and priority: for one device, what is kept in order."""
-
-ACCEPTED, DEVICE, GROUP = Kind.ACCEPTED, TargetKind.DEVICE, TargetKind.GROUP
-TOPIC = TargetKind.TOPIC
-
-ATOMIC = Binding.ATOMIC
-"""Its deadline is that of all its members together."""
+ACCEPTED, DEVICE = Kind.ACCEPTED, TargetKind.DEVICE
 
 MOST_ASKED = 16
 """When more than this wait in a lane, one more joins them rather than asks them all."""
@@ -55,7 +41,7 @@ PASSED_OVER = 10
 class Fanout:
     """A message whose deliveries are still being begun."""
 
-    __slots__ = ("devices", "item", "lane", "last", "members", "shared", "sieve", "stored")
+    __slots__ = ("devices", "item", "lane", "last", "selection", "shared", "stored")
 
     def __init__(
         self,
@@ -64,12 +50,12 @@ class Fanout:
         last: int,
         *,
         stored: bool,
-        sieve: Sieve | None = None,
+        selection: Selection | None = None,
     ) -> None:
         self.item = item
-        self.sieve = sieve
-        """Which of the devices want it, where some have a filter."""
-        self.lane = lane_of(item.message)
+        self.selection = selection
+        """Which of the devices want it, if not all of them do."""
+        self.lane = order_of(item.message)
         self.devices = devices
         """Still to come, highest number first."""
         self.shared = True
@@ -77,26 +63,18 @@ class Fanout:
         self.last = last
         self.stored = stored
         """Whether the store knows of it: most are done in one commit."""
-        self.members: tuple[int, ...] | None = None
-        """Everyone whom it is for, where that is fixed and nothing else knows it."""
         item.spreading = True
 
     @property
     def judged(self) -> bool:
         """Whether it is known which of the devices want it."""
-        return self.sieve is None or self.sieve.reading is not None
+        return self.selection is None or self.selection.known
 
-    def note(self, journal: Journal, cursor: int) -> None:
-        """Write how far it has come, if that is ever to be known."""
-        done = not self.devices
-        if self.stored or not done:
-            key = self.item.message.key
-            journal.commit.fanouts[key] = FanoutRow(key, cursor, self.last, done)
-            if self.members is not None and (done or not self.stored):
-                state = Standing.SPREAD if done else Standing.SPREADING
-                row = BondRow(key, state, not done, members=() if done else self.members)
-                journal.commit.bond_changes().bonds[key] = row
-            self.stored = True
+    @property
+    def members(self) -> tuple[int, ...]:
+        """The numbers of those who are still to come, and of those who have come with them."""
+        begun = (delivery.session.device.number for delivery in self.item.deliveries)
+        return tuple(sorted({*begun, *(device.number for device in self.devices)}))
 
     def awaits(self, devices: Mapping[int, Device]) -> bool:
         """Whether one of these devices is still to have its delivery."""
@@ -113,40 +91,36 @@ class Fanout:
 class Fanouts:
     """Begins deliveries."""
 
-    def __init__(self, room: Mailroom, feeds: Feeds) -> None:
+    def __init__(self, room: Mailroom) -> None:
         self._room = room
-        self._feeds = feeds
+        self._moments = room.moments
         self._under_way: dict[int, Fanout] = {}
         """By message key, oldest first."""
-        self._lanes: dict[Lane, dict[int, Fanout]] = {}
-        self._unread = FilterQueue(room)
+        self._lanes: dict[OrderKey, dict[int, Fanout]] = {}
         self._sorted: tuple[Mapping[int, Device], int, list[Device]] = ({}, 0, [])
         """The devices of the last message, when they were sorted, and how."""
         self._left = BATCHES_PER_TURN * room.limits.fanout_batch
-        self.rosters: dict[int, tuple[int, ...]] = {}
-        """While the gateway comes back: who messages for groups are for."""
 
     def turned(self) -> None:
         """The driver has served everybody else: there is time again."""
         self._left = BATCHES_PER_TURN * self._room.limits.fanout_batch
-        self._room.registry.filters.turned()
 
     def begin(self, item: Item, devices: Mapping[int, Device], now: Micros) -> None:
         """Begin the deliveries of an accepted message: all at once if they are few and there is
         time for them, and not before those of an earlier message of its lane."""
-        sieve = self._sieve(item, devices)
-        if len(devices) == 1 and not self._under_way and sieve is None:
+        message = item.message
+        rule = self._moments.targets[message.target.kind]
+        selection = rule.select(message.app, message, devices, resident=item.resident)
+        if len(devices) == 1 and not self._under_way and selection is None:
             for device in devices.values():
                 self._deliver(item, device, now)
             return
         ordered = self._ordered(devices)
-        fanout = Fanout(item, ordered, ordered[0].number, stored=False, sieve=sieve)
-        if item.message.target.kind is GROUP and item.bond is None:
-            fanout.members = tuple(device.number for device in reversed(ordered))
+        fanout = Fanout(item, ordered, ordered[0].number, stored=False, selection=selection)
         waits = not fanout.judged or self._left <= 0 or self._is_behind(fanout, devices)
         self._add(fanout)
         if waits:
-            fanout.note(self._room.journal, 0)
+            self._note(fanout, 0)
         else:
             self._left -= self._deliver_batch(fanout, self._room.limits.fanout_batch, now)
 
@@ -159,18 +133,20 @@ class Fanouts:
             self._sorted = devices, changes, order
         return self._sorted[2]
 
-    def _sieve(self, item: Item, devices: Mapping[int, Device]) -> Sieve | None:
-        """What a message has to pass before it goes to these devices, if they subscribed to it."""
-        message = item.message
-        if message.target.kind is not TOPIC or message.source == GATEWAY:
-            return None
-        return self._room.registry.filters.sieve(
-            message.app,
-            message.target.name,
-            devices,
-            message.content_type,
-            message.body if item.resident else None,
-        )
+    def _note(self, fanout: Fanout, cursor: int) -> None:
+        """Write how far a fan-out has come, if that is ever to be known."""
+        done = not fanout.devices
+        if done and not fanout.stored:
+            return
+        item = fanout.item
+        key = item.message.key
+        self._room.journal.commit.fanouts[key] = FanoutRow(key, cursor, fanout.last, done)
+        rule = self._moments.targets[item.message.target.kind]
+        if done:
+            rule.spread(item)
+        elif not fanout.stored:
+            rule.spreading(item, fanout.members)
+        fanout.stored = True
 
     def _is_behind(self, fanout: Fanout, devices: Mapping[int, Device]) -> bool:
         """Whether an earlier message of its lane is still to come to one of its devices."""
@@ -181,19 +157,16 @@ class Fanouts:
         key = fanout.item.message.key
         self._under_way[key] = fanout
         self._lanes.setdefault(fanout.lane, {})[key] = fanout
-        if fanout.sieve is not None and not fanout.judged:
-            self._unread.put(fanout.lane, fanout.item, fanout.sieve)
+        if fanout.selection is not None and not fanout.judged:
+            rule = self._moments.targets[fanout.item.message.target.kind]
+            rule.find_out(fanout.lane, fanout.item, fanout.selection)
 
-    def judged(self, key: int, reading: Reading, now: Micros) -> None:
-        """The driver has read a message: go on with it."""
+    def go_on(self, key: int, now: Micros) -> None:
+        """It is known now who wants a message."""
         fanout = self._under_way.get(key)
-        if self._unread.answered(key, reading) and fanout is not None:
+        if fanout is not None:
             self._advance(self._lanes[fanout.lane], fanout.lane[0], now)
             self._room.journal.hurry()
-
-    def fetched(self, messages: Mapping[int, Message]) -> None:
-        """The answer to a `Fetch`, of whomever."""
-        self._unread.fetched(messages)
 
     def undecided(self, key: int) -> bool:
         """Whether nobody knows yet which devices want this message."""
@@ -218,11 +191,8 @@ class Fanouts:
         if fanout.judged and count <= self._room.limits.fanout_batch:
             self._deliver_batch(fanout, count, now)
             return 0
-        push = fanout.item.push
-        if push is not None:
-            # Those that never begin leave no trace but this.
-            push.withdraw(now)
-            self._room.journal.commit.pushes[push.row.id] = push.row
+        for observer in fanout.item.observers:
+            observer.stopped(fanout.item, now)
         self._stop_spreading(fanout)
         return count
 
@@ -252,8 +222,8 @@ class Fanouts:
     def _advance(self, lane: dict[int, Fanout], app: str, now: Micros) -> int:
         """Write the next batch of a lane; returns what it cost."""
         most = self._room.limits.fanout_batch
-        if self._room.surrogates is not None:
-            most = min(most, self._room.surrogates.room_for(app))
+        for capacity in self._moments.capacity:
+            most = min(most, capacity(app))
         cost = 0
         while lane and cost < most:
             fanout = next(iter(lane.values()))
@@ -267,24 +237,14 @@ class Fanouts:
         in the group when it was accepted."""
         item = self._room.items[row.message]
         message = item.message
-        registry = self._room.registry
-        try:
-            if message.target.kind is GROUP:
-                numbers = self.rosters.pop(message.key, ())
-                found = ((number, registry.numbered(number)) for number in numbers)
-                reached = {number: device for number, device in found if device is not None}
-            elif item.push is not None and item.push.listed:
-                reached = item.push.reach(self._room.registry)
-            else:
-                reached = self._room.registry.reach(message.app, message.target)
-        except NotFound:
-            reached = {}  # Everyone who was meant has been removed since.
+        rule = self._moments.targets[message.target.kind]
+        reached: Mapping[int, Device] = {}
+        with suppress(NotFound):  # Everyone who was meant may have been removed since.
+            reached = rule.resume(item)
         devices = [d for n, d in reached.items() if row.cursor < n <= row.last]
         devices.sort(key=lambda d: -d.number)
-        sieve = self._sieve(item, reached)
-        fanout = Fanout(item, devices, row.last, stored=True, sieve=sieve)
-        if message.target.kind is GROUP and item.bond is None:
-            fanout.members = ()
+        selection = rule.select(message.app, message, reached, resident=item.resident)
+        fanout = Fanout(item, devices, row.last, stored=True, selection=selection)
         self._add(fanout)
         self._room.journal.hurry()
 
@@ -298,7 +258,7 @@ class Fanouts:
         while fanout.devices and begun + passed // PASSED_OVER < most:
             device = fanout.devices.pop()
             cursor = device.number
-            remark = "" if fanout.sieve is None else fanout.sieve.wants(device)
+            remark = "" if fanout.selection is None else fanout.selection.wants(device)
             if remark is None:
                 passed += 1
                 continue
@@ -306,7 +266,7 @@ class Fanouts:
             if room.registry.numbered(cursor) is device:
                 self._deliver(fanout.item, device, now, remark)
         if fanout.devices:
-            fanout.note(room.journal, cursor)
+            self._note(fanout, cursor)
         else:
             self._stop_spreading(fanout)
         return begun + passed // PASSED_OVER
@@ -316,7 +276,7 @@ class Fanouts:
         item = fanout.item
         item.spreading = False
         fanout.devices = []
-        fanout.note(self._room.journal, fanout.last)
+        self._note(fanout, fanout.last)
         del self._under_way[item.message.key]
         lane = self._lanes[fanout.lane]
         del lane[item.message.key]
@@ -333,25 +293,28 @@ class Fanouts:
         session = room.session(device)
         message = item.message
         full = len(session.mailbox) >= room.limits.open_per_device
-        keeper = None if session.feeds is None else self._feeds.takes(session, message)
-        if keeper is None:
-            delivery = room.open_delivery(item, session, now)
-        else:
-            delivery = keeper.open(item, now)
+        delivery = room.open_delivery(item, session, now)
+        for part in session.parts:
+            part.decide(delivery)
+        decider = delivery.decider
         decision = decide(
             deliver_after=message.deliver_after,
             deliver_before=message.deliver_before,
-            in_contact=session.greeted or bool(device.record.routes),
+            in_contact=session.reachable,
             has_credit=session.has_credit(item.size),
             now=now,
         )
         reason = decision.reason
-        surrogates = room.surrogates
         # What is decided for a whole group, or belongs to a whole queue, is nobody else's to judge.
-        alone = keeper is None and item.bond is None
-        consults = surrogates is not None and alone and surrogates.minds(message)
-        if consults and decision.until is None:
-            reason = "waits for its surrogate"
+        alone = decider is room.plain
+        kept_by: Gate | None = None
+        if alone:
+            for gate in item.gates:
+                keeps = gate.keeps(delivery)
+                if keeps:
+                    kept_by = gate
+                    reason = reason if decision.until is not None else keeps
+                    break
         if remark:
             reason = f"{remark}; {reason}" if reason else remark
         event = room.journal.story(delivery, ACCEPTED, now, reason)
@@ -368,34 +331,32 @@ class Fanouts:
             event.before = message.deliver_before
         if message.headers:
             event.trace = tracecontext.of_message(message.headers)
-        if full and message.content_type != DECISION_TYPE:
+        if full and not self._must_arrive(message.content_type):
             room.step(delivery, Step.SUPPRESS, now, "mailbox full")
             return
-        if session.steering is not None and alone and message.target.kind is not DEVICE:
-            against = session.steering.objection(message, now)
+        if session.sender is not room.sender and alone and message.target.kind is not DEVICE:
+            against = session.sender.objection(message, now)
             if against is not None:
                 room.step(delivery, Step.SUPPRESS, now, str(against.reason()))
                 return
-        if message.replace_key is not None and item.bond is None:
+        if message.replace_key is not None and decider.replaceable:
             self._supersede(delivery, message.replace_key, now)
-        if keeper is not None:
-            keeper.begin(delivery, event, decision.until, now)
-        elif surrogates is not None and consults:
-            surrogates.await_word(delivery, ready=decision.until is None)
-        elif decision.until is None:
-            session.enqueue(delivery)
-            room.touch(session)
-        if decision.until is not None and keeper is None:
-            room.timers.add(decision.until, delivery)
-        if message.deliver_before is not None and message.binding is not ATOMIC:
+        if alone or not decider.began(delivery, event, decision.until, now):
+            if kept_by is not None:
+                kept_by.keep(delivery, ready=decision.until is None)
+            elif decision.until is None:
+                session.enqueue(delivery)
+                room.touch(session)
+            if decision.until is not None:
+                room.timers.add(decision.until, delivery)
+        if message.deliver_before is not None and not decider.own_deadline:
             room.timers.add(message.deliver_before, delivery)
+
+    def _must_arrive(self, content_type: str) -> bool:
+        word = self._moments.words.get(content_type)
+        return word is not None and word.must_arrive
 
     def _supersede(self, delivery: Delivery, replace_key: str, now: Micros) -> None:
         old = delivery.session.replace(replace_key, delivery)
         if old is not None:
             self._room.step(old, Step.REPLACE, now, f"replaced under {replace_key!r}")
-
-
-def lane_of(message: Message) -> Lane:
-    """What the message is in order with."""
-    return message.app, message.source, message.queue, message.priority

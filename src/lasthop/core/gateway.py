@@ -11,40 +11,39 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from lasthop.clock import Micros
-from lasthop.core.acceptance import Acceptance, Idempotency, Receipt, Submission, Withdrawal
+from lasthop.core.acceptance import Acceptance, Idempotency, Receipt, Withdrawal
 from lasthop.core.administration import Administration
+from lasthop.core.air.carriage import Carriage
 from lasthop.core.behaviour import Behaviour, Behaviours
-from lasthop.core.carriage import Carriage
 from lasthop.core.contact import Contacts, Terms
 from lasthop.core.credentials import Credentials, Scope
 from lasthop.core.dispatch import Dispatcher
 from lasthop.core.effects import Effect
 from lasthop.core.fanout import Fanouts
-from lasthop.core.feeds.feeds import Feeds
-from lasthop.core.feeds.rules import ContextRule
-from lasthop.core.feeds.terms import TopicTerms
+from lasthop.core.feature import CoreFeature
 from lasthop.core.groups.bonds import Bonds
 from lasthop.core.groups.circles import Circle
 from lasthop.core.identity import Identity
 from lasthop.core.inbound import Inbound
 from lasthop.core.journal import Journal
 from lasthop.core.mailroom import Mailroom
-from lasthop.core.notification import Notifications
-from lasthop.core.pilot import Pilot
-from lasthop.core.pushes import Pushes
+from lasthop.core.pieces.feature import PieceFeature
+from lasthop.core.preferences.feature import PreferenceFeature
+from lasthop.core.pushes.notification import Notifications
+from lasthop.core.pushes.pushes import Pushes
+from lasthop.core.ranked.feeds import Feeds
 from lasthop.core.reception import Reception
 from lasthop.core.registry import Device, DeviceRecord, Registry
 from lasthop.core.restore import restore
-from lasthop.core.subscriptions import Subscriptions
+from lasthop.core.sending import PlainSender
+from lasthop.core.services.exchanges import Exchanges
+from lasthop.core.submission import Submission
 from lasthop.core.surrogates.surrogates import Surrogates
-from lasthop.core.topics import Topics
-from lasthop.core.transfers.bodies import Bodies
-from lasthop.core.transfers.courier import Courier
-from lasthop.core.transfers.pieces import Pieces
-from lasthop.core.transfers.streams import Streams
-from lasthop.core.transfers.uploads import Uploads
-from lasthop.core.wishes import prefer, share
+from lasthop.core.targets import plain_targets
+from lasthop.core.topics.feature import TopicFeature
 from lasthop.decision.preferences import Preferences
+from lasthop.decision.volume.rules import ContextRule
+from lasthop.decision.volume.terms import TopicTerms
 from lasthop.delivery.carrier import Outcome
 from lasthop.errors import InvalidRequest
 from lasthop.events import Kind
@@ -80,75 +79,69 @@ class Gateway:
         self.registry = Registry()
         self.credentials = Credentials()
         self.credentials.restore(restored.credentials)
-        self.room = Mailroom(
+        self.room = room = Mailroom(
             registry=self.registry, journal=journal, keys=keys, limits=identity.limits
         )
+        room.sender = PlainSender(room)
+        room.behaviours = Behaviours(identity.behaviours)
+        room.behaviours.restore(restored.memories)
         self._journal = journal
-        self.feeds = Feeds(self.room, identity.policies)
-        self._fanouts = Fanouts(self.room, self.feeds)
-        self.bonds = Bonds(self.room, self._fanouts)
-        self._acceptance = Acceptance(self.room, self._fanouts, self.bonds)
-        self._carriage = Carriage(self.room, self._acceptance, identity.variants)
-        self._courier = Courier(self.room)
-        self._bodies = Bodies(self.room, self._courier)
-        self._courier.wanted = self._bodies.wanted
-        uploads = Uploads(self.room, self._courier)
-        self.streams = Streams(self.room, self._acceptance, self._courier, uploads)
-        self._pilot = Pilot(self.room, self._carriage, self.feeds, self._bodies)
-        self._dispatcher = Dispatcher(
-            self.room, self._carriage, self.feeds, self._pilot, self._bodies
-        )
+        self._moments = room.moments
+        self._fanouts = Fanouts(room)
+        self._acceptance = Acceptance(room, self._fanouts)
+        self._dispatcher = Dispatcher(room)
         terms = Terms(restored.incarnation.to_bytes(8), identity.open_house, identity.accept)
-        self._contacts = Contacts(
-            self.room, self._dispatcher, self.feeds, self.bonds, self._courier, terms
-        )
-        self.notifications = Notifications(
-            self.room, identity.patience, random64=random64, sender=identity.name
-        )
-        self.pushes = Pushes(
-            self.room,
-            self._acceptance,
-            self._fanouts,
-            self.notifications,
-            ppg_names=identity.ppg_names,
-        )
-        self._administration = Administration(self.room, self._contacts, self.feeds, self.bonds)
-        self.topics = Topics(self.room, self._fanouts)
-        self._subscriptions = Subscriptions(self.room, self.feeds, self.topics)
-        pieces = Pieces(uploads, self.streams, self._bodies)
-        self._inbound = Inbound(
-            self.room, self._acceptance, self.feeds, self._subscriptions, self.bonds, pieces
-        )
-        self._reception = Reception(self.room, self._contacts, self._inbound, self._courier)
+        self._contacts = Contacts(room, self._dispatcher, terms)
+        self._administration = Administration(room, self._contacts)
+        self._inbound = Inbound(room, self._acceptance)
+        self._reception = Reception(room, self._contacts, self._inbound)
+        self.features = self._features(identity, restored, random64)
+        room.moments.targets.update(plain_targets(room, self._fanouts))
+        room.moments.collect(self.features)
         journal.tell(
             Kind.GATEWAY_STARTED,
             now,
             incarnation=f"{restored.incarnation:016x}",
             count=restored.boot,
         )
-        self.topics.restore(restored.ranked.topics)
-        share(self.room, identity.shared, identity.zone)
-        self._open_posts(identity, restored)
-        self.room.behaviours = Behaviours(identity.behaviours)
-        self.room.behaviours.restore(restored.memories)
-        restore(
-            restored,
-            self.room,
-            self._acceptance,
-            self._fanouts,
-            self.pushes,
-            self.feeds,
-            self.bonds,
-            now,
-        )
-        self.streams.restore(restored.streams, now)
+        restore(restored, room, self._acceptance, self._fanouts, now)
 
-    def _open_posts(self, identity: Identity, restored: Restored) -> None:
-        """Let messages wait for surrogates, where there are any; or no longer, where there were."""
+    def _features(
+        self, identity: Identity, restored: Restored, random64: Callable[[], int]
+    ) -> tuple[CoreFeature, ...]:
+        """The features of this gateway, in the order in which they take part in every moment."""
+        room, acceptance, fanouts = self.room, self._acceptance, self._fanouts
+        self.topics = TopicFeature(room, fanouts)
+        self.services = Exchanges(room, acceptance, fanouts)
+        self.preferences = PreferenceFeature(
+            room, self._dispatcher, self._contacts, shared=identity.shared, zone=identity.zone
+        )
+        self.notifications = Notifications(
+            room, identity.patience, random64=random64, sender=identity.name
+        )
+        self.pushes = Pushes(
+            room, acceptance, fanouts, self.notifications, ppg_names=identity.ppg_names
+        )
+        self.bonds = Bonds(room, fanouts)
+        self.feeds = Feeds(room, acceptance, identity.policies)
+        self.topics.subscriptions.ranked = self.feeds
+        self.pieces = PieceFeature(room, acceptance, self._dispatcher)
+        self.streams = self.pieces.streams
+        self.air = Carriage(room, acceptance, identity.variants)
+        features: list[CoreFeature] = [
+            self.topics,
+            self.services,
+            self.preferences,
+            self.pushes,
+            self.bonds,
+            self.feeds,
+            self.pieces,
+        ]
         kept = restored.surrogates
+        self.surrogates = Surrogates(room, acceptance, identity.surrogates)
         if identity.surrogates or kept.consults or kept.revisions:
-            self.room.surrogates = Surrogates(self.room, self._acceptance, identity.surrogates)
-            self.room.surrogates.restore(kept)
+            features.append(self.surrogates)  # Otherwise nothing of it is asked of any message.
+        return (*features, self.air)
 
     # Publishers.
 
@@ -185,7 +178,7 @@ class Gateway:
     ) -> int:
         """A message of a topic is worth more, or less. `delivered` are the numbers of the devices
         of which the store says that they have had it. How many deliveries are still open."""
-        return self._acceptance.change_rank(app, message, rank, delivered, self.feeds, now)
+        return self.feeds.change_rank(app, message, rank, delivered, now)
 
     def watch(self, key: int) -> None:
         """Say `Changed` for this message from now on."""
@@ -209,9 +202,7 @@ class Gateway:
 
     def amend(self, app: str, name: str, now: Micros, **changes: object) -> Device:
         """Change fields of a device's record. Who holds its old token is sent away."""
-        device = self._administration.amend(app, name, changes, now)
-        self._carriage.reachable(self.room.session(device), now)
-        return device
+        return self._administration.amend(app, name, changes, now)
 
     def subscribe(
         self,
@@ -225,12 +216,12 @@ class Gateway:
     ) -> bool:
         """Subscribe a device to a topic; false when it was, with the same terms and filter."""
         session = self.room.session(self.device(app, name))
-        return self._subscriptions.subscribe(session, topic, now, terms, xpath=xpath)
+        return self.topics.subscriptions.subscribe(session, topic, now, terms, xpath=xpath)
 
     def unsubscribe(self, app: str, name: str, topic: str, now: Micros) -> bool:
         """End a device's subscription; false when there was none."""
         session = self.room.session(self.device(app, name))
-        return self._subscriptions.unsubscribe(session, topic, now)
+        return self.topics.subscriptions.unsubscribe(session, topic, now)
 
     def make_circle(self, app: str, target: Target, circle: Circle, now: Micros) -> bool:
         """Let there be a group or queue, or change it; false when it was just so."""
@@ -253,7 +244,7 @@ class Gateway:
     def set_rules(self, app: str, name: str, rules: list[ContextRule], now: Micros) -> None:
         """Let a device's subscriptions follow its context."""
         session = self.room.session(self.device(app, name))
-        self._subscriptions.set_rules(session, rules, now)
+        self.topics.subscriptions.set_rules(session, rules, now)
 
     def tell_of_networks(self, others: Callable[[str], Micros | None]) -> None:
         """Let devices know from now on how much silence others found to work on their network."""
@@ -267,13 +258,11 @@ class Gateway:
         """Say for a device which links it likes, when it wants to be left alone, and what it can
         afford."""
         device = self.device(app, name)
-        prefer(self.room, self.room.session(device), preferences, now)
+        self.preferences.prefer(self.room.session(device), preferences, now)
         return device
 
     def remove(self, app: str, name: str, now: Micros) -> Device:
         """Forget a device: what is open for it is given up."""
-        device = self._administration.device(app, name)
-        self.streams.removed(self.room.session(device), now)
         return self._administration.remove(app, name, now)
 
     def admit(self, secret: str, app: str, name: str, scopes: set[Scope], now: Micros) -> None:
@@ -328,26 +317,22 @@ class Gateway:
 
     def channel_drained(self, channel: int, now: Micros) -> None:
         """The answer to a `Feed`: the piece has left the channel's unsent buffer."""
-        self._contacts.drained(channel, now)
+        found = self._contacts.find(channel)
+        if found is not None:
+            self.pieces.drained(*found, now)
 
     # Carriers.
 
     def carried(self, message: int, device: int, outcome: Outcome, now: Micros) -> None:
         """The answer to a `Carry`: what became of the parcel."""
-        self._carriage.carried(message, device, outcome, now)
+        self.air.carried(message, device, outcome, now)
 
     def reachable(self, host: str, now: Micros) -> None:
         """The client at this address has opened a session or a connection."""
-        for device in self.registry.at_host(host):
-            self._carriage.reachable(self.room.session(device), now)
+        for device in self.air.hosts.at(host):
+            self.air.reachable(self.room.session(device), now)
 
     # Surrogates.
-
-    @property
-    def surrogates(self) -> Surrogates:
-        """What waits for surrogates; there must be one."""
-        assert self.room.surrogates is not None
-        return self.room.surrogates
 
     def consulted(self, app: str, number: int, verdict: Verdict, now: Micros) -> str | None:
         """The answer to a part of a `Consult`. A reason comes back when that cannot be done."""
@@ -363,36 +348,36 @@ class Gateway:
 
     def filters_matched(self, message: int, reading: Reading, now: Micros) -> None:
         """The answer to a `MatchFilters`: what the app's expressions select of the body."""
-        self._fanouts.judged(message, reading, now)
+        self.topics.matched(message, reading, now)
 
     # The driver.
 
     def settle(self, now: Micros) -> None:
         """Draw the consequences of the inputs since the last time."""
+        moments = self._moments
         self._fanouts.turned()
+        for turned in moments.turned:
+            turned()
         self._journal.let_go(now)
-        if self.bonds.stirred:
-            self.bonds.settle(now)
+        for settle in moments.settle:
+            settle(now)
         while sessions := self.room.touched():
             for session in sessions:
                 self._inbound.settle(session)
-                if session.queues is not None:
-                    self.bonds.look_at(session)
-                if session.feeds is not None:
-                    self.feeds.settle(session, now)
+                for part in session.parts:
+                    part.before_sending(now)
                 if session.greeted:
                     self._dispatcher.pump(session, now)
-                    if session.transfers is not None:
-                        self._courier.pump(session, now)
-                    if session.steering is not None:
-                        self._contacts.close_links(session, session.steering, now)
-                elif session.device.record.routes:
-                    self._carriage.pump(session, now)
+                    for part in session.parts:
+                        part.after_sending(now)
+                    session.sender.settled(session, now)
+                elif session.away_sender is not None:
+                    session.away_sender.pump(session, now)
             self._journal.let_go(now)
-            if self.bonds.stirred:
-                self.bonds.settle(now)
-        if self.room.surrogates is not None:
-            self.room.surrogates.settle(now)
+            for settle in moments.settle:
+                settle(now)
+        for after_settling in moments.after_settling:
+            after_settling(now)
 
     def effects(self) -> list[Effect]:
         """What is to be done now, in this order."""
@@ -401,7 +386,8 @@ class Gateway:
 
     def commit(self, now: Micros, *, flush: bool = False) -> Commit | None:
         """What is to be made durable next, after everything before it, if it is time."""
-        self._pilot.note()
+        for before_commit in self._moments.before_commit:
+            before_commit()
         return self._journal.take(now, flush=flush)
 
     def written(self, n: int) -> None:
@@ -413,17 +399,15 @@ class Gateway:
         """Do what has waited for commits that are durable by now."""
         self._journal.let_go(now)
         self._fanouts.proceed(now)
-        self.feeds.proceed(now)
+        for proceed in self._moments.proceed:
+            proceed(now)
         self.room.evict()
 
     def fetched(self, messages: dict[int, Message], now: Micros) -> None:
         """The answer to a `Fetch`."""
         self._dispatcher.fetched(messages, now)
-        self._carriage.fetched(messages, now)
-        if self.room.surrogates is not None:
-            self.room.surrogates.fetched(messages, now)
-        self._bodies.fetched(messages)
-        self._fanouts.fetched(messages)
+        for fetched in self._moments.fetched:
+            fetched(messages, now)
 
     @property
     def horizon(self) -> int:
@@ -446,13 +430,13 @@ class Gateway:
 
     def next_wake(self) -> Micros | None:
         """When `wake` or `commit` wants to be called next, if nothing else happens."""
-        timers = (self.room.timers, self._journal, self.notifications)
-        due = [t for timer in timers if (t := timer.next_due()) is not None]
-        return min(due, default=None)
+        asked = (self.room.timers.next_due, self._journal.next_due, *self._moments.next_due)
+        return min((due for ask in asked if (due := ask()) is not None), default=None)
 
     def wake(self, now: Micros) -> None:
         """Time has passed."""
-        self.notifications.wake(now)
+        for wake in self._moments.wake:
+            wake(now)
         for session in self._dispatcher.wake(now):
             reason = "nothing was acknowledged for too long"
             self._contacts.disconnect(session, CloseCode.TIMEOUT, reason, now)

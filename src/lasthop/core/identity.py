@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lasthop.core.behaviour import Behaviour
-from lasthop.core.feeds.policies import OnePolicy, PolicyBook
 from lasthop.core.mailroom import Limits
-from lasthop.core.notification import Patience
+from lasthop.core.pushes.notification import Patience
 from lasthop.core.surrogates.post import SurrogateTerms
 from lasthop.decision.budgets import Limit
+from lasthop.decision.policies.choice import OnePolicy, PolicyBook
 from lasthop.decision.routes import Variant
 
 

@@ -6,34 +6,25 @@ durable.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Annotated, TypeVar
 
 import msgspec
 
 from lasthop.clock import MILLISECOND, Micros
-from lasthop.core.acceptance import Acceptance, Submission
+from lasthop.core.acceptance import Acceptance
 from lasthop.core.effects import Overheard, Send
-from lasthop.core.exchanges import Exchanges
-from lasthop.core.feeds.feeds import Feeds
-from lasthop.core.feeds.terms import decode_terms
-from lasthop.core.groups.bonds import Bonds
-from lasthop.core.groups.circles import check_name, parse_circle
+from lasthop.core.feature import Arrival, Operate
 from lasthop.core.mailroom import Mailroom
+from lasthop.core.names import check_topic, parse_target
 from lasthop.core.refusal import refuse
 from lasthop.core.replies import answered
 from lasthop.core.session import Session
-from lasthop.core.subscriptions import Subscriptions
-from lasthop.core.topics import check_topic
-from lasthop.core.transfers.pieces import Pieces
-from lasthop.core.wishes import decode_preferences, prefer
+from lasthop.core.submission import Submission
 from lasthop.errors import (
     CreditExceeded,
     InvalidRequest,
     LasthopError,
-    MalformedFrame,
-    TooLarge,
 )
 from lasthop.events import Kind
 from lasthop.message import (
@@ -45,10 +36,7 @@ from lasthop.message import (
     TargetKind,
     key_time,
 )
-from lasthop.wire.hop.feeds import decode_look, decode_report
 from lasthop.wire.hop.frames import Ack, Headers, MessageFrame, Operation, Skip
-from lasthop.wire.hop.services import decode_service
-from lasthop.wire.hop.topics import XPATH_HEADER
 
 FRAME_COST = 128
 """Bytes that even an empty message takes in memory, more or less."""
@@ -64,22 +52,15 @@ _decode_read = msgspec.json.Decoder(dict[str, _Count]).decode
 class Inbound:
     """Acts on what devices say."""
 
-    def __init__(
-        self,
-        room: Mailroom,
-        acceptance: Acceptance,
-        feeds: Feeds,
-        subscriptions: Subscriptions,
-        bonds: Bonds,
-        pieces: Pieces,
-    ) -> None:
+    def __init__(self, room: Mailroom, acceptance: Acceptance) -> None:
         self._room = room
-        self._bonds = bonds
+        self._moments = room.moments
         self._acceptance = acceptance
-        self._exchanges = Exchanges(room, acceptance)
-        self._feeds = feeds
-        self._subscriptions = subscriptions
-        self._pieces = pieces
+        self._operations: dict[int, Operate] = {
+            Operation.DATA: self._publish,
+            Operation.REPLY: self._reply,
+            Operation.READ: self._read,
+        }
 
     def message(self, session: Session, frame: MessageFrame, now: Micros) -> None:
         """Take one message; out of order it waits, seen before it is only acknowledged again."""
@@ -143,47 +124,14 @@ class Inbound:
 
     def _act(self, session: Session, frame: MessageFrame, now: Micros) -> None:
         headers = frame.headers or _NO_HEADERS
+        operation = headers.operation
+        act = self._operations.get(operation) or self._moments.operations.get(operation)
         try:
-            match headers.operation:
-                case Operation.DATA:
-                    self._publish(session, frame, headers, now)
-                case Operation.REPLY:
-                    self._reply(session, frame, headers, now)
-                case Operation.SUBSCRIBE:
-                    terms = decode_terms(frame.body) if frame.body else None
-                    xpath = dict(headers.extra).get(XPATH_HEADER)
-                    self._subscriptions.subscribe(session, frame.topic, now, terms, xpath=xpath)
-                case Operation.UNSUBSCRIBE:
-                    self._subscriptions.unsubscribe(session, frame.topic, now)
-                case Operation.PREFERENCES:
-                    prefer(self._room, session, decode_preferences(frame.body), now)
-                case Operation.PULL:
-                    self._pieces.bodies.pull(session, headers.in_reply_to)
-                case Operation.CONTEXT:
-                    self._context(session, frame.body, now)
-                case Operation.READ:
-                    self._read(session, frame, now)
-                case Operation.LOOK:
-                    self._look(session, frame, now)
-                case Operation.REPORT:
-                    self._report(session, frame, now)
-                case Operation.OFFER:
-                    self._exchanges.offer(session, decode_service(frame.body), now)
-                case Operation.WITHDRAW:
-                    self._exchanges.withdraw(session, frame.body, now)
-                case Operation.FIND:
-                    self._exchanges.find(session, frame, now)
-                case Operation.JOIN:
-                    circle = parse_circle(headers.to)
-                    self._bonds.join(session, circle, now, by_itself=True)
-                case Operation.LEAVE:
-                    self._bonds.leave(session, parse_circle(headers.to), now)
-                case Operation.CLAIM:
-                    self._claim(session, frame, headers, now)
-                case other:
-                    raise InvalidRequest("unknown operation", operation=other)
+            if act is None:
+                raise InvalidRequest("unknown operation", operation=operation)
+            act(session, frame, headers, now)
         except LasthopError as error:
-            self._refuse(session, frame, error, now)
+            refuse(self._acceptance, session, frame.key, error, now)
 
     def _publish(
         self, session: Session, frame: MessageFrame, headers: Headers, now: Micros
@@ -192,44 +140,11 @@ class Inbound:
             raise InvalidRequest("a message needs a target: a topic or `to`")
         if frame.topic:
             target = Target(TargetKind.TOPIC, check_topic(frame.topic))
-        elif headers.stream and headers.to == PUBLISHERS:
+        elif headers.to == PUBLISHERS and headers.stream:
             target = Target(TargetKind.PUBLISHER, "")
         else:
             target = parse_target(headers.to)
-        if headers.stream:
-            self._open_stream(session, frame, headers, target, now)
-        elif headers.gather and headers.reply_within is not None:
-            content_type = headers.content_type or DEFAULT_CONTENT_TYPE
-            asked = self._exchanges.asked_by(session, target, content_type, frame.body)
-            self._accept(session, frame, headers, target, now)
-            if asked is not None:
-                before = _after(headers.reply_within, _start(frame, now))
-                self._exchanges.tell_asked(session, frame, asked, before, now)
-        else:
-            self._accept(session, frame, headers, target, now)
-
-    def _open_stream(
-        self,
-        session: Session,
-        frame: MessageFrame,
-        headers: Headers,
-        target: Target,
-        now: Micros,
-    ) -> None:
-        device = session.device
-        if frame.key is None:
-            raise InvalidRequest("a stream needs a key")
-        submission = Submission(
-            target=target,
-            content_type=headers.content_type or DEFAULT_CONTENT_TYPE,
-            title=headers.title,
-            priority=headers.priority,
-            handling=headers.handling,
-            headers=headers.extra,
-        )
-        self._pieces.streams.open(
-            device.app, f"device:{device.name}", submission, now, sender=session, theirs=frame.key
-        )
+        self._accept(session, frame, headers, target, now)
 
     def _reply(self, session: Session, frame: MessageFrame, headers: Headers, now: Micros) -> None:
         if headers.in_reply_to is None:
@@ -252,18 +167,15 @@ class Inbound:
         now: Micros,
         answers_to: int = 0,
     ) -> Message | None:
-        """Own a device's message; None when it has to wait for the app's surrogate first."""
+        """Own a device's message; None when a feature has taken it."""
         start = _start(frame, now)
-        body = frame.body
-        if headers.ahead is not None:
-            body = self._pieces.uploads.claim(session, frame.key, headers.ahead)
         answers = headers.in_reply_to
         answer = headers.correlation is not None and answers is not None
         if answer:
             answers = headers.correlation
         submission = Submission(
             target=target,
-            body=body,
+            body=frame.body,
             content_type=headers.content_type or DEFAULT_CONTENT_TYPE,
             title=headers.title,
             priority=headers.priority,
@@ -280,44 +192,17 @@ class Inbound:
             binding=headers.binding,
             unsaid=_unsaid(headers),
         )
-        device = session.device
-        source = f"device:{device.name}"
-        surrogates = self._room.surrogates
-        if surrogates is not None and surrogates.serves(device.app):
-            surrogates.hold(
-                session, submission, answers=answers_to, sent_as=frame.key or 0, now=now
-            )
-            return None
-        return self._acceptance.accept(device.app, source, [submission], now)[0]
+        arrival = Arrival(session, frame, headers, submission, answers_to)
+        message: Message | None = None
+        if not any(intake(arrival, now) for intake in self._moments.intake):
+            device = session.device
+            source = f"device:{device.name}"
+            message = self._acceptance.accept(device.app, source, [submission], now)[0]
+        for then in arrival.then:
+            then(now)
+        return message
 
-    def _claim(self, session: Session, frame: MessageFrame, headers: Headers, now: Micros) -> None:
-        if headers.in_reply_to is None:
-            raise InvalidRequest("a claim must name the message that it is about")
-        self._bonds.claim(session, headers.in_reply_to, frame.key, now)
-
-    def _look(self, session: Session, frame: MessageFrame, now: Micros) -> None:
-        look = _understood(decode_look, frame.body)
-        self._feeds.look(session, frame.topic or "", look, frame.key, now)
-
-    def _report(self, session: Session, frame: MessageFrame, now: Micros) -> None:
-        report = _understood(decode_report, frame.body)
-        self._feeds.report(session, frame.topic, report, now)
-
-    def _context(self, session: Session, body: bytes, now: Micros) -> None:
-        limit = self._room.limits.context
-        if len(body) > limit:
-            raise TooLarge("context too large", size=len(body), limit=limit)
-        try:
-            report = _decode_context(body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise InvalidRequest(f"a context is a JSON object: {error}") from None
-        device = session.device
-        device.record.context = {name: bytes(value) for name, value in report.items()}
-        self._room.journal.commit.devices[device.number] = device.row()
-        self._room.journal.tell(Kind.CONTEXT_CHANGED, now, session, size=len(body))
-        self._subscriptions.context_changed(session, now)
-
-    def _read(self, session: Session, frame: MessageFrame, now: Micros) -> None:
+    def _read(self, session: Session, frame: MessageFrame, headers: Headers, now: Micros) -> None:
         try:
             report = _decode_read(frame.body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -332,11 +217,6 @@ class Inbound:
             queue_size=report.get("queue_size", -1),
         )
 
-    def _refuse(
-        self, session: Session, frame: MessageFrame, error: LasthopError, now: Micros
-    ) -> None:
-        refuse(self._acceptance, session, frame.key, error, now)
-
 
 PUBLISHERS = f"{TargetKind.PUBLISHER}:"
 """As the target of a stream: whoever fetches it over REST."""
@@ -350,33 +230,6 @@ def _unsaid(headers: Headers) -> frozenset[str]:
     if headers.reliability is Reliability.EXACTLY_ONCE:
         unsaid.append("reliability")
     return frozenset(unsaid)
-
-
-def parse_target(text: str | None) -> Target:
-    """Read `kind:name`."""
-    kind, colon, name = (text or "").partition(":")
-    if not colon or kind not in _ADDRESSABLE or (not name and kind != TargetKind.APP):
-        raise InvalidRequest(
-            "a target is device:NAME, user:NAME, topic:NAME, service:NAME, group:NAME, queue:NAME"
-            " or app:",
-            target=text,
-        )
-    if kind == TargetKind.TOPIC:
-        check_topic(name)
-    elif kind in (TargetKind.GROUP, TargetKind.QUEUE):
-        check_name(name)
-    return Target(TargetKind(kind), name)
-
-
-_ADDRESSABLE = set(TargetKind) - {TargetKind.PUSH, TargetKind.PUBLISHER}
-
-
-def _understood(decode: Callable[[bytes], T], body: bytes) -> T:
-    """A body of bytes; what is wrong with it is answered, and does not end the channel."""
-    try:
-        return decode(body)
-    except MalformedFrame as error:
-        raise InvalidRequest(str(error)) from None
 
 
 def _start(frame: MessageFrame, now: Micros) -> Micros:

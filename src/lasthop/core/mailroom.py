@@ -10,28 +10,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol
 
 from lasthop.clock import DAY, SECOND, Micros
 from lasthop.core.behaviour import Behaviours
-from lasthop.core.delivery import Delivery, Item, Revision
+from lasthop.core.delivery import Delivery, Item
 from lasthop.core.effects import Changed, Effect
+from lasthop.core.feature import Decider, Sender
 from lasthop.core.journal import Journal
 from lasthop.core.lifecycle import DELIVERED, SENDING, TRANSITIONS, Step
+from lasthop.core.moments import Moments
 from lasthop.core.registry import Device, Registry
 from lasthop.core.retransmission import Retransmission
 from lasthop.core.session import Session
-from lasthop.core.steering import Steering
 from lasthop.core.timers import Timers
-from lasthop.decision.budgets import Budgets
 from lasthop.events import Event
 from lasthop.message import KeyMaker, Message
-from lasthop.store.surrogates import RevisionRow
-
-if TYPE_CHECKING:
-    from lasthop.core.surrogates.surrogates import Surrogates
-
-SomeDelivery = TypeVar("SomeDelivery", bound=Delivery)
 
 
 class Waker(Protocol):
@@ -127,19 +121,19 @@ class Mailroom:
         self.journal = journal
         self.keys = keys
         self.limits = limits
-        self.timers: Timers[Delivery | Session | Retransmission | Steering | Waker] = Timers()
+        self.moments = Moments()
+        self.timers: Timers[Delivery | Session | Retransmission[Session] | Waker] = Timers()
         self.items: dict[int, Item] = {}
-        self.shared: Budgets | None = None
-        """What all devices together may use."""
-        self.surrogates: Surrogates | None = None
-        """Only while an app has one, or something waits for one."""
         self.effects: list[Effect] = []
         self.watched: Counter[int] = Counter()
         self.awaited: dict[tuple[int, int], Callable[[int], None]] = {}
         """Who wants to hear of the answer to a message of one device."""
         self.behaviours = Behaviours({})
         """By app, how its messages are treated; most apps have none."""
-        self.stream_message_ended: Callable[[Delivery], None] = lambda _delivery: None
+        self.plain = Decider(self)
+        """Decides for everything that no feature decides about."""
+        self.sender = Sender()
+        """Sends to everyone for whom no feature sends."""
         self._sessions: dict[int, Session] = {}
         self._touched: list[Session] = []
         self._resident: dict[int, Item] = {}
@@ -152,8 +146,10 @@ class Mailroom:
         """The device's session; it begins with the first need for one."""
         session = self._sessions.get(device.number)
         if session is None:
-            session = Session(device, preserve=self.limits.preserve)
+            session = Session(device, preserve=self.limits.preserve, sender=self.sender)
             self._sessions[device.number] = session
+            for opened in self.moments.opened:
+                opened(session)
         return session
 
     def forget_session(self, device: Device) -> None:
@@ -170,49 +166,39 @@ class Mailroom:
 
     def own(self, message: Message) -> Item:
         """Keep a message until its last delivery has ended."""
-        item = Item(message)
-        self.items[message.key] = self._resident[message.key] = item
-        self._resident_bytes += item.size
+        item = Item(message, self.plain)
+        self.keep(item)
+        for owned in self.moments.owned:
+            owned(item)
         return item
+
+    def keep(self, item: Item) -> None:
+        """Find an item by its key from now on, and count its body if it is here."""
+        key = item.stored_key
+        self.items[key] = item
+        if item.resident:
+            self._resident[key] = item
+            self._resident_bytes += item.size
+
+    def forget(self, item: Item) -> None:
+        """Find an item no longer."""
+        key = item.stored_key
+        self.items.pop(key, None)
+        if self._resident.pop(key, None) is not None:
+            self._resident_bytes -= item.size
 
     def release(self, item: Item) -> None:
         """Keep a message no longer, unless a delivery of it is open or to come."""
         if not item.deliveries and not item.spreading:
-            key = item.message.key
-            self.items.pop(key, None)
-            if self._resident.pop(key, None) is not None:
-                self._resident_bytes -= item.size
+            self.forget(item)
             # They know each other: as a circle they would be left to the collector.
-            push, item.push = item.push, None
-            if push is not None:
-                push.over()
-
-    def revise(self, delivery: Delivery, revision: Revision) -> None:
-        """Let a delivery carry what its surrogate made of the message. Nothing of it has left."""
-        delivery.item = self.items[revision.stored_key] = revision
-        if revision.resident:
-            self._resident[revision.stored_key] = revision
-            self._resident_bytes += revision.size
-
-    def _end_revision(self, delivery: Delivery, revision: Revision) -> Item:
-        """It is over: nothing but the message itself is left."""
-        key = revision.stored_key
-        del self.items[key]
-        if self._resident.pop(key, None) is not None:
-            self._resident_bytes -= revision.size
-        number = delivery.session.device.number
-        row = revision_row(revision, number, open=False)
-        self.journal.commit.surrogate_changes().revisions[key] = row
-        delivery.item = revision.origin
-        return revision.origin
+            observers, item.observers = item.observers, ()
+            for observer in observers:
+                observer.over(item)
 
     def open_delivery(self, item: Item, session: Session, now: Micros) -> Delivery:
-        """Begin a delivery; its first event is the caller's to record."""
-        return self.put(Delivery(item, session, now))
-
-    def put(self, delivery: SomeDelivery) -> SomeDelivery:
-        """Put a new delivery into its device's mailbox."""
-        delivery.session.mailbox[delivery.item.message.key] = delivery
+        """Begin a delivery, in its device's mailbox; its first event is the caller's to record."""
+        delivery = session.mailbox[item.message.key] = Delivery(item, session, now)
         self.open_deliveries += 1
         return delivery
 
@@ -251,8 +237,8 @@ class Mailroom:
             event.link = line.link
         if state >= DELIVERED:
             delivery.code = code
-            if session.steering is not None:
-                session.steering.ended(delivery, now)
+            if session.sender is not self.sender:
+                session.sender.ended(delivery, now)
             self._end(delivery)
         if self.watched:
             self.announce(delivery)
@@ -284,9 +270,7 @@ class Mailroom:
 
     def _end(self, delivery: Delivery) -> None:
         session = delivery.session
-        item = delivery.item
-        if isinstance(item, Revision):
-            item = self._end_revision(delivery, item)
+        item = delivery.item.unwrap(delivery)
         message = item.message
         mailbox = session.mailbox
         del mailbox[message.key]
@@ -296,19 +280,11 @@ class Mailroom:
         if message.replace_key is not None:
             session.not_replaceable(delivery)
         item.discard(delivery)
-        if item.push is not None:
-            item.push.ended(delivery)
+        for observer in item.observers:
+            observer.ended(delivery)
+        if delivery.decider is not self.plain:
+            delivery.decider.ended(delivery)
         self.release(item)
-        if item.bond is not None:
-            item.bond.ended(delivery)
-        if delivery.ranked:
-            delivery.ended()
-        if self.surrogates is not None:
-            self.surrogates.ended(delivery)
-        if session.transfers is not None:
-            self.touch(session)  # What went ahead of it may be of no use now.
-        if message.stream:
-            self.stream_message_ended(delivery)
 
     def evict(self) -> None:
         """Leave the oldest bodies to the store, as far as it has them, when memory is tight."""
@@ -328,19 +304,3 @@ class Mailroom:
             if item.stored_key in self.items:
                 self._resident[item.stored_key] = item
                 self._resident_bytes += item.size
-
-
-def revision_row(revision: Revision, device: int, *, open: bool) -> RevisionRow:  # noqa: A002
-    """A revision as the store keeps it."""
-    message = revision.message
-    return RevisionRow(
-        revision.stored_key,
-        message.key,
-        device,
-        revision.size,
-        message.content_type,
-        message.title,
-        message.headers,
-        message.rank,
-        open,
-    )

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lasthop.clock import Micros
+from lasthop.core.feature import Asked
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.registry import Device
-from lasthop.core.steering import Asked
 from lasthop.errors import Contradiction
 
 FEW = 16
@@ -46,10 +46,10 @@ def check_possible_for_all(
 
 
 def _objection(room: Mailroom, device: Device, asked: Asked, now: Micros) -> Contradiction | None:
-    if device.record.preferences is None:
-        return None
-    steering = room.session(device).steering
-    against = None if steering is None else steering.objection(asked, now)
+    sender = room.session(device).sender
+    if sender is room.sender:
+        return None  # As most: it takes everything at any time.
+    against = sender.objection(asked, now)
     if against is None:
         return None
     error = against.error()

@@ -9,33 +9,26 @@ from lasthop.core.contact import Contacts
 from lasthop.core.effects import Disconnect
 from lasthop.core.inbound import Inbound
 from lasthop.core.mailroom import Mailroom
-from lasthop.core.transfers.courier import Courier
 from lasthop.errors import HopError
 from lasthop.wire.hop.frames import (
     Ack,
     CloseCode,
     Credit,
     Dropped,
-    Ending,
     Frame,
     Hello,
     MessageFrame,
-    Piece,
     Skip,
-    Taken,
 )
 
 
 class Reception:
     """Hears what devices say."""
 
-    def __init__(
-        self, room: Mailroom, contacts: Contacts, inbound: Inbound, courier: Courier
-    ) -> None:
+    def __init__(self, room: Mailroom, contacts: Contacts, inbound: Inbound) -> None:
         self._room = room
         self._contacts = contacts
         self._inbound = inbound
-        self._courier = courier
 
     def receive(self, channel: int, frames: Sequence[Frame], now: Micros, *, local: bool) -> None:
         """Act on frames in order; a peer that breaks the protocol loses its channel."""
@@ -57,15 +50,11 @@ class Reception:
             self._contacts.acknowledge(session, frame, now)
         elif isinstance(frame, MessageFrame):
             self._inbound.message(session, frame, now)
-        elif isinstance(frame, Piece):
-            self._courier.piece(session, frame, now)
-        elif isinstance(frame, Taken):
-            self._courier.taken(session, frame, now)
-        elif isinstance(frame, Ending):
-            self._courier.ending(session, frame, now)
         elif isinstance(frame, Skip):
             self._inbound.skip(session, frame, now)
         elif isinstance(frame, Dropped):
             self._contacts.dropped(session, frame, now)
         elif isinstance(frame, Credit):
             self._contacts.credit(session, channel, frame, now)
+        elif (take := self._room.moments.frames.get(type(frame))) is not None:
+            take(session, frame, now)

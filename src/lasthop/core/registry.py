@@ -5,24 +5,20 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from lasthop.core.addresses import AddressBook
-from lasthop.core.feeds.rules import ContextRule
-from lasthop.core.feeds.terms import TopicTerms
-from lasthop.core.filters import Filters
-from lasthop.core.patterns import PatternTree, is_pattern
-from lasthop.core.services import ServiceBook
 from lasthop.decision.preferences import Preferences
 from lasthop.decision.routes import Route
+from lasthop.decision.volume.rules import ContextRule
+from lasthop.decision.volume.terms import TopicTerms
 from lasthop.errors import NotFound
 from lasthop.message import Target, TargetKind
 from lasthop.store.commit import DeviceRow
 from lasthop.wire.hop.services import Service
 
-DEVICE = TargetKind.DEVICE
+DEVICE, USER = TargetKind.DEVICE, TargetKind.USER
 
 
 class DeviceRecord(msgspec.Struct, omit_defaults=True):
@@ -87,8 +83,25 @@ def hash_token(token: str) -> bytes:
     return hashlib.sha256(token.encode()).digest()
 
 
+class Index:
+    """One more way to find devices, which the registry keeps up to date."""
+
+    def added(self, device: Device) -> None:
+        """There is a new device, or one is back after a restart."""
+
+    def amended(self, device: Device, before: DeviceRecord) -> None:
+        """A device has another record than before."""
+
+    def removed(self, device: Device) -> None:
+        """A device is gone."""
+
+    def reach(self, app: str, name: str) -> Mapping[int, Device]:
+        """The devices that a name stands for; an error if it stands for nobody."""
+        return {}
+
+
 class Registry:
-    """All devices, and the ways to find them."""
+    """All devices, by number, name, user and app, and by whatever indexes features add."""
 
     def __init__(self) -> None:
         self.next_number = 1
@@ -96,22 +109,12 @@ class Registry:
         self._by_name: dict[tuple[str, str], Device] = {}
         # Dictionaries rather than sets: iteration follows registration, in every run alike.
         self._by_user: dict[tuple[str, str], dict[int, Device]] = {}
-        self._by_topic: dict[tuple[str, str], dict[int, Device]] = {}
-        self._by_pattern: dict[str, PatternTree[Device]] = {}
-        """Of an app, subscriptions to many topics at once."""
-        self._by_circle: dict[tuple[str, str], dict[int, Device]] = {}
-        """Members of groups, consumers of queues."""
         self._by_app: dict[str, dict[int, Device]] = {}
-        self._by_host: dict[str, dict[int, Device]] = {}
-        """Those with a route to this host."""
-        self.addresses = AddressBook()
-        self.services = ServiceBook()
-        self.filters = Filters()
         self.changes = 0
         """How often anybody has come, gone, or become another target: who was found for a target is
         still the same as long as this is."""
-        self._last_matched: tuple[tuple[int, str, str], dict[int, Device]] = ((-1, "", ""), {})
-        """Who was last found for a topic by patterns, and when: batches ask time and again."""
+        self._indexes: list[Index] = []
+        self._by_kind: dict[TargetKind, Index] = {}
 
     def __len__(self) -> int:
         return len(self._by_number)
@@ -119,36 +122,36 @@ class Registry:
     def __iter__(self) -> Iterator[Device]:
         return iter(self._by_number.values())
 
+    def index(self, index: Index, kind: TargetKind | None = None) -> None:
+        """Keep an index of the devices, by which targets of a kind are found."""
+        self._indexes.append(index)
+        if kind is not None:
+            self._by_kind[kind] = index
+
     def restore(self, rows: Iterable[DeviceRow], next_number: int) -> None:
         """Fill an empty registry from a store."""
         for row in rows:
-            self._index(Device(row.device, row.app, row.name, _decode_record(row.record)))
+            self._add(Device(row.device, row.app, row.name, _decode_record(row.record)))
         self.next_number = next_number
 
     def add(self, app: str, name: str, record: DeviceRecord) -> Device:
         """Register a device under a new number."""
         device = Device(self.next_number, app, name, record)
         self.next_number += 1
-        self._index(device)
+        self._add(device)
         return device
 
     def remove(self, device: Device) -> None:
         """Forget a device."""
         self.changes += 1
-        for topic in list(device.record.subscriptions):
-            self.unsubscribe(device, topic)
-        for circle in device.record.circles:
-            self._forget_circle(device, circle)
+        for index in self._indexes:
+            index.removed(device)
         del self._by_number[device.number]
         del self._by_name[device.app, device.name]
         del self._by_app[device.app][device.number]
         if not self._by_app[device.app]:
             del self._by_app[device.app]
         self._leave_user(device)
-        self._leave_hosts(device)
-        self.addresses.remove(device)
-        self.services.remove(device)
-        self.filters.remove(device)
 
     def find(self, app: str, name: str) -> Device | None:
         """The device of this name."""
@@ -167,151 +170,38 @@ class Registry:
         if user:
             self._by_user.setdefault((device.app, user), {})[device.number] = device
 
-    def at_host(self, host: str) -> list[Device]:
-        """The devices that are reached over the air at this address."""
-        return list(self._by_host.get(host, {}).values())
-
     def has_user(self, app: str, user: str) -> bool:
         """Whether any device belongs to this user."""
         return (app, user) in self._by_user
 
     def amend(self, device: Device, record: DeviceRecord) -> None:
         """Give a device another record; its subscriptions stay."""
-        if record.addresses != device.record.addresses:
-            self.addresses.check(device.app, record.addresses, device)
         self.assign(device, record.user)
-        self.addresses.remove(device)
-        self._leave_hosts(device)
-        device.record = record
-        self.addresses.add(device)
-        self._join_hosts(device)
+        before, device.record = device.record, record
+        for index in self._indexes:
+            index.amended(device, before)
 
-    def subscribe(self, device: Device, topic: str) -> bool:
-        """Add a subscription; false when it was there."""
-        if not self._index_topic(device, topic):
-            return False
-        device.record.subscriptions.append(topic)
-        return True
-
-    def unsubscribe(self, device: Device, topic: str) -> bool:
-        """Remove a subscription; false when there was none."""
-        if not self._forget_topic(device, topic):
-            return False
-        device.record.subscriptions.remove(topic)
-        if topic in device.record.filters:
-            self.filters.set(device, topic, "")
-        return True
-
-    def members(self, app: str, target: Target) -> dict[int, Device]:
-        """Who belongs to a group, or takes from a queue."""
-        return self._by_circle.get((app, str(target)), {})
-
-    def join(self, device: Device, target: Target) -> bool:
-        """Let a device belong to a group or queue; false when it did."""
-        circle = str(target)
-        if not self._index_circle(device, circle):
-            return False
-        device.record.circles = [*device.record.circles, circle]
-        return True
-
-    def leave(self, device: Device, target: Target) -> bool:
-        """And no longer; false when it did not."""
-        circle = str(target)
-        if not self._forget_circle(device, circle):
-            return False
-        device.record.circles = [name for name in device.record.circles if name != circle]
-        return True
-
-    def _index_circle(self, device: Device, circle: str) -> bool:
-        self.changes += 1
-        members = self._by_circle.setdefault((device.app, circle), {})
-        if device.number in members:
-            return False
-        members[device.number] = device
-        return True
-
-    def _forget_circle(self, device: Device, circle: str) -> bool:
-        self.changes += 1
-        members = self._by_circle.get((device.app, circle))
-        if members is None or members.pop(device.number, None) is None:
-            return False
-        if not members:
-            del self._by_circle[device.app, circle]
-        return True
-
-    def _index_topic(self, device: Device, topic: str) -> bool:
-        self.changes += 1
-        if is_pattern(topic):
-            tree = self._by_pattern.setdefault(device.app, PatternTree())
-            return tree.add(topic, device.number, device)
-        subscribers = self._by_topic.setdefault((device.app, topic), {})
-        if device.number in subscribers:
-            return False
-        subscribers[device.number] = device
-        return True
-
-    def _forget_topic(self, device: Device, topic: str) -> bool:
-        self.changes += 1
-        if is_pattern(topic):
-            tree = self._by_pattern.get(device.app)
-            if tree is None or not tree.remove(topic, device.number):
-                return False
-            if not len(tree):
-                del self._by_pattern[device.app]
-            return True
-        subscribers = self._by_topic.get((device.app, topic))
-        if subscribers is None or subscribers.pop(device.number, None) is None:
-            return False
-        if not subscribers:
-            del self._by_topic[device.app, topic]
-        return True
-
-    def reach(self, app: str, target: Target) -> dict[int, Device]:
+    def reach(self, app: str, target: Target) -> Mapping[int, Device]:
         """The devices that a target stands for now; a name that stands for nobody is an error.
 
         A topic may have no subscribers: its publisher need not know.
         """
-        found: dict[int, Device] | None
         if target.kind is DEVICE:
             device = self._by_name.get((app, target.name))
             if device is None:
                 raise NotFound("no such device", app=app, device=target.name)
             return {device.number: device}
-        if target.kind is TargetKind.TOPIC:
-            return self._subscribers(app, target.name)
-        if target.kind is TargetKind.USER:
+        if target.kind is USER:
             found = self._by_user.get((app, target.name))
             if not found:
                 raise NotFound("no device of this user", app=app, user=target.name)
             return found
-        if target.kind is TargetKind.SERVICE:
-            raise NotFound(
-                "a service is found when a message for it is accepted", target=target.name
-            )
-        if target.kind is TargetKind.GROUP:
-            found = self._by_circle.get((app, str(target)))
-            if not found:
-                raise NotFound("nobody is in this group", app=app, group=target.name)
-            return found
-        return self._by_app.get(app, {})
-
-    def topics(self, app: str) -> list[str]:
-        """The topics of an app that somebody has subscribed to by name, in no order."""
-        return [topic for of, topic in self._by_topic if of == app]
+        index = self._by_kind.get(target.kind)
+        return self._by_app.get(app, {}) if index is None else index.reach(app, target.name)
 
     def apps(self) -> list[str]:
         """The apps that have a device, by name."""
         return sorted(self._by_app)
-
-    def _subscribers(self, app: str, topic: str) -> dict[int, Device]:
-        subscribers = self._by_topic.get((app, topic), {})
-        tree = self._by_pattern.get(app)
-        if tree is None:
-            return subscribers
-        asked = self.changes, app, topic
-        if self._last_matched[0] != asked:
-            self._last_matched = asked, tree.match(topic) | subscribers
-        return self._last_matched[1]
 
     def _leave_user(self, device: Device) -> None:
         self.changes += 1
@@ -321,32 +211,12 @@ class Registry:
             if not self._by_user[user]:
                 del self._by_user[user]
 
-    def _join_hosts(self, device: Device) -> None:
-        for route in device.record.routes:
-            self._by_host.setdefault(route.endpoint()[0], {})[device.number] = device
-
-    def _leave_hosts(self, device: Device) -> None:
-        for host in {route.endpoint()[0] for route in device.record.routes}:
-            del self._by_host[host][device.number]
-            if not self._by_host[host]:
-                del self._by_host[host]
-
-    def _index(self, device: Device) -> None:
+    def _add(self, device: Device) -> None:
         self.changes += 1
         self._by_number[device.number] = device
         self._by_name[device.app, device.name] = device
         self._by_app.setdefault(device.app, {})[device.number] = device
         if device.record.user:
             self._by_user.setdefault((device.app, device.record.user), {})[device.number] = device
-        if device.record.addresses:
-            self.addresses.add(device)
-        if device.record.routes:
-            self._join_hosts(device)
-        if device.record.services:
-            self.services.add(device)
-        if device.record.filters:
-            self.filters.add(device)
-        for topic in device.record.subscriptions:
-            self._index_topic(device, topic)
-        for circle in device.record.circles:
-            self._index_circle(device, circle)
+        for index in self._indexes:
+            index.added(device)

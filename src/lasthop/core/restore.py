@@ -9,73 +9,55 @@ from lasthop.clock import Micros
 from lasthop.core.acceptance import Acceptance
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.fanout import Fanouts
-from lasthop.core.feeds.feeds import Feeds
-from lasthop.core.feeds.restoring import FeedsRestored
-from lasthop.core.groups.bonds import Bonds
 from lasthop.core.lifecycle import State, Step
 from lasthop.core.mailroom import Mailroom
-from lasthop.core.pushes import Pushes
 from lasthop.core.session import Session
-from lasthop.core.wishes import restore_wishes
 from lasthop.errors import StoreBroken
-from lasthop.message import Binding, Reliability, TargetKind
+from lasthop.message import Reliability
 from lasthop.store.commit import DeliveryRow, Restored, SessionRow
 from lasthop.wire.hop.frames import Skip
 from lasthop.wire.hop.persistence import Numbering
 
 
 def restore(
-    restored: Restored,
-    room: Mailroom,
-    acceptance: Acceptance,
-    fanouts: Fanouts,
-    pushes: Pushes,
-    feeds: Feeds,
-    bonds: Bonds,
-    now: Micros,
+    restored: Restored, room: Mailroom, acceptance: Acceptance, fanouts: Fanouts, now: Micros
 ) -> None:
     """Fill an empty gateway from what its store knows."""
+    moments = room.moments
     room.registry.restore(restored.devices, restored.next_device)
     for row in restored.sessions:
         device = room.registry.numbered(row.device)
         if device is not None:
             _resume(room.session(device), row, now)
-    restore_wishes(room, restored.memories, now)
     for key_row in restored.keys:
         acceptance.remember(key_row)
-    pushes.restore(restored)
-    bonds.restore(restored.bonds)
-    ranked = FeedsRestored(room, feeds, restored.ranked, now)
+    for restore_feature in moments.restore:
+        restore_feature(restored, now)
     spreading = {row.message: row for row in restored.fanouts}
     for opened in restored.open:
         item = room.own(opened.message)
-        pushes.attach(item)
-        bonds.attach(item, spreading=opened.message.key in spreading)
+        for attach in moments.attach:
+            attach(item, spreading=opened.message.key in spreading)
         item.spreading = True
         for delivery_row in opened.deliveries:
-            _reopen(room, item, delivery_row, ranked, now)
+            _reopen(room, item, delivery_row, now)
         item.spreading = opened.message.key in spreading
         room.release(item)
         room.evict()
-    pushes.restored()
     for fanout_row in spreading.values():
-        if room.items[fanout_row.message].message.target.kind is not TargetKind.QUEUE:
+        target = room.items[fanout_row.message].message.target
+        if not moments.targets[target.kind].owns:
             fanouts.resume(fanout_row)
-    bonds.finish(now)
-    ranked.finish(now)
-    if room.surrogates is not None:
-        room.surrogates.finish(restored.surrogates.held, now)
+    for finish in moments.finish:
+        finish(now)
 
 
-def _reopen(
-    room: Mailroom, item: Item, row: DeliveryRow, ranked: FeedsRestored, now: Micros
-) -> None:
+def _reopen(room: Mailroom, item: Item, row: DeliveryRow, now: Micros) -> None:
     device = room.registry.numbered(row.device)
     if device is None:
         return
     session = room.session(device)
-    feed_delivery = ranked.open(item, session, now)
-    delivery = feed_delivery or room.open_delivery(item, session, now)
+    delivery = room.open_delivery(item, session, now)
     delivery.state = State(row.state)
     delivery.epoch = row.epoch
     delivery.seq = row.seq
@@ -86,16 +68,12 @@ def _reopen(
     delivery.code = row.code
     delivery.ahead = row.ahead
     delivery.changed_at = row.changed_at
-    if room.surrogates is not None:
-        room.surrogates.revise_again(delivery)
-    if feed_delivery is not None and delivery.state is State.PENDING:
-        ranked.waits(feed_delivery, now)
-    elif feed_delivery is not None and delivery.state is State.RECEIVED and delivery.keep:
-        _watch_deadline(room, delivery, now)
-    elif delivery.state is State.PENDING:
+    for reopening in room.moments.reopening:
+        reopening(delivery, row)
+    if delivery.decider.reopened(delivery, now):
+        return
+    if delivery.state is State.PENDING:
         _wait_again(room, delivery, now)
-    elif delivery.seq < 0 and item.bond is not None:
-        pass  # The device holds it, or it was taken from it: no number is under way.
     elif item.message.reliability is Reliability.BEST_EFFORT and delivery.seq < 0:
         # It left, or was lost with the gateway: sending it again could show it twice.
         session.depart(delivery, numbered=False)
@@ -133,9 +111,9 @@ def _under_way_again(room: Mailroom, delivery: Delivery, now: Micros) -> None:
 
 
 def _watch_deadline(room: Mailroom, delivery: Delivery, now: Micros) -> None:
-    message = delivery.item.message
-    if message.deliver_before is not None and message.binding is not Binding.ATOMIC:
-        room.timers.add(max(message.deliver_before, now), delivery)
+    before = delivery.item.message.deliver_before
+    if before is not None and not delivery.decider.own_deadline:
+        room.timers.add(max(before, now), delivery)
 
 
 def _resume(session: Session, row: SessionRow, now: Micros) -> None:
@@ -161,14 +139,14 @@ def _resume(session: Session, row: SessionRow, now: Micros) -> None:
 def _wait_again(room: Mailroom, delivery: Delivery, now: Micros) -> None:
     message = delivery.item.message
     session = delivery.session
-    if message.replace_key is not None and delivery.revocable and delivery.item.bond is None:
+    if message.replace_key is not None and delivery.revocable and delivery.decider.replaceable:
         session.replace(message.replace_key, delivery)
-    waits = room.surrogates is not None and room.surrogates.wait_again(delivery, now)
+    waits = any(gate.reopened(delivery, now) for gate in delivery.item.gates)
     if message.deliver_after is not None and message.deliver_after > now:
         room.timers.add(message.deliver_after, delivery)
     elif not waits:
         session.enqueue(delivery)
-        if session.device.record.routes:
+        if session.away_sender is not None:
             room.touch(session)
-    if message.deliver_before is not None and message.binding is not Binding.ATOMIC:
+    if message.deliver_before is not None and not delivery.decider.own_deadline:
         room.timers.add(message.deliver_before, delivery)

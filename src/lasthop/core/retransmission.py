@@ -7,13 +7,13 @@ has not acknowledged, as AMME's does (section 6.2.1), for as long as receipts us
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Generic, TypeVar
 
 from lasthop.clock import SECOND, Micros
 from lasthop.wire.hop.roundtrip import RoundTrip
 
-if TYPE_CHECKING:
-    from lasthop.core.session import Session
+S = TypeVar("S")
+"""The session whose timer it is."""
 
 FIRST_TIMEOUT: Micros = 2 * SECOND
 """As long as nothing was measured. Above the round trip of all but satellite phones: a spurious
@@ -38,12 +38,12 @@ def patience(receipts: RoundTrip | None) -> Micros:
     return min(max(receipts.timeout, LEAST_TIMEOUT), LONGEST_TIMEOUT)
 
 
-class Retransmission:
+class Retransmission(Generic[S]):
     """The timer of one session, on a channel that loses frames or on several."""
 
     __slots__ = ("_attempts", "_repeated", "_timeout", "armed", "due", "session")
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: S) -> None:
         self.session = session
         self.due: Micros | None = None
         """When to send again; `None` while nothing is unacknowledged."""

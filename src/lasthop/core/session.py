@@ -8,31 +8,31 @@ sequence number and has not reached the application yet. It decides nothing and 
 from __future__ import annotations
 
 import heapq
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TypeAlias
 
 from lasthop.clock import Micros
+from lasthop.core.channel_state import AWAY, ChannelState, fits
 from lasthop.core.delivery import Delivery
+from lasthop.core.feature import AwaySender, Sender, SessionPart
 from lasthop.core.lifecycle import DELIVERED, PENDING
-from lasthop.core.line import AWAY, Line, fits
 from lasthop.core.registry import Device
 from lasthop.core.retransmission import Retransmission
+from lasthop.core.transfer import Transfer
 from lasthop.decision.routes import Refusal, obstacle
-from lasthop.message import DEFAULT_PRIORITY, Quality
+from lasthop.message import Quality
 from lasthop.store.commit import SessionRow
 from lasthop.wire.hop.frames import DEFAULT_WINDOW, MessageFrame, Skip
 from lasthop.wire.hop.persistence import Numbering
 from lasthop.wire.hop.sequence import Inbound, Outbound
 
-if TYPE_CHECKING:
-    from lasthop.core.feeds.keeper import Keeper
-    from lasthop.core.groups.queue import SharedQueue
-    from lasthop.core.steering import Steering
-    from lasthop.core.transfers.desk import Transfers
-
 UnderWay: TypeAlias = Delivery | Skip
 """What a number stands for; a skip where the gateway no longer knows, after a restart."""
 
 _NO_INCARNATION = bytes(8)
+
+NO_TRANSFERS: Mapping[int, Transfer] = MappingProxyType({})
 
 ALL = 1 << 62
 """Beyond every number."""
@@ -48,16 +48,14 @@ class Session:
     __slots__ = (
         "_waiting",
         "ack_due",
-        "aside",
+        "away_sender",
         "contacts",
         "device",
         "dirty",
         "epoch",
         "events",
-        "feeds",
         "flight_bytes",
         "held_bytes",
-        "holds",
         "inbound",
         "incarnation",
         "leaving",
@@ -66,23 +64,31 @@ class Session:
         "lost_at",
         "mailbox",
         "outbound",
+        "parts",
         "preserve",
         "preserved",
         "previous",
-        "queues",
         "replaceable",
         "retransmission",
         "sendable",
+        "sender",
         "sent_to",
-        "steering",
         "taken_bytes",
         "touched",
         "transfers",
         "window",
     )
 
-    def __init__(self, device: Device, *, preserve: Micros) -> None:
+    def __init__(self, device: Device, *, preserve: Micros, sender: Sender) -> None:
         self.device = device
+        self.sender = sender
+        """Says whether and over which channel a delivery leaves."""
+        self.away_sender: AwaySender | None = None
+        """Sends what no channel can have; most devices have to come for it."""
+        self.parts: tuple[SessionPart, ...] = ()
+        """What the device has of features."""
+        self.transfers: Mapping[int, Transfer] = NO_TRANSFERS
+        """What is on its way to the device in pieces, by key."""
         self.epoch = 0
         self.incarnation = _NO_INCARNATION
         self.previous: tuple[Numbering, ...] = ()
@@ -107,15 +113,13 @@ class Session:
         """Of what the device sent and is not durable yet,"""
         self.taken_bytes = 0
         """of which nobody has asked for durability yet."""
-        self.line: Line = AWAY
+        self.line: ChannelState = AWAY
         """The line to send over."""
-        self.lines: tuple[Line, ...] = ()
+        self.lines: tuple[ChannelState, ...] = ()
         """Every line, `line` among them, the newest last."""
         self.contacts = 0
         """How often the device has come back and said what it has."""
-        self.steering: Steering | None = None
-        """Only for a device that has preferences, or while limits are shared by all."""
-        self.retransmission: Retransmission | None = None
+        self.retransmission: Retransmission[Session] | None = None
         """Only while a line may lose frames, or another one could be tried."""
         self.window = DEFAULT_WINDOW
         self.preserve = preserve
@@ -125,16 +129,6 @@ class Session:
         self.ack_due = False
         self.dirty = False
         self.touched = False
-        self.feeds: dict[str, Keeper] | None = None
-        """Its ranked topics."""
-        self.queues: list[SharedQueue] | None = None
-        """Queues that it takes from."""
-        self.holds = False
-        """Whether the device knows how to hold a message back until a decision comes."""
-        self.aside: list[Delivery] | None = None
-        """What waits until it does."""
-        self.transfers: Transfers | None = None
-        """What travels in pieces."""
 
     def row(self) -> SessionRow:
         """The session as the store keeps it."""
@@ -162,6 +156,15 @@ class Session:
         return self.line.greeted
 
     @property
+    def reachable(self) -> bool:
+        """Whether anything may leave, in contact or without."""
+        return self.line.greeted or self.away_sender is not None
+
+    def add_part(self, part: SessionPart) -> None:
+        """Let the device have something of a feature."""
+        self.parts = (*self.parts, part)
+
+    @property
     def link(self) -> str:
         """The label of the line to send over."""
         return self.line.link
@@ -171,7 +174,7 @@ class Session:
         """The network behind it."""
         return self.line.network
 
-    def open_line(self) -> Line:
+    def open_line(self) -> ChannelState:
         """The line to send over now: its own, or the newest other one that takes something."""
         line = self.line
         if line.paused:
@@ -180,7 +183,7 @@ class Session:
                     return other
         return line
 
-    def line_for(self, line: Line, quality: Quality | None) -> Line:
+    def line_for(self, line: ChannelState, quality: Quality | None) -> ChannelState:
         """This line, or where a publisher requires another one the newest that is it."""
         if quality is not None and not fits(line, quality):
             for other in reversed(self.lines):
@@ -193,14 +196,14 @@ class Session:
         line = self.line_for(self.line, quality)
         return obstacle(line.network, line.link, quality)
 
-    def line_besides(self, channel: int) -> Line:
+    def line_besides(self, channel: int) -> ChannelState:
         """Another line than this one, where there is one."""
         for other in reversed(self.lines):
             if other.greeted and other.channel != channel:
                 return other
         return self.line
 
-    def line_of(self, channel: int) -> Line | None:
+    def line_of(self, channel: int) -> ChannelState | None:
         """The line with this channel, if it is there."""
         if not channel:
             return None  # It has not left: no line has this number.
@@ -208,12 +211,12 @@ class Session:
             return self.line
         return next((line for line in self.lines if line.channel == channel), None)
 
-    def add(self, line: Line) -> None:
+    def add(self, line: ChannelState) -> None:
         """One more way to reach the device; the newest is what it wants to be reached by."""
         self.lines = (*self.lines, line)
         self.line = line
 
-    def remove(self, line: Line) -> None:
+    def remove(self, line: ChannelState) -> None:
         """A line has ended; the newest of those that are left and greeted takes over."""
         self.lines = tuple(other for other in self.lines if other is not line)
         if self.line is line:
@@ -244,36 +247,19 @@ class Session:
         return self.flight_bytes == 0 or self.flight_bytes + size <= window.bytes
 
     def enqueue(self, delivery: Delivery) -> None:
-        """Put a pending delivery in its place: by priority, then in order of acceptance.
+        """Put a pending delivery in its place: by priority, then in order of acceptance, unless its
+        decider says otherwise.
 
         One that comes back after its release keeps its place before those accepted later.
         """
         if self._waiting is None:
             self._waiting = []
-        message = delivery.item.message
-        if delivery.ranked and delivery.stamp:
-            # In the order in which its feed spoke.
-            heapq.heappush(self._waiting, (-DEFAULT_PRIORITY, delivery.stamp, delivery))
-            return
-        heapq.heappush(self._waiting, (-message.priority, message.key, delivery))
+        heapq.heappush(self._waiting, (-delivery.priority, delivery.place, delivery))
 
     def dequeue(self, delivery: Delivery) -> None:
         """It shall not leave after all: its rank has fallen while it waited for credit."""
         self._waiting = [row for row in self._waiting or () if row[2] is not delivery]
         heapq.heapify(self._waiting)
-
-    def set_aside(self, delivery: Delivery) -> None:
-        """Instead of what `best` returned: this device cannot have it as it is."""
-        self.take_best()
-        self.aside = [*(self.aside or ()), delivery]
-
-    def meet(self, *, holds: bool) -> None:
-        """The device has said what it can do."""
-        self.holds = holds
-        if holds and self.aside is not None:
-            aside, self.aside = self.aside, None
-            for delivery in aside:
-                self.enqueue(delivery)
 
     def best(self) -> Delivery | None:
         """The pending delivery whose turn it is; it stays in place."""

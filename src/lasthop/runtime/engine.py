@@ -32,7 +32,7 @@ from lasthop.core.effects import (
     Send,
 )
 from lasthop.core.gateway import Gateway
-from lasthop.core.results import write_result
+from lasthop.core.pushes.results import write_result
 from lasthop.decision.routes import Variant
 from lasthop.delivery.carrier import Carrier, Outcome, Unreached
 from lasthop.delivery.channel import Channel
@@ -289,7 +289,7 @@ class Engine:
             self._poke()
 
     def filter_expressions(self) -> Iterable[tuple[str, str]]:
-        return self.gateway.registry.filters.expressions()
+        return self.gateway.topics.index.filters.expressions()
 
     # The crank.
 

@@ -47,15 +47,15 @@ def show(
         "Outcomes of pushes that their initiators have not heard.",
         lambda: len(gateway.notifications),
     )
-    filters = gateway.registry.filters
+    filters = gateway.topics.index.filters
     metrics.counts(
         "lasthop_filter_messages",
         "Messages that XPath filters of subscribers were to read, by what came of it.",
         ["outcome"],
         lambda: {(str(outcome),): count for outcome, count in filters.outcomes.items()},
     )
-    surrogates = gateway.room.surrogates
-    if surrogates is not None:
+    surrogates = gateway.surrogates
+    if surrogates in gateway.features:
         metrics.gauge(
             "lasthop_surrogate_waiting",
             "Messages that wait for their app's surrogate.",

@@ -15,8 +15,8 @@ from pathlib import Path
 import structlog
 
 from lasthop.clock import HOUR, Micros
-from lasthop.core.feeds.policies import Choice
 from lasthop.decision.policies import POLICIES, Tuning
+from lasthop.decision.policies.choice import Choice
 from lasthop.decision.policies.memory import recall
 from lasthop.errors import InvalidRequest, LasthopError
 from lasthop.policy import BUILT_IN, Forwarding, PolicyIndex

@@ -19,9 +19,10 @@ import msgspec
 from lasthop.clock import DAY, HOUR, MILLISECOND, SECOND, Micros
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.groups.circles import Circle
-from lasthop.core.inbound import parse_target
 from lasthop.core.lifecycle import State
 from lasthop.core.mailroom import Limits
+from lasthop.core.names import parse_target
+from lasthop.core.preferences.feature import steering_of
 from lasthop.core.surrogates.post import Failing
 from lasthop.device.terms import Terms
 from lasthop.events import Event, Kind
@@ -394,7 +395,7 @@ class Rehearsal:
         if gateway is None:
             return True
         session = gateway.room.session(gateway.device(APP, name))
-        steering = session.steering
+        steering = steering_of(session)
         held = steering is not None and bool(steering.held or steering.parked)
         return held or session.best() is not None or bool(session.outbound.in_flight)
 

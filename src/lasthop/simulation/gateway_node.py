@@ -26,7 +26,7 @@ from lasthop.core.effects import (
     Send,
 )
 from lasthop.core.gateway import Gateway, Identity
-from lasthop.core.results import write_result
+from lasthop.core.pushes.results import write_result
 from lasthop.core.session import Session
 from lasthop.decision.routes import Variant
 from lasthop.delivery.carrier import Carrier, Outcome
@@ -300,7 +300,7 @@ class GatewayNode:
     def _match(self, gateway: Gateway, effect: MatchFilters) -> None:
         """Read a large body here: virtual time has no event loop to hold up."""
         if self.gateway is gateway:
-            filters = gateway.registry.filters
+            filters = gateway.topics.index.filters
             reading = filters.read(effect.app, effect.content_type, effect.body)
             gateway.filters_matched(effect.message, reading, self._kernel.now())
             self.turn()

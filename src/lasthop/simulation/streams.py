@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from random import Random
 
 from lasthop.clock import MILLISECOND, SECOND, Micros
-from lasthop.core.acceptance import Submission
 from lasthop.core.gateway import Gateway
+from lasthop.core.submission import Submission
 from lasthop.device.message import Message
 from lasthop.device.session import DeviceSession
 from lasthop.errors import Conflict, LasthopError

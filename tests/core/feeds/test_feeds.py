@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from lasthop.clock import SECOND
-from lasthop.core.feeds.rules import ContextRule
 from lasthop.core.lifecycle import State
 from lasthop.core.mailroom import Limits
+from lasthop.decision.volume.rules import ContextRule
 from lasthop.message import Reliability
 from lasthop.wire.hop.feeds import (
     FeedTerms,

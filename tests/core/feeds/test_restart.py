@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from lasthop.clock import HOUR, SECOND
-from lasthop.core.feeds.keeper import Keeper
-from lasthop.core.feeds.policies import SNAPSHOT_AFTER, Choice
 from lasthop.core.lifecycle import State
+from lasthop.core.ranked.keeper import Keeper
 from lasthop.decision.policies import POLICIES
+from lasthop.decision.policies.choice import SNAPSHOT_AFTER, Choice
 from lasthop.decision.policies.memory import memory_of
 from lasthop.wire.hop.feeds import Look, encode_look
 from lasthop.wire.hop.frames import Dropped, Headers, MessageFrame, Operation

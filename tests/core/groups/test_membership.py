@@ -51,11 +51,11 @@ def test_a_group_that_nobody_is_in_is_not_written_to(rig: Crew) -> None:
 def test_groups_survive_a_restart_and_a_removed_device_is_in_none(rig: Crew) -> None:
     rig.gather("one", "two")
     rig.crash()
-    assert len(rig.gateway.registry.members(APP, CREW)) == 2
+    assert len(rig.gateway.bonds.members.of(APP, CREW)) == 2
     rig.gateway.remove(APP, "one", rig.now)
     rig.run()
     rig.crash()
-    assert [d.name for d in rig.gateway.registry.members(APP, CREW).values()] == ["two"]
+    assert [d.name for d in rig.gateway.bonds.members.of(APP, CREW).values()] == ["two"]
     assert rig.gateway.remove_circle(APP, CREW, rig.now) == 1
     rig.run()
     rig.crash()
@@ -77,9 +77,9 @@ def test_a_closed_group_takes_nobody_by_itself(rig: Crew) -> None:
 def test_devices_join_and_leave_by_themselves(rig: Crew) -> None:
     channel = rig.connect("one")
     rig.hear(channel, MessageFrame(0, 1, None, Headers(operation=Operation.JOIN, to="group:crew")))
-    assert rig.gateway.registry.members(APP, CREW)
+    assert rig.gateway.bonds.members.of(APP, CREW)
     rig.hear(channel, MessageFrame(1, 2, None, Headers(operation=Operation.LEAVE, to="group:crew")))
-    assert not rig.gateway.registry.members(APP, CREW)
+    assert not rig.gateway.bonds.members.of(APP, CREW)
 
 
 @pytest.mark.parametrize("target", [None, "device:one", "group:", "group:a b", "crew"])

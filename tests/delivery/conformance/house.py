@@ -10,9 +10,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from hashlib import sha256
 from pathlib import Path
 
-from lasthop.core.acceptance import Submission
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.registry import DeviceRecord
+from lasthop.core.submission import Submission
 from lasthop.delivery.channel import Channel
 from lasthop.device.client import Device
 from lasthop.device.clock import DeviceClock

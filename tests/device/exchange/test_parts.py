@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from lasthop.core.patterns import PatternTree
+from lasthop.core.topics.patterns import PatternTree
 from lasthop.device.exchange.binding import Binding, Bytes, Content, Json, Text
 from lasthop.device.exchange.declining import Declined, declined, encode
 from lasthop.device.message import Message

@@ -7,14 +7,14 @@ from starlette.responses import Response
 from lasthop.access.rest.administration import AddressTarget, checked_address
 from lasthop.access.rest.answers import AddressInfo, AddressList, json_response
 from lasthop.access.rest.exchange import Exchange
-from lasthop.core.inbound import parse_target
+from lasthop.core.names import parse_target
 from lasthop.errors import Rejected
 
 
 async def list_addresses(exchange: Exchange) -> Response:
     """All of the app."""
     app = exchange.caller.app
-    found = exchange.clerk.desk.look(lambda gateway: gateway.registry.addresses.targets(app))
+    found = exchange.clerk.desk.look(lambda gateway: gateway.pushes.addresses.targets(app))
     return json_response(AddressList([AddressInfo(a, str(t)) for a, t in sorted(found.items())]))
 
 

@@ -13,8 +13,8 @@ from msgspec import UNSET, Meta, UnsetType
 
 from lasthop.access.callers import APP_NAME
 from lasthop.core.credentials import Scope
+from lasthop.core.names import check_topic
 from lasthop.core.registry import DeviceRecord, hash_token
-from lasthop.core.topics import check_topic
 from lasthop.decision.routes import MAX_ROUTES, Route
 from lasthop.errors import InvalidRequest, PapAddressError, Rejected
 from lasthop.wire.ota.terminal import described as terminal

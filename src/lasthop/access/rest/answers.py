@@ -11,8 +11,8 @@ from starlette.responses import Response
 
 from lasthop.access.rest.times import datetime_of
 from lasthop.core.lifecycle import ODIN_VIEW, State
+from lasthop.core.pushes.report import REPORTS
 from lasthop.core.registry import Device
-from lasthop.core.report import REPORTS
 from lasthop.core.session import Session
 from lasthop.decision.routes import Route
 from lasthop.message import Message

@@ -131,7 +131,7 @@ GROUP, QUEUE = TargetKind.GROUP, TargetKind.QUEUE
 
 
 def _group(gateway: Gateway, app: str, name: str, circle: Circle) -> GroupInfo:
-    members = gateway.registry.members(app, Target(GROUP, name))
+    members = gateway.bonds.members.of(app, Target(GROUP, name))
     return GroupInfo(name, circle.title, circle.open, datetime_of(circle.made_at), len(members))
 
 
@@ -144,7 +144,7 @@ def _queue(gateway: Gateway, app: str, name: str, circle: Circle) -> QueueInfo:
         circle.patience / SECOND,
         circle.prefetch,
         gateway.bonds.queue(app, name).length,
-        len(gateway.registry.members(app, Target(QUEUE, name))),
+        len(gateway.bonds.members.of(app, Target(QUEUE, name))),
     )
 
 
@@ -212,7 +212,7 @@ async def show_group(exchange: Exchange) -> Response:
 
     def ask(gateway: Gateway) -> GroupInfo:
         shown = _group(gateway, app, target.name, gateway.bonds.circles.known(app, target))
-        members = gateway.registry.members(app, target).values()
+        members = gateway.bonds.members.of(app, target).values()
         shown.devices = [device.name for device in members][:limit]
         shown.more = len(members) > limit
         return shown
@@ -228,7 +228,7 @@ async def show_queue(exchange: Exchange) -> Response:
     def ask(gateway: Gateway) -> QueueInfo:
         shown = _queue(gateway, app, target.name, gateway.bonds.circles.known(app, target))
         queue = gateway.bonds.queue(app, target.name)
-        consumers = list(gateway.registry.members(app, target).values())
+        consumers = list(gateway.bonds.members.of(app, target).values())
         shown.devices = []
         for device in consumers[:limit]:
             session = gateway.room.session(device)

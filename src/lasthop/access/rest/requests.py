@@ -19,9 +19,9 @@ from msgspec import UNSET, Meta, Raw, UnsetType
 from lasthop.access.rest.problems import malformed
 from lasthop.access.rest.times import duration, instant
 from lasthop.clock import Micros
-from lasthop.core.acceptance import Submission
-from lasthop.core.inbound import parse_target
 from lasthop.core.lifecycle import RELIABILITY_OF_METHOD
+from lasthop.core.names import parse_target
+from lasthop.core.submission import Submission
 from lasthop.errors import InvalidRequest, Rejected, TooLarge, UnsupportedMedia
 from lasthop.message import (
     DEFAULT_CONTENT_TYPE,

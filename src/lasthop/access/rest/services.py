@@ -56,7 +56,7 @@ async def show(exchange: Exchange) -> Response:
 
 def _find(exchange: Exchange, question: Question) -> ServiceList:
     app = exchange.caller.app
-    found = exchange.clerk.desk.look(lambda g: g.registry.services.find(app, question))
+    found = exchange.clerk.desk.look(lambda g: g.services.book.find(app, question))
     return ServiceList(list(found.offers), found.more)
 
 

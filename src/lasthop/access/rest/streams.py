@@ -20,11 +20,12 @@ from lasthop.access.rest.exchange import Exchange
 from lasthop.access.rest.requests import Publication
 from lasthop.access.rest.times import datetime_of
 from lasthop.clock import Micros
-from lasthop.core.acceptance import Submission
 from lasthop.core.gateway import Gateway
-from lasthop.core.inbound import PUBLISHERS, parse_target
-from lasthop.core.transfers.stream import Stream, StreamRecord
-from lasthop.core.transfers.streams import no_such_stream, read_record
+from lasthop.core.inbound import PUBLISHERS
+from lasthop.core.names import parse_target
+from lasthop.core.pieces.stream import Stream, StreamRecord
+from lasthop.core.pieces.streams import no_such_stream, read_record
+from lasthop.core.submission import Submission
 from lasthop.errors import Conflict, InvalidRequest, NotFound
 from lasthop.message import DEFAULT_PRIORITY, Target, TargetKind, parse_id
 

@@ -15,10 +15,10 @@ from lasthop.access.rest.exchange import Exchange
 from lasthop.access.rest.times import datetime_of
 from lasthop.clock import Micros
 from lasthop.core.credentials import Scope
-from lasthop.core.feeds.rules import MAX_RULES, ContextRule
-from lasthop.core.feeds.terms import TopicTerms
 from lasthop.core.gateway import Gateway
 from lasthop.core.lifecycle import State
+from lasthop.decision.volume.rules import MAX_RULES, ContextRule
+from lasthop.decision.volume.terms import TopicTerms
 from lasthop.errors import InvalidRequest, NotFound
 from lasthop.message import GATEWAY, Target, TargetKind
 from lasthop.store.ranked import TopicRow
@@ -133,8 +133,8 @@ async def advertise(exchange: Exchange) -> Response:
     said = await exchange.optional_body(Advertisement) or Advertisement()
 
     def act(gateway: Gateway, now: Micros) -> TopicInfo:
-        changed = gateway.topics.advertise(app, topic, source, said.title, now)
-        row = gateway.topics.find(app, topic)
+        changed = gateway.topics.advertised.advertise(app, topic, source, said.title, now)
+        row = gateway.topics.advertised.find(app, topic)
         assert row is not None
         return _info(gateway, row, changed=changed)
 
@@ -147,7 +147,9 @@ async def withdraw(exchange: Exchange) -> Response:
     force = Scope.ADMIN in caller.scopes
 
     def act(gateway: Gateway, now: Micros) -> TopicWithdrawal:
-        told = gateway.topics.withdraw(caller.app, topic, caller.source, now, force=force)
+        told = gateway.topics.advertised.withdraw(
+            caller.app, topic, caller.source, now, force=force
+        )
         return TopicWithdrawal(topic, told)
 
     return json_response(await exchange.clerk.desk.call(act))
@@ -158,7 +160,7 @@ async def list_topics(exchange: Exchange) -> Response:
     app = exchange.caller.app
 
     def ask(gateway: Gateway) -> TopicList:
-        return TopicList([_info(gateway, row) for row in gateway.topics.advertised(app)])
+        return TopicList([_info(gateway, row) for row in gateway.topics.advertised.all(app)])
 
     return json_response(exchange.clerk.desk.look(ask))
 

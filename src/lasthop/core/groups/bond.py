@@ -1,7 +1,4 @@
-"""What holds the deliveries of one message together: the hooks that the rest of core calls.
-
-A message without a bond is the rule, and costs one look at `item.bond`.
-"""
+"""What holds the deliveries of one message together: it decides their steps."""
 
 from __future__ import annotations
 
@@ -11,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from lasthop.clock import Micros
 from lasthop.core.effects import Send
-from lasthop.core.lifecycle import SENDING, Step
+from lasthop.core.feature import Decider
+from lasthop.core.lifecycle import SENDING, State, Step
 from lasthop.wire.hop.frames import Skip
 
 if TYPE_CHECKING:
@@ -47,44 +45,33 @@ WITHDRAWN: dict[Step, Standing] = {
 }
 
 
-class Bond:
-    """A bond that changes nothing: each method does what happens without one."""
+class Bond(Decider):
+    """Decides the steps of all deliveries of one message."""
 
     __slots__ = ("item", "room")
 
+    replaceable = False
+    closes_number = True
+    carried = False
+
     def __init__(self, room: Mailroom, item: Item) -> None:
+        super().__init__(room)
         self.room = room
         self.item = item
-        item.bond = self
-
-    holds = False
-    """Whether members show nothing of it for now."""
-
-    def received(self, delivery: Delivery, now: Micros) -> None:
-        """The device has it."""
-        self.room.step(delivery, Step.RECEIVE, now)
-
-    def acknowledged(self, delivery: Delivery, now: Micros) -> None:
-        """Its number is closed: the application has had it."""
-        self.room.step(delivery, Step.DELIVER, now)
-
-    def dropped(self, delivery: Delivery, now: Micros) -> None:
-        """The device let it go."""
-        self.room.step(delivery, Step.EXPIRE, now, "too late when it was to be used")
-
-    def ended(self, delivery: Delivery) -> None:
-        """One of its deliveries is over, whoever said so."""
+        item.decider = self
 
     def withdraw(self, step: Step, now: Micros, reason: str) -> tuple[int, int]:
-        """Take it back; how many deliveries were, and for how many it is too late."""
         return 0, len(self.item.deliveries)
 
     def audience(self) -> Mapping[int, Device]:
-        """Those who get what replaces it."""
         return {}
 
     def restored(self, now: Micros) -> None:
-        """All its deliveries are here again after a restart."""
+        """All deliveries are back after a restart."""
+
+    def reopened(self, delivery: Delivery, now: Micros) -> bool:
+        # The device holds it, or it was taken from it: no number is under way.
+        return delivery.seq < 0 and delivery.state is not State.PENDING
 
 
 def detach(delivery: Delivery) -> None:

@@ -4,31 +4,53 @@ hear of it."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
+
+import msgspec
 
 from lasthop.clock import Micros
-from lasthop.core.delivery import Item
+from lasthop.core.channel_state import ChannelState
+from lasthop.core.delivery import Delivery, Item
+from lasthop.core.envelope import PLAIN_HEADERS
 from lasthop.core.fanout import Fanouts
+from lasthop.core.feature import (
+    CoreFeature,
+    Gate,
+    Leaving,
+    Operate,
+    SessionPart,
+    TargetRule,
+    Word,
+)
 from lasthop.core.groups.bond import Bond, Standing
-from lasthop.core.groups.circles import Circle, Circles
+from lasthop.core.groups.circles import Circle, Circles, parse_circle
 from lasthop.core.groups.contest import Claimable, Contest
 from lasthop.core.groups.decisions import Decisions
 from lasthop.core.groups.errand import Errand
+from lasthop.core.groups.members import MemberIndex
 from lasthop.core.groups.pact import Notice, Pact
 from lasthop.core.groups.queue import SharedQueue
 from lasthop.core.lifecycle import State, Step
 from lasthop.core.mailroom import Mailroom
+from lasthop.core.objections import check_possible_for_all
 from lasthop.core.registry import Device
 from lasthop.core.session import Session
+from lasthop.core.submission import Submission
+from lasthop.core.targets import PlainTarget
 from lasthop.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded, TooLarge
 from lasthop.events import Kind
 from lasthop.message import GATEWAY, Binding, Message, Reliability, Target, TargetKind
-from lasthop.store.bonds import RECENT_BONDS, BondRow, BondsRestored
+from lasthop.store.bonds import RECENT_BONDS, BondRow
+from lasthop.store.commit import Restored
 from lasthop.wire.hop.decisions import Decision, Verdict, decode_decision
-from lasthop.wire.hop.frames import DECISION_TYPE
-
-if TYPE_CHECKING:
-    from lasthop.core.acceptance import Submission
+from lasthop.wire.hop.frames import (
+    DECISION_TYPE,
+    Feature,
+    Headers,
+    Hello,
+    MessageFrame,
+    Operation,
+)
 
 GROUP, QUEUE = TargetKind.GROUP, TargetKind.QUEUE
 ATOMIC, CLAIM = Binding.ATOMIC, Binding.CLAIM
@@ -47,13 +69,28 @@ class Settled(Protocol):
     ) -> None: ...
 
 
-class Bonds:
+class Consumer(SessionPart):
+    """A device that takes from queues."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.queues: list[SharedQueue] = []
+
+    def before_sending(self, now: Micros) -> None:
+        """There may be room for more."""
+        for queue in self.queues:
+            queue.look_at(self._session)
+
+
+class Bonds(CoreFeature, Gate):
     """Binds deliveries together, and knows the queues."""
 
     def __init__(self, room: Mailroom, fanouts: Fanouts) -> None:
         self.room = room
         self.fanouts = fanouts
-        self.circles = Circles(room)
+        self.members = MemberIndex(room.registry)
+        room.registry.index(self.members, GROUP)
+        self.circles = Circles(room, self.members)
         self.decisions = Decisions(room, fanouts)
         self._contests: dict[int, Contest] = {}
         self._over: dict[int, Contest] = {}
@@ -65,22 +102,82 @@ class Bonds:
         self._sweep_at = SWEEP
         self._rows: dict[int, BondRow] = {}
         """While the gateway comes back: what held messages together."""
+        self._rosters: dict[int, tuple[int, ...]] = {}
+        """While the gateway comes back: who messages for groups are for."""
+        self._consumers: dict[Session, Consumer] = {}
+        self._holding: set[Session] = set()
+        """Devices in contact that know how to hold a message back until a decision comes."""
+        self._aside: dict[Session, list[Delivery]] = {}
+        """What waits until its device does."""
+
+    def targets(self) -> Mapping[TargetKind, TargetRule]:
+        return {
+            GROUP: GroupTarget(self.room, self.fanouts, self),
+            QUEUE: QueueTarget(self.room, self.fanouts, self),
+        }
+
+    def words(self) -> Mapping[str, Word]:
+        return {DECISION_TYPE: DecisionWord()}
+
+    def operations(self) -> Mapping[int, Operate]:
+        return {
+            Operation.JOIN: self._join,
+            Operation.LEAVE: self._leave,
+            Operation.CLAIM: self._claim,
+        }
+
+    # What devices ask.
+
+    def _join(self, session: Session, frame: MessageFrame, headers: Headers, now: Micros) -> None:
+        self.join(session, parse_circle(headers.to), now, by_itself=True)
+
+    def _leave(self, session: Session, frame: MessageFrame, headers: Headers, now: Micros) -> None:
+        self.leave(session, parse_circle(headers.to), now)
+
+    def _claim(self, session: Session, frame: MessageFrame, headers: Headers, now: Micros) -> None:
+        if headers.in_reply_to is None:
+            raise InvalidRequest("a claim must name the message that it is about")
+        self.claim(session, headers.in_reply_to, frame.key, now)
+
+    # What a message for a group has to pass.
+
+    def check(self, submission: Submission) -> None:
+        if submission.binding and submission.target.kind is not GROUP:
+            raise InvalidRequest("only a message for a group is atomic or can be claimed")
+
+    def owned(self, item: Item) -> None:
+        message = item.message
+        if message.target.kind is GROUP and message.content_type != DECISION_TYPE:
+            item.gates = (*item.gates, self)
+
+    def leaving(self, delivery: Delivery, channel: int) -> Leaving:
+        """What is bound waits for a device that knows how to hold it back."""
+        session = delivery.session
+        if not delivery.item.message.binding or session in self._holding:
+            return Leaving.GO
+        self._aside.setdefault(session, []).append(delivery)
+        return Leaving.ASIDE
+
+    def frame(self, delivery: Delivery, channel: ChannelState, frame: MessageFrame) -> MessageFrame:
+        message = delivery.item.message
+        headers = frame.headers or PLAIN_HEADERS
+        headers = msgspec.structs.replace(headers, group=message.target.name)
+        if message.binding is CLAIM:
+            headers = msgspec.structs.replace(headers, binding=CLAIM)
+        return msgspec.structs.replace(frame, headers=headers)
 
     # Acceptance.
 
-    def reach(self, app: str, submission: Submission) -> Mapping[int, Device]:
+    def reach(self, app: str, submission: Submission, now: Micros) -> Mapping[int, Device]:
         """Who a message for a group is for; nobody yet, if it is for a queue. Refuses what cannot
         be promised."""
         target, binding = submission.target, submission.binding
         if target.kind is QUEUE:
             self.circles.known(app, target)
-            if binding:
-                raise InvalidRequest("only a message for a group is atomic or can be claimed")
             self._check_firm(submission)
             self.queue(app, target.name).check_room()
+            submission.queue = target.name
             return {}
-        if target.kind is not GROUP:
-            raise InvalidRequest("only a message for a group is atomic or can be claimed")
         devices = self.room.registry.reach(app, target)
         if binding:
             self._check_firm(submission)
@@ -90,6 +187,8 @@ class Bonds:
             if len(devices) > most:
                 raise TooLarge("too many members", size=len(devices), limit=most)
             self._check_mailboxes(devices.values())
+            if binding is ATOMIC:
+                check_possible_for_all(self.room, devices, submission, now)
         return dict(devices)
 
     def _check_firm(self, submission: Submission) -> None:
@@ -161,7 +260,7 @@ class Bonds:
     def is_undecided(self, key: int) -> bool:
         """Whether it is open what becomes of a message as a whole."""
         item = self.room.items.get(key)
-        bond = item.bond if item is not None else None
+        bond = item.decider if item is not None else None
         if isinstance(bond, Pact):
             return bond.holds
         if isinstance(bond, Errand):
@@ -190,7 +289,7 @@ class Bonds:
         if len(self._over) > RECENT_BONDS:
             del self._over[next(iter(self._over))]
 
-    def cancel(self, app: str, key: int, now: Micros) -> tuple[int, int] | None:
+    def take_back(self, app: str, key: int, now: Micros) -> tuple[int, int] | None:
         """Take back the right to act on a message of which no delivery is open; None: there is no
         such right."""
         contest = self._contests.get(key)
@@ -230,7 +329,7 @@ class Bonds:
             queue = self.queue(app, target.name)
             if queue.busy:
                 raise Conflict("the queue is not empty", name=target.name, waiting=queue.length)
-        members = list(self.room.registry.members(app, target).values())
+        members = list(self.members.of(app, target).values())
         for device in members:
             self.leave(self.room.session(device), target, now)
         self.circles.remove(app, target)
@@ -249,38 +348,53 @@ class Bonds:
         if changed and target.kind is QUEUE:
             queue = self.queue(session.device.app, target.name)
             queue.leave(session, f"{session.device.name} has left the queue", now)
-            session.queues = [q for q in session.queues or () if q is not queue] or None
+            self._consumers[session].queues.remove(queue)
         return changed
 
     def _consumes(self, session: Session, name: str) -> None:
         queue = self.queue(session.device.app, name)
-        session.queues = [*(session.queues or ()), queue]
+        consumer = self._consumers.get(session)
+        if consumer is None:
+            consumer = self._consumers[session] = Consumer(session)
+            session.add_part(consumer)
+        consumer.queues.append(queue)
         queue.join(session)
+
+    def _queues_of(self, session: Session) -> list[SharedQueue]:
+        consumer = self._consumers.get(session)
+        return [] if consumer is None else list(consumer.queues)
 
     # Devices that come and go.
 
-    def forgot(self, session: Session, now: Micros) -> None:
+    def introduced(
+        self, session: Session, hello: Hello, now: Micros, *, resumed: bool, forgot: bool
+    ) -> None:
+        if hello.features & Feature.GROUPS:
+            self._holding.add(session)
+            for delivery in self._aside.pop(session, ()):
+                session.enqueue(delivery)
+        else:
+            self._holding.discard(session)
+        if forgot:
+            self._forgot(session, now)
+
+    def _forgot(self, session: Session, now: Micros) -> None:
         """A device has lost its memory: what it held for a decision it holds no more."""
         for delivery in list(session.mailbox.values()):
-            bond = delivery.item.bond
+            bond = delivery.decider
             if isinstance(bond, Pact) and delivery.state is State.RECEIVED:
                 bond.forgotten(delivery, now)
 
-    def lost(self, session: Session, now: Micros) -> None:
-        """A consumer is out of reach."""
-        for queue in session.queues or ():
+    def away(self, session: Session, now: Micros) -> None:
+        for queue in self._queues_of(session):
             queue.lost(session, "the consumer is not there", now)
 
-    def removing(self, session: Session, now: Micros) -> None:
-        """A device is about to be removed."""
-        for queue in session.queues or ():
+    def removed(self, session: Session, now: Micros) -> None:
+        for queue in self._queues_of(session):
             queue.remove(session, "the consumer was removed", now)
-        session.queues = None
-
-    def look_at(self, session: Session) -> None:
-        """A consumer may have room."""
-        for queue in session.queues or ():
-            queue.look_at(session)
+        self._consumers.pop(session, None)
+        self._holding.discard(session)
+        self._aside.pop(session, None)
 
     def _stir(self, queue: SharedQueue) -> None:
         if not queue.stirred:
@@ -289,6 +403,8 @@ class Bonds:
 
     def settle(self, now: Micros) -> None:
         """Give what waits to consumers that have room."""
+        if not self.stirred:
+            return
         stirred, self.stirred = self.stirred, []
         for queue in stirred:
             queue.stirred = False
@@ -296,23 +412,21 @@ class Bonds:
 
     # After a restart.
 
-    def restore(self, restored: BondsRestored) -> None:
-        """What the store knows, before messages are opened again."""
-        self.circles.restore(restored.circles)
-        for row in restored.bonds:
+    def restore(self, restored: Restored, now: Micros) -> None:
+        self.circles.restore(restored.bonds.circles)
+        for row in restored.bonds.bonds:
             standing = Standing(row.state)
             if standing is Standing.SPREADING:
-                self.fanouts.rosters[row.message] = row.members
+                self._rosters[row.message] = row.members
             elif standing is Standing.CLAIMABLE:
                 self._open(Contest.resume(self, row))
             elif row.record:
                 self.over(Contest.resume(self, row))
             else:
-                self.fanouts.rosters[row.message] = row.members
+                self._rosters[row.message] = row.members
                 self._rows[row.message] = row
 
     def attach(self, item: Item, *, spreading: bool) -> None:
-        """Bind a message that is open again, before its deliveries are."""
         message = item.message
         if message.content_type == DECISION_TYPE and message.source == GATEWAY:
             self._attach_notice(item)
@@ -328,7 +442,7 @@ class Bonds:
         elif message.binding is CLAIM:
             contest = self._contests.get(message.key) or self._over.get(message.key)
             if contest is not None:
-                self.fanouts.rosters[message.key] = tuple(sorted(contest.members))
+                self._rosters[message.key] = tuple(sorted(contest.members))
                 bond = Claimable(self, item, contest)
         if bond is not None and message.replace_key is not None:
             at = (message.app, message.source, message.target, message.replace_key)
@@ -337,17 +451,79 @@ class Bonds:
     def _attach_notice(self, item: Item) -> None:
         if decode_decision(item.message.body).verdict is Verdict.RELEASE:
             subject = self.room.items.get(item.message.in_reply_to or 0)
-            if subject is not None and isinstance(subject.bond, Pact):
-                Notice(subject.bond, item)
+            if subject is not None and isinstance(subject.decider, Pact):
+                Notice(subject.decider, item)
 
     def finish(self, now: Micros) -> None:
-        """Everything is open again: go on where it was."""
         self._rows = {}
+        self._rosters = {}
         for device in self.room.registry:
             for circle in device.record.circles:
                 kind, _, name = circle.partition(":")
                 if kind == QUEUE:
                     self._consumes(self.room.session(device), name)
         for item in list(self.room.items.values()):
-            if item.bond is not None:
-                item.bond.restored(now)
+            if isinstance(item.decider, Bond):
+                item.decider.restored(now)
+
+    # Whom messages are for.
+
+    def roster(self, key: int) -> dict[int, Device]:
+        """Those whom a message for a group was for when it was accepted, and who still are here."""
+        registry = self.room.registry
+        found = ((number, registry.numbered(number)) for number in self._rosters.pop(key, ()))
+        return {number: device for number, device in found if device is not None}
+
+    def remember_roster(self, item: Item, members: tuple[int, ...]) -> None:
+        """Keep whom a message is for until all of them have theirs, unless its bond knows."""
+        if not isinstance(item.decider, (Pact, Claimable)):
+            key = item.message.key
+            state = Standing.SPREADING if members else Standing.SPREAD
+            row = BondRow(key, state, bool(members), members=members)
+            self.room.journal.commit.bond_changes().bonds[key] = row
+
+
+class GroupTarget(PlainTarget):
+    """The members of a group, as they are when a message for it is accepted."""
+
+    def __init__(self, room: Mailroom, fanouts: Fanouts, bonds: Bonds) -> None:
+        super().__init__(room, fanouts)
+        self._bonds = bonds
+
+    def reach(self, app: str, submission: Submission, now: Micros) -> Mapping[int, Device]:
+        return self._bonds.reach(app, submission, now)
+
+    def begin(self, item: Item, devices: Mapping[int, Device], now: Micros) -> None:
+        self._bonds.begin(item, devices, now)
+        super().begin(item, devices, now)
+
+    def resume(self, item: Item) -> Mapping[int, Device]:
+        return self._bonds.roster(item.message.key)
+
+    def spreading(self, item: Item, members: tuple[int, ...]) -> None:
+        self._bonds.remember_roster(item, members)
+
+    def spread(self, item: Item) -> None:
+        self._bonds.remember_roster(item, ())
+
+
+class QueueTarget(GroupTarget):
+    """A queue: a message belongs to it, and one consumer after the other may have it."""
+
+    owns = True
+
+    def begin(self, item: Item, devices: Mapping[int, Device], now: Micros) -> None:
+        self._bonds.begin(item, devices, now)
+
+
+class DecisionWord:
+    """What was decided about a message, as it travels."""
+
+    must_arrive = True
+
+    def frame(self, delivery: Delivery) -> MessageFrame:
+        """An instruction to the device, not a message for its application."""
+        message = delivery.item.message
+        seq = delivery.seq if delivery.seq >= 0 else None
+        decides = Headers(operation=Operation.DECISION, in_reply_to=message.in_reply_to)
+        return MessageFrame(seq, message.key, None, decides, message.body)

@@ -8,15 +8,14 @@ from collections.abc import Iterable
 import msgspec
 
 from lasthop.clock import SECOND, Micros
+from lasthop.core.groups.members import MemberIndex
 from lasthop.core.mailroom import Mailroom
+from lasthop.core.names import check_name
 from lasthop.core.session import Session
-from lasthop.errors import Forbidden, InvalidRequest, NotFound, QuotaExceeded, TooLarge
+from lasthop.errors import Forbidden, InvalidRequest, NotFound, QuotaExceeded
 from lasthop.events import Kind
 from lasthop.message import Target, TargetKind
 from lasthop.store.bonds import CircleRow
-
-MAX_NAME = 200
-"""Bytes, as of a topic."""
 
 MAX_CIRCLES = 10_000
 """Groups and queues of an app: they are kept in memory, and listed."""
@@ -46,8 +45,9 @@ _decode = msgspec.msgpack.Decoder(Circle).decode
 class Circles:
     """All groups and queues."""
 
-    def __init__(self, room: Mailroom) -> None:
+    def __init__(self, room: Mailroom, members: MemberIndex) -> None:
         self._room = room
+        self._members = members
         self._circles: dict[tuple[str, str], Circle] = {}
         self._count: dict[str, int] = {}
 
@@ -108,7 +108,7 @@ class Circles:
             raise QuotaExceeded("too many groups and queues", retry_after=60, limit=most)
         if circle is None:
             self.make(device.app, target, Circle(), now)
-        if not self._room.registry.join(device, target):
+        if not self._members.join(device, target):
             return False
         self._changed(session, Kind.JOINED, target, now)
         return True
@@ -116,7 +116,7 @@ class Circles:
     def leave(self, session: Session, target: Target, now: Micros) -> bool:
         """And no longer; false when it did not."""
         check_name(target.name)
-        if not self._room.registry.leave(session.device, target):
+        if not self._members.leave(session.device, target):
             return False
         self._changed(session, Kind.LEFT, target, now)
         return True
@@ -136,18 +136,6 @@ class Circles:
         row = CircleRow(app, str(target), record)
         self._room.journal.commit.bond_changes().circles[app, str(target)] = row
         self._room.journal.hurry()
-
-
-def check_name(name: str) -> str:
-    """The name of a group or queue has up to 200 bytes, without spaces and slashes."""
-    if not name:
-        raise InvalidRequest("a group or queue needs a name")
-    size = len(name.encode())
-    if size > MAX_NAME:
-        raise TooLarge("the name is too long", size=size, limit=MAX_NAME)
-    if any(c in "/ " or not c.isprintable() for c in name):
-        raise InvalidRequest("a name has no spaces and no slashes", name=name)
-    return name
 
 
 def parse_circle(text: str | None) -> Target:

@@ -3,7 +3,7 @@ expire."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from lasthop.clock import Micros
 from lasthop.core.delivery import Item
@@ -32,10 +32,12 @@ class Decisions:
         now: Micros,
         *,
         priority: int = DEFAULT_PRIORITY,
-    ) -> Item | None:
-        """Tell these devices what was decided about a message; nobody is told if there is none."""
+        bind: Callable[[Item], object] | None = None,
+    ) -> None:
+        """Tell these devices what was decided about a message; `bind` sees what they are told
+        before its first delivery."""
         if not devices:
-            return None
+            return
         room = self._room
         message = Message(
             room.keys.key(now),
@@ -51,9 +53,10 @@ class Decisions:
         )
         room.journal.add_message(message)
         item = room.own(message)
+        if bind is not None:
+            bind(item)
         self._fanouts.begin(item, devices, now)
         room.journal.hurry()
-        return item
 
     def answer(self, device: Device, about: int, decision: Decision, now: Micros) -> None:
         """Tell one device."""

@@ -8,13 +8,26 @@ aborted for all. Either way a decision follows, which no member misses.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from lasthop.clock import Micros
-from lasthop.core.groups.bond import WITHDRAWN, Bond, Standing, close_number, detach, is_under_way
+from lasthop.core.envelope import PLAIN_HEADERS
+from lasthop.core.groups.bond import (
+    WITHDRAWN,
+    Bond,
+    Standing,
+    close_number,
+    detach,
+    is_under_way,
+)
 from lasthop.core.lifecycle import DELIVERED, PENDING, State, Step
+from lasthop.message import Binding
 from lasthop.store.bonds import BondRow
 from lasthop.wire.hop.decisions import Decision, Verdict
+from lasthop.wire.hop.frames import MessageFrame
 
 if TYPE_CHECKING:
     from lasthop.core.delivery import Delivery, Item
@@ -31,6 +44,8 @@ class Pact(Bond):
 
     __slots__ = ("_bonds", "_broken", "_had", "_size", "before", "standing")
 
+    own_deadline = True
+
     def __init__(self, bonds: Bonds, item: Item, members: tuple[int, ...]) -> None:
         super().__init__(bonds.room, item)
         self._bonds = bonds
@@ -46,7 +61,8 @@ class Pact(Bond):
         self.before = before
 
     @property
-    def holds(self) -> bool:  # type: ignore[override]
+    def holds(self) -> bool:
+        """Whether members show nothing of it for now."""
         return self.standing is Standing.HELD
 
     def begin(self, members: tuple[int, ...], now: Micros) -> None:
@@ -59,6 +75,12 @@ class Pact(Bond):
         still = self.standing in (Standing.HELD, Standing.RELEASED)
         row = BondRow(key, self.standing, still, at=now, members=members)
         self.room.journal.commit.bond_changes().bonds[key] = row
+
+    def frame(self, delivery: Delivery, frame: MessageFrame) -> MessageFrame:
+        if not self.holds:
+            return frame  # Once it is released, it is shown like any other.
+        headers = msgspec.structs.replace(frame.headers or PLAIN_HEADERS, binding=Binding.ATOMIC)
+        return msgspec.structs.replace(frame, headers=headers)
 
     # What members say.
 
@@ -129,7 +151,7 @@ class Pact(Bond):
         message.deliver_before = None
         self._note(now)
         self._bonds.settled(message, Standing.RELEASED, RELEASED, now, count=self._size)
-        told = self._bonds.decisions.tell(
+        self._bonds.decisions.tell(
             message.app,
             message.target,
             {d.session.device.number: d.session.device for d in self.item.deliveries},
@@ -137,9 +159,8 @@ class Pact(Bond):
             Decision(Verdict.RELEASE),
             now,
             priority=message.priority,
+            bind=partial(Notice, self),
         )
-        if told is not None:
-            Notice(self, told)
         self._bonds.report(message, Decision(Verdict.RELEASED), now)
 
     def _abort(self, step: Step, now: Micros, reason: str) -> int:

@@ -9,14 +9,16 @@ from __future__ import annotations
 import msgspec
 
 from lasthop.clock import Micros
-from lasthop.core.acceptance import Acceptance, Submission, submission_of
-from lasthop.core.delivery import Delivery, Revision
-from lasthop.core.inbound import parse_target
+from lasthop.core.acceptance import Acceptance
+from lasthop.core.delivery import Delivery
 from lasthop.core.lifecycle import Step
-from lasthop.core.mailroom import Mailroom, revision_row
+from lasthop.core.mailroom import Mailroom
+from lasthop.core.names import parse_target
 from lasthop.core.refusal import refuse
 from lasthop.core.replies import answered
+from lasthop.core.submission import Submission, submission_of
 from lasthop.core.surrogates.post import Consultation, Failing, Post
+from lasthop.core.surrogates.revision import Revision
 from lasthop.errors import InvalidRequest, LasthopError, SurrogateFailed, TooLarge
 from lasthop.events import Kind
 from lasthop.message import Message, Target, TargetKind
@@ -145,9 +147,8 @@ class Outcomes:
 
     def _revise(self, delivery: Delivery, content: Content, now: Micros) -> None:
         room = self._room
-        origin = delivery.item
         key = room.keys.key(now)
-        message = msgspec.structs.replace(origin.message, **msgspec.structs.asdict(content))
+        message = msgspec.structs.replace(delivery.item.message, **msgspec.structs.asdict(content))
         device = delivery.session.device
         room.journal.add_message(
             msgspec.structs.replace(
@@ -157,10 +158,7 @@ class Outcomes:
                 target=Target(TargetKind.DEVICE, device.name),
             )
         )
-        revision = Revision(origin, message, key, len(content.body))
-        row = revision_row(revision, device.number, open=True)
-        room.journal.commit.surrogate_changes().revisions[key] = row
-        room.revise(delivery, revision)
+        Revision(room, delivery, message, key, len(content.body)).note(device.number, open=True)
 
     def _stop(self, consultation: Consultation, told: str, now: Micros) -> None:
         if consultation.delivery is not None:

@@ -12,16 +12,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from lasthop.clock import MILLISECOND, Micros
-from lasthop.core.acceptance import Acceptance, Submission
-from lasthop.core.delivery import Delivery, Revision
+from lasthop.core.acceptance import Acceptance
+from lasthop.core.delivery import Delivery, Item
 from lasthop.core.effects import Consult, Fetch
+from lasthop.core.feature import Arrival, CoreFeature, DeliveryObserver, Gate
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.session import Session
+from lasthop.core.submission import Submission
 from lasthop.core.surrogates.outcome import Outcomes, remark
 from lasthop.core.surrogates.post import Consultation, Post, SurrogateTerms
+from lasthop.core.surrogates.revision import Revision
 from lasthop.errors import LasthopError, QuotaExceeded
 from lasthop.message import GATEWAY, Message, TargetKind
-from lasthop.store.surrogates import ConsultRow, RevisionRow, SurrogatesRestored
+from lasthop.store.commit import DeliveryRow, Restored
+from lasthop.store.surrogates import ConsultRow, RevisionRow
 from lasthop.surrogate.mail import Verdict
 
 FIRST_REST = 100 * MILLISECOND
@@ -34,7 +38,7 @@ NOT_ASKED = ("surrogate:", GATEWAY)
 REMEMBERED_REASON = 200
 
 
-class Surrogates:
+class Surrogates(CoreFeature, Gate, DeliveryObserver):
     """The posts of all apps that have a surrogate."""
 
     def __init__(
@@ -53,26 +57,26 @@ class Surrogates:
         self._rows: dict[tuple[int, int], ConsultRow] = {}
         self._held_rows: dict[int, ConsultRow] = {}
         self._revisions: dict[tuple[int, int], RevisionRow] = {}
+        self._restored_held: Iterable[Message] = ()
 
-    # For those who are about to pass a message on.
+    # What an app's messages have to pass.
 
-    def serves(self, app: str) -> bool:
-        """Whether the app has a surrogate."""
-        return app in self._posts
+    def owned(self, item: Item) -> None:
+        message = item.message
+        if message.app in self._posts and not message.source.startswith(NOT_ASKED):
+            item.gates = (*item.gates, self)
 
-    def minds(self, message: Message) -> bool:
-        """Whether a surrogate is to be asked about this message."""
-        return message.app in self._posts and not message.source.startswith(NOT_ASKED)
+    def keeps(self, delivery: Delivery) -> str:
+        return "waits for its surrogate"
 
-    def room_for(self, app: str) -> int:
-        """How many more may wait."""
+    def capacity(self, app: str) -> int:
         post = self._posts.get(app)
         return 1 << 62 if post is None else max(0, post.terms.queue - post.waiting)
 
-    def check_room(self, app: str, source: str, submissions: Sequence[Submission]) -> None:
+    def admit(self, app: str, source: str, submissions: Sequence[Submission]) -> None:
         """Refuse messages for single devices while too many wait. Those for many are let in: their
         deliveries begin when there is room."""
-        if not self.room_for(app) and not source.startswith(NOT_ASKED):
+        if not self.capacity(app) and not source.startswith(NOT_ASKED):
             for submission in submissions:
                 if submission.target.kind is TargetKind.DEVICE:
                     raise self._full(app)
@@ -81,18 +85,16 @@ class Surrogates:
         limit = self._posts[app].terms.queue
         return QuotaExceeded("its surrogate has too much to do", retry_after=5, limit=limit)
 
-    def await_word(self, delivery: Delivery, *, ready: bool) -> None:
-        """Let a delivery wait for its surrogate; from now on, or from when it is due."""
+    def keep(self, delivery: Delivery, *, ready: bool) -> None:
         consultation = Consultation(
             self._next(), delivery.session, delivery.item, delivery=delivery
         )
         self._wait(consultation, ready=ready)
 
     def due(self, delivery: Delivery) -> bool:
-        """A delivery's time has come; true when its surrogate is to be asked first."""
         number = delivery.session.device.number
         consultation = self._awaited.get((delivery.item.message.key, number))
-        if consultation is None or delivery.ranked:
+        if consultation is None:
             return False
         self._ready(consultation)
         return True
@@ -104,18 +106,27 @@ class Surrogates:
         if consultation is not None:
             self._close(consultation)
 
-    def hold(
-        self, session: Session, submission: Submission, *, answers: int, sent_as: int, now: Micros
-    ) -> None:
-        """Let what a device sent wait for the surrogate."""
+    def intake(self, arrival: Arrival, now: Micros) -> bool:
+        """What a device sends waits for the surrogate."""
+        session = arrival.session
         device = session.device
-        if not self.room_for(device.app):
+        if device.app not in self._posts:
+            return False
+        if not self.capacity(device.app):
             raise self._full(device.app)
-        item = self._acceptance.hold(device.app, f"device:{device.name}", submission, now)
-        consultation = Consultation(self._next(), session, item, answers=answers, sent_as=sent_as)
+        source = f"device:{device.name}"
+        item = self._acceptance.hold(device.app, source, arrival.submission, now)
+        consultation = Consultation(
+            self._next(),
+            session,
+            item,
+            answers=arrival.answers_to,
+            sent_as=arrival.frame.key or 0,
+        )
         self._wait(consultation, ready=True)
+        return True
 
-    def forget(self, session: Session) -> None:
+    def forgotten(self, session: Session) -> None:
         """A device is gone: nothing of what it sent goes on."""
         for consultation in [c for c in self._held.values() if c.session is session]:
             self._close(consultation)
@@ -138,6 +149,7 @@ class Surrogates:
         if consultation.delivery is None:
             self._held[key] = consultation
         else:
+            consultation.item.observe(self)
             self._awaited[key, consultation.session.device.number] = consultation
         self._posts[consultation.session.device.app].waiting += 1
         if ready:
@@ -166,7 +178,7 @@ class Surrogates:
 
     # The driver.
 
-    def settle(self, now: Micros) -> None:
+    def after_settling(self, now: Micros) -> None:
         """Give surrogates what waits for them."""
         if not self._touched:
             return
@@ -188,7 +200,7 @@ class Surrogates:
                 if item is not None:
                     self._room.refill(item, messages[key].body)
                 self._touch(post)
-        self.settle(now)
+        self.after_settling(now)
 
     def consulted(self, app: str, number: int, verdict: Verdict, now: Micros) -> str | None:
         """The surrogate's word about the next of what it was given. A reason comes back when that
@@ -267,38 +279,38 @@ class Surrogates:
 
     # After a restart.
 
-    def restore(self, restored: SurrogatesRestored) -> None:
-        """What the store knows, before the deliveries come back."""
-        for row in restored.consults:
+    def restore(self, restored: Restored, now: Micros) -> None:
+        kept = restored.surrogates
+        self._restored_held = kept.held
+        for row in kept.consults:
             if row.from_device:
                 self._held_rows[row.message] = row
             else:
                 self._rows[row.message, row.device] = row
             self._number = max(self._number, row.number)
-        for state in restored.states:
+        for state in kept.states:
             post = self._posts.get(state.app)
             if post is not None:
                 post.restore(state.name, state.value)
-        for revision in restored.revisions:
+        for revision in kept.revisions:
             self._revisions[revision.message, revision.device] = revision
 
-    def revise_again(self, delivery: Delivery) -> None:
+    def reopening(self, delivery: Delivery, row: DeliveryRow) -> None:
         """A delivery is back, and carries what its surrogate made of it."""
         key = (delivery.item.message.key, delivery.session.device.number)
-        row = self._revisions.pop(key, None)
-        if row is not None:
+        revision = self._revisions.pop(key, None)
+        if revision is not None:
             message = replace(
                 delivery.item.message,
                 body=b"",
-                content_type=row.content_type,
-                title=row.title,
-                headers=row.headers,
-                rank=row.rank,
+                content_type=revision.content_type,
+                title=revision.title,
+                headers=revision.headers,
+                rank=revision.rank,
             )
-            self._room.revise(delivery, Revision(delivery.item, message, row.content, row.size))
+            Revision(self._room, delivery, message, revision.content, revision.size)
 
-    def wait_again(self, delivery: Delivery, now: Micros) -> bool:
-        """A pending delivery is back; true when it waits for its surrogate, as it did."""
+    def reopened(self, delivery: Delivery, now: Micros) -> bool:
         key = (delivery.item.message.key, delivery.session.device.number)
         row = self._rows.pop(key, None)
         if row is None:
@@ -313,9 +325,9 @@ class Surrogates:
         self._keep(consultation, ready=after is None or after <= now)
         return True
 
-    def finish(self, held: Iterable[Message], now: Micros) -> None:
+    def finish(self, now: Micros) -> None:
         """All deliveries are back: now what devices sent."""
-        for message in held:
+        for message in self._restored_held:
             self._hold_again(self._held_rows.pop(message.key), message, now)
         for row in (*self._rows.values(), *self._held_rows.values()):
             row.done = True

@@ -23,7 +23,7 @@ from lasthop.access.rest.administration import (
 from lasthop.access.rest.answers import credential_of, device_of
 from lasthop.clock import Micros
 from lasthop.core.gateway import Gateway, Identity
-from lasthop.core.inbound import parse_target
+from lasthop.core.names import parse_target
 from lasthop.core.registry import Device
 from lasthop.errors import StoreError
 from lasthop.message import Target, TargetKind
@@ -112,7 +112,7 @@ class AtStore:
                     start = store.erase_device(device.number, start=start).next
 
     def addresses(self) -> list[Row]:
-        found = self._change(lambda gateway, _: gateway.registry.addresses.targets(self._app))
+        found = self._change(lambda gateway, _: gateway.pushes.addresses.targets(self._app))
         return [{"address": a, "target": str(t)} for a, t in sorted(found.items())]
 
     def point(self, address: str, target: str | None) -> Row:

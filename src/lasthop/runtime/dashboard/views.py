@@ -15,6 +15,7 @@ from lasthop.access.rest.answers import DeviceInfo, device_of
 from lasthop.clock import Micros
 from lasthop.core.delivery import Delivery
 from lasthop.core.gateway import Gateway
+from lasthop.core.preferences.feature import steering_of
 from lasthop.core.session import Session
 from lasthop.decision.volume.entry import Place
 from lasthop.errors import NotFound
@@ -192,7 +193,7 @@ class Views:
         rows = []
         for device in page[:PAGE]:
             session = gateway.room.session(device)
-            steering = session.steering
+            steering = steering_of(session)
             limits = len(steering.preferences.limits) if steering is not None else 0
             rows.append(Row(device_of(device, session), self._lines(session), limits))
         return DevicePage(rows, len(everyone), page[PAGE - 1].number if len(page) > PAGE else None)
@@ -237,8 +238,8 @@ class Views:
     def topics(self, app: str, *, after: str = "") -> TopicPage:
         """A page of the topics that somebody has subscribed to, or that are advertised."""
         gateway = self._gateway
-        advertised = {row.topic: row for row in gateway.topics.advertised(app)}
-        names = set(gateway.registry.topics(app)) | advertised.keys()
+        advertised = {row.topic: row for row in gateway.topics.advertised.all(app)}
+        names = set(gateway.topics.index.names(app)) | advertised.keys()
         page = nsmallest(PAGE + 1, (name for name in names if name > after))
         rows = []
         for name in page[:PAGE]:
@@ -252,7 +253,7 @@ class Views:
         """One topic: its subscribers, and the ranks of what is under way to them."""
         gateway = self._gateway
         devices = gateway.registry.reach(app, Target(TargetKind.TOPIC, name))
-        if not devices and gateway.topics.find(app, name) is None:
+        if not devices and gateway.topics.advertised.find(app, name) is None:
             raise NotFound("nobody has subscribed to this topic, and nobody advertises it")
         subscribers: list[Subscriber] = []
         ranks: list[tuple[float, Place]] = []
@@ -282,8 +283,9 @@ class Views:
         for session in islice(sessions, MOST_SCANNED):
             for line in self._lines(session):
                 seen.setdefault(line.link, []).append(line)
-            if session.steering is not None:
-                for link in session.steering.preferences.links:
+            steering = steering_of(session)
+            if steering is not None:
+                for link in steering.preferences.links:
                     prices.setdefault(link.label, []).append(link.tariff.price(1000) / 1e6)
         labels = sorted(seen, key=lambda label: -len(seen[label]))
         rows = [_link(label, seen[label], prices.get(label, [])) for label in labels]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from typing import BinaryIO
 
-from lasthop.core.filters import LIMITS
+from lasthop.core.topics.filters import LIMITS
 from lasthop.runtime.filtering.frames import HEAD, Learn, decode_order, frame
 from lasthop.wire.xpath.reading import Outcome, Reading, read
 from lasthop.wire.xpath.subscriptions import Subscriptions

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from lasthop.access.rest.settings import RestSettings
-from lasthop.core.notification import Patience
+from lasthop.core.pushes.notification import Patience
 from lasthop.runtime.units import Duration, Size
 
 _patience = Patience()

@@ -6,8 +6,8 @@ from functools import partial
 from random import Random
 
 from lasthop.clock import HOUR, SECOND, Micros
-from lasthop.core.acceptance import Submission
 from lasthop.core.gateway import Gateway, Identity
+from lasthop.core.submission import Submission
 from lasthop.device.message import Message
 from lasthop.device.session import DeviceSession
 from lasthop.device.terms import Terms

@@ -12,7 +12,7 @@ from random import Random
 from lasthop.clock import HOUR, SECOND, Micros
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.mailroom import Limits
-from lasthop.core.push_ids import DuplicatePush
+from lasthop.core.pushes.push_ids import DuplicatePush
 from lasthop.core.registry import DeviceRecord
 from lasthop.device.terms import Terms
 from lasthop.errors import Conflict, NotFound

@@ -9,12 +9,12 @@ from functools import partial
 from random import Random
 
 from lasthop.clock import MILLISECOND, SECOND, Micros
-from lasthop.core.acceptance import Submission
 from lasthop.core.gateway import Gateway
 from lasthop.core.lifecycle import RELIABILITY_OF_METHOD
-from lasthop.core.push_ids import DuplicatePush, identify
-from lasthop.core.pushes import Order
-from lasthop.core.report import reports_of
+from lasthop.core.pushes.push_ids import DuplicatePush, identify
+from lasthop.core.pushes.pushes import Order
+from lasthop.core.pushes.report import reports_of
+from lasthop.core.submission import Submission
 from lasthop.errors import Expired, LasthopError
 from lasthop.message import Reliability, Target, TargetKind
 from lasthop.simulation.gateway_node import GatewayNode

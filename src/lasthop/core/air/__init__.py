@@ -1,0 +1,1 @@
+"""Deliveries over the air, to devices that are not in contact."""

@@ -1,0 +1,300 @@
+"""Over the air: from pending to a carrier, and what its outcome means.
+
+A device with routes needs no contact. A release chooses the route; when it is durable the parcel
+goes to the driver, whose carrier reports one outcome. What left without an answer is tried again a
+few times, what could not leave for as long as our patience lasts; a crash in between counts as no
+answer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from functools import partial
+
+from lasthop.clock import MINUTE, SECOND, Micros
+from lasthop.core.acceptance import Acceptance
+from lasthop.core.air.hosts import HostIndex
+from lasthop.core.delivery import Delivery
+from lasthop.core.effects import Carry, Fetch
+from lasthop.core.feature import CoreFeature
+from lasthop.core.lifecycle import DELIVERED, PENDING, SENDING, Step
+from lasthop.core.mailroom import Mailroom
+from lasthop.core.replies import note_reply
+from lasthop.core.session import Session
+from lasthop.core.submission import Submission
+from lasthop.decision.decide import Action, decide
+from lasthop.decision.routes import Refusal, Route, Selection, Variant, select
+from lasthop.delivery.carrier import (
+    Aborted,
+    Confirmed,
+    Content,
+    Outcome,
+    Parcel,
+    Sent,
+    Unanswered,
+    Unfit,
+    Unreached,
+)
+from lasthop.errors import Rejected
+from lasthop.events import Kind
+from lasthop.message import DeliveryMethod, Message, Reliability, Target, TargetKind
+from lasthop.wire import tracecontext
+from lasthop.wire.pap.codes import abort_code
+
+FIRST_PAUSE: Micros = 10 * SECOND
+"""Before a second try: a phone that comes out of a lift is back by then."""
+
+LONGEST_PAUSE: Micros = 15 * MINUTE
+"""A device that has been away for hours is looked for four times an hour."""
+
+NO_ANSWER = 4000
+"""PAP's code for what its publisher may try again, and we do no longer."""
+
+_STRICT = frozenset({DeliveryMethod.CONFIRMED, DeliveryMethod.CONFIRMED_WITH_RESPONSE})
+
+SWEEP = 1024
+"""Failures remembered before those of deliveries that have ended are looked for."""
+
+
+class Carriage(CoreFeature):
+    """Moves deliveries from the mailbox to carriers."""
+
+    def __init__(
+        self, room: Mailroom, acceptance: Acceptance, variants: frozenset[Variant]
+    ) -> None:
+        """`variants` are those that this gateway has carriers for."""
+        self._room = room
+        self.hosts = HostIndex()
+        room.registry.index(self.hosts)
+        self._variants = variants
+        self._acceptance = acceptance
+        self._under_way: dict[tuple[int, int], tuple[Delivery, Route]] = {}
+        """With a carrier, by message and device."""
+        self._failures: dict[Delivery, Counter[Route]] = {}
+        """What was tried in vain since the start."""
+        self._sweep_at = SWEEP
+        self._fetching: dict[int, list[tuple[Delivery, Selection]]] = {}
+        """What waits for its body, by its message's key."""
+
+    def pump(self, session: Session, now: Micros) -> None:
+        """Release what may leave now, best first."""
+        released: list[tuple[Delivery, Selection]] = []
+        most = self._room.limits.carried_per_device
+        kept: list[Delivery] = []
+        while (delivery := session.best()) is not None:
+            if not delivery.decider.carried:
+                # What needs the device's answer waits for the device itself.
+                session.take_best()
+                kept.append(delivery)
+                continue
+            message = delivery.item.message
+            decision = decide(
+                deliver_after=message.deliver_after,
+                deliver_before=message.deliver_before,
+                in_contact=True,
+                has_credit=session.leaving < most,
+                now=now,
+            )
+            if decision.action is Action.HOLD:
+                break
+            session.take_best()
+            if decision.action is Action.EXPIRE:
+                self._room.give_up(delivery, Step.EXPIRE, now, decision.reason)
+                continue
+            if session.sender.rests(delivery, now):
+                continue
+            selected = self._release(delivery, now)
+            if selected is not None:
+                released.append((delivery, selected))
+        for delivery in kept:
+            session.enqueue(delivery)
+        if released:
+            self._room.journal.when_durable(partial(self._leave, released))
+
+    def divert(self, delivery: Delivery, refusal: Refusal, now: Micros) -> None:
+        """The device is there, and its link is not what the publisher requires: take one of its
+        routes, if it has any."""
+        if delivery.session.sender.rests(delivery, now):
+            return
+        selected = self._release(delivery, now)
+        if selected is not None:
+            self._room.journal.when_durable(partial(self._leave, [(delivery, selected)]))
+
+    def _release(self, delivery: Delivery, now: Micros) -> Selection | None:
+        """Choose the route; without one the delivery ends here."""
+        room = self._room
+        session = delivery.session
+        message = delivery.item.message
+        served = [r for r in session.device.record.routes if r.variant in self._variants]
+        selected = select(
+            served,
+            method=message.method,
+            size=delivery.item.size,
+            now=now,
+            quality=message.quality,
+            deliver_before=message.deliver_before,
+            failures=self._failures.get(delivery),
+        )
+        if isinstance(selected, Refusal):
+            room.give_up(delivery, Step.GIVE_UP, now, selected.reason, code=selected.code)
+            return None
+        session.depart(delivery, numbered=False)
+        room.step(delivery, Step.RELEASE, now, selected.reason)
+        if message.replace_key is not None:
+            session.not_replaceable(delivery)
+        return selected
+
+    def _leave(self, released: list[tuple[Delivery, Selection]], now: Micros) -> None:
+        """The release is durable."""
+        missing: list[int] = []
+        for delivery, selected in released:
+            if delivery.item.resident:
+                self._hand_over(delivery, selected, now)
+                continue
+            key = delivery.item.stored_key
+            if key not in self._fetching:
+                self._fetching[key] = []
+                missing.append(key)
+            self._fetching[key].append((delivery, selected))
+        if missing:
+            self._room.effects.append(Fetch(missing))
+
+    def fetched(self, messages: Mapping[int, Message], now: Micros) -> None:
+        for key, message in messages.items():
+            for delivery, selected in self._fetching.pop(key, ()):
+                self._room.refill(delivery.item, message.body)
+                self._hand_over(delivery, selected, now)
+
+    def _hand_over(self, delivery: Delivery, selected: Selection, now: Micros) -> None:
+        if delivery.state is not SENDING:
+            return  # Its device was removed meanwhile.
+        room = self._room
+        message = delivery.item.message
+        device = delivery.session.device
+        if message.deliver_before is not None and now >= message.deliver_before:
+            late = "deliver_before passed before it could leave"
+            room.give_up(delivery, Step.EXPIRE, now, late)
+            return
+        route = selected.route
+        delivery.attempts += 1
+        event = room.journal.departed(delivery, now, "")
+        event.bytes = delivery.item.size
+        event.attempt = delivery.attempts
+        event.link = route.variant
+        self._under_way[message.key, device.number] = delivery, route
+        parcel = Parcel(
+            route=route,
+            content_type=message.content_type,
+            headers=tracecontext.without(message.headers),
+            body=message.body,
+            confirmed=selected.confirmed,
+            strict=message.method in _STRICT,
+            response=message.method is DeliveryMethod.CONFIRMED_WITH_RESPONSE,
+            deliver_before=message.deliver_before,
+            capabilities=device.record.capabilities,
+        )
+        room.effects.append(Carry(message.key, device.number, parcel))
+
+    def carried(self, message: int, device: int, outcome: Outcome, now: Micros) -> None:
+        """A carrier has reported on the one parcel of this message for this device that it had."""
+        delivery, route = self._under_way.pop((message, device))
+        if delivery.state is not SENDING:
+            return  # Its device was removed meanwhile.
+        room = self._room
+        match outcome:
+            case Sent():
+                room.step(delivery, Step.HAND_OVER, now, "handed to the link")
+            case Confirmed():
+                if outcome.content is not None:
+                    self._answer(delivery, outcome.content, now)
+                room.step(delivery, Step.DELIVER, now, "confirmed by the client")
+            case Aborted():
+                why = f"the client refused it with reason {outcome.reason:#04x}"
+                room.step(delivery, Step.REFUSE, now, why, code=abort_code(outcome.reason))
+            case Unfit():
+                delivery.attempts -= 1
+                room.give_up(delivery, Step.GIVE_UP, now, outcome.reason, code=outcome.code)
+            case Unanswered():
+                self._unanswered(delivery, route, outcome.reason, now)
+            case Unreached():
+                # Nothing of it has left: it can still be taken back, and truly.
+                delivery.attempts -= 1
+                self._unreached(delivery, route, outcome.reason, now)
+        room.touch(delivery.session)
+
+    def _unanswered(self, delivery: Delivery, route: Route, reason: str, now: Micros) -> None:
+        message = delivery.item.message
+        late = message.deliver_before is not None and now >= message.deliver_before
+        once = message.reliability is Reliability.BEST_EFFORT
+        if late or once or delivery.attempts >= self._room.limits.carried_attempts:
+            self._room.step(delivery, Step.TIME_OUT, now, reason, code=NO_ANSWER)
+            return
+        delivery.redelivered = True
+        self._again(delivery, route, reason, now)
+
+    def _unreached(self, delivery: Delivery, route: Route, reason: str, now: Micros) -> None:
+        message = delivery.item.message
+        room = self._room
+        patience = room.limits.carried_patience
+        if message.deliver_before is not None and now >= message.deliver_before:
+            room.give_up(delivery, Step.EXPIRE, now, "deliver_before has passed")
+        elif message.method is DeliveryMethod.ONESHOT or now >= message.accepted_at + patience:
+            room.give_up(delivery, Step.GIVE_UP, now, reason, code=NO_ANSWER)
+        else:
+            self._again(delivery, route, reason, now)
+
+    def _again(self, delivery: Delivery, route: Route, reason: str, now: Micros) -> None:
+        """Another try: over another route at once, if one is left, else after a pause."""
+        failures = self._failures.setdefault(delivery, Counter())
+        failures[route] += 1
+        self._room.step(delivery, Step.REQUEUE, now, reason)
+        routes = delivery.session.device.record.routes
+        served = [each for each in routes if each.variant in self._variants] or [route]
+        rounds = min(failures[each] for each in served)
+        pause = min(FIRST_PAUSE << min(rounds - 1, 16), LONGEST_PAUSE) if rounds else 0
+        self._room.timers.add(now + pause, delivery)
+        if len(self._failures) > self._sweep_at:
+            open_ones = {d: f for d, f in self._failures.items() if d.state < DELIVERED}
+            self._failures = open_ones
+            self._sweep_at = SWEEP + 2 * len(open_ones)
+
+    def opened(self, session: Session) -> None:
+        if session.device.record.routes:
+            session.away_sender = self
+
+    def amended(self, session: Session, changes: Mapping[str, object], now: Micros) -> None:
+        session.away_sender = self if session.device.record.routes else None
+        self.reachable(session, now)
+
+    def greeted(self, session: Session, now: Micros, *, joined: bool) -> None:
+        if not joined and session.away_sender is not None:
+            self.reachable(session, now)
+
+    def reachable(self, session: Session, now: Micros) -> None:
+        """The device can be reached, perhaps in another way: what failed before is tried now."""
+        for delivery in session.mailbox.values():
+            if delivery.state is PENDING and self._failures.pop(delivery, None) is not None:
+                session.enqueue(delivery)
+                self._room.touch(session)
+
+    def _answer(self, delivery: Delivery, content: Content, now: Micros) -> None:
+        """The client returned content: the publisher gets it, if it wanted any."""
+        message = delivery.item.message
+        session = delivery.session
+        if message.method is not DeliveryMethod.CONFIRMED_WITH_RESPONSE:
+            return
+        answer = Submission(
+            target=Target(TargetKind.PUBLISHER, ""),
+            body=content.body,
+            content_type=content.content_type,
+            headers=content.headers,
+            in_reply_to=message.key,
+        )
+        source = f"device:{session.device.name}"
+        try:
+            (reply,) = self._acceptance.accept(session.device.app, source, [answer], now)
+        except Rejected:
+            return  # Too large to keep; the push was confirmed all the same.
+        note_reply(self._room, session, message.key, reply.key)
+        self._room.journal.tell(Kind.REPLIED, now, session, msg=message.key, other=reply.key)

@@ -1,0 +1,68 @@
+"""Who belongs to which group, and who takes from which queue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lasthop.core.registry import Device, Index, Registry
+from lasthop.errors import NotFound
+from lasthop.message import Target, TargetKind
+
+
+class MemberIndex(Index):
+    """The members of all groups and the consumers of all queues."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._members: dict[tuple[str, str], dict[int, Device]] = {}
+
+    def added(self, device: Device) -> None:
+        for circle in device.record.circles:
+            self._enter(device, circle)
+
+    def removed(self, device: Device) -> None:
+        for circle in device.record.circles:
+            self._forget(device, circle)
+
+    def reach(self, app: str, name: str) -> Mapping[int, Device]:
+        found = self._members.get((app, f"{TargetKind.GROUP}:{name}"))
+        if not found:
+            raise NotFound("nobody is in this group", app=app, group=name)
+        return found
+
+    def of(self, app: str, target: Target) -> Mapping[int, Device]:
+        """Who belongs to a group, or takes from a queue."""
+        return self._members.get((app, str(target)), {})
+
+    def join(self, device: Device, target: Target) -> bool:
+        """Let a device belong to a group or queue; false when it did."""
+        circle = str(target)
+        if not self._enter(device, circle):
+            return False
+        device.record.circles = [*device.record.circles, circle]
+        return True
+
+    def leave(self, device: Device, target: Target) -> bool:
+        """Let a device belong to a group or queue no longer; false when it did not."""
+        circle = str(target)
+        if not self._forget(device, circle):
+            return False
+        device.record.circles = [name for name in device.record.circles if name != circle]
+        return True
+
+    def _enter(self, device: Device, circle: str) -> bool:
+        self._registry.changes += 1
+        members = self._members.setdefault((device.app, circle), {})
+        if device.number in members:
+            return False
+        members[device.number] = device
+        return True
+
+    def _forget(self, device: Device, circle: str) -> bool:
+        self._registry.changes += 1
+        members = self._members.get((device.app, circle))
+        if members is None or members.pop(device.number, None) is None:
+            return False
+        if not members:
+            del self._members[device.app, circle]
+        return True

@@ -1,0 +1,69 @@
+"""Names that people give to topics, groups and queues, and targets as they write them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lasthop.errors import InvalidRequest, TooLarge
+from lasthop.message import Target, TargetKind
+
+MAX_TOPIC: Final = 200
+MAX_NAME: Final = 200
+"""Bytes: names stand in keys, events and frames."""
+
+ONE, MANY = "*", "#"
+"""Words of a pattern: any one word, any number of words."""
+
+
+def check_subscription(topic: str | None) -> str:
+    """A topic, or a pattern of which some words are `*` (any one word) or `#` (any number)."""
+    if topic:
+        check_topic(".".join("x" if word in (ONE, MANY) else word for word in topic.split(".")))
+        return topic
+    return check_topic(topic)
+
+
+def check_topic(topic: str | None) -> str:
+    """A topic has up to 200 bytes of words separated by dots; `*` and `#` are not part of a
+    word."""
+    if not topic:
+        raise InvalidRequest("a topic is needed")
+    size = len(topic) if topic.isascii() else len(topic.encode())
+    if size > MAX_TOPIC:
+        raise TooLarge("topic too long", size=size, limit=MAX_TOPIC)
+    if any(c in "*#/ " or not c.isprintable() for c in topic) or "" in topic.split("."):
+        raise InvalidRequest(
+            "a topic is words separated by dots, without spaces, `/`, `*` and `#`", topic=topic
+        )
+    return topic
+
+
+def check_name(name: str) -> str:
+    """The name of a group or queue has up to 200 bytes, without spaces and slashes."""
+    if not name:
+        raise InvalidRequest("a group or queue needs a name")
+    size = len(name.encode())
+    if size > MAX_NAME:
+        raise TooLarge("the name is too long", size=size, limit=MAX_NAME)
+    if any(c in "/ " or not c.isprintable() for c in name):
+        raise InvalidRequest("a name has no spaces and no slashes", name=name)
+    return name
+
+
+_ADDRESSABLE = set(TargetKind) - {TargetKind.PUSH, TargetKind.PUBLISHER}
+
+
+def parse_target(text: str | None) -> Target:
+    """Read `kind:name`."""
+    kind, colon, name = (text or "").partition(":")
+    if not colon or kind not in _ADDRESSABLE or (not name and kind != TargetKind.APP):
+        raise InvalidRequest(
+            "a target is device:NAME, user:NAME, topic:NAME, service:NAME, group:NAME, queue:NAME"
+            " or app:",
+            target=text,
+        )
+    if kind == TargetKind.TOPIC:
+        check_topic(name)
+    elif kind in (TargetKind.GROUP, TargetKind.QUEUE):
+        check_name(name)
+    return Target(TargetKind(kind), name)

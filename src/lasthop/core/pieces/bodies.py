@@ -1,0 +1,307 @@
+"""Large bodies on their way to devices: ahead of their message, or when the device pulls them.
+
+A body above `Limits.segment` goes ahead in pieces while its delivery is still pending. Only when
+the device has all of it durably is the message released, without its body: it takes its number and
+its place in order then. What has a higher priority leaves in between; a message that is cancelled
+or expires meanwhile was never more than bytes that belong to nothing.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+
+import msgspec
+
+from lasthop.clock import Micros
+from lasthop.core.channel_state import ChannelState
+from lasthop.core.delivery import Delivery, Item
+from lasthop.core.dispatch import Dispatcher
+from lasthop.core.effects import Fetch
+from lasthop.core.feature import DeliveryObserver, Gate, Leaving
+from lasthop.core.lifecycle import PENDING, SENDING, State, Step
+from lasthop.core.mailroom import Mailroom
+from lasthop.core.pieces.courier import Courier
+from lasthop.core.session import Session
+from lasthop.core.transfer import Transfer
+from lasthop.errors import NotFound
+from lasthop.message import Message, Quality, Reliability
+from lasthop.wire.hop.frames import Ending, EndStatus, Headers, MessageFrame, Taken
+from lasthop.wire.hop.transfer import CORRUPT, FIRST_LIMIT, Sending
+
+WINDOW = 1 << 20
+"""Bytes of a body that are kept when it had to be read from the store again: memory is tight."""
+
+GONE = "the message is not open any more"
+_PLAIN = Headers()
+
+
+class BodySource:
+    """The body of one delivery, as something that is sent in pieces."""
+
+    __slots__ = (
+        "_bodies",
+        "_checksum",
+        "_fetching",
+        "_pulled",
+        "_stopped",
+        "_window",
+        "delivery",
+    )
+
+    def __init__(self, bodies: Bodies, delivery: Delivery, *, pulled: bool) -> None:
+        self._bodies = bodies
+        self.delivery = delivery
+        self._pulled = pulled
+        self._checksum: int | None = None
+        self._window: tuple[int, bytes] = (0, b"")
+        self._fetching = False
+        self._stopped: str | None = None
+
+    @property
+    def priority(self) -> int:
+        return self.delivery.item.message.priority
+
+    @property
+    def queue(self) -> str | None:
+        return self.delivery.item.message.queue
+
+    @property
+    def quality(self) -> Quality | None:
+        return self.delivery.item.message.quality
+
+    @property
+    def deadline(self) -> Micros | None:
+        return self.delivery.item.message.deliver_before
+
+    @property
+    def available(self) -> int:
+        return self.delivery.item.size
+
+    def read(self, offset: int, size: int) -> bytes | None:
+        item = self.delivery.item
+        if item.resident:
+            return item.message.body[offset : offset + size]
+        start, window = self._window
+        found = window[offset - start : offset - start + size] if offset >= start else b""
+        if found:
+            return found
+        self._fetch(offset)
+        return None
+
+    def _fetch(self, offset: int) -> None:
+        if not self._fetching:
+            self._fetching = True
+            self._window = (offset, b"")
+            self._bodies.fetch(self)
+
+    def fetched(self, body: bytes) -> None:
+        """The store has handed the body out."""
+        self._fetching = False
+        self._checksum = zlib.crc32(body)
+        offset = self._window[0]
+        self._window = (offset, body[offset : offset + WINDOW])
+
+    def refusal(self, now: Micros) -> str | None:
+        if self._stopped is not None:
+            return self._stopped
+        delivery = self.delivery
+        before = delivery.item.message.deliver_before
+        if before is not None and now >= before:
+            return "deliver_before has passed"
+        state = delivery.state
+        if self._pulled:
+            return None if self._bodies.is_known(delivery) else GONE
+        return None if state is PENDING and not delivery.ahead else GONE
+
+    def announced(self) -> bool:
+        return True
+
+    @property
+    def floor(self) -> int:
+        return 0
+
+    def lost(self, now: Micros) -> None:
+        """All of it is here."""
+
+    def taken(self, offset: int, now: Micros) -> None:
+        """Only all of it counts."""
+
+    def last_word(self) -> Ending | None:
+        item = self.delivery.item
+        if self._checksum is None:
+            if not item.resident:
+                self._fetch(0)
+                return None
+            self._checksum = zlib.crc32(item.message.body)
+        return Ending(item.message.key, EndStatus.COMPLETE, item.size, self._checksum)
+
+    def confirmed(self, now: Micros) -> None:
+        if not self._pulled:
+            self.delivery.ahead = True
+            self._bodies.arrived(self.delivery)
+        elif self.delivery.ahead:
+            self._bodies.resend(self.delivery, now)
+
+    def stopped(self, reason: str, now: Micros) -> None:
+        self._stopped = reason
+        if reason == CORRUPT:
+            # It had another one for the same message: that goes, and this one comes from the start.
+            if self.delivery.ahead:
+                self._bodies.resend(self.delivery, now)
+        elif not self._pulled:
+            self._bodies.refused(self.delivery, reason, now)
+
+
+class Bodies(Gate, DeliveryObserver):
+    """Sends bodies in pieces: a gate that every message with a large body has to pass."""
+
+    def __init__(self, room: Mailroom, courier: Courier, dispatcher: Dispatcher) -> None:
+        self._room = room
+        self._courier = courier
+        self._dispatcher = dispatcher
+        self._segment = room.limits.segment
+        self._fetching: dict[int, list[BodySource]] = {}
+        self._earlier = room.journal.durable_key
+        """What was accepted before this start: the device may have some of it already."""
+
+    def owned(self, item: Item) -> None:
+        """A message with a large body, or one that is pulled, passes this gate."""
+        if item.size > self._segment or item.message.pull:
+            item.gates = (*item.gates, self)
+            item.observe(self)
+
+    def ended(self, delivery: Delivery) -> None:
+        """What went ahead of it may be of no use now."""
+        if delivery.session.transfers:
+            self._room.touch(delivery.session)
+
+    def leaving(self, delivery: Delivery, channel: int) -> Leaving:
+        """A large body goes ahead of its message."""
+        session = delivery.session
+        line = session.line_of(channel) or session.line
+        if delivery.ahead or not line.streams or self.is_poke(delivery, line):
+            return Leaving.GO
+        if delivery.item.size <= self._segment:
+            return Leaving.GO
+        key = delivery.item.message.key
+        desk = self._courier.desk(session)
+        outgoing = desk.outgoing.get(key)
+        if outgoing is None:
+            sending = Sending(key, stream=False, limit=FIRST_LIMIT, ask=key <= self._earlier)
+            outgoing = Transfer(sending, BodySource(self, delivery, pulled=False))
+            self._courier.send(session, key, outgoing)
+        return Leaving.WAIT
+
+    def weight(self, delivery: Delivery) -> int:
+        """Bytes of its body that are to leave with a message, or ahead of it: none if the device
+        has them, or will pull them. What a channel cannot carry in pieces counts whole."""
+        session, size = delivery.session, delivery.item.size
+        lines = [line for line in session.lines if line.greeted]
+        if not all(line.streams for line in lines):
+            return size
+        if delivery.ahead or all(self.is_poke(delivery, line) for line in lines):
+            return 0
+        outgoing = session.transfers.get(delivery.item.message.key)
+        return size if outgoing is None else size - outgoing.sending.taken
+
+    def is_poke(self, delivery: Delivery, line: ChannelState) -> bool:
+        """Whether the device is told of the message and pulls its body when it wants."""
+        message = delivery.item.message
+        firm = message.reliability >= Reliability.AT_LEAST_ONCE_PROCESSING
+        if not (firm and delivery.decider.pulled):
+            return False  # It may be over before the device can ask.
+        if message.pull:
+            return line.streams
+        behaviour = self._room.behaviours.get(message.app)
+        if behaviour is None or delivery.item.size <= self._segment:
+            return False
+        return line.streams and line.link in behaviour.pull_on
+
+    def frame(self, delivery: Delivery, channel: ChannelState, frame: MessageFrame) -> MessageFrame:
+        """The message without its body, where that has gone ahead or waits to be pulled."""
+        if not channel.streams:
+            return frame
+        if delivery.ahead:
+            said: dict[str, int] = {"ahead": delivery.item.size}
+        elif self.is_poke(delivery, channel):
+            said = {"pull": delivery.item.size}
+        else:
+            return frame
+        headers = msgspec.structs.replace(frame.headers or _PLAIN, **said)
+        return msgspec.structs.replace(frame, headers=headers, body=b"")
+
+    def requeued(self, delivery: Delivery) -> None:
+        delivery.ahead = False
+
+    def pull(self, session: Session, key: int | None) -> None:
+        """A device asks for the body of a message that it has not finished with."""
+        if key is None or not self._begin_pull(session, key):
+            raise NotFound("there is no such message to pull", id=f"{key or 0:016x}")
+
+    def is_known(self, delivery: Delivery) -> bool:
+        """Whether the device may know of the message. One that left is known also when it is to
+        leave once more, under a new number, and when we have gone back to a copy of the store that
+        does not say so."""
+        if delivery.state is PENDING:
+            message = delivery.item.message
+            restored = message.key <= self._earlier and not message.binding
+            return restored or delivery.attempts > 0
+        return delivery.state in (SENDING, State.RECEIVED)
+
+    def wanted(self, session: Session, taken: Taken) -> bool:
+        """Whether what the device has a part of is still to come. What it had begun to pull when
+        we stopped begins again."""
+        delivery = session.mailbox.get(taken.transfer)
+        if delivery is None:
+            return False
+        if delivery.ahead and delivery.state is SENDING and not taken.limit:
+            # It went ahead, and the device does not have it: once more, and its message again.
+            self._begin_pull(session, taken.transfer)
+        again = self.is_known(delivery) and self.is_poke(delivery, session.line)
+        if delivery.ahead or delivery.item.message.stream:
+            return True  # Its message is on its way.
+        if delivery.state is PENDING and not again:
+            return True
+        return self._begin_pull(session, taken.transfer)
+
+    def _begin_pull(self, session: Session, key: int) -> bool:
+        delivery = session.mailbox.get(key)
+        if delivery is None or not self.is_known(delivery):
+            return False
+        if key not in self._courier.desk(session).outgoing:
+            source = BodySource(self, delivery, pulled=True)
+            self._courier.send(session, key, Transfer(Sending(key, stream=False), source))
+        return True
+
+    def fetch(self, source: BodySource) -> None:
+        """Read a body from the store again."""
+        key = source.delivery.item.stored_key
+        if key not in self._fetching:
+            self._fetching[key] = []
+            self._room.effects.append(Fetch([key]))
+        self._fetching[key].append(source)
+
+    def resend(self, delivery: Delivery, now: Micros) -> None:
+        """Send a message once more whose body had not been with the device after all."""
+        self._dispatcher.resend(delivery.session, delivery, now, "its body had been lost")
+
+    def fetched(self, messages: Mapping[int, Message]) -> None:
+        """Bodies have come back from the store."""
+        if not self._fetching:
+            return
+        for key, message in messages.items():
+            for source in self._fetching.pop(key, ()):
+                source.fetched(message.body)
+                self._room.touch(source.delivery.session)
+
+    def arrived(self, delivery: Delivery) -> None:
+        """The device has a whole body: its message may follow."""
+        session = delivery.session
+        session.sender.changed()
+        self._room.touch(session)
+
+    def refused(self, delivery: Delivery, reason: str, now: Micros) -> None:
+        """The device will not take it."""
+        if delivery.state is PENDING:
+            self._room.give_up(delivery, Step.GIVE_UP, now, reason or "the device does not take it")

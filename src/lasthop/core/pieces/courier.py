@@ -1,0 +1,309 @@
+"""Pieces to and from devices: one at a time, after every message that may leave.
+
+A piece is handed to a line only when the one before has left its unsent buffer. A message never
+waits for more than that one, however much is under way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lasthop.clock import Micros
+from lasthop.core.channel_state import ChannelState
+from lasthop.core.effects import Feed, Send
+from lasthop.core.mailroom import Mailroom
+from lasthop.core.pieces.under_way import Sink, Transfers
+from lasthop.core.retransmission import FIRST_TIMEOUT
+from lasthop.core.session import Session
+from lasthop.core.transfer import Transfer
+from lasthop.wire.hop.frames import Ending, EndStatus, Frame, Piece, Taken
+from lasthop.wire.hop.transfer import Pace
+
+OVER = "it is over here"
+UNKNOWN = "no such stream"
+
+MOST_OVER = 1024
+"""Last words that are kept until a device confirms them. One that asks about ever more that is over
+and confirms nothing gets its answers, but we remember no more of them."""
+
+
+class Courier:
+    """Carries pieces for all sessions."""
+
+    def __init__(self, room: Mailroom) -> None:
+        self._room = room
+        self._desks: dict[Session, Transfers] = {}
+        self.begin_upload: Callable[[Session, int], Sink | None] = lambda _session, _key: None
+        """What to do with the first piece of a body that a device sends."""
+        self.wanted: Callable[[Session, Taken], bool] = lambda _session, _taken: False
+        """Whether something that the device has part of is still to come, or begins now."""
+
+    def desk(self, session: Session) -> Transfers:
+        """What a session has under way, to be added to."""
+        desk = self._desks.get(session)
+        if desk is None:
+            desk = self._desks[session] = Transfers(session, self)
+            session.add_part(desk)
+            session.transfers = desk.outgoing
+        return desk
+
+    def find(self, session: Session) -> Transfers | None:
+        """What a session has under way, if anything ever was."""
+        return self._desks.get(session)
+
+    def removed(self, session: Session) -> None:
+        """A device is gone."""
+        self._desks.pop(session, None)
+
+    def send(self, session: Session, key: int, outgoing: Transfer) -> None:
+        """Begin to send something."""
+        desk = self.desk(session)
+        desk.outgoing[key] = outgoing
+        desk.forget_end(key)
+        self._room.touch(session)
+
+    def again(self, session: Session, *, alone: bool = False) -> None:
+        """A contact begins, `alone` with one channel, or one of several has ended: find out how far
+        everything is."""
+        desk = self._desks.get(session)
+        if desk is None:
+            return
+        desk.alone = alone
+        for outgoing in desk.outgoing.values():
+            outgoing.sending.again()
+        for key, sink in list(desk.incoming.items()):
+            sink.receiving.again()
+            # Within a contact the last word may have gone down with a line, and is said once more.
+            if sink.over and alone:
+                del desk.incoming[key]
+        if alone:
+            desk.over.clear()  # The device says of what it has a part.
+        desk.told.clear()
+        desk.said.clear()
+        desk.claimed.clear()
+        self._room.touch(session)
+
+    def joined(self, session: Session) -> None:
+        """There is one more channel: words may overtake one another."""
+        desk = self._desks.get(session)
+        if desk is not None:
+            desk.alone = False
+
+    # What a device says.
+
+    def piece(self, session: Session, piece: Piece, now: Micros) -> None:
+        """Bytes, or a question how far we are."""
+        desk = self.desk(session)
+        sink = desk.incoming.get(piece.transfer)
+        if sink is None and not piece.stream:
+            sink = self.begin_upload(session, piece.transfer)
+            if sink is None:
+                return  # A late copy; or there is no room yet, and the answer comes when there is.
+        if sink is None:
+            stop = Ending(piece.transfer, EndStatus.STOPPED, reason=UNKNOWN, stream=True)
+            self._say(session, stop)
+            return
+        if sink.answer() is None:
+            sink.piece(piece, now)
+        else:
+            desk.said.discard(piece.transfer)
+        self._room.touch(session)
+
+    def taken(self, session: Session, taken: Taken, now: Micros) -> None:
+        """The device says how far it is."""
+        desk = self.desk(session)
+        outgoing = desk.outgoing.get(taken.transfer)
+        if outgoing is None:
+            if not self.wanted(session, taken):
+                self._abort(session, desk, taken.transfer, OVER)
+            return
+        desk.due = None
+        source = outgoing.source
+        behind = taken.offset < source.floor
+        # The first word in a contact is meant; later it may have been overtaken. And if the device
+        # has what we never had, we are an older copy of ourselves.
+        if behind or (outgoing.sending.stream and taken.offset > source.available):
+            if not behind or (desk.alone and not outgoing.sending.known):
+                source.lost(now)
+                self._room.touch(session)
+            return
+        # Of a body the device can have more than there is if it is another one under the same key,
+        # of a life of ours that a copy of the store does not know. It lets go of that when it hears
+        # how this one ends.
+        offset = min(taken.offset, source.available)
+        outgoing.sending.heard(Taken(taken.transfer, offset, taken.limit), source.available)
+        source.taken(offset, now)
+        self._room.touch(session)
+
+    def ending(self, session: Session, ending: Ending, now: Micros) -> None:
+        """The device says how a transfer ends, its own or one of ours."""
+        desk = self.desk(session)
+        key = ending.transfer
+        self._room.touch(session)
+        if ending.status in (EndStatus.CONFIRMED, EndStatus.STOPPED):
+            outgoing = desk.outgoing.get(key)
+            if outgoing is None:
+                stopped = ending.status == EndStatus.STOPPED
+                if ending.stream:
+                    if stopped:
+                        over = Ending(key, EndStatus.ABORTED, reason=OVER, stream=True)
+                        self._say(session, over)
+                elif stopped or (not desk.forget_end(key) and key not in session.mailbox):
+                    self._abort(session, desk, key, OVER)
+            elif ending.status == EndStatus.STOPPED:
+                outgoing.source.stopped(ending.reason, now)
+            elif outgoing.sending.said_end or (
+                ending.stream and outgoing.source.last_word() is not None
+            ):
+                # Of a body, what was not asked for may be about an earlier attempt.
+                del desk.outgoing[key]
+                outgoing.source.confirmed(now)
+            return
+        sink = desk.incoming.get(key)
+        if sink is not None and sink.stream == ending.stream:
+            desk.said.discard(key)
+            sink.ending(ending, now)
+        elif ending.stream or ending.status == EndStatus.ABORTED:
+            # It was over and forgotten, and our word to say so was lost.
+            self._say(session, Ending(key, EndStatus.CONFIRMED, stream=ending.stream))
+
+    def _abort(self, session: Session, desk: Transfers, key: int, reason: str) -> None:
+        """Tell the device that there will be no more of a body."""
+        word = Ending(key, EndStatus.ABORTED, reason=reason)
+        if len(desk.over) >= MOST_OVER and key not in desk.over:
+            self._say(session, word)
+            return
+        desk.over[key] = word
+        desk.told.discard(key)
+        self._room.touch(session)
+
+    def _say(self, session: Session, frame: Frame) -> None:
+        if session.greeted:
+            self._room.effects.append(Send(session.channel, [frame]))
+
+    # What leaves.
+
+    def pump(self, session: Session, desk: Transfers, now: Micros) -> None:
+        """Say what is to be said, and let the next pieces leave."""
+        if not session.greeted or not session.line.streams:
+            return
+        frames = self._words(session, desk, now)
+        if frames:
+            self._room.effects.append(Send(session.channel, frames))
+        while self._feed(session, desk, now):
+            pass
+        self._await(session, desk, now)
+
+    def _words(self, session: Session, desk: Transfers, now: Micros) -> list[Frame]:
+        """Everything but pieces: it takes next to no room."""
+        frames: list[Frame] = []
+        step = self._room.limits.stream_window // 4
+        for key, sink in desk.incoming.items():
+            answer = sink.answer()
+            if answer is None:
+                taken = sink.receiving.report(key, step=step)
+                if taken is not None:
+                    frames.append(taken)
+            elif key not in desk.said:
+                desk.said.add(key)
+                frames.append(answer)
+        for key, outgoing in list(desk.outgoing.items()):
+            sending, source = outgoing.sending, outgoing.source
+            against = source.refusal(now)
+            if against is not None:
+                del desk.outgoing[key]
+                self._abort(session, desk, key, against)
+                session.sender.changed()  # Others may wait behind it.
+                continue
+            if not source.announced():
+                continue
+            question = sending.question()
+            if question is not None:
+                frames.append(question)
+            word = source.last_word()
+            if word is None or sending.said_end:
+                continue
+            if word.status != EndStatus.COMPLETE or (sending.known and sending.cursor >= word.size):
+                sending.said_end = True
+                frames.append(word)
+        for key, word in desk.over.items():
+            if key not in desk.told:
+                desk.told.add(key)
+                frames.append(word)
+        return frames
+
+    def _feed(self, session: Session, desk: Transfers, now: Micros) -> bool:
+        """Hand one piece to a line that has none; false when there is no such line or piece."""
+        if all(line.busy or line.paused or not line.greeted for line in session.lines):
+            return False
+        sender = session.sender
+        for outgoing in sorted(desk.outgoing.values(), key=Transfer.place):
+            line, most = sender.allowance(session, outgoing)
+            if line is None or line.busy or line.paused or not line.greeted:
+                continue
+            line.pace = line.pace or Pace()
+            sending, source = outgoing.sending, outgoing.source
+            size = sending.room(source.available, min(line.pace.size, most))
+            body = source.read(sending.cursor, size) if size else None
+            if not body:
+                continue
+            sender.piece_left(outgoing, len(body), now)
+            desk.turns += 1
+            sending.turn = desk.turns
+            line.busy = True
+            line.fed_at = now
+            self._room.effects.append(Feed(line.channel, sending.piece(body)))
+            return True
+        return False
+
+    def drained(self, session: Session, line: ChannelState, now: Micros) -> None:
+        """The last piece has left a line's unsent buffer."""
+        if line.busy:
+            line.busy = False
+            if line.pace is not None:
+                line.pace.left(now - line.fed_at)
+            self._room.touch(session)
+
+    # Channels that lose frames.
+
+    def _await(self, session: Session, desk: Transfers, now: Micros) -> None:
+        """If nothing is heard for a while, something was lost."""
+        if session.retransmission is None or desk.armed is not None:
+            return
+        if desk.over or any(o.sending.waits(_owed(session, o)) for o in desk.outgoing.values()):
+            desk.due = desk.armed = now + FIRST_TIMEOUT
+            self._room.timers.add(desk.armed, _Patience(self, session, desk))
+
+    def overdue(self, session: Session, desk: Transfers) -> None:
+        """The time to hear of something is up."""
+        desk.armed = None
+        if self._desks.get(session) is desk and session.greeted:
+            if desk.due is not None:
+                # Its answer may be overtaken by what was said before we asked once more.
+                desk.alone = False
+                for outgoing in desk.outgoing.values():
+                    outgoing.sending.again()
+                desk.told.clear()
+            self._room.touch(session)
+
+
+def _owed(session: Session, outgoing: Transfer) -> int:
+    """How far the device will have to say that it has a transfer: without a grant, as far as it
+    has gone."""
+    if session.sender.covers(outgoing):
+        return outgoing.source.available
+    return outgoing.sending.cursor
+
+
+class _Patience:
+    """Waits for the answer to what may have been lost."""
+
+    __slots__ = ("_courier", "_desk", "_session")
+
+    def __init__(self, courier: Courier, session: Session, desk: Transfers) -> None:
+        self._courier = courier
+        self._session = session
+        self._desk = desk
+
+    def woken(self, now: Micros) -> None:
+        self._courier.overdue(self._session, self._desk)

@@ -1,0 +1,118 @@
+"""Bodies and streams in pieces, as a part of the gateway."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from lasthop.clock import Micros
+from lasthop.core.acceptance import Acceptance
+from lasthop.core.channel_state import ChannelState
+from lasthop.core.delivery import Item
+from lasthop.core.dispatch import Dispatcher
+from lasthop.core.feature import Arrival, CoreFeature, Operate
+from lasthop.core.mailroom import Mailroom
+from lasthop.core.pieces.bodies import Bodies
+from lasthop.core.pieces.courier import Courier
+from lasthop.core.pieces.streams import Streams
+from lasthop.core.pieces.uploads import Uploads
+from lasthop.core.session import Session
+from lasthop.core.submission import Submission
+from lasthop.errors import InvalidRequest
+from lasthop.message import DEFAULT_CONTENT_TYPE, Message
+from lasthop.store.commit import Restored
+from lasthop.wire.hop.frames import (
+    Ending,
+    Frame,
+    Headers,
+    MessageFrame,
+    Operation,
+    Piece,
+    Taken,
+)
+
+
+class PieceFeature(CoreFeature):
+    """Everything that travels in pieces, both ways."""
+
+    def __init__(self, room: Mailroom, acceptance: Acceptance, dispatcher: Dispatcher) -> None:
+        self._courier = Courier(room)
+        self._bodies = Bodies(room, self._courier, dispatcher)
+        self._courier.wanted = self._bodies.wanted
+        self._uploads = Uploads(room, self._courier)
+        self.streams = Streams(room, acceptance, self._courier, self._uploads)
+
+    def operations(self) -> Mapping[int, Operate]:
+        return {Operation.PULL: self._pull}
+
+    def frames(self) -> Mapping[type[Frame], Callable[[Session, Any, Micros], None]]:
+        return {
+            Piece: self._courier.piece,
+            Taken: self._courier.taken,
+            Ending: self._courier.ending,
+        }
+
+    def _pull(self, session: Session, frame: MessageFrame, headers: Headers, now: Micros) -> None:
+        self._bodies.pull(session, headers.in_reply_to)
+
+    def owned(self, item: Item) -> None:
+        self._bodies.owned(item)
+
+    def intake(self, arrival: Arrival, now: Micros) -> bool:
+        """A stream is opened, and is nobody else's to look at; a body that came ahead joins its
+        message."""
+        headers, session = arrival.headers, arrival.session
+        if headers.stream and not arrival.answers_to:
+            self._open_stream(arrival, now)
+            return True
+        if headers.ahead is not None:
+            body = self._uploads.claim(session, arrival.frame.key, headers.ahead)
+            arrival.submission.body = body
+        return False
+
+    def _open_stream(self, arrival: Arrival, now: Micros) -> None:
+        frame, headers, device = arrival.frame, arrival.headers, arrival.session.device
+        if frame.key is None:
+            raise InvalidRequest("a stream needs a key")
+        submission = Submission(
+            target=arrival.submission.target,
+            content_type=headers.content_type or DEFAULT_CONTENT_TYPE,
+            title=headers.title,
+            priority=headers.priority,
+            handling=headers.handling,
+            headers=headers.extra,
+        )
+        self.streams.open(
+            device.app,
+            f"device:{device.name}",
+            submission,
+            now,
+            sender=arrival.session,
+            theirs=frame.key,
+        )
+
+    def greeted(self, session: Session, now: Micros, *, joined: bool) -> None:
+        if joined:
+            self._courier.joined(session)
+        else:
+            self._courier.again(session, alone=True)
+
+    def channel_gone(self, session: Session) -> None:
+        self._courier.again(session)
+
+    def drained(self, session: Session, channel: ChannelState, now: Micros) -> None:
+        """The last piece has left a channel's unsent buffer."""
+        self._courier.drained(session, channel, now)
+
+    def removed(self, session: Session, now: Micros) -> None:
+        self.streams.removed(session, now)
+        self._courier.removed(session)
+
+    def fetched(self, messages: Mapping[int, Message], now: Micros) -> None:
+        self._bodies.fetched(messages)
+
+    def finish(self, now: Micros) -> None:
+        self.streams.finish(now)
+
+    def restore(self, restored: Restored, now: Micros) -> None:
+        self.streams.restored = restored.streams

@@ -1,0 +1,235 @@
+"""Large bodies from devices: they come ahead in pieces, and their message claims them.
+
+Every piece is durable before it is acknowledged, so that neither a break nor a crash costs more
+than what was under way. The bodies are in memory while they grow; how many at a time is limited,
+and of those whose device has gone away the oldest makes room for others.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from functools import partial
+
+import msgspec
+
+from lasthop.clock import Micros
+from lasthop.core.mailroom import Mailroom
+from lasthop.core.pieces.courier import Courier
+from lasthop.core.session import Session
+from lasthop.errors import InvalidRequest
+from lasthop.store.streams import PieceRow, StreamRow
+from lasthop.wire.hop.frames import Ending, EndStatus, Piece
+from lasthop.wire.hop.transfer import FIRST_LIMIT, Receiving
+
+MOST_CLAIMED = 256
+"""Bodies of which late copies of pieces are recognised, on channels that double frames."""
+
+
+class UploadRecord(msgspec.Struct, array_like=True, frozen=True, tag="body"):
+    """What the store keeps of a body that is coming in, besides its pieces."""
+
+    device: int
+    theirs: int
+    """The key that the device gave its message."""
+
+
+class Upload:
+    """One body that is coming in."""
+
+    stream = False
+
+    def __init__(self, uploads: Uploads, session: Session, theirs: int, key: int) -> None:
+        self._uploads = uploads
+        self.session = session
+        self.theirs = theirs
+        self.key = key
+        self.receiving = Receiving(limit=FIRST_LIMIT)
+        self.parts: list[bytes] = []
+        self.over = False
+        """The store has nothing of it any more."""
+        self._most = uploads.most(session.device.app)
+        self._checksum = 0
+        self._answer: Ending | None = None
+        self._end: Ending | None = None
+        """The end, if it has overtaken some of the pieces."""
+
+    def add(self, body: bytes) -> None:
+        """More of it, in order."""
+        self.parts.append(body)
+        self._checksum = zlib.crc32(body, self._checksum)
+
+    def piece(self, piece: Piece, now: Micros) -> None:
+        offset = self.receiving.received
+        body = self.receiving.take(piece)
+        if not body:
+            return
+        if self.receiving.received > self._most:
+            self._stop(f"a body has at most {self._most} bytes here")
+            return
+        self.add(body)
+        self._uploads.keep(self, offset, body)
+        if self._end is not None:
+            self.ending(self._end, now)
+
+    def durable(self, offset: int, now: Micros) -> None:
+        """What is below is safe."""
+        self.receiving.durable = max(self.receiving.durable, offset)
+        self.grow()
+
+    def grow(self) -> None:
+        """Take some more."""
+        window = self._uploads.window
+        self.receiving.grant(min(self.receiving.durable + window, self._most + 1))
+        self._uploads.touch(self.session)
+
+    def ending(self, ending: Ending, now: Micros) -> None:
+        if ending.status == EndStatus.ABORTED:
+            self._uploads.forget(self)
+            self._answer = Ending(self.theirs, EndStatus.CONFIRMED)
+        elif self.receiving.received < ending.size:
+            self._end = ending
+            self.receiving.again()
+        elif (self.receiving.received, self._checksum) != (ending.size, ending.checksum):
+            self._stop("the checksum is another one")
+        else:
+            self._uploads.when_durable(self._complete)
+
+    def _complete(self, now: Micros) -> None:
+        self._answer = Ending(self.theirs, EndStatus.CONFIRMED)
+        self._uploads.touch(self.session)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the device has been told that we have all of it."""
+        return self._answer is not None and self._answer.status == EndStatus.CONFIRMED
+
+    def _stop(self, reason: str) -> None:
+        self._uploads.forget(self)
+        self._answer = Ending(self.theirs, EndStatus.STOPPED, reason=reason)
+
+    def answer(self) -> Ending | None:
+        return self._answer
+
+
+class Uploads:
+    """Every body that is coming in."""
+
+    def __init__(self, room: Mailroom, courier: Courier) -> None:
+        self._room = room
+        self._courier = courier
+        courier.begin_upload = self.begin
+        self.window = room.limits.stream_window
+        self._last = 0
+        self._open: dict[int, Upload] = {}
+        """By our key, the oldest first."""
+        self._waiting: dict[tuple[Session, int], None] = {}
+        """Those for which there was no room, in the order in which they came."""
+
+    def begin(self, session: Session, theirs: int) -> Upload | None:
+        """A device wants to send a body; `None` while there is no room for it."""
+        desk = self._courier.desk(session)
+        if theirs in desk.claimed:
+            return None  # A copy of a piece that has come late.
+        limits = self._room.limits
+        # Those that are complete wait for their message, which may wait for this one.
+        growing = [upload for upload in self._open.values() if not upload.complete]
+        theirs_growing = sum(upload.session is session for upload in growing)
+        full = len(growing) >= limits.uploads and not self._make_room()
+        if full or theirs_growing >= limits.uploads_per_device or self._hoards(session):
+            if len(self._waiting) < limits.uploads * limits.uploads_per_device:
+                self._waiting[session, theirs] = None
+            return None
+        # It may have waited for room, and asked again when there was some.
+        self._waiting.pop((session, theirs), None)
+        # Below zero, so that no message ever has the same key.
+        self._last += 1
+        upload = Upload(self, session, theirs, -self._last)
+        self._add(upload)
+        return upload
+
+    def _hoards(self, session: Session) -> bool:
+        """Whether a device has too much here that it does not send the messages for."""
+        theirs = [upload for upload in self._open.values() if upload.session is session]
+        size = sum(upload.receiving.received for upload in theirs)
+        return size > self._room.limits.uploads_per_device * self.most(session.device.app)
+
+    def most(self, app: str) -> int:
+        """Bytes of a body that an app takes."""
+        limits = self._room.limits
+        behaviour = self._room.behaviours.get(app)
+        return limits.body if behaviour is None else behaviour.most(limits.body)
+
+    def _add(self, upload: Upload) -> None:
+        self._open[upload.key] = upload
+        self._courier.desk(upload.session).incoming[upload.theirs] = upload
+        upload.grow()
+
+    def _make_room(self) -> bool:
+        """Let go of one whose device is away and would have to send the rest anyway."""
+        for upload in self._open.values():
+            if not upload.session.greeted and not upload.complete:
+                self.forget(upload)
+                self._courier.desk(upload.session).incoming.pop(upload.theirs, None)
+                return True
+        return False
+
+    def keep(self, upload: Upload, offset: int, body: bytes) -> None:
+        """Make some bytes durable, and then acknowledge them."""
+        changes = self._room.journal.commit.stream_changes()
+        if not offset:
+            record = UploadRecord(upload.session.device.number, upload.theirs)
+            changes.rows[upload.key] = StreamRow(upload.key, True, msgspec.json.encode(record))
+        changes.pieces.append(PieceRow(upload.key, offset, body))
+        self.when_durable(partial(upload.durable, offset + len(body)))
+
+    def when_durable(self, action: Callable[[Micros], None]) -> None:
+        """Once everything so far is safe."""
+        self._room.journal.when_durable(action)
+
+    def touch(self, session: Session) -> None:
+        """There may be something to say to this device."""
+        self._room.touch(session)
+
+    def forget(self, upload: Upload) -> None:
+        """It is over: the message has it, or nobody will."""
+        if self._open.pop(upload.key, None) is None:
+            return
+        upload.over = True
+        changes = self._room.journal.commit.stream_changes()
+        changes.rows[upload.key] = StreamRow(upload.key, False, b"")
+        waiting, self._waiting = self._waiting, {}
+        for session, theirs in waiting:
+            if session.greeted:
+                self.begin(session, theirs)
+
+    def removed(self, session: Session) -> None:
+        """The device is gone."""
+        for upload in [upload for upload in self._open.values() if upload.session is session]:
+            self.forget(upload)
+
+    def claim(self, session: Session, theirs: int | None, size: int) -> bytes:
+        """The body that came ahead of a message; from here on it is the message's."""
+        desk = self._courier.desk(session)
+        upload = desk.incoming.get(theirs or 0)
+        if not isinstance(upload, Upload) or upload.over or upload.receiving.received != size:
+            raise InvalidRequest("the body of this message has not come ahead of it", size=size)
+        self.forget(upload)
+        del desk.incoming[upload.theirs]
+        desk.claimed[upload.theirs] = None
+        if len(desk.claimed) > MOST_CLAIMED:
+            del desk.claimed[next(iter(desk.claimed))]
+        return b"".join(upload.parts)
+
+    def restore(self, key: int, record: UploadRecord, pieces: list[PieceRow]) -> None:
+        """Take up what was coming in when we stopped."""
+        self._last = max(self._last, -key)
+        device = self._room.registry.numbered(record.device)
+        if device is None:
+            self._room.journal.commit.stream_changes().rows[key] = StreamRow(key, False, b"")
+            return
+        upload = Upload(self, self._room.session(device), record.theirs, key)
+        for piece in pieces:
+            upload.add(piece.body)
+        upload.receiving.received = upload.receiving.durable = sum(map(len, upload.parts))
+        self._add(upload)

@@ -1,0 +1,253 @@
+"""Preferences as a part of the gateway: a device that has some gets a sender of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+
+from lasthop.clock import MILLISECOND, Micros
+from lasthop.core.channel_state import ChannelState
+from lasthop.core.contact import Contacts
+from lasthop.core.delivery import Delivery
+from lasthop.core.dispatch import Dispatcher
+from lasthop.core.effects import Disconnect
+from lasthop.core.feature import Asked, CoreFeature, Objection, Operate, Sender
+from lasthop.core.lifecycle import Step
+from lasthop.core.mailroom import Mailroom
+from lasthop.core.preferences.pilot import Pilot
+from lasthop.core.preferences.steering import BUDGETS, CAPS, Steering
+from lasthop.core.preferences.wishes import decode_preferences, encode_preferences
+from lasthop.core.retransmission import FIRST_TIMEOUT
+from lasthop.core.session import Session
+from lasthop.core.transfer import Transfer
+from lasthop.decision.books import Reserved, restored_budgets
+from lasthop.decision.budgets import Budgets, Closure, Limit
+from lasthop.decision.preferences import Preferences
+from lasthop.decision.reasons import in_words
+from lasthop.decision.schedule import Unsatisfiable
+from lasthop.decision.transmission import receipt_timeout
+from lasthop.events import Kind
+from lasthop.store.commit import MemoryRow, Restored
+from lasthop.wire.hop.frames import CloseCode, Headers, Hello, MessageFrame, Operation
+
+
+class PreferenceFeature(CoreFeature):
+    """Gives senders to devices that have preferences, or limits in common with all others."""
+
+    def __init__(
+        self,
+        room: Mailroom,
+        dispatcher: Dispatcher,
+        contacts: Contacts,
+        *,
+        shared: tuple[Limit, ...],
+        zone: str,
+    ) -> None:
+        self.room = room
+        self.dispatcher = dispatcher
+        self.contacts = contacts
+        self.pilot = Pilot(room)
+        self.shared = Budgets(shared, zone_name=zone) if shared else None
+        """What all devices together may use."""
+
+    def operations(self) -> Mapping[int, Operate]:
+        return {Operation.PREFERENCES: self._prefer}
+
+    def _prefer(self, session: Session, frame: MessageFrame, _: Headers, now: Micros) -> None:
+        self.prefer(session, decode_preferences(frame.body), now)
+
+    def prefer(self, session: Session, preferences: Preferences, now: Micros) -> None:
+        """A device wants its messages sent like this from now on."""
+        device = session.device
+        device.record.preferences = preferences
+        self.room.journal.commit.devices[device.number] = device.row()
+        terms = encode_preferences(preferences).decode()
+        self.room.journal.tell(Kind.PREFERENCES_CHANGED, now, session, terms=terms)
+        steering = steering_of(session)
+        if steering is None:
+            self._steer(session, preferences)
+        else:
+            steering.grants.revoke(now)
+            steering.wish(preferences)
+        self.room.touch(session)
+
+    def _steer(self, session: Session, preferences: Preferences) -> Steering:
+        steering = Steering(self.room, session, preferences, self.shared)
+        session.sender = PreferenceSender(self, steering)
+        return steering
+
+    def meeting(
+        self, session: Session, channel: int, hello: Hello, now: Micros
+    ) -> Disconnect | None:
+        """A link that has reached its limit ends as soon as it begins."""
+        steering = steering_of(session)
+        if steering is None and self.shared is not None:
+            steering = self._steer(session, Preferences())
+        closure = None if steering is None else steering.closed(hello.link or "", now)
+        return None if closure is None else link_closed(channel, closure, now)
+
+    def before_commit(self) -> None:
+        self.pilot.note()
+
+    def restore(self, restored: Restored, now: Micros) -> None:
+        kept: dict[int, list[MemoryRow]] = {}
+        for row in restored.memories:
+            if row.name in (BUDGETS, CAPS):
+                kept.setdefault(row.device, []).append(row)
+        for row in kept.pop(0, ()):
+            if self.shared is not None:
+                limits = self.shared.limits
+                self.shared = restored_budgets(row.state, now)
+                self.shared.change(limits)
+        for device in self.room.registry:
+            preferences = device.record.preferences
+            if preferences is None and device.number not in kept:
+                continue
+            steering = self._steer(self.room.session(device), preferences or Preferences())
+            for row in kept.get(device.number, ()):
+                steering.restore(row.name, row.state, now)
+
+
+class PreferenceSender(Sender):
+    """Sends to one device as it prefers, within what it can afford."""
+
+    def __init__(self, feature: PreferenceFeature, steering: Steering) -> None:
+        self._feature = feature
+        self._pilot = feature.pilot
+        self._room = feature.room
+        self.steering = steering
+        self._promised: list[tuple[Delivery, Reserved]] = []
+        """What is to leave once its price is durably reserved."""
+
+    def objection(self, asked: Asked, now: Micros) -> Objection | None:
+        return self.steering.objection(asked, now)
+
+    def pump(self, session: Session, now: Micros) -> list[Delivery]:
+        steering = self.steering
+        again = list(steering.parked) if steering.reconsider else []
+        if again:
+            steering.parked.clear()
+            self._feature.dispatcher.transmit(session, again, now, "a link may carry it now")
+        return self._pilot.pump(session, steering, now)
+
+    def channel(
+        self, session: Session, delivery: Delivery, usual: ChannelState, now: Micros
+    ) -> ChannelState | None:
+        chosen = self._pilot.line(session, self.steering, delivery, now)
+        reserved = None if chosen is not None else self.steering.promised.get(delivery)
+        if reserved is not None:
+            self._promised.append((delivery, reserved))
+        return chosen
+
+    def sent(self, session: Session, reason: str, now: Micros) -> None:
+        if self._promised:
+            promised, self._promised = self._promised, []
+            self.steering.write()
+            keep = partial(self._keep, session, session.contacts, promised, reason)
+            self._room.journal.when_durable(keep)
+        self._pilot.settle(session, self.steering, now)
+
+    def _keep(
+        self,
+        session: Session,
+        contact: int,
+        promised: list[tuple[Delivery, Reserved]],
+        reason: str,
+        now: Micros,
+    ) -> None:
+        """What they cost is reserved, and that is durable: they leave."""
+        waiting = self.steering.promised
+        kept = [one for one, reserved in promised if waiting.get(one) is reserved]
+        for delivery in kept:
+            del waiting[delivery]
+        if session.contacts == contact and session.greeted:
+            self._feature.dispatcher.transmit(session, kept, now, reason)
+
+    def left(self, delivery: Delivery, now: Micros) -> int:
+        return self.steering.left(delivery, now)
+
+    def refund(self, delivery: Delivery, now: Micros) -> None:
+        self.steering.refund(delivery, now)
+
+    def acknowledged(self, session: Session, received: Iterable[object], now: Micros) -> None:
+        """Learn what a channel is like from when the device has what left over it."""
+        for delivery in received:
+            line = None
+            if isinstance(delivery, Delivery):
+                line = self.steering.acknowledged(delivery, now)
+            if line is None or line.gauge is None:
+                continue
+            estimate = line.gauge.estimate
+            self._room.journal.tell(
+                Kind.MEASURED,
+                now,
+                session,
+                link=line.link,
+                network=line.network,
+                channel=line.channel,
+                rtt=-1 if estimate.latency is None else estimate.latency,
+                contention=estimate.contention,
+                bytes=line.gauge.throughput,
+            )
+            self.steering.reconsider = True
+
+    def ended(self, delivery: Delivery, now: Micros) -> None:
+        self.steering.ended(delivery, now)
+
+    def changed(self) -> None:
+        self.steering.reconsider = True
+
+    def channels_changed(self, now: Micros) -> None:
+        self.steering.reconsider = True
+        self.steering.grants.revoke(now)
+
+    def patience(self, channel: ChannelState) -> Micros:
+        """When to ask the algorithm again, which knows when a receipt is missing, and whether a
+        deadline comes first."""
+        return min(FIRST_TIMEOUT, receipt_timeout(self.steering.link_of(channel), 0))
+
+    def settled(self, session: Session, now: Micros) -> None:
+        """End the channels over links that have just reached their limits, and say until when."""
+        closures, self.steering.closures = self.steering.closures, {}
+        for line in session.lines if closures else ():
+            closure = closures.get(line.link)
+            if closure is not None:
+                self._feature.contacts.lost(line.channel, str(closure.reason()), now)
+                self._room.effects.append(link_closed(line.channel, closure, now))
+
+    def rests(self, delivery: Delivery, now: Micros) -> bool:
+        steering = self.steering
+        steering.resting.pop(delivery, None)
+        slot = steering.slot(delivery, now)
+        if isinstance(slot, Unsatisfiable):
+            self._room.give_up(delivery, Step.SUPPRESS, now, str(slot.reason()))
+            return True
+        if slot is None or slot.at <= now:
+            return False
+        event = self._room.journal.story(delivery, Kind.HELD, now, in_words(slot.reasons))
+        event.at = slot.at
+        steering.resting[delivery] = None
+        self._room.timers.add(slot.at, delivery)
+        return True
+
+    def covers(self, transfer: Transfer) -> bool:
+        return self.steering.grants.covers(transfer)
+
+    def allowance(self, session: Session, transfer: Transfer) -> tuple[ChannelState | None, int]:
+        channel, most = self.steering.grants.allowance(transfer)
+        return session.line_of(channel), most
+
+    def piece_left(self, transfer: Transfer, size: int, now: Micros) -> None:
+        self.steering.grants.leaves(transfer, size, now)
+
+
+def steering_of(session: Session) -> Steering | None:
+    """What is known of a device that has preferences."""
+    sender = session.sender
+    return sender.steering if isinstance(sender, PreferenceSender) else None
+
+
+def link_closed(channel: int, closure: Closure, now: Micros) -> Disconnect:
+    """Send a device away over a link that has reached its limit, and say when it may come back."""
+    wait = -(-(closure.until - now) // MILLISECOND)
+    return Disconnect(channel, CloseCode.LINK_CLOSED, str(closure.reason()), wait)

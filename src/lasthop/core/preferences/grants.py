@@ -1,0 +1,117 @@
+"""What of bodies and streams may leave over which link, for devices that have preferences: bytes
+are reserved before they leave, and paid for as far as they left.
+
+A body is granted as a whole, so that none is begun that cannot be afforded; a stream, which may
+never end, some bytes at a time. Nothing of a grant leaves before it is durable: after a crash all
+of it counts as spent.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from lasthop.clock import Micros
+from lasthop.core.transfer import Transfer
+from lasthop.decision.choice import Outgoing as Question
+from lasthop.decision.decide import Action
+from lasthop.decision.grants import STREAM_GRANT, Grant
+from lasthop.message import key_time
+
+if TYPE_CHECKING:
+    from lasthop.core.mailroom import Mailroom
+    from lasthop.core.preferences.steering import Steering
+
+
+class Grants:
+    """What is granted to the transfers of one device."""
+
+    __slots__ = ("_given", "_paid", "_steering")
+
+    def __init__(self, steering: Steering) -> None:
+        self._steering = steering
+        self._given: dict[Transfer, Grant] = {}
+        self._paid: dict[int, int] = {}
+        """Money that the bodies of messages have cost, by their keys, until somebody asks."""
+
+    def covers(self, outgoing: Transfer) -> bool:
+        """Whether bytes of a transfer are granted."""
+        return outgoing in self._given
+
+    def give(self, room: Mailroom, now: Micros) -> Micros | None:
+        """Grant what may leave; returns when to ask again, if that is known."""
+        transfers = self._steering.session.transfers
+        for outgoing in [o for o in self._given if transfers.get(o.sending.transfer) is not o]:
+            self._over(outgoing, now)
+        due: Micros | None = None
+        for outgoing in sorted(transfers.values(), key=Transfer.place):
+            until = None if outgoing in self._given else self.ask(outgoing, room, now)
+            if until is not None and (due is None or until < due):
+                due = until
+        return due
+
+    def ask(self, outgoing: Transfer, room: Mailroom, now: Micros) -> Micros | None:
+        """Grant the bytes that a transfer could send now; returns when to ask again, if it may not
+        and that is known."""
+        size = _hunger(outgoing, now)
+        if not size:
+            return None
+        source = outgoing.source
+        question = Question(
+            size=size,
+            since=key_time(outgoing.sending.transfer),
+            deliver_before=source.deadline,
+            whole=False,
+        )
+        steering = self._steering
+        choice = steering.link_for(question, source.queue, source.quality, now)
+        if choice.action is not Action.SEND:
+            return choice.until
+        steering.books.reserve(outgoing, choice, queue=source.queue or "", now=now)
+        grant = self._given[outgoing] = Grant(choice.channel, size)
+        steering.write()
+        room.journal.when_durable(partial(self._durable, grant, room))
+        return None
+
+    def _durable(self, grant: Grant, room: Mailroom, now: Micros) -> None:
+        grant.durable = True
+        room.touch(self._steering.session)
+
+    def allowance(self, outgoing: Transfer) -> tuple[int, int]:
+        """The channel over which a transfer may go on, and by how many bytes."""
+        grant = self._given.get(outgoing)
+        return (0, 0) if grant is None or not grant.durable else (grant.channel, grant.left)
+
+    def leaves(self, outgoing: Transfer, size: int, now: Micros) -> None:
+        """So many bytes of a transfer are handed to their channel."""
+        grant = self._given[outgoing]
+        grant.leave(size)
+        if not grant.left:
+            self._over(outgoing, now)
+
+    def revoke(self, now: Micros) -> None:
+        """The links are others than before: whatever has not left is decided anew."""
+        for outgoing in list(self._given):
+            self._over(outgoing, now)
+
+    def paid(self, key: int) -> int:
+        """What the body of a message has cost since this was last asked."""
+        return self._paid.pop(key, 0)
+
+    def _over(self, outgoing: Transfer, now: Micros) -> None:
+        """No more of a grant will leave: what did is paid for."""
+        grant = self._given.pop(outgoing)
+        steering = self._steering
+        charge = grant.settle(steering.books, outgoing, steering.tariff, now)
+        if charge is not None and charge.money and not outgoing.sending.stream:
+            key = outgoing.sending.transfer
+            self._paid[key] = self._paid.get(key, 0) + charge.money
+
+
+def _hunger(outgoing: Transfer, now: Micros) -> int:
+    """Bytes to ask for: of a body all that is left of it."""
+    sending, source = outgoing.sending, outgoing.source
+    could = sending.room(source.available, STREAM_GRANT)
+    if not could or not source.announced() or source.refusal(now) is not None:
+        return 0
+    return could if sending.stream else source.available - sending.cursor

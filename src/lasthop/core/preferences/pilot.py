@@ -1,0 +1,195 @@
+"""Over which link, lane by lane, for devices that have preferences.
+
+What may not leave yet holds up its own lane and no other: order is kept within a lane. A release
+reserves its price, and the price is paid when the message is handed to its link.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+from lasthop.clock import Micros
+from lasthop.core.channel_state import ChannelState
+from lasthop.core.delivery import Delivery
+from lasthop.core.effects import Send
+from lasthop.core.feature import Leaving, OrderKey
+from lasthop.core.lifecycle import PENDING, Step
+from lasthop.core.mailroom import Mailroom
+from lasthop.core.preferences.steering import HeldLane, Steering
+from lasthop.core.sending import divert, leaving, release, weight_of
+from lasthop.core.session import Session
+from lasthop.decision.choice import Choice
+from lasthop.decision.decide import Action
+from lasthop.decision.reasons import in_words
+from lasthop.decision.schedule import Unsatisfiable
+from lasthop.events import Kind
+from lasthop.wire.hop.frames import Wanted
+
+AHEAD = "its body goes ahead of it"
+
+
+class Pilot:
+    """Decides for devices that have preferences, and keeps their books."""
+
+    def __init__(self, room: Mailroom) -> None:
+        self._room = room
+        self._changed: dict[Steering, None] = {}
+        """Whose budgets are to be written."""
+
+    def pump(self, session: Session, steering: Steering, now: Micros) -> list[Delivery]:
+        """Release what may leave now, the best lane first."""
+        released: list[Delivery] = []
+        if steering.reconsider:
+            steering.reconsider = False
+            lanes = sorted(steering.held, key=lambda lane: steering.held[lane].order)
+            for lane in lanes:
+                self._go_on(session, steering, lane, released, now)
+        while (delivery := session.best()) is not None:
+            lane = delivery.decider.order(delivery)
+            held = steering.held.get(lane)
+            if held is None and not session.has_credit(delivery.item.size):
+                break
+            session.take_best()
+            if held is not None:
+                held.add(delivery)
+            else:
+                self._offer(session, steering, delivery, released, now)
+        self._arm(steering, steering.grants.give(self._room, now))
+        self.settle(session, steering, now)
+        return released
+
+    def _go_on(
+        self,
+        session: Session,
+        steering: Steering,
+        lane: OrderKey,
+        released: list[Delivery],
+        now: Micros,
+    ) -> None:
+        """Look again at a lane that was held."""
+        held = steering.held.pop(lane)
+        while held.queue:
+            if lane in steering.held:
+                # Its first one is held again, and is where the others wait now.
+                steering.held[lane].take_over(held)
+                return
+            _, place, delivery = held.queue[0]
+            if delivery.state is not PENDING or delivery.place != place:
+                # Its decider may have thought better of it, and may have let it go again since.
+                heapq.heappop(held.queue)
+                continue
+            if not session.has_credit(delivery.item.size):
+                steering.held[lane] = held
+                steering.reconsider = True
+                return
+            heapq.heappop(held.queue)
+            self._offer(session, steering, delivery, released, now, before=held.reason)
+
+    def _offer(
+        self,
+        session: Session,
+        steering: Steering,
+        delivery: Delivery,
+        released: list[Delivery],
+        now: Micros,
+        before: str = "",
+    ) -> None:
+        room = self._room
+        body = None if delivery.ahead else session.transfers.get(delivery.item.message.key)
+        if body is not None and steering.grants.covers(body):
+            self._let_ahead(steering, delivery)
+            return
+        if divert(room, delivery, now):
+            return
+        choice = steering.choice(delivery, weight_of(delivery), now)
+        if isinstance(choice, Unsatisfiable):
+            room.give_up(delivery, Step.SUPPRESS, now, str(choice.reason()))
+        elif choice.action is Action.EXPIRE:
+            room.give_up(delivery, Step.EXPIRE, now, in_words(choice.reasons))
+        elif choice.action is Action.HOLD:
+            self._hold(steering, delivery, choice, now, before)
+        elif (said := leaving(delivery, choice.channel)) is not Leaving.GO:
+            if said is Leaving.ASIDE:
+                return
+            body = session.transfers.get(delivery.item.message.key)
+            if body is not None:
+                # Before the next one is asked about what is left.
+                self._arm(steering, steering.grants.ask(body, room, now))
+            self._let_ahead(steering, delivery)
+        else:
+            steering.reserve(delivery, choice, now)
+            words = in_words(choice.reasons)
+            event = release(room, session, delivery, now, words)
+            if choice.link is not None:
+                event.link = choice.link
+            released.append(delivery)
+
+    def _let_ahead(self, steering: Steering, delivery: Delivery) -> None:
+        """Its lane waits until its body has arrived."""
+        held = HeldLane(AHEAD)
+        held.add(delivery)
+        steering.held[delivery.decider.order(delivery)] = held
+
+    def _hold(
+        self, steering: Steering, delivery: Delivery, choice: Choice, now: Micros, before: str
+    ) -> None:
+        by_rank = bool(steering.caps.covering(delivery.item.message.queue))
+        held = HeldLane(in_words(choice.reasons), by_rank=by_rank)
+        held.add(delivery)
+        steering.held[delivery.decider.order(delivery)] = held
+        self._arm(steering, choice.until)
+        if held.reason != before:
+            event = self._room.journal.story(delivery, Kind.HELD, now, held.reason)
+            event.at = choice.until or 0
+
+    def line(
+        self, session: Session, steering: Steering, delivery: Delivery, now: Micros
+    ) -> ChannelState | None:
+        """The line for something that has been released; `None`: no link may carry it just now, or
+        it is promised."""
+        steering.parked.pop(delivery, None)
+        reserved = steering.books.reserved(delivery)
+        if reserved is not None:
+            line = session.line_of(reserved.channel)
+            if line is not None and line.greeted:
+                return None if delivery in steering.promised else line
+            steering.refund(delivery, now)
+            steering.promised.pop(delivery, None)
+        choice = steering.choice(delivery, weight_of(delivery), now)
+        if isinstance(choice, Choice) and choice.action is Action.SEND:
+            steering.reserve(delivery, choice, now)
+            reserved = steering.books.reserved(delivery)
+            assert reserved is not None
+            steering.promised[delivery] = reserved
+            return None
+        if isinstance(choice, Choice) and choice.action is Action.HOLD:
+            steering.parked[delivery] = None
+            self._arm(steering, choice.until)
+            return None
+        return session.line  # It is late, which whoever sends it notices.
+
+    def settle(self, session: Session, steering: Steering, now: Micros) -> None:
+        """Something was decided: note what it cost, and tell the device what it could do."""
+        if steering.books.changed:
+            steering.books.changed = False
+            self._changed[steering] = None
+            steering.spent = True
+        if steering.spent and not session.outbound.in_flight:
+            # Not before: what it has carried would be sent again, for money, over another.
+            steering.spent = False
+            steering.look_for_closures(now)
+        wanted = session.contacts, steering.wanted
+        if steering.wanted and steering.told != wanted:
+            steering.told = wanted
+            self._room.effects.append(Send(session.channel, [Wanted(steering.wanted)]))
+
+    def _arm(self, steering: Steering, until: Micros | None) -> None:
+        if until is not None and (steering.due is None or until < steering.due):
+            steering.due = until
+            self._room.timers.add(until, steering)
+
+    def note(self) -> None:
+        """Write the budgets that have changed with the open commit."""
+        for steering in self._changed:
+            steering.write()
+        self._changed = {}

@@ -1,0 +1,29 @@
+"""Preferences as devices and the REST door write them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from lasthop.decision.preferences import Preferences
+from lasthop.errors import InvalidRequest, LasthopError
+
+_decode = msgspec.json.Decoder(Preferences).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def decode_preferences(body: bytes) -> Preferences:
+    """Preferences as devices and the REST door send them, checked as a whole."""
+    try:
+        return _decode(body)
+    except msgspec.ValidationError as error:
+        cause = error.__cause__
+        if isinstance(cause, LasthopError):
+            raise cause from None
+        raise InvalidRequest(f"not preferences: {error}") from None
+    except msgspec.DecodeError as error:
+        raise InvalidRequest(f"preferences are a JSON object: {error}") from None
+
+
+def encode_preferences(preferences: Preferences) -> bytes:
+    """The same, to be shown and logged."""
+    return _encode(preferences)

@@ -1,0 +1,1 @@
+"""Pushes of PAP: addresses, reports and result notifications."""

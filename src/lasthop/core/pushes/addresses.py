@@ -1,0 +1,158 @@
+"""Client addresses and who they stand for: what an initiator writes, mapped to devices, users and
+groups.
+
+An address is found in this order: a record of its own, which may name any target; the devices that
+have it; and, for a user-defined identifier, the user or else the device of that name. A device and
+a user are persons, for whom any one device will do; a topic and an app are groups.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import NamedTuple
+
+from lasthop.core.registry import Device, DeviceRecord, Index, Registry
+from lasthop.errors import Conflict, InvalidRequest, NotFound, Rejected
+from lasthop.message import Target, TargetKind
+from lasthop.store.commit import AddressRow
+from lasthop.wire.pap.addresses import IPV4, IPV6, MAN, PLMN, URI, USER, Address
+
+GROUPS = frozenset({TargetKind.TOPIC, TargetKind.APP, TargetKind.GROUP})
+
+ALWAYS_SERVED = frozenset({USER, PLMN, IPV4, IPV6, MAN, URI})
+"""An address of one of these types that nobody has is unknown. Any other type is served as soon as
+somebody has an address of it."""
+
+
+class AddressNotServed(Rejected):
+    """Nobody here can have an address of this type, or of this gateway."""
+
+    code = "address_not_served"
+    pap_code = 2002
+
+
+class AddressUnknown(NotFound):
+    """A good address that nobody has."""
+
+    code = "address_unknown"
+    pap_code = 2003
+
+
+class Place(NamedTuple):
+    """Who an address stands for now."""
+
+    target: Target
+    devices: Mapping[int, Device]
+    everyone: bool = False
+    """Whether each of the devices counts, or any one will do."""
+
+
+class AddressBook(Index):
+    """All addresses, by app and by type and value."""
+
+    def __init__(self) -> None:
+        self._targets: dict[tuple[str, str], Target] = {}
+        self._devices: dict[tuple[str, str], dict[int, Device]] = {}
+        self._types: Counter[tuple[str, str]] = Counter()
+        """How many records there are of each type."""
+
+    def restore(self, rows: Iterable[AddressRow]) -> None:
+        """Fill from a store."""
+        for row in rows:
+            self.point(row.app, row.address, _target(row.target))
+
+    def point(self, app: str, address: str, target: Target | None) -> AddressRow:
+        """Let an address stand for a target, or for none any more."""
+        if target is None:
+            if self._targets.pop((app, address), None) is None:
+                raise NotFound("no such address", app=app, address=address)
+            self._count(app, address, -1)
+            return AddressRow(app, address, "")
+        if target.kind is TargetKind.SERVICE:
+            raise InvalidRequest(
+                "an address stands for a device, a user, a topic or everyone", target=str(target)
+            )
+        if (app, address) not in self._targets:
+            self._count(app, address, 1)
+        self._targets[app, address] = target
+        return AddressRow(app, address, str(target))
+
+    def targets(self, app: str) -> dict[str, Target]:
+        """The app's addresses that stand for a target."""
+        return {address: t for (of, address), t in self._targets.items() if of == app}
+
+    def added(self, device: Device) -> None:
+        for address in device.record.addresses:
+            self._devices.setdefault((device.app, address), {})[device.number] = device
+            self._count(device.app, address, 1)
+
+    def removed(self, device: Device) -> None:
+        self._forget(device, device.record)
+
+    def amended(self, device: Device, before: DeviceRecord) -> None:
+        self._forget(device, before)
+        self.added(device)
+
+    def _forget(self, device: Device, record: DeviceRecord) -> None:
+        for address in record.addresses:
+            there = self._devices[device.app, address]
+            del there[device.number]
+            if not there:
+                del self._devices[device.app, address]
+            self._count(device.app, address, -1)
+
+    def check(self, app: str, addresses: Iterable[str], device: Device | None) -> None:
+        """Refuse addresses of networks that another device has. User-defined identifiers may be
+        shared."""
+        for address in addresses:
+            others = self._devices.get((app, address), {})
+            if address.startswith(f"{USER}:") or not others:
+                continue
+            if device is None or device.number not in others:
+                holder = next(iter(others.values()))
+                raise Conflict("another device has this address", address=address, of=holder.name)
+
+    def at(self, app: str, address: str) -> Mapping[int, Device]:
+        """The devices that have this address themselves."""
+        return self._devices.get((app, address), {})
+
+    def find(self, app: str, address: Address, registry: Registry) -> Place:
+        """Who an address stands for; raises `AddressNotServed` or `AddressUnknown`."""
+        short = address.short
+        target = self._targets.get((app, short))
+        if target is None:
+            found = self._devices.get((app, short))
+            if found is not None:
+                first = next(iter(found.values()))
+                kind = TargetKind.DEVICE if len(found) == 1 else TargetKind.PUSH
+                return Place(Target(kind, first.name if len(found) == 1 else short), found)
+            target = self._named(app, address, registry)
+        devices: Mapping[int, Device] = {}
+        with suppress(NotFound):
+            devices = registry.reach(app, target)
+        if not devices:
+            raise AddressUnknown("nobody is at this address", address=address.text)
+        return Place(target, devices, target.kind in GROUPS)
+
+    def _named(self, app: str, address: Address, registry: Registry) -> Target:
+        """A user-defined identifier may be the name of a user or of a device."""
+        if address.type != USER:
+            if address.type in ALWAYS_SERVED or (app, address.type) in self._types:
+                raise AddressUnknown("nobody is at this address", address=address.text)
+            raise AddressNotServed("addresses of this type are not served", type=address.type)
+        name = address.value.decode("utf-8", "replace")
+        kind = TargetKind.USER if registry.has_user(app, name) else TargetKind.DEVICE
+        return Target(kind, name)
+
+    def _count(self, app: str, address: str, change: int) -> None:
+        kind = (app, address.partition(":")[0])
+        self._types[kind] += change
+        if not self._types[kind]:
+            del self._types[kind]
+
+
+def _target(text: str) -> Target:
+    kind, _, name = text.partition(":")
+    return Target(TargetKind(kind), name)

@@ -1,0 +1,211 @@
+"""A push that is not over: what is known of each of its addresses so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Protocol
+
+from msgspec.structs import replace
+
+from lasthop.clock import Micros
+from lasthop.core.feature import DeliveryObserver
+from lasthop.core.lifecycle import State
+from lasthop.core.pushes.report import audience_of, report_of, withdrawn
+from lasthop.message import DeliveryMethod
+from lasthop.store.commit import PushRow
+from lasthop.wire.pap.codes import MessageState
+from lasthop.wire.pap.outcomes import Report, combine
+
+if TYPE_CHECKING:
+    from lasthop.core.delivery import Delivery, Item
+    from lasthop.core.pushes.notification import Notifications
+    from lasthop.core.registry import Device, Registry
+
+_PENDING = Report(MessageState.PENDING, 1000)
+
+
+class OpenPushes(Protocol):
+    """All pushes that are not over."""
+
+    def closed(self, push: Push) -> None:
+        """A push is over."""
+        ...
+
+    def note(self, row: PushRow) -> None:
+        """Write a push with the open commit."""
+        ...
+
+
+class Push(DeliveryObserver):
+    """The open side of one push. `_best` has, for each address, the report so far of what has
+    ended there: reports are folded one by one, so that a group costs no memory."""
+
+    __slots__ = (
+        "_best",
+        "_item",
+        "_last_at",
+        "_left",
+        "_notifications",
+        "_pushes",
+        "_replies",
+        "_told",
+        "_where",
+        "row",
+    )
+
+    def __init__(
+        self, row: PushRow, item: Item, notifications: Notifications, pushes: OpenPushes
+    ) -> None:
+        self.row = row
+        self._item = item
+        self._pushes = pushes
+        self._notifications = notifications
+        count = len(row.addresses)
+        self._best: list[Report | None] = [None] * count
+        self._replies = [0] * count
+        self._told = [False] * count
+        self._last_at = item.message.accepted_at
+        self._left: list[int] = []
+        """Deliveries that have not ended, where devices are listed."""
+        self._where: dict[int, list[int]] = {}
+        """The addresses that a device has, likewise."""
+        if self.listed:
+            for place, addressee in enumerate(row.addresses):
+                self._left.append(len(addressee.devices or ()))
+                for number in addressee.devices or ():
+                    self._where.setdefault(number, []).append(place)
+
+    @property
+    def listed(self) -> bool:
+        """Whether the devices of each address are listed; otherwise there is one address, and
+        every delivery is its own."""
+        return self.row.addresses[0].devices is not None
+
+    def places(self, number: int) -> Iterable[int]:
+        """The addresses that stand for this device."""
+        return self._where[number] if self.listed else (0,)
+
+    def reach(self, registry: Registry) -> dict[int, Device]:
+        """The listed devices that there still are."""
+        found = ((number, registry.numbered(number)) for number in self._where)
+        return {number: device for number, device in found if device is not None}
+
+    def ended(self, delivery: Delivery) -> None:
+        """One of its deliveries has come to its end."""
+        number = delivery.session.device.number
+        at = delivery.changed_at
+        for place in self._fold(number, delivery.state, delivery.code, at, delivery.reply):
+            best = self._best[place]
+            assert best is not None
+            self.settle(place, best, at, number)
+
+    def ended_before(self, number: int, state: State, code: int, at: Micros, reply: int) -> None:
+        """A delivery had ended before the restart; what was to be told of it has been noted."""
+        for place in self._fold(number, state, code, at, reply):
+            self._told[place] = True
+
+    def _fold(self, number: int, state: State, code: int, at: Micros, reply: int) -> Iterable[int]:
+        """Take a delivery's end in; the addresses whose outcome it decides."""
+        report = report_of(state, code, at, self._item.message.method)
+        self._last_at = at
+        decided: list[int] = []
+        for place in self.places(number):
+            self._take(place, report)
+            if reply and not self._replies[place]:
+                self._replies[place] = reply
+            if self.listed:
+                self._left[place] -= 1
+            last = self.listed and not self._left[place]
+            person = not self.row.addresses[place].everyone
+            arrived = person and report.state is MessageState.DELIVERED
+            if (last or arrived) and not self._told[place]:
+                decided.append(place)
+        return decided
+
+    def _take(self, place: int, report: Report) -> None:
+        best = self._best[place]
+        known = (report,) if best is None else (best, report)
+        self._best[place] = combine(known, audience_of(self.row.addresses[place]))
+
+    def over(self, item: Item) -> None:
+        """Whatever was not told is now."""
+        self._pushes.closed(self)
+        for place, told in enumerate(self._told):
+            if not told:
+                best = self._best[place]
+                self.settle(place, combine(()) if best is None else best, self._last_at)
+
+    def settle(self, place: int, report: Report, at: Micros, device: int = 0) -> None:
+        """The outcome at an address is known, once and for all."""
+        self._told[place] = True
+        self._best[place] = report
+        if not self.row.notify_to:
+            return
+        method = self._item.message.method
+        awaited = (
+            method is DeliveryMethod.CONFIRMED_WITH_RESPONSE
+            and report.state is MessageState.DELIVERED
+        )
+        self._notifications.add(
+            self.row,
+            place,
+            report,
+            at,
+            reply=self._replies[place] if awaited else 0,
+            awaited_from=device if awaited else 0,
+        )
+
+    def resume(self, place: int, report: Report) -> None:
+        """An outcome that was known before the restart, and told where it was final."""
+        self._take(place, report)
+        self._told[place] = bool(self.row.addresses[place].code)
+
+    def report(self, place: int) -> Report:
+        """What is reported of an address now."""
+        addressee = self.row.addresses[place]
+        best = self._best[place]
+        unfinished = self._left[place] > 0 if self.listed else self._open
+        if self._told[place] or not unfinished:
+            return combine(()) if best is None else best
+        return combine((_PENDING,) if best is None else (best, _PENDING), audience_of(addressee))
+
+    @property
+    def _open(self) -> bool:
+        return bool(self._item.deliveries) or self._item.spreading
+
+    def cancellable(self, asked: set[int]) -> set[int]:
+        """Those of the asked addresses from which the push can be taken back entirely.
+
+        No delivery of it may have left, none may have ended in a way that outweighs cancellation,
+        and no device may have another address that keeps it.
+        """
+        possible = {place for place in asked if self._might_cancel(place)}
+        for delivery in self._item.deliveries:
+            if not delivery.revocable:
+                possible.difference_update(self.places(delivery.session.device.number))
+        if not self.listed:
+            return possible
+        still_open = [self._where[d.session.device.number] for d in self._item.deliveries]
+        while True:
+            kept = {n for places in still_open if not possible.issuperset(places) for n in places}
+            if not possible & kept:
+                return possible
+            possible -= kept
+
+    def _might_cancel(self, place: int) -> bool:
+        if self.report(place).state is not MessageState.PENDING:
+            return False
+        best = self._best[place]
+        cancelled = withdrawn(0)
+        audience = audience_of(self.row.addresses[place])
+        after = combine((cancelled,) if best is None else (best, cancelled), audience)
+        return after.state is MessageState.CANCELLED
+
+    def stopped(self, item: Item, now: Micros) -> None:
+        """Those whose delivery had not begun leave no trace but this."""
+        self.row = replace(self.row, withdrawn_at=now)
+        self._pushes.note(self.row)
+        self._last_at = now
+        for place, addressee in enumerate(self.row.addresses):
+            if not addressee.code:
+                self._take(place, withdrawn(now))

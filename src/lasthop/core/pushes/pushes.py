@@ -1,0 +1,394 @@
+"""Pushes of PAP initiators: a front to the same messages, with what only PAP asks for.
+
+A push is one message. To one address it goes like any other; to several it goes to all devices that
+they stand for, each once, and every address is reported by itself. What is open of a push hangs on
+its message's `Item`; how it ended is in the rows of its deliveries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from lasthop.clock import Micros
+from lasthop.core.acceptance import Acceptance
+from lasthop.core.delivery import Delivery, Item
+from lasthop.core.fanout import Fanouts
+from lasthop.core.feature import CoreFeature, TargetRule
+from lasthop.core.lifecycle import State, Step
+from lasthop.core.mailroom import Mailroom
+from lasthop.core.objections import check_possible
+from lasthop.core.pushes.addresses import AddressBook, AddressNotServed, Place
+from lasthop.core.pushes.notification import Notifications
+from lasthop.core.pushes.push import Push
+from lasthop.core.pushes.push_ids import PushIds, identify
+from lasthop.core.pushes.report import refused, withdrawn
+from lasthop.core.registry import Device, DeviceRecord
+from lasthop.core.submission import Submission, check_times
+from lasthop.core.targets import PlainTarget
+from lasthop.errors import LasthopError, NotFound, Overloaded, Rejected, TooLarge
+from lasthop.message import Message, Target, TargetKind
+from lasthop.store.commit import Addressee, KnownPush, OpenPush, PushRow, Restored
+from lasthop.wire.pap.addresses import parse_address
+from lasthop.wire.pap.codes import MessageState
+from lasthop.wire.pap.documents import ReplaceMethod
+from lasthop.wire.pap.outcomes import RELEASED, REPLACEMENT, Report, cancel_code
+from lasthop.wire.pap.uaprof import fits
+
+MAX_LISTED = 100_000
+"""Devices that the addresses of a push stand for together, where they must be listed; one with
+several addresses counts for each. At seven octets each they are a row of 700 kB. A single group is
+not listed and has no limit."""
+
+MAX_HASTENED = 10_000
+"""Deliveries that are begun at once when a push is to be taken back in part while it fans out."""
+
+RETRY_SPREADING = 5.0
+"""Seconds. A hundred thousand deliveries are begun in about as many."""
+
+
+class PushUnknown(NotFound):
+    """No such push of this initiator."""
+
+    code = "push_unknown"
+
+
+class CapabilitiesMismatch(Rejected):
+    """No client at the address is as the initiator assumes."""
+
+    code = "capabilities_mismatch"
+    pap_code = 2005
+
+
+class NotReplaceable(Rejected):
+    """The push to be replaced is pending nowhere."""
+
+    code = "not_replaceable"
+    pap_code = 3003
+
+
+class TooManyDevices(TooLarge):
+    """The addresses of one push stand for too many devices."""
+
+    code = "too_many_devices"
+    pap_code = 3005
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A push that an initiator wants sent, valid in form. Who its addresses stand for replaces the
+    target of the submission."""
+
+    push_id: str
+    addresses: tuple[str, ...]
+    submission: Submission
+    notify_to: str = ""
+    version: str = ""
+    assumed: Mapping[str, tuple[str, ...]] = {}
+    """What the clients should be able to do, by the names of UAProf. Devices that are known to
+    differ do not get the push."""
+    known: KnownPush | None = None
+    """What the store has of this push-id."""
+    replace: ReplaceMethod | None = None
+    replaced: KnownPush | None = None
+    """What the store has of the push to be replaced."""
+
+
+class Pushes(CoreFeature):
+    """Takes pushes in, takes them back, and says what became of them."""
+
+    def __init__(
+        self,
+        room: Mailroom,
+        acceptance: Acceptance,
+        fanouts: Fanouts,
+        notifications: Notifications,
+        *,
+        ppg_names: frozenset[str],
+    ) -> None:
+        self._room = room
+        self._acceptance = acceptance
+        self._fanouts = fanouts
+        self._notifications = notifications
+        self._ppg_names = ppg_names
+        self.addresses = AddressBook()
+        room.registry.index(self.addresses)
+        self._ids = PushIds()
+        self._open: dict[int, Push] = {}
+        """By message."""
+        self._restored: dict[int, OpenPush] = {}
+
+    def _watch(self, row: PushRow, item: Item) -> Push:
+        push = self._open[row.message] = Push(row, item, self._notifications, self)
+        item.observe(push)
+        return push
+
+    def closed(self, push: Push) -> None:
+        """A push is over: the store knows how it ended."""
+        self._open.pop(push.row.message, None)
+
+    def note(self, row: PushRow) -> None:
+        """Write a push with the open commit."""
+        self._room.journal.commit.pushes[row.id] = row
+
+    def listed(self, key: int) -> dict[int, Device]:
+        """The devices that the addresses of an open push stood for and that there still are."""
+        return self._open[key].reach(self._room.registry)
+
+    def targets(self) -> Mapping[TargetKind, TargetRule]:
+        return {TargetKind.PUSH: ListedTarget(self._room, self._fanouts, self)}
+
+    def check_device(self, app: str, record: DeviceRecord, device: Device | None) -> None:
+        if device is None or record.addresses != device.record.addresses:
+            self.addresses.check(app, record.addresses, device)
+
+    def wake(self, now: Micros) -> None:
+        self._notifications.wake(now)
+
+    def next_due(self) -> Micros | None:
+        return self._notifications.next_due()
+
+    def point(self, app: str, address: str, target: Target | None) -> None:
+        """Let an address stand for a target, or for none any more."""
+        row = self.addresses.point(app, address, target)
+        self._room.journal.commit.addresses[app, address] = row
+        self._room.journal.hurry()
+
+    def submit(self, app: str, source: str, order: Order, now: Micros) -> Message:
+        """Own a push, or refuse it with nothing done. One unknown address among several does not
+        keep the others from theirs."""
+        identity = identify(app, source, order.push_id)
+        self._ids.check(identity, order.known, order.push_id)
+        self._notifications.check_room(order.notify_to)
+        check_times(order.submission, now)
+        places = self._resolve(app, order, now)
+        taken_back: list[Delivery] = []
+        if order.replace is not None:
+            places, taken_back = self._replacing(order, places, now)
+        target, devices, addressees = _spread(order.push_id, places)
+        submission = msgspec.structs.replace(order.submission, target=target)
+
+        def attach(item: Item) -> None:
+            row = PushRow(
+                identity,
+                item.message.key,
+                app,
+                order.push_id,
+                addressees,
+                order.notify_to,
+                order.version,
+            )
+            self.note(row)
+            push = self._watch(row, item)
+            for place, addressee in enumerate(addressees):
+                if addressee.code:
+                    push.settle(place, refused(addressee, now), now)
+
+        message = self._acceptance.accept_for(app, source, submission, devices, now, attach=attach)
+        self._ids.use(identity)
+        for delivery in taken_back:
+            reason = f"replaced by the push {order.push_id!r}"
+            self._room.step(delivery, Step.REPLACE, now, reason)
+        return message
+
+    def is_used(self, identity: bytes) -> bool:
+        """Whether a push-id was used lately, by a push that need not be durable yet."""
+        return self._ids.is_used(identity)
+
+    def _resolve(
+        self, app: str, order: Order, now: Micros
+    ) -> list[tuple[str, Place | LasthopError]]:
+        """Who the addresses stand for, each once; if none stands for anybody who can have it, why
+        the first does not."""
+        found: list[tuple[str, Place | LasthopError]] = []
+        for text in dict.fromkeys(order.addresses):
+            try:
+                place = self.find(app, text)
+                if order.assumed:
+                    place = _fitting(place, order)
+                if not place.everyone:
+                    check_possible(self._room, place.devices, order.submission, now)
+                found.append((text, place))
+            except LasthopError as error:
+                found.append((text, error))
+        first = found[0][1]
+        if isinstance(first, LasthopError) and not any(isinstance(p, Place) for _, p in found):
+            raise first
+        return found
+
+    def find(self, app: str, text: str) -> Place:
+        """Who an address stands for now."""
+        address = parse_address(text)
+        if self._ppg_names and address.gateway not in self._ppg_names:
+            raise AddressNotServed("an address of another gateway", gateway=address.gateway)
+        return self.addresses.find(app, address, self._room.registry)
+
+    def _replacing(
+        self, order: Order, places: list[tuple[str, Place | LasthopError]], now: Micros
+    ) -> tuple[list[tuple[str, Place | LasthopError]], list[Delivery]]:
+        """Who gets the new push, and which deliveries of the old one it takes the place of."""
+        if order.replaced is None:
+            raise PushUnknown("there is no push to replace", push_id=order.push_id)
+        assert order.replace is not None
+        pending = self._pending(order.replaced.message, now)
+        kept: list[tuple[str, Place | LasthopError]] = []
+        taken_back: dict[int, Delivery] = {}
+        for text, place in places:
+            if isinstance(place, LasthopError):
+                kept.append((text, place))
+                continue
+            sent: dict[int, Device] = {}
+            for number, device in place.devices.items():
+                before = MessageState.PENDING if number in pending else RELEASED
+                done = REPLACEMENT[order.replace, before]
+                if done.take_back:
+                    taken_back[number] = pending[number]
+                if done.send:
+                    sent[number] = device
+            if len(sent) == len(place.devices):
+                kept.append((text, place))
+            elif sent:
+                some = Target(TargetKind.PUSH, order.push_id)
+                kept.append((text, Place(some, sent, place.everyone)))
+            else:
+                kept.append((text, NotReplaceable("the old push is no longer pending there")))
+        if not any(isinstance(place, Place) for _, place in kept):
+            raise NotReplaceable("the old push is pending nowhere", push_id=order.push_id)
+        return kept, list(taken_back.values())
+
+    def _pending(self, message: int, now: Micros) -> dict[int, Delivery]:
+        """The deliveries of a message that can be taken back, by device."""
+        item = self._room.items.get(message)
+        if item is None:
+            return {}
+        self._hasten(item, now)
+        return {d.session.device.number: d for d in item.deliveries if d.revocable}
+
+    def _hasten(self, item: Item, now: Micros) -> None:
+        """Begin every delivery that is still to come, so that each can be taken back by itself."""
+        key = item.message.key
+        many = len(self._fanouts.still_to_come(key)) > MAX_HASTENED
+        if many or self._fanouts.undecided(key):
+            raise Overloaded("this push is just being fanned out", retry_after=RETRY_SPREADING)
+        self._fanouts.hasten(key, now)
+
+    # Afterwards.
+
+    def cancel(
+        self, known: KnownPush, addresses: Iterable[str], now: Micros
+    ) -> list[tuple[str, int]] | None:
+        """Take a push back at these addresses, or at all: at each of them wholly or not at all.
+
+        A code for each; `None` when nothing of the push is open, so that it can only be too late.
+        """
+        item = self._room.items.get(known.message)
+        push = self._open.get(known.message)
+        if item is None or push is None:
+            return None
+        wanted = tuple(addresses) or tuple(a.text for a in push.row.addresses)
+        asked = {n for n, a in enumerate(push.row.addresses) if a.text in wanted}
+        if push.listed:
+            self._hasten(item, now)
+        possible = push.cancellable(asked)
+        if possible:
+            self._take_back(item, push, possible, now)
+        codes = {a.text: cancel_code(push.report(n)) for n, a in enumerate(push.row.addresses)}
+        return [(text, codes.get(text, 2003)) for text in dict.fromkeys(wanted)]
+
+    def _take_back(self, item: Item, push: Push, places: set[int], now: Micros) -> None:
+        reason = "cancelled by its initiator"
+        if not push.listed:
+            self._acceptance.withdraw(item, Step.CANCEL, now, reason)
+            return
+        for delivery in list(item.deliveries):
+            if places.issuperset(push.places(delivery.session.device.number)):
+                self._room.step(delivery, Step.CANCEL, now, reason)
+
+    def reports(self, known: KnownPush) -> list[tuple[str, Report]] | None:
+        """What is reported of a push that is open, address by address; `None` when it is over, and
+        the store knows."""
+        push = self._open.get(known.message)
+        if push is None:
+            return None
+        return [(a.text, push.report(n)) for n, a in enumerate(push.row.addresses)]
+
+    # After a restart.
+
+    def restore(self, restored: Restored, now: Micros) -> None:
+        """Go on telling initiators, and keep what the store knows until the messages are there."""
+        self.addresses.restore(restored.addresses)
+        self._restored = {push.row.message: push for push in restored.pushes}
+        rows = {message: push.row for message, push in self._restored.items()}
+        self._notifications.restore(restored.notifications, rows)
+
+    def attach(self, item: Item, *, spreading: bool) -> None:
+        """A message is back: so is its push, if it came with one."""
+        found = self._restored.pop(item.message.key, None)
+        if found is None:
+            return
+        push = self._watch(found.row, item)
+        at = item.message.accepted_at
+        for place, addressee in enumerate(found.row.addresses):
+            if addressee.code:
+                push.resume(place, refused(addressee, at))
+            elif found.row.withdrawn_at:
+                push.resume(place, withdrawn(found.row.withdrawn_at))
+        for row in found.ended:
+            push.ended_before(row.device, State(row.state), row.code, row.changed_at, row.reply)
+
+    def finish(self, now: Micros) -> None:
+        """Every message is back; whatever is left was over."""
+        self._restored.clear()
+
+
+class ListedTarget(PlainTarget):
+    """The devices that several addresses of one push stood for when it was accepted."""
+
+    def __init__(self, room: Mailroom, fanouts: Fanouts, pushes: Pushes) -> None:
+        super().__init__(room, fanouts)
+        self._pushes = pushes
+
+    def resume(self, item: Item) -> Mapping[int, Device]:
+        return self._pushes.listed(item.message.key)
+
+
+def _fitting(place: Place, order: Order) -> Place:
+    """Of the devices at an address those that are as the initiator assumes, as far as we know."""
+    devices = {
+        number: device
+        for number, device in place.devices.items()
+        if fits(order.assumed, device.record.capabilities)
+    }
+    if not devices:
+        raise CapabilitiesMismatch("no client there is as it is assumed to be")
+    if len(devices) == len(place.devices):
+        return place
+    return Place(Target(TargetKind.PUSH, order.push_id), devices, place.everyone)
+
+
+def _spread(
+    push_id: str, places: list[tuple[str, Place | LasthopError]]
+) -> tuple[Target, dict[int, Device], tuple[Addressee, ...]]:
+    """Target and devices of the message, and what is kept of each address."""
+    if len(places) == 1:
+        ((text, place),) = places
+        assert isinstance(place, Place)
+        if place.target.kind is not TargetKind.PUSH:
+            return place.target, dict(place.devices), (Addressee(text, place.everyone),)
+    listed = sum(len(found.devices) for _, found in places if isinstance(found, Place))
+    if listed > MAX_LISTED:
+        raise TooManyDevices(
+            "the addresses stand for too many devices; push to large groups one by one",
+            devices=listed,
+            limit=MAX_LISTED,
+        )
+    devices: dict[int, Device] = {}
+    addressees: list[Addressee] = []
+    for text, found in places:
+        if isinstance(found, Place):
+            devices.update(found.devices)
+            numbers = tuple(sorted(found.devices))
+            addressees.append(Addressee(text, found.everyone, numbers))
+        else:
+            addressees.append(Addressee(text, False, (), found.pap_code))
+    return Target(TargetKind.PUSH, push_id), devices, tuple(addressees)

@@ -1,0 +1,175 @@
+"""A delivery that a feed decides about, or by which it speaks to the device."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from lasthop.clock import Micros
+from lasthop.core.delivery import Delivery
+from lasthop.core.envelope import PLAIN_HEADERS
+from lasthop.core.feature import Decider, OrderKey
+from lasthop.core.lifecycle import PENDING, State, Step
+from lasthop.core.mailroom import Mailroom
+from lasthop.events import Event
+from lasthop.message import DEFAULT_PRIORITY, TargetKind
+from lasthop.wire.hop.frames import MessageFrame
+
+if TYPE_CHECKING:
+    from lasthop.core.ranked.keeper import Keeper
+
+
+class RankedSteps(Protocol):
+    """What all ranked deliveries of a gateway have in common."""
+
+    def acknowledged(self, ranked: RankedDelivery, now: Micros) -> None:
+        """The number of a ranked delivery is closed."""
+        ...
+
+    def wait_again(self, ranked: RankedDelivery, now: Micros) -> None:
+        """A ranked delivery that has not left is back after a restart."""
+        ...
+
+
+class RankedDelivery(Decider):
+    """Decides one delivery of a ranked topic: it waits until its feed lets it go, and its number
+    says less than that of others. A message that is kept on the device has been seen by nobody
+    yet."""
+
+    __slots__ = (
+        "_common",
+        "_room",
+        "arrived",
+        "delivery",
+        "feed",
+        "followed",
+        "forget",
+        "keep",
+        "shown",
+    )
+
+    numbered = True
+    carried = False
+    pulled = False
+
+    def __init__(
+        self, room: Mailroom, common: RankedSteps, delivery: Delivery, keeper: Keeper | None
+    ) -> None:
+        super().__init__(room)
+        self._room = room
+        self._common = common
+        self.delivery = delivery
+        delivery.decider = self
+        delivery.priority = DEFAULT_PRIORITY
+        delivery.place = 0
+        self.feed = keeper
+        """Who decides about it; nobody any more when the subscription has ended."""
+        self.arrived = False
+        """Whether the feed knows of it: not before its deliver_after."""
+        self.keep = False
+        """It goes into the device's queue."""
+        self.forget = False
+        """The device will be told to forget it as soon as it has it."""
+        self.shown: tuple[int, ...] | None = None
+        """Only of instructions: what the application has had when it has followed them."""
+        self.followed = True
+        """False once the device has said that it did not do as instructed."""
+
+    @property
+    def stamp(self) -> int:
+        """When its turn to leave is, among keys; 0 while it is not to leave."""
+        return self.delivery.place
+
+    @stamp.setter
+    def stamp(self, stamp: int) -> None:
+        self.delivery.place = stamp
+
+    @property
+    def key(self) -> int:
+        """The key of its message."""
+        return self.delivery.item.message.key
+
+    @property
+    def instructs(self) -> bool:
+        """Whether it is the feed's word and not a message of the topic."""
+        return self.shown is not None
+
+    @property
+    def on_device(self) -> bool:
+        """Whether the device keeps it until it is read."""
+        return self.keep and self.delivery.state is State.RECEIVED
+
+    def began(self, delivery: Delivery, event: Event, until: Micros | None, now: Micros) -> bool:
+        assert self.feed is not None, "a feed has just let it be opened"
+        self.feed.begin(self, event, until, now)
+        return True
+
+    def due(self, delivery: Delivery, now: Micros) -> bool:
+        if self.feed is not None:
+            return self.feed.due(self, now)
+        if not self.stamp:
+            self.stamp = self.key  # Nobody decides about it any more: it takes its own turn.
+        return False
+
+    def released(self, delivery: Delivery, now: Micros, reason: str) -> Event:
+        if self.feed is None:
+            return self.steps.step(delivery, Step.RELEASE, now, "in contact")
+        event = self.steps.step(delivery, Step.RELEASE, now, self.feed.why(self))
+        self.feed.mark(event)
+        return event
+
+    def received(self, delivery: Delivery, now: Micros) -> None:
+        """Only a closed number tells something of a ranked delivery."""
+
+    def acknowledged(self, delivery: Delivery, now: Micros) -> None:
+        self._common.acknowledged(self, now)
+
+    def dropped(self, delivery: Delivery, now: Micros) -> None:
+        """A device could not do all that it was told: its report says what it did. A message came
+        too late."""
+        if not self.instructs:
+            super().dropped(delivery, now)
+            return
+        self.followed = False
+        if self.feed is not None:
+            self.feed.note(self.key)
+
+    def ended(self, delivery: Delivery) -> None:
+        if self.feed is not None:
+            self.feed.ended(self)
+
+    def frame(self, delivery: Delivery, frame: MessageFrame) -> MessageFrame:
+        if not self.keep:
+            return frame
+        headers = msgspec.structs.replace(frame.headers or PLAIN_HEADERS, keep=True)
+        return msgspec.structs.replace(frame, headers=headers)
+
+    def order(self, delivery: Delivery) -> OrderKey:
+        """All that the feed of a ranked topic sends is in order, whoever sent it first."""
+        message = delivery.item.message
+        if not self.stamp:
+            return super().order(delivery)
+        topic = message.target.name if message.target.kind is TargetKind.TOPIC else message.queue
+        return message.app, "feed:", topic, DEFAULT_PRIORITY
+
+    def rank(self, delivery: Delivery) -> float:
+        """What a feed sends has its order from the feed."""
+        return 0.0 if self.stamp else super().rank(delivery)
+
+    def reopened(self, delivery: Delivery, now: Micros) -> bool:
+        if delivery.state is PENDING:
+            self._common.wait_again(self, now)
+            return True
+        if not self.on_device:
+            return False
+        before = delivery.item.message.deliver_before
+        if before is not None:
+            self._room.timers.add(max(before, now), delivery)
+        return True
+
+
+def ranked_of(delivery: Delivery | None) -> RankedDelivery | None:
+    """What decides a delivery, if that is a ranked topic."""
+    decider = None if delivery is None else delivery.decider
+    return decider if isinstance(decider, RankedDelivery) else None

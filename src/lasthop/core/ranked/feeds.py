@@ -1,0 +1,636 @@
+"""All ranked topics of a gateway: who subscribes to them, who is there, and what devices say of
+them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from lasthop.clock import MILLISECOND, Micros
+from lasthop.core.acceptance import Acceptance
+from lasthop.core.delivery import Delivery, Item
+from lasthop.core.feature import CoreFeature, Operate, SessionPart
+from lasthop.core.lifecycle import DELIVERED, PENDING, SENDING, Step
+from lasthop.core.mailroom import Mailroom
+from lasthop.core.ranked.delivery import RankedDelivery, ranked_of
+from lasthop.core.ranked.keeper import Keeper
+from lasthop.core.ranked.lane import Lanes
+from lasthop.core.ranked.records import OVER
+from lasthop.core.ranked.restoring import FeedsRestored
+from lasthop.core.session import Session
+from lasthop.decision.policies.choice import PolicyBook
+from lasthop.decision.reasons import BELOW_THRESHOLD
+from lasthop.decision.volume.entry import Place
+from lasthop.decision.volume.inputs import (
+    ContactDown,
+    ContactUp,
+    Held,
+    Lost,
+    Muted,
+    OfflineRead,
+    RankChanged,
+    Read,
+    StorageChanged,
+    Unread,
+)
+from lasthop.decision.volume.terms import TopicTerms
+from lasthop.errors import InvalidRequest, MalformedFrame, NotFound
+from lasthop.events import Kind
+from lasthop.message import Message, TargetKind
+from lasthop.store.commit import DeliveryRow, Restored
+from lasthop.store.ranked import FeedRow, KeptRow
+from lasthop.wire.hop.feeds import (
+    FeedEnded,
+    FeedTerms,
+    Forget,
+    Inventory,
+    Look,
+    Report,
+    ShowKept,
+    Why,
+    decode_look,
+    decode_report,
+)
+from lasthop.wire.hop.frames import (
+    FEED_TYPE,
+    Feature,
+    Headers,
+    Hello,
+    MessageFrame,
+    Operation,
+)
+
+TOPIC = TargetKind.TOPIC
+
+T = TypeVar("T")
+
+INVENTORY = -1
+"""Instead of a count of reports: the device will say what it keeps."""
+
+HAD = "the application has had it"
+
+
+class RankedPart(SessionPart):
+    """The ranked topics of one device."""
+
+    def __init__(self, feeds: Feeds, session: Session) -> None:
+        self._feeds = feeds
+        self._session = session
+        self.keepers: dict[str, Keeper] = {}
+
+    @property
+    def keeps(self) -> bool:  # type: ignore[override]
+        return bool(self.keepers)
+
+    def decide(self, delivery: Delivery) -> None:
+        self._feeds.decide(delivery)
+
+    def before_sending(self, now: Micros) -> None:
+        self._feeds.look_at(self._session, now)
+
+    def on_device(self) -> Iterable[Delivery]:
+        return self._feeds.unread(self._session)
+
+
+class Feeds(CoreFeature):
+    """Owns the keepers of all sessions."""
+
+    def __init__(self, room: Mailroom, acceptance: Acceptance, book: PolicyBook) -> None:
+        self._room = room
+        self._acceptance = acceptance
+        self._book = book
+        self._parts: dict[Session, RankedPart] = {}
+        self._restored: FeedsRestored | None = None
+        """While the gateway comes back."""
+        self.lanes = Lanes(room, self)
+        self._there: dict[Session, int] = {}
+        """Devices in contact that understand ranked topics, and how many of their numbers must be
+        here before anything is decided for them."""
+        self._storage: dict[Session, int | None] = {}
+        self._reranking: deque[tuple[int, list[Delivery]]] = deque()
+        """Messages with a new rank, and the deliveries whose feeds do not know of it."""
+        self._queued_again: list[tuple[int, bool, float, RankedDelivery]] = []
+        """After a restart: what had been queued, by stamp, words before messages, best first."""
+
+    def operations(self) -> Mapping[int, Operate]:
+        return {Operation.LOOK: self._look, Operation.REPORT: self._report}
+
+    def _look(self, session: Session, frame: MessageFrame, _: Headers, now: Micros) -> None:
+        look = _understood(decode_look, frame.body)
+        self.look(session, frame.topic or "", look, frame.key, now)
+
+    def _report(self, session: Session, frame: MessageFrame, _: Headers, now: Micros) -> None:
+        report = _understood(decode_report, frame.body)
+        self.report(session, frame.topic, report, now)
+
+    # Subscriptions.
+
+    def keepers(self, session: Session) -> Mapping[str, Keeper]:
+        """The feeds of a device, by topic."""
+        part = self._parts.get(session)
+        return {} if part is None else part.keepers
+
+    def keeper(self, session: Session, topic: str) -> Keeper | None:
+        """The feed of a topic, if the subscription has terms."""
+        return self.keepers(session).get(topic)
+
+    def add(self, keeper: Keeper) -> None:
+        """A device has a feed of a topic, or another one than before."""
+        session = keeper.session
+        part = self._parts.get(session)
+        if part is None:
+            part = self._parts[session] = RankedPart(self, session)
+            session.add_part(part)
+        part.keepers[keeper.topic] = keeper
+
+    def muted(self, session: Session) -> Mapping[str, bool]:
+        """The feeds of a device, and whether they are quiet now."""
+        return {topic: keeper.muted for topic, keeper in self.keepers(session).items()}
+
+    def subscribe(self, session: Session, topic: str, terms: TopicTerms, now: Micros) -> bool:
+        """Give a subscription terms, or others; false when it has them."""
+        old = self.keeper(session, topic)
+        if old is not None and old.terms == terms:
+            return False
+        self._renew(session, topic, terms, old, now)
+        return True
+
+    def amended(self, session: Session, changes: Mapping[str, object], now: Micros) -> None:
+        """The user's clock may be another one."""
+        if "zone" not in changes:
+            return
+        zone = session.device.record.zone
+        for topic, keeper in list(self.keepers(session).items()):
+            wanted = keeper.terms.subscription(zone, retention=self._room.limits.retained)
+            if wanted != keeper.subscription:
+                self._renew(session, topic, keeper.terms, keeper, now)
+
+    def _renew(
+        self, session: Session, topic: str, terms: TopicTerms, old: Keeper | None, now: Micros
+    ) -> None:
+        device = session.device
+        choice = terms.choice(self._book.choose(device.app, device.name, topic))
+        keeper = Keeper(self._room, session, topic, terms, choice, now)
+        if old is not None:
+            old.gone = True
+        self.add(keeper)
+        device.record.terms = device.record.terms | {topic: terms}
+        self._room.journal.tell(
+            Kind.SUBSCRIBED,
+            now,
+            session,
+            topic=topic,
+            terms=keeper.describe(),
+            policy=choice.label,
+        )
+        keeper.note()
+        keeper.say(FeedTerms(keeper.subscription.max))
+        if old is not None:
+            self._inherit(keeper, old, now)
+        if self.ready(session):
+            self._up(keeper, now)
+
+    def _inherit(self, keeper: Keeper, old: Keeper, now: Micros) -> None:
+        """New terms for what is there already."""
+        keeper.lane.extendleft(reversed(old.lane))
+        keeper.policy.succeed(old.policy)
+        entries = [entry for key in old.feed.entries() if (entry := old.feed.entry(key))]
+        before, fresh = old.feed.state(), keeper.feed.state().agenda
+        # The hours are those of the new terms; what was shown today was shown.
+        agenda = msgspec.structs.replace(
+            before.agenda, quiet=fresh.quiet, next_change=fresh.next_change
+        )
+        keeper.muted = old.muted
+        keeper.feed.resume(msgspec.structs.replace(before, agenda=agenda), entries)
+        for ranked in self._of(old):
+            ranked.feed = keeper
+            keeper.note(ranked.key)
+        for entry in entries:
+            keeper.take(RankChanged(entry.key, entry.rank), now)
+
+    def unsubscribe(self, session: Session, topic: str, now: Micros) -> None:
+        """End a feed: what is held is given up, what is kept on the device is forgotten."""
+        keeper = self._drop(session, topic)
+        if keeper is None:
+            return
+        keeper.gone = True
+        changes = self._room.journal.commit.ranked_changes()
+        number = session.device.number
+        for ranked in self._of(keeper):
+            key, delivery = ranked.key, ranked.delivery
+            if not ranked.instructs:
+                if delivery.state is PENDING and ranked.stamp:
+                    session.dequeue(delivery)
+                self._room.give_up(delivery, _end_of(delivery), now, "the subscription ended")
+            changes.kept[key, number] = KeptRow(key, number, topic, OVER, 0.0, None, 0, 0, 0)
+        keeper.lane.clear()
+        keeper.say(FeedEnded())
+        self.lanes.flush(keeper, now)
+        self._forget_feed(keeper)
+
+    def _drop(self, session: Session, topic: str) -> Keeper | None:
+        keeper = self.keeper(session, topic)
+        if keeper is not None:
+            del self._parts[session].keepers[topic]
+            terms = session.device.record.terms
+            session.device.record.terms = {t: v for t, v in terms.items() if t != topic}
+        return keeper
+
+    def _forget_feed(self, keeper: Keeper) -> None:
+        number = keeper.session.device.number
+        keeper.gone = True
+        row = FeedRow(number, keeper.topic, 0, b"")
+        self._room.journal.commit.ranked_changes().feeds[number, keeper.topic, 0] = row
+
+    def removed(self, session: Session, now: Micros) -> None:
+        for keeper in self.keepers(session).values():
+            self._forget_feed(keeper)
+        self._parts.pop(session, None)
+        self._there.pop(session, None)
+        self._storage.pop(session, None)
+
+    def _of(self, keeper: Keeper) -> list[RankedDelivery]:
+        mailbox = keeper.session.mailbox.values()
+        found = (ranked_of(delivery) for delivery in mailbox)
+        return [ranked for ranked in found if ranked is not None and ranked.feed is keeper]
+
+    def policies_changed(self, now: Micros) -> int:
+        """Ask the book again for every feed; how many follow another policy now."""
+        changed = 0
+        for part in self._parts.values():
+            for keeper in part.keepers.values():
+                changed += self.follow(keeper, now)
+        return changed
+
+    def follow(self, keeper: Keeper, now: Micros) -> bool:
+        """Let a feed follow the policy that the book has for it."""
+        device = keeper.session.device
+        choice = keeper.terms.choice(self._book.choose(device.app, device.name, keeper.topic))
+        if choice.plain == keeper.choice.plain:
+            return False
+        keeper.follow(choice, now)
+        return True
+
+    # Messages.
+
+    def decide(self, delivery: Delivery) -> None:
+        """Let a delivery of a ranked topic be decided by its feed."""
+        keeper = self.takes(delivery.session, delivery.item.message)
+        if keeper is not None:
+            RankedDelivery(self._room, self, delivery, keeper)
+
+    def takes(self, session: Session, message: Message) -> Keeper | None:
+        """The feed that decides about this message for a device."""
+        target = message.target
+        if target.kind is not TOPIC or message.content_type == FEED_TYPE:
+            return None
+        return self.keeper(session, target.name)
+
+    def change_rank(
+        self,
+        app: str,
+        message: Message,
+        rank: float,
+        delivered: Sequence[int],
+        now: Micros,
+    ) -> int:
+        """Give a message another rank; returns how many deliveries are still open."""
+        item = self._acceptance.find(app, message.key)
+        if item is not None:
+            message = item.message
+        message.rank = rank
+        room = self._room
+        room.journal.commit.ranked_changes().ranks[message.key] = rank
+        room.journal.tell(
+            Kind.RANK_CHANGED, now, app=app, msg=message.key, rank=rank, target=str(message.target)
+        )
+        room.journal.hurry()
+        open_for = 0 if item is None else len(item.deliveries)
+        had = []
+        for number in delivered:
+            device = room.registry.numbered(number)
+            if device is not None and message.key not in room.session(device).mailbox:
+                had.append(room.session(device))
+        self._rerank(item, message, had, now)
+        return open_for
+
+    def _rerank(
+        self, item: Item | None, message: Message, delivered: Iterable[Session], now: Micros
+    ) -> None:
+        """A message is worth more, or less; `delivered` have had it."""
+        if item is not None:
+            self._reranking.append((message.key, list(item.deliveries)))
+            self.proceed(now)
+        for session in delivered:
+            keeper = self.takes(session, message)
+            if keeper is not None and message.rank < keeper.subscription.threshold:
+                keeper.retract(message.key, BELOW_THRESHOLD, now)
+                keeper.note()
+                self._room.touch(session)
+
+    def proceed(self, now: Micros) -> None:
+        """Tell the next feeds of new ranks, as many as a commit is to have."""
+        left = self._room.limits.fanout_batch
+        while self._reranking and left:
+            deliveries = self._reranking[0][1]
+            while deliveries and left:
+                ranked = ranked_of(deliveries.pop())
+                if ranked is not None and ranked.feed is not None:
+                    left -= 1
+                    if ranked.delivery.state < DELIVERED and not ranked.instructs:
+                        ranked.feed.rank_changed(ranked, now)
+            if not deliveries:
+                self._reranking.popleft()
+        if self._reranking:
+            self._room.journal.hurry()
+
+    # Contact.
+
+    def introduced(
+        self, session: Session, hello: Hello, now: Micros, *, resumed: bool, forgot: bool
+    ) -> None:
+        """A device is there; it may have something to report first."""
+        self._there.pop(session, None)
+        if not hello.features & Feature.FEEDS:
+            return
+        self._storage[session] = hello.storage
+        if resumed:
+            self._there[session] = hello.assigned or 0
+        elif hello.epoch is not None:
+            self._there[session] = INVENTORY
+        else:
+            self._there[session] = 0
+            self._lost(session, frozenset(), now)
+            for delivery in self.unread(session):
+                # It was to be shown when the device lost its memory, which would have told.
+                self._room.give_up(delivery, Step.GIVE_UP, now, "the device lost its memory")
+
+    def _lost(self, session: Session, held: frozenset[int], now: Micros) -> None:
+        """The device keeps these and nothing else."""
+        for keeper in self.keepers(session).values():
+            lost: list[int] = []
+            for key in keeper.feed.on_device():
+                ranked = keeper.delivery(key)
+                if key in held or (ranked is not None and not ranked.on_device):
+                    continue
+                lost.append(key)
+                if ranked is not None:
+                    self.lanes.take_back(ranked, "lost with the device's memory", now)
+            if lost:
+                self._room.journal.tell(
+                    Kind.REPORTED,
+                    now,
+                    session,
+                    topic=keeper.topic,
+                    reason="lost",
+                    keys=tuple(lost),
+                )
+                keeper.take(Lost(tuple(lost)), now)
+
+    def ready(self, session: Session) -> bool:
+        """Whether decisions can be taken for a device in contact."""
+        awaited = self._there.get(session)
+        return awaited == 0 and session.greeted
+
+    def look_at(self, session: Session, now: Micros) -> None:
+        """Draw the consequences for the feeds of a session that was touched."""
+        awaited = self._there.get(session)
+        if awaited is not None and awaited > 0 and session.inbound.received >= awaited:
+            self._there[session] = 0
+        keepers = list(self.keepers(session).values())
+        if self.ready(session):
+            for keeper in keepers:
+                if not keeper.feed.in_contact:
+                    self._up(keeper, now)
+        for keeper in keepers:
+            if keeper.lane:
+                self.lanes.flush(keeper, now)
+
+    def _up(self, keeper: Keeper, now: Micros) -> None:
+        self._room.journal.tell(Kind.REPORTED, now, keeper.session, topic=keeper.topic, count=0)
+        limits = (keeper.terms.storage, self._storage.get(keeper.session))
+        storage = min((n for n in limits if n is not None), default=None)
+        if storage != keeper.feed.state().storage:
+            keeper.take(StorageChanged(storage), now)
+        keeper.take(ContactUp(), now)
+
+    def away(self, session: Session, now: Micros) -> None:
+        self._there.pop(session, None)
+        for keeper in self.keepers(session).values():
+            if keeper.feed.in_contact:
+                keeper.take(ContactDown(), now)
+
+    def unread(self, session: Session) -> list[Delivery]:
+        """What a device keeps, as far as is known here."""
+        if session not in self._parts:
+            return []
+        found = (ranked_of(delivery) for delivery in session.mailbox.values())
+        return [ranked.delivery for ranked in found if ranked is not None and ranked.on_device]
+
+    # What devices say.
+
+    def look(self, session: Session, topic: str, look: Look, key: int | None, now: Micros) -> None:
+        """The user wants to see the best."""
+        keeper = self.keeper(session, topic)
+        if keeper is None:
+            raise NotFound("there is no ranked subscription to this topic", topic=topic)
+        self._room.journal.tell(
+            Kind.READ,
+            now,
+            session,
+            topic=topic,
+            count=-1 if look.wanted is None else look.wanted,
+            queue_size=look.queue_size,
+            keys=look.held,
+            policy=keeper.choice.label,
+        )
+        keeper.looking = key
+        # Both sides agree on what is kept, but for what is on its way: that is not news here.
+        known = min(look.queue_size, keeper.feed.unread_there)
+        keeper.take(Read(look.wanted, known), now)
+        if keeper.looking is not None:  # There was nothing to show.
+            keeper.looking = None
+            keeper.say(ShowKept(()), reply_to=key)
+
+    def report(self, session: Session, topic: str | None, report: Report, now: Micros) -> None:
+        """What became of kept messages."""
+        if report.reads:
+            keeper = self.keeper(session, topic or "")
+            if keeper is None and not topic:
+                raise InvalidRequest("a report of reads names their topic")
+            for read in report.reads:
+                self._read(session, keeper, topic or "", read.at, read.wanted, read.keys, now)
+        self._had(session, report.had, now)
+        for key in report.lapsed:
+            ranked = self._kept(session, key)
+            if ranked is not None and ranked.delivery.state is not PENDING:
+                self._end(ranked, Step.EXPIRE, "expired unread on the device", now)
+        if report.unread:
+            self._unread(session, report.unread, now)
+        if report.held is not None:
+            self._inventory(session, report.held, now)
+
+    def _read(
+        self,
+        session: Session,
+        keeper: Keeper | None,
+        topic: str,
+        at_ms: int,
+        wanted: int | None,
+        keys: tuple[int, ...],
+        now: Micros,
+    ) -> None:
+        at = min(at_ms * MILLISECOND, now)
+        self._room.journal.tell(
+            Kind.READ,
+            now,
+            session,
+            topic=topic,
+            count=-1 if wanted is None else wanted,
+            keys=keys,
+            at=at,
+        )
+        for key in keys:
+            self._room.journal.tell(Kind.READ, now, session, topic=topic, msg=key, at=at)
+        if keeper is not None:
+            keeper.take(OfflineRead(at, wanted, keys), now)
+        self._had(session, keys, now)
+
+    def _had(self, session: Session, keys: Iterable[int], now: Micros) -> None:
+        for key in keys:
+            ranked = self._kept(session, key)
+            if ranked is not None:
+                if ranked.delivery.state is PENDING and ranked.stamp:
+                    session.dequeue(ranked.delivery)
+                self._end(ranked, Step.DELIVER, HAD, now)
+
+    def _end(self, ranked: RankedDelivery, step: Step, reason: str, now: Micros) -> None:
+        keeper = ranked.feed
+        event = self._room.step(ranked.delivery, step, now, reason)
+        if keeper is not None:
+            keeper.mark(event)
+
+    def _kept(self, session: Session, key: int) -> RankedDelivery | None:
+        ranked = ranked_of(session.mailbox.get(key))
+        return ranked if ranked is not None and not ranked.instructs else None
+
+    def _unread(self, session: Session, keys: tuple[int, ...], now: Micros) -> None:
+        for key in keys:
+            ranked = self._kept(session, key)
+            if ranked is None or ranked.feed is None:
+                continue
+            keeper, message = ranked.feed, ranked.delivery.item.message
+            self._room.journal.tell(
+                Kind.REPORTED, now, session, topic=keeper.topic, reason="unread", keys=(key,)
+            )
+            keeper.take(Unread((Held(key, message.rank, message.deliver_before),)), now)
+
+    def _inventory(self, session: Session, inventory: Inventory, now: Micros) -> None:
+        """What the device keeps after all that may have been forgotten on either side."""
+        held = frozenset(item.key for _, items in inventory for item in items)
+        self._lost(session, held, now)
+        for topic, items in inventory:
+            keeper = self.keeper(session, topic)
+            for item in items:
+                if keeper is None:
+                    continue
+                place = keeper.feed.place(item.key)
+                ranked = keeper.delivery(item.key)
+                if place is Place.DEVICE:
+                    if ranked is not None and ranked.stamp and ranked.delivery.state is PENDING:
+                        # It would come again, and the device would know it.
+                        delivery = ranked.delivery
+                        session.dequeue(delivery)
+                        self._room.step(delivery, Step.RELEASE, now, "the device has it")
+                        self._room.step(delivery, Step.RECEIVE, now, "the device has it")
+                        ranked.stamp = 0
+                        keeper.note(item.key)
+                elif place is not Place.ENDED or ranked is not None:
+                    keeper.say(Forget(Why.ROOM, (item.key,)))
+                else:
+                    expires_at = None if item.expires_at is None else item.expires_at * MILLISECOND
+                    keeper.take(Unread((Held(item.key, item.rank, expires_at),)), now)
+        if self._there.get(session) == INVENTORY:
+            self._there[session] = 0
+            self._room.touch(session)
+
+    def acknowledged(self, ranked: RankedDelivery, now: Micros) -> None:
+        """The number of a feed's delivery is closed: the device has it, or has done as told."""
+        keeper, delivery = ranked.feed, ranked.delivery
+        if ranked.instructs or keeper is None or not ranked.keep:
+            self._room.step(delivery, Step.DELIVER, now)
+            if ranked.followed and ranked.shown:
+                self._had(delivery.session, ranked.shown, now)
+            return
+        if delivery.state is SENDING:
+            self._room.step(delivery, Step.RECEIVE, now)
+            ranked.stamp = 0
+            keeper.note(ranked.key)
+        if ranked.forget:
+            self.lanes.take_back(ranked, "taken back", now)
+        if keeper.lane:
+            self._room.touch(delivery.session)
+
+    # After a restart.
+
+    def wait_again(self, ranked: RankedDelivery, now: Micros) -> None:
+        """A delivery that has not left is back: it is queued again if it was queued."""
+        message = ranked.delivery.item.message
+        if ranked.stamp:
+            row = (ranked.stamp, not ranked.instructs, -message.rank, ranked)
+            self._queued_again.append(row)
+        elif not ranked.arrived and message.deliver_after is not None:
+            self._room.timers.add(max(now, message.deliver_after), ranked.delivery)
+        if message.deliver_before is not None:
+            self._room.timers.add(message.deliver_before, ranked.delivery)
+
+    def restore(self, restored: Restored, now: Micros) -> None:
+        self._restored = FeedsRestored(self._room, self, restored.ranked, now)
+
+    def reopening(self, delivery: Delivery, row: DeliveryRow) -> None:
+        if self._restored is not None:
+            self._restored.decide(delivery)
+
+    def finish(self, now: Micros) -> None:
+        if self._restored is not None:
+            self._restored.finish(now)
+            self._restored = None
+
+    def queue_again(self) -> None:
+        """Everything is back: let what was queued have its turn."""
+        queued, self._queued_again = self._queued_again, []
+        for stamp, _, _, ranked in sorted(queued, key=lambda row: row[:3]):
+            if ranked.delivery.state is PENDING:
+                self.lanes.queue(ranked, stamp)
+
+    # Context.
+
+    def mute(self, session: Session, topic: str, quiet: bool, now: Micros) -> None:
+        """The user's context makes a topic quiet, or no longer."""
+        keeper = self.keeper(session, topic)
+        if keeper is not None and keeper.muted != quiet:
+            keeper.muted = quiet
+            self._room.journal.tell(
+                Kind.CONTEXT_CHANGED,
+                now,
+                session,
+                topic=topic,
+                reason="quiet" if quiet else "heard",
+            )
+            keeper.take(Muted(quiet), now)
+
+
+def _end_of(delivery: Delivery) -> Step:
+    """How to give up a delivery of which the device may have nothing."""
+    return Step.SUPPRESS if delivery.state is PENDING else Step.GIVE_UP
+
+
+def _understood(decode: Callable[[bytes], T], body: bytes) -> T:
+    """A body of bytes; what is wrong with it is answered, and does not end the channel."""
+    try:
+        return decode(body)
+    except MalformedFrame as error:
+        raise InvalidRequest(str(error)) from None

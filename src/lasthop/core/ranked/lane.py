@@ -1,0 +1,134 @@
+"""From a feed's lane to the session's queue: messages and instructions, in the order in which the
+feed spoke."""
+
+from __future__ import annotations
+
+from itertools import count
+
+from lasthop.clock import Micros
+from lasthop.core.lifecycle import PENDING, State, Step
+from lasthop.core.mailroom import Mailroom
+from lasthop.core.ranked.delivery import RankedDelivery, RankedSteps
+from lasthop.core.ranked.keeper import Keeper, Send
+from lasthop.events import Kind
+from lasthop.message import GATEWAY, Message, Target, TargetKind
+from lasthop.wire.hop.feeds import Forget, Instruction, ShowKept, Why, encode_instructions
+from lasthop.wire.hop.frames import FEED_TYPE
+
+TAKEN_BACK = {Why.RANK: "its rank fell", Why.ROOM: "the device needed the room"}
+
+
+class Lanes:
+    """Lets feeds speak to their devices."""
+
+    def __init__(self, room: Mailroom, common: RankedSteps) -> None:
+        self._room = room
+        self._common = common
+        self._turns = count(1)
+
+    def flush(self, keeper: Keeper, now: Micros) -> None:
+        """Queue what can be queued now. What has to come again waits until it has come once."""
+        lane = keeper.lane
+        said: list[Instruction] = []
+        forgotten: set[int] = set()
+        keeper.note()
+        while lane:
+            step = lane[0]
+            if isinstance(step, Send):
+                ranked = keeper.delivery(step.key)
+                if ranked is not None and ranked.delivery.state is not PENDING:
+                    break
+                if step.key in forgotten:
+                    self._instruct(keeper, said, None, now)
+                    said, forgotten = [], set()
+                if ranked is not None:
+                    ranked.keep = step.keep
+                    self.queue(ranked, self._room.keys.last)
+                    keeper.note(step.key)
+            else:
+                instruction = step.instruction
+                if isinstance(instruction, Forget):
+                    if not self._forget(keeper, instruction, now):
+                        lane.popleft()
+                        continue
+                    forgotten.update(instruction.keys)
+                said.append(instruction)
+                if step.reply_to is not None:
+                    self._instruct(keeper, said, step.reply_to, now)
+                    said, forgotten = [], set()
+            lane.popleft()
+        if said:
+            self._instruct(keeper, said, None, now)
+
+    def queue(self, ranked: RankedDelivery, stamp: int) -> None:
+        """Its turn comes after everything that was queued before it."""
+        delivery = ranked.delivery
+        ranked.stamp = stamp
+        delivery.turn = next(self._turns)
+        delivery.session.enqueue(delivery)
+        self._room.touch(delivery.session)
+
+    def _forget(self, keeper: Keeper, forget: Forget, now: Micros) -> bool:
+        """Whether the device has to be told: not of what never left."""
+        (key,) = forget.keys
+        ranked = keeper.delivery(key)
+        if ranked is None:
+            return True
+        delivery = ranked.delivery
+        keeper.note(key)
+        if delivery.state is PENDING and ranked.stamp:
+            delivery.session.dequeue(delivery)
+            ranked.stamp = 0
+            return bool(delivery.attempts)
+        if delivery.state is State.RECEIVED:
+            self.take_back(ranked, TAKEN_BACK.get(Why(forget.why), "taken back"), now)
+        elif delivery.state is not PENDING:
+            ranked.forget = True
+        return True
+
+    def take_back(self, ranked: RankedDelivery, reason: str, now: Micros) -> None:
+        """The device does not have it any more, or will not have it soon: it is ours again."""
+        assert ranked.feed is not None
+        delivery = ranked.delivery
+        ranked.forget = False
+        self._room.step(delivery, Step.REQUEUE, now, reason)
+        delivery.seq = delivery.epoch = -1
+        delivery.ahead = False
+        ranked.stamp = 0
+        ranked.feed.note(ranked.key)
+
+    def _instruct(
+        self, keeper: Keeper, said: list[Instruction], reply_to: int | None, now: Micros
+    ) -> None:
+        """Say these things in one message that nobody else sees."""
+        if not said and reply_to is None:
+            return
+        room = self._room
+        device = keeper.session.device
+        message = Message(
+            room.keys.key(now),
+            room.keys.salt(),
+            device.app,
+            GATEWAY,
+            Target(TargetKind.DEVICE, device.name),
+            now,
+            encode_instructions(tuple(said)),
+            FEED_TYPE,
+            queue=keeper.topic,
+            in_reply_to=reply_to,
+        )
+        room.journal.add_message(message)
+        delivery = room.open_delivery(room.own(message), keeper.session, now)
+        ranked = RankedDelivery(room, self._common, delivery, keeper)
+        ranked.shown = shown_by(said)
+        event = room.journal.story(delivery, Kind.ACCEPTED, now, "what the feed says")
+        event.source = message.source
+        event.size = len(message.body)
+        keeper.mark(event)
+        self.queue(ranked, message.key)
+        room.journal.hurry()
+
+
+def shown_by(said: list[Instruction] | tuple[Instruction, ...]) -> tuple[int, ...]:
+    """What the application has had when these have been followed."""
+    return tuple(key for one in said if isinstance(one, ShowKept) for key in one.keys)

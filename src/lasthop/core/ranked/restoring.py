@@ -1,0 +1,119 @@
+"""Ranked topics after a stop or a crash: every feed as the store has it, out of contact."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Protocol
+
+from lasthop.clock import Micros
+from lasthop.core.delivery import Delivery
+from lasthop.core.mailroom import Mailroom
+from lasthop.core.ranked.delivery import RankedDelivery, RankedSteps
+from lasthop.core.ranked.keeper import Keeper
+from lasthop.core.ranked.lane import shown_by
+from lasthop.core.ranked.records import (
+    COLD,
+    EARLY,
+    PLACE_OF,
+    UNFOLLOWED,
+    Hot,
+    unpack_cold,
+    unpack_hot,
+)
+from lasthop.core.session import Session
+from lasthop.decision.policies import POLICIES
+from lasthop.decision.policies.choice import Choice
+from lasthop.decision.volume.memory import EntryState
+from lasthop.message import TargetKind
+from lasthop.store.ranked import KeptRow, RankedRestored
+from lasthop.wire.hop.feeds import decode_instructions
+from lasthop.wire.hop.frames import FEED_TYPE
+
+
+class FeedBook(RankedSteps, Protocol):
+    """Where feeds are found, and added."""
+
+    def add(self, keeper: Keeper) -> None:
+        """A device has a feed of a topic."""
+        ...
+
+    def keeper(self, session: Session, topic: str) -> Keeper | None:
+        """The feed of a topic, if there is one."""
+        ...
+
+    def queue_again(self) -> None:
+        """Let what was queued have its turn."""
+        ...
+
+    def follow(self, keeper: Keeper, now: Micros) -> bool:
+        """Let a feed follow the policy that is in force for it."""
+        ...
+
+
+class FeedsRestored:
+    """Rebuilds feeds, then the deliveries that they decide about."""
+
+    def __init__(
+        self, room: Mailroom, feeds: FeedBook, restored: RankedRestored, now: Micros
+    ) -> None:
+        self._room = room
+        self._feeds = feeds
+        self._kept = {(row.message, row.device): row for row in restored.kept}
+        self._keepers: list[Keeper] = []
+        self._restore(restored, now)
+
+    def _restore(self, restored: RankedRestored, now: Micros) -> None:
+        records = {(row.device, row.topic, row.part): row.record for row in restored.feeds}
+        entries: defaultdict[tuple[int, str], list[EntryState]] = defaultdict(list)
+        for row in self._kept.values():
+            if row.place in PLACE_OF:
+                entries[row.device, row.topic].append(_entry(row))
+        for device in self._room.registry:
+            for topic, terms in device.record.terms.items():
+                session = self._room.session(device)
+                at = (device.number, topic)
+                hot = unpack_hot(records[*at, 0]) if (*at, 0) in records else Hot()
+                choice = hot.choice if hot.choice.policy in POLICIES else Choice()
+                keeper = Keeper(self._room, session, topic, terms, choice, now)
+                memory = unpack_cold(records[*at, COLD]) if (*at, COLD) in records else {}
+                keeper.restore(hot, memory, entries[at])
+                self._feeds.add(keeper)
+                self._keepers.append(keeper)
+
+    def decide(self, delivery: Delivery) -> None:
+        """Let a delivery of a ranked topic that is back be decided by its feed, as it stands."""
+        message, session = delivery.item.message, delivery.session
+        row = self._kept.get((message.key, session.device.number))
+        instructs = message.content_type == FEED_TYPE and message.target.kind is TargetKind.DEVICE
+        if row is None and not instructs:
+            return
+        topic = row.topic if row is not None else message.queue or ""
+        keeper = self._feeds.keeper(session, topic)
+        ranked = RankedDelivery(self._room, self._feeds, delivery, keeper)
+        if instructs:
+            ranked.stamp = message.key
+            ranked.shown = shown_by(decode_instructions(message.body))
+            ranked.followed = row is None or row.place != UNFOLLOWED
+        elif row is not None:
+            ranked.arrived = row.place != EARLY
+            ranked.stamp, ranked.keep, ranked.forget = row.stamp, row.keep, row.forget
+
+    def finish(self, now: Micros) -> None:
+        """Everything is there: go on."""
+        self._feeds.queue_again()
+        for keeper in self._keepers:
+            for key in keeper.feed.entries():
+                ranked = keeper.delivery(key)
+                entry = keeper.feed.entry(key)
+                if ranked is None or entry is None:
+                    continue
+                # A stop may have come between a message's new rank and its feeds.
+                if entry.rank != ranked.delivery.item.message.rank:
+                    keeper.rank_changed(ranked, now)
+            self._feeds.follow(keeper, now)
+
+
+def _entry(row: KeptRow) -> EntryState:
+    return EntryState(
+        row.message, row.rank, row.expires_at, row.arrived_at, PLACE_OF[row.place], row.due
+    )

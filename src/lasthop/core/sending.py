@@ -1,0 +1,141 @@
+"""How deliveries leave for a device that leaves the choice to us: best first, over the channel that
+it spoke over last, unless a publisher requires another one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lasthop.clock import Micros
+from lasthop.core.channel_state import ChannelState
+from lasthop.core.delivery import Delivery
+from lasthop.core.feature import Leaving, Sender
+from lasthop.core.lifecycle import SENDING, Step
+from lasthop.core.mailroom import Mailroom
+from lasthop.core.retransmission import patience
+from lasthop.core.session import Session
+from lasthop.core.transfer import Transfer
+from lasthop.decision.decide import Action, decide
+from lasthop.events import Event
+from lasthop.message import Reliability
+from lasthop.wire.hop.roundtrip import RoundTrip
+from lasthop.wire.hop.transfer import LARGEST_PIECE
+
+# As members of their enums they cost as much as a call each, for every message.
+HOLD, EXPIRE = Action.HOLD, Action.EXPIRE
+GO, ASIDE = Leaving.GO, Leaving.ASIDE
+RELEASE, BEST_EFFORT = Step.RELEASE, Reliability.BEST_EFFORT
+
+
+def release(
+    room: Mailroom, session: Session, delivery: Delivery, now: Micros, reason: str
+) -> Event:
+    """Count a delivery as under way; from here on it cannot be taken back. Returns the event that
+    says so."""
+    message = delivery.item.message
+    decider = delivery.decider
+    numbered = message.reliability is not BEST_EFFORT or decider.numbered
+    session.depart(delivery, numbered=numbered)
+    if decider is room.plain:
+        event = room.step(delivery, RELEASE, now, reason)
+    else:
+        event = decider.released(delivery, now, reason)
+    if message.replace_key is not None:
+        session.not_replaceable(delivery)
+    return event
+
+
+def leaving(delivery: Delivery, channel: int = 0) -> Leaving:
+    """What the gates of a delivery say of its release: the first that objects."""
+    for gate in delivery.item.gates:
+        said = gate.leaving(delivery, channel)
+        if said is not GO:
+            return said
+    return GO
+
+
+def weight_of(delivery: Delivery) -> int:
+    """Bytes of its body that are still to leave."""
+    for gate in delivery.item.gates:
+        weight = gate.weight(delivery)
+        if weight is not None:
+            return weight
+    return delivery.item.size
+
+
+def divert(room: Mailroom, delivery: Delivery, now: Micros) -> bool:
+    """Find another way for what a publisher requires of the link and none of the channels is.
+    False: a channel will do."""
+    quality = delivery.item.message.quality
+    against = None if quality is None else delivery.session.unmet(quality)
+    if against is None:
+        return False
+    away = delivery.session.away_sender
+    if away is not None and delivery.decider.carried:
+        away.divert(delivery, against, now)
+    else:
+        room.give_up(delivery, Step.GIVE_UP, now, against.reason, code=against.code)
+    return True
+
+
+class PlainSender(Sender):
+    """Sends to devices that have no wishes."""
+
+    def __init__(self, room: Mailroom) -> None:
+        self._room = room
+
+    def pump(self, session: Session, now: Micros) -> list[Delivery]:
+        released: list[Delivery] = []
+        room = self._room
+        while (delivery := session.best()) is not None:
+            item = delivery.item
+            message = item.message
+            decision = decide(
+                deliver_after=message.deliver_after,
+                deliver_before=message.deliver_before,
+                in_contact=session.greeted,
+                has_credit=session.has_credit(item.size),
+                now=now,
+            )
+            if decision.action is HOLD:
+                break
+            if decision.action is EXPIRE:
+                session.take_best()
+                room.give_up(delivery, Step.EXPIRE, now, decision.reason)
+                continue
+            if item.gates and (message.quality is None or session.unmet(message.quality) is None):
+                said = leaving(delivery)
+                if said is ASIDE:
+                    session.take_best()
+                    continue
+                if said is not GO:
+                    break  # What has a higher priority comes before it.
+            session.take_best()
+            if message.quality is not None and divert(room, delivery, now):
+                continue
+            release(room, session, delivery, now, decision.reason)
+            released.append(delivery)
+        return released
+
+    def channel(
+        self, session: Session, delivery: Delivery, usual: ChannelState, now: Micros
+    ) -> ChannelState:
+        return session.line_for(usual, delivery.item.message.quality)
+
+    def acknowledged(self, session: Session, received: Iterable[object], now: Micros) -> None:
+        """Learn how long receipts take over each channel, where there is something to choose; of
+        what left twice nobody knows which one the receipt is for (Karn)."""
+        if session.retransmission is None:
+            return
+        for delivery in received:
+            if not isinstance(delivery, Delivery) or delivery.attempts != 1:
+                continue
+            line = session.line_of(delivery.sent_over)
+            if line is not None and delivery.state is SENDING and now >= delivery.changed_at:
+                line.receipts = line.receipts or RoundTrip(now)
+                line.receipts.sample(now - delivery.changed_at)
+
+    def patience(self, channel: ChannelState) -> Micros:
+        return patience(channel.receipts)
+
+    def allowance(self, session: Session, transfer: Transfer) -> tuple[ChannelState | None, int]:
+        return session.line_for(session.open_line(), transfer.source.quality), LARGEST_PIECE

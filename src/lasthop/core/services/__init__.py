@@ -1,0 +1,1 @@
+"""Services that devices offer, and requests that gather answers."""

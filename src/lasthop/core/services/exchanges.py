@@ -1,0 +1,176 @@
+"""What devices arrange among themselves through the gateway: who is asked when somebody gathers,
+and which services are offered, withdrawn and looked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+
+import msgspec
+
+from lasthop.clock import Micros
+from lasthop.core.acceptance import Acceptance
+from lasthop.core.fanout import Fanouts
+from lasthop.core.feature import Arrival, CoreFeature, Operate, TargetRule
+from lasthop.core.mailroom import Mailroom
+from lasthop.core.registry import Device
+from lasthop.core.services.book import ServiceBook
+from lasthop.core.session import Session
+from lasthop.core.submission import Submission
+from lasthop.core.targets import PlainTarget
+from lasthop.errors import Contradiction, Expired, InvalidRequest, QuotaExceeded, TooLarge
+from lasthop.events import Kind
+from lasthop.message import GATEWAY, Target, TargetKind
+from lasthop.wire.hop.frames import ASKED_TYPE, Headers, MessageFrame, Operation
+from lasthop.wire.hop.services import Service, decode_question, decode_service, encode
+
+MOST_ASKED = 2000
+"""Devices that one request may gather from: their names are one message, and so is the answer of
+each."""
+
+JSON = "application/json"
+
+
+class Exchanges(CoreFeature):
+    """Services, and requests that gather answers: answers devices in the gateway's own name."""
+
+    def __init__(self, room: Mailroom, acceptance: Acceptance, fanouts: Fanouts) -> None:
+        self._room = room
+        self._acceptance = acceptance
+        self._fanouts = fanouts
+        self.book = ServiceBook()
+        room.registry.index(self.book, TargetKind.SERVICE)
+
+    def targets(self) -> Mapping[TargetKind, TargetRule]:
+        return {TargetKind.SERVICE: ServiceTarget(self._room, self._fanouts, self.book)}
+
+    def operations(self) -> Mapping[int, Operate]:
+        return {
+            Operation.OFFER: self._offer,
+            Operation.WITHDRAW: self._withdraw,
+            Operation.FIND: self._find,
+        }
+
+    def _offer(self, session: Session, frame: MessageFrame, _: Headers, now: Micros) -> None:
+        self.offer(session, decode_service(frame.body), now)
+
+    def _withdraw(self, session: Session, frame: MessageFrame, _: Headers, now: Micros) -> None:
+        self.withdraw(session, frame.body, now)
+
+    def _find(self, session: Session, frame: MessageFrame, _: Headers, now: Micros) -> None:
+        self.find(session, frame, now)
+
+    # Devices that come and go.
+
+    def greeted(self, session: Session, now: Micros, *, joined: bool) -> None:
+        if session.device.record.services:
+            self.book.came(session.device)
+
+    def away(self, session: Session, now: Micros) -> None:
+        if session.device.record.services:
+            self.book.went(session.device)
+
+    # Requests that gather.
+
+    def intake(self, arrival: Arrival, now: Micros) -> bool:
+        """Whoever gathers is told whose answers to wait for."""
+        headers, submission = arrival.headers, arrival.submission
+        if headers.gather and headers.reply_within is not None and not arrival.answers_to:
+            asked = self._asked_by(arrival.session, submission, now)
+            if asked is not None:
+                tell = partial(
+                    self._tell_asked, arrival.session, arrival.frame, asked, submission.reply_before
+                )
+                arrival.then.append(tell)
+        return False
+
+    def _asked_by(self, session: Session, submission: Submission, now: Micros) -> list[str] | None:
+        """Who will get a request that gathers, but for who asks; None if nobody can tell yet."""
+        target = submission.target
+        if target.kind in (TargetKind.SERVICE, TargetKind.QUEUE):
+            raise InvalidRequest(
+                "a service or a queue is asked, not gathered from", target=str(target)
+            )
+        device = session.device
+        rule = self._room.moments.targets[target.kind]
+        reached = rule.reach(device.app, submission, now)
+        selection = rule.select(device.app, submission, reached, resident=True)
+        if selection is not None and not selection.known:
+            return None
+        if selection is not None:
+            reached = {n: d for n, d in reached.items() if selection.wants(d) is not None}
+        if len(reached) > MOST_ASKED:
+            raise TooLarge("too many to gather from", size=len(reached), limit=MOST_ASKED)
+        return [other.name for number, other in reached.items() if number != device.number]
+
+    def _tell_asked(
+        self,
+        session: Session,
+        frame: MessageFrame,
+        asked: list[str],
+        before: Micros | None,
+        now: Micros,
+    ) -> None:
+        """Let the device that gathers know whose answers to wait for."""
+        # Without a word about them it gathers until its deadline.
+        with suppress(QuotaExceeded, Expired, Contradiction):
+            self._answer(session, frame, msgspec.json.encode(asked), ASKED_TYPE, before, now)
+
+    def offer(self, session: Session, service: Service, now: Micros) -> bool:
+        """A device offers a service; false when it did."""
+        if not self.book.offer(session.device, service, here=session.greeted):
+            return False
+        self._changed(session, f"it offers {service.title}", now)
+        return True
+
+    def withdraw(self, session: Session, body: bytes, now: Micros) -> bool:
+        """A device offers a service no longer; false when it did not."""
+        name = body.decode(errors="replace")
+        if not self.book.withdraw(session.device, name):
+            return False
+        self._changed(session, f"it offers {name} no longer", now)
+        return True
+
+    def find(self, session: Session, frame: MessageFrame, now: Micros) -> None:
+        """Say which services there are."""
+        question = decode_question(frame.body)
+        offers = self.book.find(session.device.app, question)
+        self._answer(session, frame, encode(offers), JSON, None, now)
+
+    def _changed(self, session: Session, reason: str, now: Micros) -> None:
+        device = session.device
+        self._room.journal.commit.devices[device.number] = device.row()
+        self._room.journal.tell(Kind.CONTEXT_CHANGED, now, session, reason=reason)
+
+    def _answer(
+        self,
+        session: Session,
+        frame: MessageFrame,
+        body: bytes,
+        content_type: str,
+        before: Micros | None,
+        now: Micros,
+    ) -> None:
+        device = session.device
+        answer = Submission(
+            target=Target(TargetKind.DEVICE, device.name),
+            body=body,
+            content_type=content_type,
+            deliver_before=before,
+            in_reply_to=frame.key,
+            answer=True,
+        )
+        self._acceptance.accept(device.app, GATEWAY, [answer], now)
+
+
+class ServiceTarget(PlainTarget):
+    """One of the devices that offer a service, chosen when a message for it is accepted."""
+
+    def __init__(self, room: Mailroom, fanouts: Fanouts, book: ServiceBook) -> None:
+        super().__init__(room, fanouts)
+        self._book = book
+
+    def reach(self, app: str, submission: Submission, now: Micros) -> Mapping[int, Device]:
+        self._book.assign(app, submission)
+        return self._room.moments.targets[submission.target.kind].reach(app, submission, now)

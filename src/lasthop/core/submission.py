@@ -1,0 +1,70 @@
+"""A message that somebody wants sent, before the gateway owns it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from lasthop.clock import Micros
+from lasthop.errors import Expired, InvalidRequest
+from lasthop.message import (
+    DEFAULT_CONTENT_TYPE,
+    DEFAULT_PRIORITY,
+    Binding,
+    DeliveryMethod,
+    Handling,
+    Message,
+    Quality,
+    Reliability,
+    Target,
+)
+
+
+class Submission(msgspec.Struct, kw_only=True, gc=False):
+    """A message that somebody wants sent, valid in form. Times are absolute."""
+
+    target: Target
+    body: bytes = b""
+    content_type: str = DEFAULT_CONTENT_TYPE
+    title: str | None = None
+    priority: int = DEFAULT_PRIORITY
+    rank: float = 0.0
+    deliver_after: Micros | None = None
+    deliver_before: Micros | None = None
+    delay_tolerance: Micros | None = None
+    reliability: Reliability = Reliability.EXACTLY_ONCE
+    method: DeliveryMethod = DeliveryMethod.NOT_SPECIFIED
+    handling: Handling = Handling.FOREGROUND
+    queue: str | None = None
+    replace_key: str | None = None
+    in_reply_to: int | None = None
+    correlation: int | None = None
+    reply_before: Micros | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    quality: Quality | None = None
+    answer: bool = False
+    binding: Binding = Binding.NONE
+    stream: bool = False
+    pull: bool = False
+    unsaid: frozenset[str] = frozenset()
+    """Of handling, reliability and pull: what the sender leaves to the app's behaviour."""
+
+
+def submission_of(message: Message) -> Submission:
+    """What somebody would submit to have this message sent."""
+    fields = [name for name in Submission.__struct_fields__ if name != "unsaid"]
+    return Submission(**{name: getattr(message, name) for name in fields})
+
+
+def check_times(submission: Submission, now: Micros) -> None:
+    """Refuse what is too late for everyone."""
+    before, after = submission.deliver_before, submission.deliver_after
+    if before is None:
+        return
+    if before <= now:
+        raise Expired("deliver_before has passed already", deliver_before=before)
+    if after is not None and after >= before:
+        raise InvalidRequest(
+            "deliver_after must come before deliver_before",
+            deliver_after=after,
+            deliver_before=before,
+        )

@@ -1,0 +1,56 @@
+"""What a surrogate made of a message for one device: the same message, with other content, which is
+stored under a key of its own."""
+
+from __future__ import annotations
+
+from lasthop.core.delivery import Delivery, Item
+from lasthop.core.mailroom import Mailroom
+from lasthop.message import Message
+from lasthop.store.surrogates import RevisionRow
+
+
+class Revision(Item):
+    """Stands for its message in one delivery, until that is over."""
+
+    __slots__ = ("_key", "_room", "origin")
+
+    def __init__(
+        self, room: Mailroom, delivery: Delivery, message: Message, key: int, size: int
+    ) -> None:
+        """Let a delivery carry other content. Nothing of it has left."""
+        origin = delivery.item
+        super().__init__(message, origin.decider)
+        self._room = room
+        self.origin = origin
+        self.gates = origin.gates
+        self.size = size
+        self.resident = len(message.body) == size
+        self._key = key
+        delivery.item = self
+        room.keep(self)
+
+    @property
+    def stored_key(self) -> int:
+        return self._key
+
+    def unwrap(self, delivery: Delivery) -> Item:
+        self._room.forget(self)
+        self.note(delivery.session.device.number, open=False)
+        delivery.item = self.origin
+        return self.origin
+
+    def note(self, device: int, *, open: bool) -> None:  # noqa: A002
+        """Write it with the open commit."""
+        message = self.message
+        changes = self._room.journal.commit.surrogate_changes()
+        changes.revisions[self._key] = RevisionRow(
+            self._key,
+            message.key,
+            device,
+            self.size,
+            message.content_type,
+            message.title,
+            message.headers,
+            message.rank,
+            open,
+        )

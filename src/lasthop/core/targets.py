@@ -1,0 +1,80 @@
+"""Whom the kinds of target stand for that need no feature: a device, a user, everyone of an app,
+and whoever published what is being answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lasthop.clock import Micros
+from lasthop.core.delivery import Item
+from lasthop.core.fanout import Fanouts
+from lasthop.core.feature import OrderKey, Selection
+from lasthop.core.mailroom import Mailroom
+from lasthop.core.objections import check_possible
+from lasthop.core.registry import Device
+from lasthop.core.submission import Submission
+from lasthop.message import Message, TargetKind
+
+
+class PlainTarget:
+    """A target whose devices the registry knows by name. Features begin with this one."""
+
+    owns = False
+
+    def __init__(self, room: Mailroom, fanouts: Fanouts) -> None:
+        self._room = room
+        self._fanouts = fanouts
+
+    def reach(self, app: str, submission: Submission, now: Micros) -> Mapping[int, Device]:
+        """Whom a message is for now."""
+        return self._room.registry.reach(app, submission.target)
+
+    def select(
+        self, app: str, what: Message | Submission, devices: Mapping[int, Device], *, resident: bool
+    ) -> Selection | None:
+        """Everyone wants it."""
+        return None
+
+    def find_out(self, order: OrderKey, item: Item, selection: Selection) -> None:
+        """Nobody asks: everyone wants it."""
+
+    def begin(self, item: Item, devices: Mapping[int, Device], now: Micros) -> None:
+        """Begin the deliveries of an accepted message."""
+        self._fanouts.begin(item, devices, now)
+
+    def resume(self, item: Item) -> Mapping[int, Device]:
+        """Whom a message is for whose deliveries were still being begun at a restart."""
+        return self._room.registry.reach(item.message.app, item.message.target)
+
+    def spreading(self, item: Item, members: tuple[int, ...]) -> None:
+        """Who a message is for can be found again by its target."""
+
+    def spread(self, item: Item) -> None:
+        """There is nothing to forget."""
+
+
+class Person(PlainTarget):
+    """A device, or all devices of a user: their senders hear why they cannot have a message."""
+
+    def reach(self, app: str, submission: Submission, now: Micros) -> Mapping[int, Device]:
+        devices = self._room.registry.reach(app, submission.target)
+        check_possible(self._room, devices, submission, now)
+        return devices
+
+
+class Publisher(PlainTarget):
+    """Whoever published what is being answered: the message is fetched, not delivered."""
+
+    def reach(self, app: str, submission: Submission, now: Micros) -> Mapping[int, Device]:
+        return {}
+
+
+def plain_targets(room: Mailroom, fanouts: Fanouts) -> dict[TargetKind, PlainTarget]:
+    """The targets that need no feature."""
+    person = Person(room, fanouts)
+    return {
+        TargetKind.DEVICE: person,
+        TargetKind.USER: person,
+        TargetKind.APP: PlainTarget(room, fanouts),
+        TargetKind.PUBLISHER: Publisher(room, fanouts),
+    }

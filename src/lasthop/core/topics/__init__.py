@@ -1,0 +1,1 @@
+"""Topics: who subscribes to which, with which filter, and what is advertised."""

@@ -1,0 +1,146 @@
+"""Topics as a part of the gateway: publishing to subscribers, subscribing, and subscriptions that
+follow a device's context."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from lasthop.clock import Micros
+from lasthop.core.delivery import Delivery, Item
+from lasthop.core.fanout import Fanouts
+from lasthop.core.feature import (
+    CoreFeature,
+    Operate,
+    OrderKey,
+    Selection,
+    TargetRule,
+    Word,
+)
+from lasthop.core.mailroom import Mailroom
+from lasthop.core.registry import Device
+from lasthop.core.session import Session
+from lasthop.core.submission import Submission
+from lasthop.core.targets import PlainTarget
+from lasthop.core.topics.filter_queue import FilterQueue
+from lasthop.core.topics.filters import Sieve
+from lasthop.core.topics.index import TopicIndex
+from lasthop.core.topics.subscriptions import Subscriptions
+from lasthop.core.topics.topics import Topics
+from lasthop.decision.volume.terms import decode_terms
+from lasthop.errors import InvalidRequest, TooLarge
+from lasthop.events import Kind
+from lasthop.message import Message, TargetKind
+from lasthop.store.commit import Restored
+from lasthop.wire.hop.frames import FEED_TYPE, Headers, MessageFrame, Operation
+from lasthop.wire.hop.topics import XPATH_HEADER
+from lasthop.wire.xpath.reading import Reading
+
+_decode_context = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+class TopicFeature(CoreFeature):
+    """Everything about topics but their terms."""
+
+    def __init__(self, room: Mailroom, fanouts: Fanouts) -> None:
+        self._room = room
+        self._fanouts = fanouts
+        self.index = TopicIndex(room.registry)
+        self._unread = FilterQueue(room, self.index.filters)
+        room.registry.index(self.index, TargetKind.TOPIC)
+        self.advertised = Topics(room, fanouts)
+        self.subscriptions = Subscriptions(room, self.advertised, self.index)
+
+    def targets(self) -> Mapping[TargetKind, TargetRule]:
+        return {TargetKind.TOPIC: TopicTarget(self._room, self._fanouts, self.index, self._unread)}
+
+    def words(self) -> Mapping[str, Word]:
+        return {FEED_TYPE: FeedWord()}
+
+    def operations(self) -> Mapping[int, Operate]:
+        return {
+            Operation.SUBSCRIBE: self._subscribe,
+            Operation.UNSUBSCRIBE: self._unsubscribe,
+            Operation.CONTEXT: self._context,
+        }
+
+    def turned(self) -> None:
+        self.index.filters.turned()
+
+    def fetched(self, messages: Mapping[int, Message], now: Micros) -> None:
+        self._unread.fetched(messages)
+
+    def matched(self, key: int, reading: Reading, now: Micros) -> None:
+        """The driver has read a message: go on with it."""
+        if self._unread.answered(key, reading):
+            self._fanouts.go_on(key, now)
+
+    def restore(self, restored: Restored, now: Micros) -> None:
+        self.advertised.restore(restored.ranked.topics)
+
+    def _subscribe(
+        self, session: Session, frame: MessageFrame, headers: Headers, now: Micros
+    ) -> None:
+        terms = decode_terms(frame.body) if frame.body else None
+        xpath = dict(headers.extra).get(XPATH_HEADER)
+        self.subscriptions.subscribe(session, frame.topic, now, terms, xpath=xpath)
+
+    def _unsubscribe(
+        self, session: Session, frame: MessageFrame, headers: Headers, now: Micros
+    ) -> None:
+        self.subscriptions.unsubscribe(session, frame.topic, now)
+
+    def _context(
+        self, session: Session, frame: MessageFrame, headers: Headers, now: Micros
+    ) -> None:
+        """A device says where it is and what it does: its subscriptions may follow."""
+        limit, body = self._room.limits.context, frame.body
+        if len(body) > limit:
+            raise TooLarge("context too large", size=len(body), limit=limit)
+        try:
+            report = _decode_context(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise InvalidRequest(f"a context is a JSON object: {error}") from None
+        device = session.device
+        device.record.context = {name: bytes(value) for name, value in report.items()}
+        self._room.journal.commit.devices[device.number] = device.row()
+        self._room.journal.tell(Kind.CONTEXT_CHANGED, now, session, size=len(body))
+        self.subscriptions.context_changed(session, now)
+
+
+class TopicTarget(PlainTarget):
+    """The subscribers of a topic, of whom some have a filter."""
+
+    def __init__(
+        self, room: Mailroom, fanouts: Fanouts, index: TopicIndex, unread: FilterQueue
+    ) -> None:
+        super().__init__(room, fanouts)
+        self._filters = index.filters
+        self._unread = unread
+
+    def select(
+        self, app: str, what: Message | Submission, devices: Mapping[int, Device], *, resident: bool
+    ) -> Selection | None:
+        if what.content_type == FEED_TYPE:
+            return None  # What the gateway itself says about a topic concerns every subscriber.
+        body = what.body if resident else None
+        return self._filters.sieve(app, what.target.name, devices, what.content_type, body)
+
+    def find_out(self, order: OrderKey, item: Item, selection: Selection) -> None:
+        assert isinstance(selection, Sieve)
+        self._unread.put(order, item, selection)
+
+
+class FeedWord:
+    """What the gateway says about a topic, as it travels."""
+
+    must_arrive = False
+
+    def frame(self, delivery: Delivery) -> MessageFrame:
+        """An instruction to the device, not a message for its application."""
+        message = delivery.item.message
+        seq = delivery.seq if delivery.seq >= 0 else None
+        topic = message.target.topic or message.queue
+        instructs = Headers(operation=Operation.FEED, in_reply_to=message.in_reply_to)
+        return MessageFrame(seq, message.key, topic, instructs, message.body)

@@ -1,0 +1,186 @@
+"""Who wants which topic, with which terms: by a device's word, an administrator's, or the rules
+that follow its context."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from lasthop.clock import Micros
+from lasthop.core.mailroom import Mailroom
+from lasthop.core.names import check_subscription, check_topic
+from lasthop.core.session import Session
+from lasthop.core.topics.index import TopicIndex
+from lasthop.core.topics.patterns import is_pattern
+from lasthop.core.topics.topics import Topics
+from lasthop.decision.volume.context import meets
+from lasthop.decision.volume.rules import MAX_RULES, ContextRule, conditions, plain
+from lasthop.decision.volume.terms import TopicTerms
+from lasthop.errors import InvalidRequest, QuotaExceeded, Rejected, TooLarge
+from lasthop.events import Kind
+
+
+class RankedSubscriptions(Protocol):
+    """Subscriptions with terms, whoever makes something of the terms."""
+
+    def subscribe(self, session: Session, topic: str, terms: TopicTerms, now: Micros) -> bool:
+        """Give a subscription terms, or others; false when it has them."""
+        ...
+
+    def unsubscribe(self, session: Session, topic: str, now: Micros) -> None:
+        """A subscription has ended, which may have had terms."""
+        ...
+
+    def muted(self, session: Session) -> Mapping[str, bool]:
+        """The topics with terms, and whether they are quiet now."""
+        ...
+
+    def mute(self, session: Session, topic: str, quiet: bool, now: Micros) -> None:
+        """The user's context makes a topic quiet, or no longer."""
+        ...
+
+
+class Subscriptions:
+    """Changes what devices are subscribed to."""
+
+    def __init__(self, room: Mailroom, topics: Topics, index: TopicIndex) -> None:
+        self._room = room
+        self._topics = topics
+        self._index = index
+        self.ranked: RankedSubscriptions | None = None
+        """Who makes something of terms."""
+
+    def subscribe(
+        self,
+        session: Session,
+        topic: str | None,
+        now: Micros,
+        terms: TopicTerms | None = None,
+        *,
+        by_rule: bool = False,
+        xpath: str | None = None,
+    ) -> bool:
+        """Add a subscription, or give one terms or a filter; false when it was there with the same
+        ones. A filter that is not given stays as it is; an empty one goes."""
+        device = session.device
+        record = device.record
+        topic = check_subscription(topic)
+        if terms is not None:
+            if self.ranked is None:
+                raise InvalidRequest("subscriptions have no terms here", topic=topic)
+            if is_pattern(topic):
+                raise InvalidRequest("terms are for one topic, not for a pattern", topic=topic)
+            # What is wrong with the terms is said before anything is changed.
+            terms.subscription(record.zone, retention=self._room.limits.retained)
+        most = self._room.limits.subscriptions_per_device
+        if len(record.subscriptions) >= most and topic not in record.subscriptions:
+            raise QuotaExceeded("too many subscriptions", retry_after=60, limit=most)
+        # What is wrong with an expression, too.
+        filtered = xpath is not None and self._index.filters.set(device, topic, xpath)
+        new = self._index.subscribe(device, topic)
+        if topic in record.ruled and not by_rule:
+            record.ruled = [name for name in record.ruled if name != topic]
+        if terms is not None and self.ranked is not None:
+            changed = self.ranked.subscribe(session, topic, terms, now) or new
+            self._mute(session, now)
+        else:
+            changed = new
+            if new:
+                self._room.journal.tell(Kind.SUBSCRIBED, now, session, topic=topic)
+        if filtered and not changed:
+            reason = "it looks into the messages of a topic" if xpath else "it looks no longer"
+            self._room.journal.tell(Kind.CONTEXT_CHANGED, now, session, topic=topic, reason=reason)
+        if changed or filtered:
+            self._note(session)
+        if changed:
+            self._topics.subscribed(session, topic, now)
+        return changed or filtered
+
+    def unsubscribe(self, session: Session, topic: str | None, now: Micros) -> bool:
+        """Remove a subscription; false when there was none."""
+        device = session.device
+        topic = check_subscription(topic)
+        if not self._index.unsubscribe(device, topic):
+            return False
+        if self.ranked is not None:
+            self.ranked.unsubscribe(session, topic, now)
+        device.record.ruled = [name for name in device.record.ruled if name != topic]
+        self._note(session)
+        self._room.journal.tell(Kind.UNSUBSCRIBED, now, session, topic=topic)
+        return True
+
+    def set_rules(self, session: Session, rules: list[ContextRule], now: Micros) -> None:
+        """Let a device's subscriptions follow its context by these rules."""
+        if len(rules) > MAX_RULES:
+            raise TooLarge("too many rules", size=len(rules), limit=MAX_RULES)
+        record = session.device.record
+        for rule in rules:
+            check_topic(rule.rule().topic.replace("{", "").replace("}", ""))
+            if rule.terms is not None:
+                rule.terms.subscription(record.zone, retention=self._room.limits.retained)
+        record.rules = rules
+        self._note(session)
+        reason = "an administrator changed rules"
+        self._room.journal.tell(Kind.CONTEXT_CHANGED, now, session, reason=reason)
+        self.context_changed(session, now)
+
+    def context_changed(self, session: Session, now: Micros) -> None:
+        """A device is somewhere else, or busy, or not: subscribe it to what follows from that.
+
+        The first rule that means a topic decides about it. What a device subscribed to itself is
+        its own business.
+        """
+        record = session.device.record
+        if record.rules:
+            self._follow_rules(session, plain(record.context), now)
+        self._mute(session, now)
+
+    def _follow_rules(self, session: Session, context: dict[str, str], now: Micros) -> None:
+        record = session.device.record
+        wanted: dict[str, ContextRule] = {}
+        for rule in record.rules:
+            topic = rule.rule().topic_in(context)
+            if topic is not None and _is_topic(topic):
+                wanted.setdefault(topic, rule)
+        for topic in [name for name in record.ruled if name not in wanted]:
+            self.unsubscribe(session, topic, now)
+        for topic, rule in wanted.items():
+            mine = topic in record.ruled
+            if topic in record.subscriptions and not mine:
+                continue
+            if not mine:
+                record.ruled = [*record.ruled, topic]
+            self.subscribe(session, topic, now, rule.terms, by_rule=True)
+        self._note(session)
+
+    def _mute(self, session: Session, now: Micros) -> None:
+        """Topics that are quiet in some context: are they, in this one?"""
+        muted = self.ranked.muted(session) if self.ranked is not None else {}
+        if self.ranked is None or not muted:
+            return
+        record = session.device.record
+        quieting = [rule for rule in record.rules if rule.quiet_when is not None]
+        terms = {topic: t.quiet_when for topic, t in record.terms.items() if t.quiet_when}
+        if not quieting and not terms and not any(muted.values()):
+            return
+        context = plain(record.context)
+        quiet = {topic for topic, when in terms.items() if meets(context, conditions(when) or {})}
+        for rule in quieting:
+            topic = rule.rule().topic_in(context)
+            if topic is not None and meets(context, conditions(rule.quiet_when) or {}):
+                quiet.add(topic)
+        for topic in muted:
+            self.ranked.mute(session, topic, topic in quiet, now)
+
+    def _note(self, session: Session) -> None:
+        device = session.device
+        self._room.journal.commit.devices[device.number] = device.row()
+        self._room.journal.hurry()
+
+
+def _is_topic(text: str) -> bool:
+    try:
+        check_topic(text)
+    except (Rejected, InvalidRequest):
+        return False
+    return True

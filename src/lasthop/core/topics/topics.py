@@ -1,0 +1,111 @@
+"""Topics that publishers advertise and withdraw. A topic needs no advertisement to be used; an
+advertised one can be found, and whoever subscribes to it is told when it is withdrawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lasthop.clock import Micros
+from lasthop.core.fanout import Fanouts
+from lasthop.core.mailroom import Mailroom
+from lasthop.core.names import check_topic
+from lasthop.core.session import Session
+from lasthop.errors import Conflict, NotFound, QuotaExceeded
+from lasthop.events import Kind
+from lasthop.message import GATEWAY, Message, Target, TargetKind
+from lasthop.store.ranked import TopicRow
+from lasthop.wire.hop.feeds import TopicWithdrawn, encode_instructions
+from lasthop.wire.hop.frames import FEED_TYPE
+
+MAX_ADVERTISED = 10_000
+"""Topics of an app: they are kept in memory, and listed."""
+
+
+class Topics:
+    """What there is to subscribe to."""
+
+    def __init__(self, room: Mailroom, fanouts: Fanouts) -> None:
+        self._room = room
+        self._fanouts = fanouts
+        self._topics: dict[tuple[str, str], TopicRow] = {}
+        self._count: dict[str, int] = {}
+
+    def restore(self, rows: Iterable[TopicRow]) -> None:
+        """As the store has them."""
+        for row in rows:
+            self._keep(row)
+
+    def _keep(self, row: TopicRow) -> None:
+        if (row.app, row.topic) not in self._topics:
+            self._count[row.app] = self._count.get(row.app, 0) + 1
+        self._topics[row.app, row.topic] = row
+
+    def find(self, app: str, topic: str) -> TopicRow | None:
+        """An advertisement, also of a topic that was withdrawn."""
+        return self._topics.get((app, topic))
+
+    def all(self, app: str) -> list[TopicRow]:
+        """What is advertised now, by name."""
+        rows = [row for row in self._topics.values() if row.app == app and not row.withdrawn_at]
+        return sorted(rows, key=lambda row: row.topic)
+
+    def advertise(self, app: str, topic: str, source: str, title: str, now: Micros) -> bool:
+        """Let it be known that a topic will have messages; false when it is known already."""
+        topic = check_topic(topic)
+        row = self.find(app, topic)
+        if row is not None and not row.withdrawn_at:
+            if row.source != source:
+                raise Conflict("another publisher advertises this topic", topic=topic)
+            if row.title == title:
+                return False
+        if row is None and self._count.get(app, 0) >= MAX_ADVERTISED:
+            raise QuotaExceeded("too many topics", retry_after=60, limit=MAX_ADVERTISED)
+        since = now if row is None or row.withdrawn_at else row.advertised_at
+        self._note(TopicRow(app, topic, source, title, since))
+        self._room.journal.tell(Kind.ADVERTISED, now, app=app, topic=topic, source=source)
+        return True
+
+    def withdraw(self, app: str, topic: str, source: str, now: Micros, *, force: bool) -> int:
+        """Let it be known that there will be no more; how many subscribers are told. Only who
+        advertised it, or an administrator (`force`), may."""
+        row = self.find(app, topic)
+        if row is None or row.withdrawn_at:
+            raise NotFound("no such topic is advertised", topic=topic)
+        if row.source != source and not force:
+            raise Conflict("another publisher advertises this topic", topic=topic)
+        self._note(TopicRow(app, topic, row.source, row.title, row.advertised_at, now))
+        self._room.journal.tell(Kind.WITHDRAWN, now, app=app, topic=topic, source=source)
+        target = Target(TargetKind.TOPIC, topic)
+        devices = dict(self._room.registry.reach(app, target))
+        if devices:
+            message = self._notice(app, target, now)
+            self._fanouts.begin(self._room.own(message), devices, now)
+        return len(devices)
+
+    def subscribed(self, session: Session, topic: str, now: Micros) -> None:
+        """A device subscribes: if it comes too late it is told."""
+        device = session.device
+        row = self.find(device.app, topic)
+        if row is not None and row.withdrawn_at:
+            message = self._notice(device.app, Target(TargetKind.TOPIC, topic), now)
+            self._fanouts.begin(self._room.own(message), {device.number: device}, now)
+
+    def _notice(self, app: str, target: Target, now: Micros) -> Message:
+        room = self._room
+        message = Message(
+            room.keys.key(now),
+            room.keys.salt(),
+            app,
+            GATEWAY,
+            target,
+            now,
+            encode_instructions((TopicWithdrawn(),)),
+            FEED_TYPE,
+        )
+        room.journal.add_message(message)
+        return message
+
+    def _note(self, row: TopicRow) -> None:
+        self._keep(row)
+        self._room.journal.commit.ranked_changes().topics[row.app, row.topic] = row
+        self._room.journal.hurry()

@@ -1,0 +1,130 @@
+"""The terms of a subscription as people and devices write them, and what the engine makes of
+them."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from lasthop.clock import SECOND
+from lasthop.decision.constraints import QuietHours
+from lasthop.decision.policies import POLICIES
+from lasthop.decision.policies.choice import Choice
+from lasthop.decision.volume.subscription import Mode, Subscription
+from lasthop.errors import InvalidRequest
+
+_Count = Annotated[int, Meta(ge=1, le=1_000_000)]
+_Rank = Annotated[float, Meta(ge=-1e300, le=1e300)]
+_Clock = Annotated[str, Meta(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
+_Word = Annotated[str, Meta(min_length=1, max_length=128)]
+Words = Annotated[
+    dict[_Word, Annotated[list[_Word], Meta(min_length=1, max_length=32)]], Meta(max_length=16)
+]
+"""For every name of a context that matters, the values that will do."""
+
+
+class Quiet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Hours of the day, by the user's clock."""
+
+    start: _Clock
+    end: _Clock
+
+
+class TopicTerms(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True
+):
+    """What a subscriber asks of a topic: how many, how important, shown when."""
+
+    mode: Annotated[
+        Mode, Meta(description="Who begins: the message (on-line) or the user (on-demand)")
+    ] = Mode.ON_DEMAND
+    max: Annotated[
+        _Count | None, Meta(description="At most so many, the best, in one read or catch-up")
+    ] = None
+    threshold: Annotated[_Rank | None, Meta(description="What ranks lower does not count")] = None
+    interrupt: Annotated[_Rank | None, Meta(description="What ranks so high is shown at once")] = (
+        None
+    )
+    quiet: Annotated[
+        Quiet | None, Meta(description="Hours in which an on-line topic waits to be asked")
+    ] = None
+    quiet_when: Annotated[
+        Words | None, Meta(description="The device's context in which an on-line topic waits")
+    ] = None
+    times: Annotated[
+        Annotated[list[_Clock], Meta(max_length=24)],
+        Meta(description="Show an on-line topic at these times of the day only"),
+    ] = []
+    max_per_day: Annotated[_Count | None, Meta(description="At most so many at its times")] = None
+    zone: Annotated[
+        str, Meta(max_length=64, description="Of the user's clock (IANA); default: the device's")
+    ] = ""
+    retention: Annotated[
+        _Count | None, Meta(description="So many are kept at the gateway; then the worst go")
+    ] = None
+    storage: Annotated[
+        _Count | None, Meta(description="So many unread ones are kept on the device")
+    ] = None
+    policy: Annotated[_Word | None, Meta(description="What is sent ahead: a forwarding policy")] = (
+        None
+    )
+    prefetch_limit: Annotated[
+        _Count | None, Meta(description="For policies that have one: sent ahead at most")
+    ] = None
+    expiration_threshold: Annotated[
+        Annotated[float, Meta(ge=0, le=1e9)] | None,
+        Meta(description="For policies that have one: seconds; what expires sooner stays"),
+    ] = None
+
+    def subscription(self, device_zone: str, *, retention: int) -> Subscription:
+        """As the engine wants it. Raises InvalidRequest."""
+        name = self.zone or device_zone
+        if self.policy is not None and self.policy not in POLICIES:
+            known = ", ".join(sorted(POLICIES))
+            raise InvalidRequest(f"policy: no such policy; there are {known}", field="policy")
+        try:
+            return Subscription(
+                mode=self.mode,
+                max=self.max,
+                threshold=-inf if self.threshold is None else self.threshold,
+                interrupt=self.interrupt,
+                quiet=None
+                if self.quiet is None
+                else QuietHours(name, _minute(self.quiet.start), _minute(self.quiet.end)),
+                times=tuple(_minute(text) for text in self.times),
+                max_per_day=self.max_per_day,
+                zone=name,
+                retention=min(retention, self.retention or retention),
+                storage=self.storage,
+            )
+        except ValueError as error:
+            raise InvalidRequest(str(error)) from None
+
+    def choice(self, chosen: Choice) -> Choice:
+        """The policy: what the terms say goes before what was chosen for everybody."""
+        changes: dict[str, Any] = {}
+        if self.policy is not None and self.policy != chosen.policy:
+            changes = {"policy": self.policy, "version": ""}
+        if self.prefetch_limit is not None:
+            changes["prefetch_limit"] = self.prefetch_limit
+        if self.expiration_threshold is not None:
+            changes["expiration_threshold"] = round(self.expiration_threshold * SECOND)
+        return msgspec.structs.replace(chosen, **changes) if changes else chosen
+
+
+def _minute(clock: str) -> int:
+    return int(clock[:2]) * 60 + int(clock[3:])
+
+
+_decode = msgspec.json.Decoder(TopicTerms).decode
+
+
+def decode_terms(body: bytes) -> TopicTerms:
+    """Terms as a device sends them with its subscription. Raises InvalidRequest."""
+    try:
+        return _decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidRequest(f"terms are a JSON object: {error}") from None
