@@ -110,7 +110,8 @@ def _delivery(gateway: Gateway, i: int) -> Delivery:
     device = gateway.register("news", f"phone-{i}", DeviceRecord(), NOW)
     target = Target(TargetKind.DEVICE, device.name)
     message = Message((1 << 57) + i, i, "news", "publisher:desk", target, NOW, b"x" * 256)
-    return Delivery(Item(message), gateway.room.session(device), NOW)
+    item = Item(message, gateway.room.plain)
+    return Delivery(item, gateway.room.session(device), NOW)
 
 
 def _commit(journal: Journal, tell: Tell, deliveries: list[Delivery]) -> Commit:

@@ -22,6 +22,7 @@ from lasthop.core.submission import Submission
 from lasthop.core.transfer import Transfer
 from lasthop.decision.routes import Refusal
 from lasthop.decision.schedule import Timed
+from lasthop.decision.volume.terms import TopicTerms
 from lasthop.errors import Contradiction
 from lasthop.events import Event
 from lasthop.message import Message, Quality, TargetKind
@@ -213,6 +214,26 @@ class SessionPart:
     def on_device(self) -> Iterable[Delivery]:
         """What the device keeps though its number is closed."""
         return ()
+
+
+class TermsKeeper(Protocol):
+    """Subscriptions with terms, whoever makes something of the terms."""
+
+    def subscribe(self, session: Session, topic: str, terms: TopicTerms, now: Micros) -> bool:
+        """Give a subscription terms, or others; false when it has them."""
+        ...
+
+    def unsubscribe(self, session: Session, topic: str, now: Micros) -> None:
+        """A subscription has ended, which may have had terms."""
+        ...
+
+    def muted(self, session: Session) -> Mapping[str, bool]:
+        """The topics with terms, and whether they are quiet now."""
+        ...
+
+    def mute(self, session: Session, topic: str, quiet: bool, now: Micros) -> None:
+        """The user's context makes a topic quiet, or no longer."""
+        ...
 
 
 class Asked(Timed, Protocol):
@@ -408,6 +429,10 @@ Operate: TypeAlias = Callable[["Session", MessageFrame, Headers, Micros], None]
 
 class CoreFeature:
     """A feature of the gateway. Everything here is a moment in which it may take part."""
+
+    def needed(self, restored: Restored) -> bool:
+        """Whether anything asks for the feature at all; otherwise it takes part in nothing."""
+        return True
 
     # Tables.
 

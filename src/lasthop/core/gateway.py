@@ -9,6 +9,7 @@ outsider could rely on leaves before the commit that it depends on.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from lasthop.clock import Micros
 from lasthop.core.acceptance import Acceptance, Idempotency, Receipt, Withdrawal
@@ -29,7 +30,6 @@ from lasthop.core.journal import Journal
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.pieces.feature import PieceFeature
 from lasthop.core.preferences.feature import PreferenceFeature
-from lasthop.core.pushes.notification import Notifications
 from lasthop.core.pushes.pushes import Pushes
 from lasthop.core.ranked.feeds import Feeds
 from lasthop.core.reception import Reception
@@ -37,6 +37,7 @@ from lasthop.core.registry import Device, DeviceRecord, Registry
 from lasthop.core.restore import restore
 from lasthop.core.sending import PlainSender
 from lasthop.core.services.exchanges import Exchanges
+from lasthop.core.spine import Spine
 from lasthop.core.submission import Submission
 from lasthop.core.surrogates.surrogates import Surrogates
 from lasthop.core.targets import plain_targets
@@ -56,6 +57,23 @@ from lasthop.wire.xpath.reading import Reading
 __all__ = ["Gateway", "Idempotency", "Identity", "Receipt", "Submission", "Withdrawal"]
 
 
+FEATURES: tuple[Callable[[Spine], CoreFeature], ...] = (
+    TopicFeature,
+    Exchanges,
+    PreferenceFeature,
+    Pushes,
+    Bonds,
+    Feeds,
+    PieceFeature,
+    Surrogates,
+    Carriage,
+)
+"""In the order in which they take part in every moment. Pieces come before surrogates, which are to
+see a whole body."""
+
+F = TypeVar("F", bound=CoreFeature)
+
+
 class Gateway:
     """One gateway, restored from its store."""
 
@@ -66,6 +84,7 @@ class Gateway:
         *,
         random64: Callable[[], int],
         now: Micros,
+        features: Sequence[Callable[[Spine], CoreFeature]] = FEATURES,
     ) -> None:
         journal = Journal(
             gateway=identity.name,
@@ -95,9 +114,31 @@ class Gateway:
         self._administration = Administration(room, self._contacts)
         self._inbound = Inbound(room, self._acceptance)
         self._reception = Reception(room, self._contacts, self._inbound)
-        self.features = self._features(identity, restored, random64)
+        spine = Spine(
+            identity,
+            room,
+            self._acceptance,
+            self._fanouts,
+            self._dispatcher,
+            self._contacts,
+            random64,
+        )
+        built = [feature(spine) for feature in features]
+        self.features = tuple(feature for feature in built if feature.needed(restored))
+        self._by_type = {type(feature): feature for feature in built}
         room.moments.targets.update(plain_targets(room, self._fanouts))
         room.moments.collect(self.features)
+        self.topics = self.feature(TopicFeature)
+        self.services = self.feature(Exchanges)
+        self.preferences = self.feature(PreferenceFeature)
+        self.pushes = self.feature(Pushes)
+        self.notifications = self.pushes.notifications
+        self.bonds = self.feature(Bonds)
+        self.feeds = self.feature(Feeds)
+        self.pieces = self.feature(PieceFeature)
+        self.streams = self.pieces.streams
+        self.surrogates = self.feature(Surrogates)
+        self.air = self.feature(Carriage)
         journal.tell(
             Kind.GATEWAY_STARTED,
             now,
@@ -106,42 +147,11 @@ class Gateway:
         )
         restore(restored, room, self._acceptance, self._fanouts, now)
 
-    def _features(
-        self, identity: Identity, restored: Restored, random64: Callable[[], int]
-    ) -> tuple[CoreFeature, ...]:
-        """The features of this gateway, in the order in which they take part in every moment."""
-        room, acceptance, fanouts = self.room, self._acceptance, self._fanouts
-        self.topics = TopicFeature(room, fanouts)
-        self.services = Exchanges(room, acceptance, fanouts)
-        self.preferences = PreferenceFeature(
-            room, self._dispatcher, self._contacts, shared=identity.shared, zone=identity.zone
-        )
-        self.notifications = Notifications(
-            room, identity.patience, random64=random64, sender=identity.name
-        )
-        self.pushes = Pushes(
-            room, acceptance, fanouts, self.notifications, ppg_names=identity.ppg_names
-        )
-        self.bonds = Bonds(room, fanouts)
-        self.feeds = Feeds(room, acceptance, identity.policies)
-        self.topics.subscriptions.ranked = self.feeds
-        self.pieces = PieceFeature(room, acceptance, self._dispatcher)
-        self.streams = self.pieces.streams
-        self.air = Carriage(room, acceptance, identity.variants)
-        features: list[CoreFeature] = [
-            self.topics,
-            self.services,
-            self.preferences,
-            self.pushes,
-            self.bonds,
-            self.feeds,
-            self.pieces,
-        ]
-        kept = restored.surrogates
-        self.surrogates = Surrogates(room, acceptance, identity.surrogates)
-        if identity.surrogates or kept.consults or kept.revisions:
-            features.append(self.surrogates)  # Otherwise nothing of it is asked of any message.
-        return (*features, self.air)
+    def feature(self, kind: type[F]) -> F:
+        """One of the features, by its class."""
+        feature = self._by_type[kind]
+        assert isinstance(feature, kind)
+        return feature
 
     # Publishers.
 

@@ -13,18 +13,17 @@ from collections.abc import Mapping
 from functools import partial
 
 from lasthop.clock import MINUTE, SECOND, Micros
-from lasthop.core.acceptance import Acceptance
 from lasthop.core.air.hosts import HostIndex
 from lasthop.core.delivery import Delivery
 from lasthop.core.effects import Carry, Fetch
 from lasthop.core.feature import CoreFeature
 from lasthop.core.lifecycle import DELIVERED, PENDING, SENDING, Step
-from lasthop.core.mailroom import Mailroom
 from lasthop.core.replies import note_reply
 from lasthop.core.session import Session
+from lasthop.core.spine import Spine
 from lasthop.core.submission import Submission
 from lasthop.decision.decide import Action, decide
-from lasthop.decision.routes import Refusal, Route, Selection, Variant, select
+from lasthop.decision.routes import Refusal, Route, Selection, select
 from lasthop.delivery.carrier import (
     Aborted,
     Confirmed,
@@ -60,15 +59,13 @@ SWEEP = 1024
 class Carriage(CoreFeature):
     """Moves deliveries from the mailbox to carriers."""
 
-    def __init__(
-        self, room: Mailroom, acceptance: Acceptance, variants: frozenset[Variant]
-    ) -> None:
-        """`variants` are those that this gateway has carriers for."""
-        self._room = room
+    def __init__(self, spine: Spine) -> None:
+        self._room = spine.room
+        self._acceptance = spine.acceptance
         self.hosts = HostIndex()
-        room.registry.index(self.hosts)
-        self._variants = variants
-        self._acceptance = acceptance
+        spine.room.registry.index(self.hosts)
+        self._variants = spine.identity.variants
+        """Those that this gateway has carriers for."""
         self._under_way: dict[tuple[int, int], tuple[Delivery, Route]] = {}
         """With a carrier, by message and device."""
         self._failures: dict[Delivery, Counter[Route]] = {}

@@ -35,6 +35,7 @@ from lasthop.core.mailroom import Mailroom
 from lasthop.core.objections import check_possible_for_all
 from lasthop.core.registry import Device
 from lasthop.core.session import Session
+from lasthop.core.spine import Spine
 from lasthop.core.submission import Submission
 from lasthop.core.targets import PlainTarget
 from lasthop.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded, TooLarge
@@ -85,13 +86,13 @@ class Consumer(SessionPart):
 class Bonds(CoreFeature, Gate):
     """Binds deliveries together, and knows the queues."""
 
-    def __init__(self, room: Mailroom, fanouts: Fanouts) -> None:
-        self.room = room
-        self.fanouts = fanouts
+    def __init__(self, spine: Spine) -> None:
+        self.room = room = spine.room
+        self.fanouts = spine.fanouts
         self.members = MemberIndex(room.registry)
         room.registry.index(self.members, GROUP)
         self.circles = Circles(room, self.members)
-        self.decisions = Decisions(room, fanouts)
+        self.decisions = Decisions(room, spine.fanouts)
         self._contests: dict[int, Contest] = {}
         self._over: dict[int, Contest] = {}
         """Contests that are over, oldest first; some are still asked for."""

@@ -6,17 +6,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lasthop.clock import Micros
-from lasthop.core.acceptance import Acceptance
 from lasthop.core.channel_state import ChannelState
 from lasthop.core.delivery import Item
-from lasthop.core.dispatch import Dispatcher
 from lasthop.core.feature import Arrival, CoreFeature, Operate
-from lasthop.core.mailroom import Mailroom
 from lasthop.core.pieces.bodies import Bodies
 from lasthop.core.pieces.courier import Courier
 from lasthop.core.pieces.streams import Streams
 from lasthop.core.pieces.uploads import Uploads
 from lasthop.core.session import Session
+from lasthop.core.spine import Spine
 from lasthop.core.submission import Submission
 from lasthop.errors import InvalidRequest
 from lasthop.message import DEFAULT_CONTENT_TYPE, Message
@@ -35,12 +33,13 @@ from lasthop.wire.hop.frames import (
 class PieceFeature(CoreFeature):
     """Everything that travels in pieces, both ways."""
 
-    def __init__(self, room: Mailroom, acceptance: Acceptance, dispatcher: Dispatcher) -> None:
+    def __init__(self, spine: Spine) -> None:
+        room = spine.room
         self._courier = Courier(room)
-        self._bodies = Bodies(room, self._courier, dispatcher)
+        self._bodies = Bodies(room, self._courier, spine.dispatcher)
         self._courier.wanted = self._bodies.wanted
         self._uploads = Uploads(room, self._courier)
-        self.streams = Streams(room, acceptance, self._courier, self._uploads)
+        self.streams = Streams(room, spine.acceptance, self._courier, self._uploads)
 
     def operations(self) -> Mapping[int, Operate]:
         return {Operation.PULL: self._pull}

@@ -7,21 +7,19 @@ from functools import partial
 
 from lasthop.clock import MILLISECOND, Micros
 from lasthop.core.channel_state import ChannelState
-from lasthop.core.contact import Contacts
 from lasthop.core.delivery import Delivery
-from lasthop.core.dispatch import Dispatcher
 from lasthop.core.effects import Disconnect
 from lasthop.core.feature import Asked, CoreFeature, Objection, Operate, Sender
 from lasthop.core.lifecycle import Step
-from lasthop.core.mailroom import Mailroom
 from lasthop.core.preferences.pilot import Pilot
 from lasthop.core.preferences.steering import BUDGETS, CAPS, Steering
 from lasthop.core.preferences.wishes import decode_preferences, encode_preferences
 from lasthop.core.retransmission import FIRST_TIMEOUT
 from lasthop.core.session import Session
+from lasthop.core.spine import Spine
 from lasthop.core.transfer import Transfer
 from lasthop.decision.books import Reserved, restored_budgets
-from lasthop.decision.budgets import Budgets, Closure, Limit
+from lasthop.decision.budgets import Budgets, Closure
 from lasthop.decision.preferences import Preferences
 from lasthop.decision.reasons import in_words
 from lasthop.decision.schedule import Unsatisfiable
@@ -34,19 +32,12 @@ from lasthop.wire.hop.frames import CloseCode, Headers, Hello, MessageFrame, Ope
 class PreferenceFeature(CoreFeature):
     """Gives senders to devices that have preferences, or limits in common with all others."""
 
-    def __init__(
-        self,
-        room: Mailroom,
-        dispatcher: Dispatcher,
-        contacts: Contacts,
-        *,
-        shared: tuple[Limit, ...],
-        zone: str,
-    ) -> None:
-        self.room = room
-        self.dispatcher = dispatcher
-        self.contacts = contacts
-        self.pilot = Pilot(room)
+    def __init__(self, spine: Spine) -> None:
+        self.room = spine.room
+        self.dispatcher = spine.dispatcher
+        self.contacts = spine.contacts
+        self.pilot = Pilot(spine.room)
+        shared, zone = spine.identity.shared, spine.identity.zone
         self.shared = Budgets(shared, zone_name=zone) if shared else None
         """What all devices together may use."""
 

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from lasthop.clock import Micros
-from lasthop.core.acceptance import Acceptance
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.fanout import Fanouts
 from lasthop.core.feature import CoreFeature, TargetRule
@@ -25,6 +24,7 @@ from lasthop.core.pushes.push import Push
 from lasthop.core.pushes.push_ids import PushIds, identify
 from lasthop.core.pushes.report import refused, withdrawn
 from lasthop.core.registry import Device, DeviceRecord
+from lasthop.core.spine import Spine
 from lasthop.core.submission import Submission, check_times
 from lasthop.core.targets import PlainTarget
 from lasthop.errors import LasthopError, NotFound, Overloaded, Rejected, TooLarge
@@ -97,20 +97,15 @@ class Order(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class Pushes(CoreFeature):
     """Takes pushes in, takes them back, and says what became of them."""
 
-    def __init__(
-        self,
-        room: Mailroom,
-        acceptance: Acceptance,
-        fanouts: Fanouts,
-        notifications: Notifications,
-        *,
-        ppg_names: frozenset[str],
-    ) -> None:
-        self._room = room
-        self._acceptance = acceptance
-        self._fanouts = fanouts
-        self._notifications = notifications
-        self._ppg_names = ppg_names
+    def __init__(self, spine: Spine) -> None:
+        self._room = room = spine.room
+        self._acceptance = spine.acceptance
+        self._fanouts = spine.fanouts
+        identity = spine.identity
+        self.notifications = Notifications(
+            room, identity.patience, random64=spine.random64, sender=identity.name
+        )
+        self._ppg_names = identity.ppg_names
         self.addresses = AddressBook()
         room.registry.index(self.addresses)
         self._ids = PushIds()
@@ -119,7 +114,7 @@ class Pushes(CoreFeature):
         self._restored: dict[int, OpenPush] = {}
 
     def _watch(self, row: PushRow, item: Item) -> Push:
-        push = self._open[row.message] = Push(row, item, self._notifications, self)
+        push = self._open[row.message] = Push(row, item, self.notifications, self)
         item.observe(push)
         return push
 
@@ -143,10 +138,10 @@ class Pushes(CoreFeature):
             self.addresses.check(app, record.addresses, device)
 
     def wake(self, now: Micros) -> None:
-        self._notifications.wake(now)
+        self.notifications.wake(now)
 
     def next_due(self) -> Micros | None:
-        return self._notifications.next_due()
+        return self.notifications.next_due()
 
     def point(self, app: str, address: str, target: Target | None) -> None:
         """Let an address stand for a target, or for none any more."""
@@ -159,7 +154,7 @@ class Pushes(CoreFeature):
         keep the others from theirs."""
         identity = identify(app, source, order.push_id)
         self._ids.check(identity, order.known, order.push_id)
-        self._notifications.check_room(order.notify_to)
+        self.notifications.check_room(order.notify_to)
         check_times(order.submission, now)
         places = self._resolve(app, order, now)
         taken_back: list[Delivery] = []
@@ -319,7 +314,7 @@ class Pushes(CoreFeature):
         self.addresses.restore(restored.addresses)
         self._restored = {push.row.message: push for push in restored.pushes}
         rows = {message: push.row for message, push in self._restored.items()}
-        self._notifications.restore(restored.notifications, rows)
+        self.notifications.restore(restored.notifications, rows)
 
     def attach(self, item: Item, *, spreading: bool) -> None:
         """A message is back: so is its push, if it came with one."""

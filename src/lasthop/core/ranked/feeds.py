@@ -10,18 +10,16 @@ from typing import TypeVar
 import msgspec
 
 from lasthop.clock import MILLISECOND, Micros
-from lasthop.core.acceptance import Acceptance
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.feature import CoreFeature, Operate, SessionPart
 from lasthop.core.lifecycle import DELIVERED, PENDING, SENDING, Step
-from lasthop.core.mailroom import Mailroom
 from lasthop.core.ranked.delivery import RankedDelivery, ranked_of
 from lasthop.core.ranked.keeper import Keeper
 from lasthop.core.ranked.lane import Lanes
 from lasthop.core.ranked.records import OVER
 from lasthop.core.ranked.restoring import FeedsRestored
 from lasthop.core.session import Session
-from lasthop.decision.policies.choice import PolicyBook
+from lasthop.core.spine import Spine
 from lasthop.decision.reasons import BELOW_THRESHOLD
 from lasthop.decision.volume.entry import Place
 from lasthop.decision.volume.inputs import (
@@ -98,10 +96,11 @@ class RankedPart(SessionPart):
 class Feeds(CoreFeature):
     """Owns the keepers of all sessions."""
 
-    def __init__(self, room: Mailroom, acceptance: Acceptance, book: PolicyBook) -> None:
-        self._room = room
-        self._acceptance = acceptance
-        self._book = book
+    def __init__(self, spine: Spine) -> None:
+        self._room = room = spine.room
+        self._acceptance = spine.acceptance
+        self._book = spine.identity.policies
+        spine.terms = self
         self._parts: dict[Session, RankedPart] = {}
         self._restored: FeedsRestored | None = None
         """While the gateway comes back."""

@@ -10,13 +10,13 @@ from functools import partial
 import msgspec
 
 from lasthop.clock import Micros
-from lasthop.core.acceptance import Acceptance
 from lasthop.core.fanout import Fanouts
 from lasthop.core.feature import Arrival, CoreFeature, Operate, TargetRule
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.registry import Device
 from lasthop.core.services.book import ServiceBook
 from lasthop.core.session import Session
+from lasthop.core.spine import Spine
 from lasthop.core.submission import Submission
 from lasthop.core.targets import PlainTarget
 from lasthop.errors import Contradiction, Expired, InvalidRequest, QuotaExceeded, TooLarge
@@ -35,12 +35,12 @@ JSON = "application/json"
 class Exchanges(CoreFeature):
     """Services, and requests that gather answers: answers devices in the gateway's own name."""
 
-    def __init__(self, room: Mailroom, acceptance: Acceptance, fanouts: Fanouts) -> None:
-        self._room = room
-        self._acceptance = acceptance
-        self._fanouts = fanouts
+    def __init__(self, spine: Spine) -> None:
+        self._room = spine.room
+        self._acceptance = spine.acceptance
+        self._fanouts = spine.fanouts
         self.book = ServiceBook()
-        room.registry.index(self.book, TargetKind.SERVICE)
+        self._room.registry.index(self.book, TargetKind.SERVICE)
 
     def targets(self) -> Mapping[TargetKind, TargetRule]:
         return {TargetKind.SERVICE: ServiceTarget(self._room, self._fanouts, self.book)}

@@ -12,15 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from lasthop.clock import MILLISECOND, Micros
-from lasthop.core.acceptance import Acceptance
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.effects import Consult, Fetch
 from lasthop.core.feature import Arrival, CoreFeature, DeliveryObserver, Gate
-from lasthop.core.mailroom import Mailroom
 from lasthop.core.session import Session
+from lasthop.core.spine import Spine
 from lasthop.core.submission import Submission
 from lasthop.core.surrogates.outcome import Outcomes, remark
-from lasthop.core.surrogates.post import Consultation, Post, SurrogateTerms
+from lasthop.core.surrogates.post import Consultation, Post
 from lasthop.core.surrogates.revision import Revision
 from lasthop.errors import LasthopError, QuotaExceeded
 from lasthop.message import GATEWAY, Message, TargetKind
@@ -41,12 +40,11 @@ REMEMBERED_REASON = 200
 class Surrogates(CoreFeature, Gate, DeliveryObserver):
     """The posts of all apps that have a surrogate."""
 
-    def __init__(
-        self, room: Mailroom, acceptance: Acceptance, terms: Mapping[str, SurrogateTerms]
-    ) -> None:
-        self._room = room
-        self._acceptance = acceptance
-        self._outcomes = Outcomes(room, acceptance)
+    def __init__(self, spine: Spine) -> None:
+        self._room = spine.room
+        self._acceptance = spine.acceptance
+        terms = spine.identity.surrogates
+        self._outcomes = Outcomes(spine.room, spine.acceptance)
         self._touched: dict[str, Post] = {}
         self._posts = {app: Post(app, of_app, self._touch) for app, of_app in terms.items()}
         self._awaited: dict[tuple[int, int], Consultation] = {}
@@ -58,6 +56,10 @@ class Surrogates(CoreFeature, Gate, DeliveryObserver):
         self._held_rows: dict[int, ConsultRow] = {}
         self._revisions: dict[tuple[int, int], RevisionRow] = {}
         self._restored_held: Iterable[Message] = ()
+
+    def needed(self, restored: Restored) -> bool:
+        kept = restored.surrogates
+        return bool(self._posts or kept.consults or kept.revisions)
 
     # What an app's messages have to pass.
 

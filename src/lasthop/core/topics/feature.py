@@ -21,6 +21,7 @@ from lasthop.core.feature import (
 from lasthop.core.mailroom import Mailroom
 from lasthop.core.registry import Device
 from lasthop.core.session import Session
+from lasthop.core.spine import Spine
 from lasthop.core.submission import Submission
 from lasthop.core.targets import PlainTarget
 from lasthop.core.topics.filter_queue import FilterQueue
@@ -43,14 +44,14 @@ _decode_context = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 class TopicFeature(CoreFeature):
     """Everything about topics but their terms."""
 
-    def __init__(self, room: Mailroom, fanouts: Fanouts) -> None:
-        self._room = room
-        self._fanouts = fanouts
+    def __init__(self, spine: Spine) -> None:
+        self._room = room = spine.room
+        self._fanouts = spine.fanouts
         self.index = TopicIndex(room.registry)
         self._unread = FilterQueue(room, self.index.filters)
         room.registry.index(self.index, TargetKind.TOPIC)
-        self.advertised = Topics(room, fanouts)
-        self.subscriptions = Subscriptions(room, self.advertised, self.index)
+        self.advertised = Topics(room, spine.fanouts)
+        self.subscriptions = Subscriptions(spine, self.advertised, self.index)
 
     def targets(self) -> Mapping[TargetKind, TargetRule]:
         return {TargetKind.TOPIC: TopicTarget(self._room, self._fanouts, self.index, self._unread)}

@@ -3,13 +3,10 @@ that follow its context."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
-
 from lasthop.clock import Micros
-from lasthop.core.mailroom import Mailroom
 from lasthop.core.names import check_subscription, check_topic
 from lasthop.core.session import Session
+from lasthop.core.spine import Spine
 from lasthop.core.topics.index import TopicIndex
 from lasthop.core.topics.patterns import is_pattern
 from lasthop.core.topics.topics import Topics
@@ -20,35 +17,14 @@ from lasthop.errors import InvalidRequest, QuotaExceeded, Rejected, TooLarge
 from lasthop.events import Kind
 
 
-class RankedSubscriptions(Protocol):
-    """Subscriptions with terms, whoever makes something of the terms."""
-
-    def subscribe(self, session: Session, topic: str, terms: TopicTerms, now: Micros) -> bool:
-        """Give a subscription terms, or others; false when it has them."""
-        ...
-
-    def unsubscribe(self, session: Session, topic: str, now: Micros) -> None:
-        """A subscription has ended, which may have had terms."""
-        ...
-
-    def muted(self, session: Session) -> Mapping[str, bool]:
-        """The topics with terms, and whether they are quiet now."""
-        ...
-
-    def mute(self, session: Session, topic: str, quiet: bool, now: Micros) -> None:
-        """The user's context makes a topic quiet, or no longer."""
-        ...
-
-
 class Subscriptions:
     """Changes what devices are subscribed to."""
 
-    def __init__(self, room: Mailroom, topics: Topics, index: TopicIndex) -> None:
-        self._room = room
+    def __init__(self, spine: Spine, topics: Topics, index: TopicIndex) -> None:
+        self._spine = spine
+        self._room = spine.room
         self._topics = topics
         self._index = index
-        self.ranked: RankedSubscriptions | None = None
-        """Who makes something of terms."""
 
     def subscribe(
         self,
@@ -66,7 +42,7 @@ class Subscriptions:
         record = device.record
         topic = check_subscription(topic)
         if terms is not None:
-            if self.ranked is None:
+            if self._spine.terms is None:
                 raise InvalidRequest("subscriptions have no terms here", topic=topic)
             if is_pattern(topic):
                 raise InvalidRequest("terms are for one topic, not for a pattern", topic=topic)
@@ -80,8 +56,8 @@ class Subscriptions:
         new = self._index.subscribe(device, topic)
         if topic in record.ruled and not by_rule:
             record.ruled = [name for name in record.ruled if name != topic]
-        if terms is not None and self.ranked is not None:
-            changed = self.ranked.subscribe(session, topic, terms, now) or new
+        if terms is not None and self._spine.terms is not None:
+            changed = self._spine.terms.subscribe(session, topic, terms, now) or new
             self._mute(session, now)
         else:
             changed = new
@@ -102,8 +78,8 @@ class Subscriptions:
         topic = check_subscription(topic)
         if not self._index.unsubscribe(device, topic):
             return False
-        if self.ranked is not None:
-            self.ranked.unsubscribe(session, topic, now)
+        if self._spine.terms is not None:
+            self._spine.terms.unsubscribe(session, topic, now)
         device.record.ruled = [name for name in device.record.ruled if name != topic]
         self._note(session)
         self._room.journal.tell(Kind.UNSUBSCRIBED, now, session, topic=topic)
@@ -155,8 +131,8 @@ class Subscriptions:
 
     def _mute(self, session: Session, now: Micros) -> None:
         """Topics that are quiet in some context: are they, in this one?"""
-        muted = self.ranked.muted(session) if self.ranked is not None else {}
-        if self.ranked is None or not muted:
+        muted = self._spine.terms.muted(session) if self._spine.terms is not None else {}
+        if self._spine.terms is None or not muted:
             return
         record = session.device.record
         quieting = [rule for rule in record.rules if rule.quiet_when is not None]
@@ -170,7 +146,7 @@ class Subscriptions:
             if topic is not None and meets(context, conditions(rule.quiet_when) or {}):
                 quiet.add(topic)
         for topic in muted:
-            self.ranked.mute(session, topic, topic in quiet, now)
+            self._spine.terms.mute(session, topic, topic in quiet, now)
 
     def _note(self, session: Session) -> None:
         device = session.device
