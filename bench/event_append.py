@@ -107,7 +107,7 @@ class Commit(NamedTuple):
 
 
 def _delivery(gateway: Gateway, i: int) -> Delivery:
-    device = gateway.register("news", f"phone-{i}", DeviceRecord(), NOW)
+    device = gateway.admin.register("news", f"phone-{i}", DeviceRecord(), NOW)
     target = Target(TargetKind.DEVICE, device.name)
     message = Message((1 << 57) + i, i, "news", "publisher:desk", target, NOW, b"x" * 256)
     item = Item(message, gateway.room.plain)

@@ -84,7 +84,7 @@ class MemoryDesk:
         self, key: int, ready: Callable[[list[DeliveryRow]], bool], seconds: float
     ) -> list[DeliveryRow]:
         deadline = self.time + round(seconds * SECOND)
-        self.gateway.watch(key)
+        self.gateway.room.watch(key)
         changed = asyncio.Event()
         self._waits.setdefault(key, []).append(changed)
         try:
@@ -95,12 +95,12 @@ class MemoryDesk:
                     return rows
                 await changed.wait()
         finally:
-            self.gateway.unwatch(key)
+            self.gateway.room.unwatch(key)
             self._waits[key].remove(changed)
 
     async def watch(self, key: int, ask: Callable[[Gateway], T | None], seconds: float) -> T | None:
         deadline = self.time + round(seconds * SECOND)
-        self.gateway.watch(key)
+        self.gateway.room.watch(key)
         changed = asyncio.Event()
         self._waits.setdefault(key, []).append(changed)
         try:
@@ -111,7 +111,7 @@ class MemoryDesk:
                     return answer
                 await changed.wait()
         finally:
-            self.gateway.unwatch(key)
+            self.gateway.room.unwatch(key)
             self._waits[key].remove(changed)
 
     @property
@@ -170,7 +170,7 @@ class MemoryDesk:
             token_hash=hash_token("token"),
             capabilities=capabilities or {},
         )
-        device = self.gateway.register(app, name, record, self.time)
+        device = self.gateway.admin.register(app, name, record, self.time)
         self.turn()
         return device.number
 

@@ -45,7 +45,7 @@ class TestDevices:
             "context": {},
             "token": "secret-1",
         }
-        assert desk.gateway.device("default", "phone").accepts("secret-1")
+        assert desk.gateway.registry.named("default", "phone").accepts("secret-1")
         shown = (await http.get("/v1/devices/phone")).json()
         assert shown == {name: value for name, value in said.items() if name != "token"}
 
@@ -150,7 +150,7 @@ class TestDevices:
         desk.register("phone")
         desk.connect("phone")
         said = (await http.post("/v1/devices/phone/token")).json()
-        device = desk.gateway.device("default", "phone")
+        device = desk.gateway.registry.named("default", "phone")
         assert device.accepts(said["token"])
         assert not device.accepts("token")
         assert said["in_contact"] is False

@@ -24,7 +24,7 @@ def closed(desk: MemoryDesk) -> Door:
 def admit(desk: MemoryDesk) -> Callable[..., str]:
     def admit(*scopes: Scope, app: str = "default") -> str:
         secret = f"secret of {app} for {' '.join(scopes)}".replace(" ", "-")
-        desk.gateway.admit(secret, app, "svc", set(scopes), desk.time)
+        desk.gateway.admin.admit(secret, app, "svc", set(scopes), desk.time)
         desk.turn()
         return secret
 
@@ -99,7 +99,7 @@ async def test_a_revoked_credential_is_refused_at_once(
 ) -> None:
     secret = admit(Scope.DEVICES)
     assert await attempt(closed, "GET", "/v1/devices", token=secret) == 200
-    desk.gateway.dismiss("default", "svc")
+    desk.gateway.admin.dismiss("default", "svc")
     assert await attempt(closed, "GET", "/v1/devices", token=secret) == 401
     assert await attempt(closed, "GET", "/v1/devices", token=secret) == 401
 
@@ -109,7 +109,7 @@ async def test_a_credential_that_is_made_again_works_again(
 ) -> None:
     secret = admit(Scope.DEVICES)
     assert await attempt(closed, "GET", "/v1/devices", token=secret) == 200
-    desk.gateway.dismiss("default", "svc")
+    desk.gateway.admin.dismiss("default", "svc")
     admit(Scope.DEVICES)
     assert await attempt(closed, "GET", "/v1/devices", token=secret) == 200
 

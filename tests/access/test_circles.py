@@ -25,7 +25,7 @@ def come(desk: MemoryDesk, name: str) -> int:
     """A device that knows groups is there."""
     channel = next(desk._channels)
     token = f"token-{name}"
-    desk.gateway.amend("default", name, desk.time, token_hash=hash_token(token))
+    desk.gateway.admin.amend("default", name, desk.time, token_hash=hash_token(token))
     hello = Hello(app="default", device=name, token=token, features=int(ALL_FEATURES))
     hear(desk, channel, hello)
     return channel

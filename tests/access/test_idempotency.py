@@ -146,7 +146,7 @@ class TestPublishersOfOneApp:
     async def shops(self, desk: MemoryDesk) -> AsyncIterator[list[httpx.AsyncClient]]:
         door = make_app(desk, RestSettings())
         for name in "abc":
-            desk.gateway.admit(name, "default", name, {Scope.PUBLISH}, desk.time)
+            desk.gateway.admin.admit(name, "default", name, {Scope.PUBLISH}, desk.time)
         async with AsyncExitStack() as stack:
             yield [await stack.enter_async_context(knock(door, token=name)) for name in "abc"]
 

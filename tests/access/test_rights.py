@@ -71,7 +71,7 @@ async def callers(desk: MemoryDesk) -> AsyncIterator[dict[str, httpx.AsyncClient
             token = None
             if name is not None and app is not None and scope is not None:
                 token = caller.replace(" ", "-")
-                desk.gateway.admit(token, app, name, {scope}, desk.time)
+                desk.gateway.admin.admit(token, app, name, {scope}, desk.time)
             found[caller] = await stack.enter_async_context(knock(door, token=token))
         yield found
 

@@ -83,7 +83,7 @@ async def test_a_gateway_without_any_has_none(desk: MemoryDesk) -> None:
 
 
 async def test_they_are_for_administrators(desk: MemoryDesk) -> None:
-    desk.gateway.admit("secret", "shop", "p", {Scope.PUBLISH, Scope.DEVICES}, START)
+    desk.gateway.admin.admit("secret", "shop", "p", {Scope.PUBLISH, Scope.DEVICES}, START)
     door = make_app(desk, RestSettings(), overseer=Overseer())
     async with knock(door, token="secret") as http:
         assert (await http.get("/v1/surrogates")).status_code == 403

@@ -486,7 +486,9 @@ class Stage:
         """The pipeline has learned something."""
         self.book.policies[topic] = choice
         if self.heard is None:
-            self.node.act(lambda gateway, now: _void(gateway.policies_changed(now)), lambda: None)
+            self.node.act(
+                lambda gateway, now: _void(gateway.feeds.policies_changed(now)), lambda: None
+            )
 
     # Carriers.
 
@@ -529,7 +531,7 @@ class Stage:
                 msgspec.msgpack.encode(desk.handle(mail)), type=Verdict
             )
             now = self.kernel.now()
-            refused = gateway.consulted(consult.app, mail.number, verdict, now)
+            refused = gateway.surrogates.consulted(consult.app, mail.number, verdict, now)
             if refused is None and at + 1 < len(consult.mails):
                 self._think(gateway, consult, at + 1, alive)
             self.node.turn()

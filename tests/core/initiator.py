@@ -37,7 +37,7 @@ class Initiator:
 
     def register(self, name: str, user: str = "", **fields: Any) -> int:
         record = DeviceRecord(user=user, **fields)
-        device = self.rig.gateway.register(APP, name, record, self.rig.now)
+        device = self.rig.gateway.admin.register(APP, name, record, self.rig.now)
         self.rig.run()
         return device.number
 

@@ -157,7 +157,7 @@ class Rig:
         """What was handed to the channels leaves them."""
         feeds, self.feeds = self.feeds, []
         for feed in feeds:
-            self.gateway.channel_drained(feed.channel, self.now)
+            self.gateway.pieces.drained(feed.channel, self.now)
         self.settle()
 
     def fetch(self) -> None:
@@ -174,7 +174,7 @@ class Rig:
             assert not self.matches, "one is with the worker at a time"
             filters = self.gateway.topics.index.filters
             reading = filters.read(effect.app, effect.content_type, effect.body)
-            self.gateway.filters_matched(effect.message, reading, self.now)
+            self.gateway.topics.matched(effect.message, reading, self.now)
             self.run()
 
     def _perform(self, effects: list[Effect]) -> None:
@@ -225,7 +225,7 @@ class Rig:
                     for row in self.store._kept.sessions.values()
                 ), frame
             if isinstance(frame, Skip):
-                device = self.gateway.device(APP, self.names[send.channel]).number
+                device = self.gateway.registry.named(APP, self.names[send.channel]).number
                 epoch = self.welcome(send.channel).epoch
                 assert not any(
                     (row.device, row.epoch, row.seq) == (device, epoch, frame.first)
@@ -291,13 +291,13 @@ class Rig:
     def add(self, name: str = "phone", *routes: Route, **fields: Any) -> None:
         """Register a device that is reached over the air."""
         record = DeviceRecord(token_hash=b"x", routes=list(routes), **fields)
-        self.gateway.register(APP, name, record, self.now)
+        self.gateway.admin.register(APP, name, record, self.now)
         self.run()
 
     def report(self, outcome: Outcome, at: int = 0) -> Carry:
         """A carrier reports on one of the parcels that it has."""
         carry = self.carries.pop(at)
-        self.gateway.carried(carry.message, carry.device, outcome, self.now)
+        self.gateway.air.carried(carry.message, carry.device, outcome, self.now)
         self.run()
         return carry
 

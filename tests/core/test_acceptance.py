@@ -28,7 +28,7 @@ from tests.core.rig import APP, SHOP, START, Rig, to
 def rig() -> Rig:
     rig = Rig(Limits(open_per_device=3, body=10))
     for name in ("phone", "tablet"):
-        rig.gateway.register(APP, name, DeviceRecord(user="ann"), rig.now)
+        rig.gateway.admin.register(APP, name, DeviceRecord(user="ann"), rig.now)
     rig.run()
     return rig
 
@@ -122,7 +122,7 @@ class TestAnIdempotencyKey:
 
     def test_of_another_app_is_another_key(self, rig: Rig) -> None:
         self.publish(rig)
-        rig.gateway.register("other", "phone", DeviceRecord(), rig.now)
+        rig.gateway.admin.register("other", "phone", DeviceRecord(), rig.now)
         once = Idempotency("k", b"other")
         receipt = rig.gateway.publish("other", SHOP, [to("phone")], rig.now, once=once)
         assert receipt.repeated is None

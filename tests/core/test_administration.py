@@ -21,7 +21,7 @@ class TestRemoving:
             to("phone", deliver_after=rig.now + 5), to("phone", **BEST_EFFORT)
         )
         rig.settle()
-        rig.gateway.remove(APP, "phone", rig.now)
+        rig.gateway.admin.remove(APP, "phone", rig.now)
         rig.run()
         assert rig.state(sent) is State.TIMED_OUT
         assert rig.state(waiting) is rig.state(leaving) is State.UNDELIVERABLE
@@ -38,7 +38,7 @@ class TestRemoving:
         rig.lose(rig.connect("b"))
         (key,) = rig.publish(to("app:"))
         rig.run()
-        rig.gateway.remove(APP, "a", rig.now)
+        rig.gateway.admin.remove(APP, "a", rig.now)
         rig.run()
         states = [State(row.state) for row in rig.store.deliveries(key)]
         assert states == [State.UNDELIVERABLE, State.PENDING]
@@ -47,7 +47,7 @@ class TestRemoving:
         rig.connect()
         rig.publish(to("phone", b"old"))
         rig.run()
-        rig.gateway.remove(APP, "phone", rig.now)
+        rig.gateway.admin.remove(APP, "phone", rig.now)
         with pytest.raises(NotFound):
             rig.publish(to("phone"))
         channel = rig.connect()
@@ -56,20 +56,20 @@ class TestRemoving:
 
     def test_of_nobody_is_refused(self, rig: Rig) -> None:
         with pytest.raises(NotFound):
-            rig.gateway.remove(APP, "phone", rig.now)
+            rig.gateway.admin.remove(APP, "phone", rig.now)
 
 
 class TestChanging:
     def test_a_name_is_given_once(self, rig: Rig) -> None:
-        rig.gateway.register(APP, "phone", DeviceRecord(), rig.now)
+        rig.gateway.admin.register(APP, "phone", DeviceRecord(), rig.now)
         with pytest.raises(Conflict):
-            rig.gateway.register(APP, "phone", DeviceRecord(), rig.now)
-        rig.gateway.register("other", "phone", DeviceRecord(), rig.now)
+            rig.gateway.admin.register(APP, "phone", DeviceRecord(), rig.now)
+        rig.gateway.admin.register("other", "phone", DeviceRecord(), rig.now)
 
     def test_who_holds_the_old_token_is_sent_away(self, rig: Rig) -> None:
-        rig.gateway.register(APP, "phone", DeviceRecord(token_hash=hash_token("a")), rig.now)
+        rig.gateway.admin.register(APP, "phone", DeviceRecord(token_hash=hash_token("a")), rig.now)
         channel = rig.connect(token="a")
-        rig.gateway.amend(APP, "phone", rig.now, token_hash=hash_token("b"))
+        rig.gateway.admin.amend(APP, "phone", rig.now, token_hash=hash_token("b"))
         rig.run()
         assert [(d.channel, d.code) for d in rig.disconnected] == [
             (channel, CloseCode.UNAUTHORIZED)
@@ -77,8 +77,8 @@ class TestChanging:
         assert rig.welcome(rig.connect(token="b")).epoch == 2
 
     def test_a_device_is_found_under_its_new_user_and_not_its_old_one(self, rig: Rig) -> None:
-        rig.gateway.register(APP, "phone", DeviceRecord(user="ann"), rig.now)
-        rig.gateway.amend(APP, "phone", rig.now, user="bob")
+        rig.gateway.admin.register(APP, "phone", DeviceRecord(user="ann"), rig.now)
+        rig.gateway.admin.amend(APP, "phone", rig.now, user="bob")
         with pytest.raises(NotFound):
             rig.publish(to("user:ann"))
         rig.run()
@@ -86,15 +86,15 @@ class TestChanging:
         assert rig.publish(to("user:bob"))
 
     def test_a_field_that_does_not_exist_changes_nothing(self, rig: Rig) -> None:
-        rig.gateway.register(APP, "phone", DeviceRecord(user="ann"), rig.now)
+        rig.gateway.admin.register(APP, "phone", DeviceRecord(user="ann"), rig.now)
         with pytest.raises(TypeError):
-            rig.gateway.amend(APP, "phone", rig.now, user="bob", colour="red")
+            rig.gateway.admin.amend(APP, "phone", rig.now, user="bob", colour="red")
         assert rig.publish(to("user:ann"))
 
 
 class TestCredentials:
     def test_are_durable_and_kept_as_hashes(self, rig: Rig) -> None:
-        rig.gateway.admit("secret", APP, "shop", {Scope.PUBLISH, Scope.ADMIN}, rig.now)
+        rig.gateway.admin.admit("secret", APP, "shop", {Scope.PUBLISH, Scope.ADMIN}, rig.now)
         rig.run(flush=False)
         rig.crash()
         row = rig.gateway.credentials.find("secret")
@@ -103,11 +103,11 @@ class TestCredentials:
         assert b"secret" not in row.hash
 
     def test_that_are_dismissed_are_not_accepted(self, rig: Rig) -> None:
-        rig.gateway.admit("secret", APP, "shop", {Scope.PUBLISH}, rig.now)
-        assert rig.gateway.dismiss(APP, "shop") == 1
+        rig.gateway.admin.admit("secret", APP, "shop", {Scope.PUBLISH}, rig.now)
+        assert rig.gateway.admin.dismiss(APP, "shop") == 1
         rig.run(flush=False)
         rig.crash()
         assert rig.gateway.credentials.find("secret") is None
         assert [row.revoked for row in rig.gateway.credentials.of(APP)] == [True]
         with pytest.raises(NotFound):
-            rig.gateway.dismiss(APP, "shop")
+            rig.gateway.admin.dismiss(APP, "shop")

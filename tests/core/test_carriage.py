@@ -65,7 +65,7 @@ class TestLeaving:
 
     def test_ranked_topics_wait_for_the_device_itself(self, rig: Rig) -> None:
         rig.add("phone", UDP)
-        rig.gateway.subscribe(APP, "phone", "news", rig.now, TopicTerms(max=1))
+        rig.gateway.topics.subscribe(APP, "phone", "news", rig.now, TopicTerms(max=1))
         (plain,) = rig.publish(to("phone", b"plain"))
         rig.run()
         assert [carry.parcel.body for carry in rig.carries] == [b"plain"]
@@ -96,7 +96,7 @@ class TestLeaving:
 
     def test_a_device_that_calls_is_served_by_its_channel(self, rig: Rig) -> None:
         channel = rig.connect()
-        rig.gateway.amend(APP, "phone", rig.now, routes=[UDP])
+        rig.gateway.admin.amend(APP, "phone", rig.now, routes=[UDP])
         rig.publish(to("phone", b"by hop"))
         rig.run()
         assert rig.bodies(channel) == [b"by hop"]
@@ -112,7 +112,7 @@ class TestLeaving:
         rig.publish(to("phone"))
         rig.run()
         assert rig.carries == []
-        rig.gateway.amend(APP, "phone", rig.now, routes=[UDP])
+        rig.gateway.admin.amend(APP, "phone", rig.now, routes=[UDP])
         rig.run()
         assert len(rig.carries) == 1
 
@@ -141,7 +141,7 @@ class TestQuality:
 
     def test_a_connected_device_is_reached_over_the_required_bearer(self, rig: Rig) -> None:
         channel = rig.connect(link="wifi")
-        rig.gateway.amend(APP, "phone", rig.now, routes=[UDP])
+        rig.gateway.admin.amend(APP, "phone", rig.now, routes=[UDP])
         rig.publish(to("phone", quality=Quality(bearer="packet data", bearer_required=True)))
         rig.run()
         assert rig.bodies(channel) == []
@@ -258,7 +258,7 @@ class TestOutcomes:
     def test_content_that_a_client_returns_is_the_answer(self, rig: Rig) -> None:
         rig.add("phone", HTTP)
         (key,) = rig.publish(to("phone", method=DeliveryMethod.CONFIRMED_WITH_RESPONSE))
-        rig.gateway.watch(key)
+        rig.gateway.room.watch(key)
         rig.run()
         carry = rig.report(Confirmed(Content("text/plain", b"yes")))
         assert carry.parcel.response
@@ -279,7 +279,7 @@ class TestOutcomes:
         rig.add("phone", SESSION)
         (key,) = rig.publish(to("phone"))
         rig.run()
-        rig.gateway.remove(APP, "phone", rig.now)
+        rig.gateway.admin.remove(APP, "phone", rig.now)
         rig.run()
         rig.report(Confirmed())
         assert rig.state(key) is State.TIMED_OUT
@@ -337,10 +337,10 @@ class TestComingBack:
 
     def test_by_opening_a_session(self) -> None:
         rig, key = self.rig_with_a_failed_push(SESSION)
-        rig.gateway.reachable("192.0.2.7", rig.now)
+        rig.gateway.air.reachable_at("192.0.2.7", rig.now)
         rig.run()
         assert rig.carries == []
-        rig.gateway.reachable("192.0.2.1", rig.now)
+        rig.gateway.air.reachable_at("192.0.2.1", rig.now)
         rig.run()
         rig.report(Confirmed())
         assert rig.state(key) is State.DELIVERED
@@ -350,7 +350,7 @@ class TestComingBack:
     def test_by_connecting(self) -> None:
         rig = Rig()
         rig.lose(rig.connect())
-        rig.gateway.amend(APP, "phone", rig.now, routes=[SESSION])
+        rig.gateway.admin.amend(APP, "phone", rig.now, routes=[SESSION])
         rig.publish(to("phone", b"by hop"))
         rig.run()
         rig.report(Unreached("no session"))
@@ -358,17 +358,17 @@ class TestComingBack:
 
     def test_by_another_route(self) -> None:
         rig, _ = self.rig_with_a_failed_push(SESSION)
-        rig.gateway.amend(APP, "phone", rig.now, routes=[UDP])
+        rig.gateway.admin.amend(APP, "phone", rig.now, routes=[UDP])
         rig.run()
         assert rig.report(Sent()).parcel.route == UDP
         assert rig.gateway.air.hosts.at("192.0.2.1") != []
-        rig.gateway.remove(APP, "phone", rig.now)
+        rig.gateway.admin.remove(APP, "phone", rig.now)
         assert rig.gateway.air.hosts.at("192.0.2.1") == []
 
     def test_what_waits_for_its_time_goes_on_waiting(self) -> None:
         rig, _ = self.rig_with_a_failed_push(SESSION)
         rig.publish(to("phone", b"later", deliver_after=rig.now + SECOND))
-        rig.gateway.reachable("192.0.2.1", rig.now)
+        rig.gateway.air.reachable_at("192.0.2.1", rig.now)
         rig.run()
         assert len(rig.carries) == 1
 
@@ -430,7 +430,7 @@ class TestQualityOverSeveralLinks:
         if request.param:
             cheap = Link("mno", Tariff(), latency=1)
             dear = Link("wifi", Tariff(per_unit=1000), latency=SECOND // 4)
-            rig.gateway.prefer(APP, "phone", Preferences(links=(cheap, dear)), rig.now)
+            rig.gateway.preferences.prefer(APP, "phone", Preferences(links=(cheap, dear)), rig.now)
             rig.run()
         return wifi, mno
 
@@ -456,7 +456,7 @@ class TestQualityOverSeveralLinks:
         wifi = rig.connect(link="wifi", features=streams)
         mno = rig.join(link="mno", features=streams)
         cheap = Link("mno", Tariff(), latency=1)
-        rig.gateway.prefer(APP, "phone", Preferences(links=(cheap,)), rig.now)
+        rig.gateway.preferences.prefer(APP, "phone", Preferences(links=(cheap,)), rig.now)
         rig.publish(to("phone", bytes(90_000), quality=self.WIFI))
         rig.run()
         assert [f for f in rig.sent[mno] if isinstance(f, Piece)] == []
@@ -477,7 +477,7 @@ class TestQuietHours:
     @pytest.fixture(autouse=True)
     def asleep(self, rig: Rig) -> None:
         rig.add("phone", UDP)
-        rig.gateway.prefer(APP, "phone", Preferences(quiet=(self.NIGHT,)), rig.now)
+        rig.gateway.preferences.prefer(APP, "phone", Preferences(quiet=(self.NIGHT,)), rig.now)
         rig.run()
 
     def bodies(self, rig: Rig) -> list[bytes]:
@@ -503,7 +503,7 @@ class TestQuietHours:
     def test_other_wishes_let_go_at_once_and_only_once(self, rig: Rig) -> None:
         rig.publish(to("phone", b"a"))
         rig.run()
-        rig.gateway.prefer(APP, "phone", Preferences(), rig.now)
+        rig.gateway.preferences.prefer(APP, "phone", Preferences(), rig.now)
         rig.run()
         assert self.bodies(rig) == [b"a"]
         rig.report(Sent())
@@ -516,13 +516,13 @@ class TestQuietHours:
         rig.run()
         rig.gateway.cancel(APP, key, rig.now)
         rig.run()
-        rig.gateway.prefer(APP, "phone", Preferences(), rig.now)
+        rig.gateway.preferences.prefer(APP, "phone", Preferences(), rig.now)
         rig.pass_time(HOUR)
         assert rig.carries == []
         assert rig.state(key) is State.CANCELLED
 
     def test_they_hold_for_what_is_diverted_to_a_route(self, rig: Rig) -> None:
-        rig.gateway.amend(APP, "phone", rig.now, token_hash=b"")
+        rig.gateway.admin.amend(APP, "phone", rig.now, token_hash=b"")
         channel = rig.connect(link="wifi")
         required = Quality(bearer="packet data", bearer_required=True)
         rig.publish(to("phone", b"a", quality=required))
@@ -532,7 +532,7 @@ class TestQuietHours:
         assert (rig.bodies(channel), self.bodies(rig)) == ([], [b"a"])
 
     def test_a_device_that_comes_into_contact_is_left_alone_too(self, rig: Rig) -> None:
-        rig.gateway.amend(APP, "phone", rig.now, token_hash=b"")
+        rig.gateway.admin.amend(APP, "phone", rig.now, token_hash=b"")
         rig.publish(to("phone", b"a"))
         rig.run()
         channel = rig.connect()

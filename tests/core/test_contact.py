@@ -83,13 +83,13 @@ class TestNothingLeavesTooEarly:
 
     def test_a_watcher_hears_of_a_change_when_it_is_durable(self, rig: Rig) -> None:
         (key,) = rig.publish(to_registered(rig, "phone"))
-        rig.gateway.watch(key)
+        rig.gateway.room.watch(key)
         rig.gateway.cancel(APP, key, rig.now)
         rig.settle()
         assert rig.changes == []
         rig.run()
         assert [(c.message, c.state) for c in rig.changes] == [(key, State.CANCELLED)]
-        rig.gateway.unwatch(key)
+        rig.gateway.room.unwatch(key)
         assert not rig.gateway.room.watched
 
 
@@ -108,7 +108,9 @@ class TestAHandshake:
         assert [d.code for d in rig.disconnected] == [CloseCode.UNKNOWN_DEVICE]
 
     def test_a_wrong_token_is_refused(self, rig: Rig) -> None:
-        rig.gateway.register(APP, "safe", DeviceRecord(token_hash=hash_token("secret")), rig.now)
+        rig.gateway.admin.register(
+            APP, "safe", DeviceRecord(token_hash=hash_token("secret")), rig.now
+        )
         rig.connect("safe", token="guess")
         rig.connect("safe")
         assert [d.code for d in rig.disconnected] == [CloseCode.UNAUTHORIZED] * 2
@@ -121,12 +123,12 @@ class TestAHandshake:
     def test_a_hello_without_a_window_has_the_default_again(self, rig: Rig) -> None:
         rig.connect(window=Credit(2, 100))
         rig.resume()
-        device = rig.gateway.device(APP, "phone")
+        device = rig.gateway.registry.named(APP, "phone")
         assert rig.gateway.room.session(device).window == DEFAULT_WINDOW
 
     def test_the_window_is_never_above_the_gateway_s_own(self, rig: Rig) -> None:
         rig.connect(window=Credit(1 << 40, 1 << 40))
-        window = rig.gateway.room.session(rig.gateway.device(APP, "phone")).window
+        window = rig.gateway.room.named(APP, "phone").window
         assert (window.messages, window.bytes) == (4096, 4 << 20)
 
     def test_a_device_may_ask_for_a_shorter_preservation_and_has_it(self, rig: Rig) -> None:
@@ -251,7 +253,7 @@ class TestAcknowledgements:
 
     def test_nothing_is_in_flight_when_everything_has_ended(self, rig: Rig) -> None:
         channel = rig.connect()
-        session = rig.gateway.room.session(rig.gateway.device(APP, "phone"))
+        session = rig.gateway.room.named(APP, "phone")
         before = rig.now + SECOND
         rig.publish(*[to("phone", deliver_before=before)] * 4, to("phone", **BEST_EFFORT))
         rig.settle()
@@ -400,7 +402,7 @@ class TestCredit:
         channel = rig.connect(window=Credit(2, 1 << 20))
         rig.publish(*[to("phone", **BEST_EFFORT)] * 2, *[to("phone")] * 4)
         rig.settle()
-        session = rig.gateway.room.session(rig.gateway.device(APP, "phone"))
+        session = rig.gateway.room.named(APP, "phone")
         assert session.outbound.in_flight + session.leaving == 2
         rig.run()
         assert [frame.seq for frame in rig.messages(channel)] == [None, None, 0, 1]
@@ -591,8 +593,8 @@ class TestALossyChannel:
         rig.gateway.channel_opened(channel + 1, reliable=False)
         rig.lose(channel)
         rig.lose(channel + 1)
-        assert not rig.gateway._contacts._lossy
-        assert not rig.gateway._contacts._by_channel
+        assert not rig.gateway.contacts._lossy
+        assert not rig.gateway.contacts._by_channel
 
     def test_a_timer_of_a_channel_that_is_gone_does_nothing(self, rig: Rig) -> None:
         channel = rig.connect(reliable=False)
@@ -633,10 +635,10 @@ class TestALimitedDevice:
         rig.hear(channel, MessageFrame(None, None, "news", None, bytes(400)))
         assert rig.disconnected == []
         assert rig.acks(channel)[-1] == 60
-        session = rig.gateway.room.session(rig.gateway.device(APP, "phone"))
+        session = rig.gateway.room.named(APP, "phone")
         assert (session.held_bytes, session.taken_bytes) == (0, 0)
 
 
 def to_registered(rig: Rig, name: str) -> Submission:
-    rig.gateway.register(APP, name, DeviceRecord(), rig.now)
+    rig.gateway.admin.register(APP, name, DeviceRecord(), rig.now)
     return to(name)

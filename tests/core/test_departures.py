@@ -71,6 +71,6 @@ def test_a_crash_forgets_the_note_but_not_that_it_may_have_left(rig: Rig) -> Non
     rig.gateway.cancel("app", key, rig.now)
     rig.run()
     assert rig.state(key) is State.SENDING
-    rig.gateway.remove("app", "phone", rig.now + SECOND)
+    rig.gateway.admin.remove("app", "phone", rig.now + SECOND)
     rig.run()
     assert rig.state(key) is State.TIMED_OUT

@@ -110,7 +110,7 @@ class TestTime:
 class TestBodiesLeftToTheStore:
     def rig(self) -> Rig:
         rig = Rig(Limits(resident=10))
-        rig.gateway.register(APP, "phone", DeviceRecord(), rig.now)
+        rig.gateway.admin.register(APP, "phone", DeviceRecord(), rig.now)
         return rig
 
     def resident(self, rig: Rig) -> list[bytes]:
@@ -196,7 +196,7 @@ class TestBodiesLeftToTheStore:
         rig.run()
         channel = rig.connect()
         assert len(rig.messages(channel)) == 2
-        rig.gateway.remove(APP, "phone", rig.now)
+        rig.gateway.admin.remove(APP, "phone", rig.now)
         rig.fetch()
         rig.run()
         assert len(rig.messages(channel)) == 2
@@ -252,7 +252,7 @@ class TestAFrame:
 
     def test_names_the_device_that_sent_it_and_the_topic(self, rig: Rig) -> None:
         channel = rig.connect()
-        rig.gateway.subscribe(APP, "phone", "news", rig.now)
+        rig.gateway.topics.subscribe(APP, "phone", "news", rig.now)
         rig.publish(to("topic:news"), source="device:tablet")
         rig.run()
         (frame,) = rig.messages(channel)

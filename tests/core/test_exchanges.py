@@ -36,7 +36,7 @@ def says(
     rig: Rig, channel: int, operation: int, body: bytes = b"", *, key: int = KEY, **headers: Any
 ) -> MessageFrame | None:
     """Let a device say something; what the gateway answered, if anything."""
-    number = rig.gateway._contacts.session(channel).inbound.received  # type: ignore[union-attr]
+    number = rig.gateway.contacts.session(channel).inbound.received  # type: ignore[union-attr]
     before = len(rig.messages(channel))
     headers = {"operation": operation, **headers}
     rig.hear(channel, MessageFrame(number, key, None, Headers(**headers), body))
@@ -133,8 +133,8 @@ class TestGathering:
         phone = rig.connect()
         rig.connect("tablet")
         for name in ("asker", "phone", "tablet"):
-            rig.gateway.subscribe(APP, name, "news", rig.now)
-        rig.gateway.subscribe(APP, "phone", "#", rig.now)
+            rig.gateway.topics.subscribe(APP, name, "news", rig.now)
+        rig.gateway.topics.subscribe(APP, "phone", "#", rig.now)
         answer = says(rig, asker, 0, b"?", to="topic:news", reply_within=1000, gather=True)
         assert self.names(answer) == ["phone", "tablet"]
         (question,) = rig.messages(phone)
@@ -204,7 +204,7 @@ class TestServices:
         rig.resume()
         (found,) = find(rig, asker, name="pricing").offers
         assert found.in_contact == 1
-        rig.gateway.remove(APP, "phone", rig.now)
+        rig.gateway.admin.remove(APP, "phone", rig.now)
         assert find(rig, asker) == Offers()
 
     def test_are_withdrawn(self, rig: Rig) -> None:
@@ -249,7 +249,7 @@ class TestServices:
         book = rig.gateway.services.book
         for number in range(MOST_FOUND // MOST_OFFERED + 1):
             rig.connect(f"d{number}")
-            device = rig.gateway.device(APP, f"d{number}")
+            device = rig.gateway.registry.named(APP, f"d{number}")
             for n in range(MOST_OFFERED):
                 book.offer(device, Service(f"s{number}.{n}"), here=True)
         found = book.find(APP, Question())
@@ -262,7 +262,7 @@ class TestServices:
         wide = tuple(ServiceOperation(f"o{n}", about="x" * 900) for n in range(60))
         for n in range(MOST_OFFERED):
             service = Service(f"s{n}", operations=wide)
-            book.offer(rig.gateway.device(APP, "phone"), service, here=True)
+            book.offer(rig.gateway.registry.named(APP, "phone"), service, here=True)
         found = book.find(APP, Question())
         assert found.more
         assert len(encode(found)) < LARGEST_ANSWER

@@ -14,8 +14,8 @@ def fleet(count: int = 5, *, batch: int = 2) -> Rig:
     """Devices d1, d2 ... that are subscribed to the news and belong to Ann."""
     rig = Rig(Limits(fanout_batch=batch))
     for i in range(1, count + 1):
-        rig.gateway.register(APP, f"d{i}", DeviceRecord(user="ann"), rig.now)
-        rig.gateway.subscribe(APP, f"d{i}", "news", rig.now)
+        rig.gateway.admin.register(APP, f"d{i}", DeviceRecord(user="ann"), rig.now)
+        rig.gateway.topics.subscribe(APP, f"d{i}", "news", rig.now)
     rig.run()
     return rig
 
@@ -55,10 +55,10 @@ def test_many_messages_for_many_are_begun_in_bounded_turns_and_in_order() -> Non
 def test_each_message_goes_to_who_is_subscribed_when_it_comes() -> None:
     rig = fleet(3, batch=10)
     keys = rig.publish(to("topic:news"), to("topic:news"))
-    rig.gateway.unsubscribe(APP, "d2", "news", rig.now)
+    rig.gateway.topics.unsubscribe(APP, "d2", "news", rig.now)
     keys += rig.publish(to("topic:news"))
-    rig.gateway.subscribe(APP, "d2", "news", rig.now)
-    rig.gateway.remove(APP, "d1", rig.now)
+    rig.gateway.topics.subscribe(APP, "d2", "news", rig.now)
+    rig.gateway.admin.remove(APP, "d1", rig.now)
     keys += rig.publish(to("topic:news"))
     rig.run()
     found = [[row.device for row in rig.store.deliveries(key)] for key in keys]
@@ -103,7 +103,7 @@ def test_it_goes_on_though_everything_begun_so_far_has_ended() -> None:
     (key,) = rig.publish(to("topic:news"))
     rig.take()
     for name in ("d1", "d2", "d3", "d4"):
-        rig.gateway.remove(APP, name, rig.now)
+        rig.gateway.admin.remove(APP, name, rig.now)
     rig.write()
     rig.run_commits(1)
     assert not any(row.open for row in rig.store.deliveries(key))
@@ -120,7 +120,7 @@ def test_when_nobody_is_left_it_ends() -> None:
     rig.publish(to("user:ann"))
     rig.run_commits(1)
     for name in ("d1", "d2", "d3"):
-        rig.gateway.remove(APP, name, rig.now)
+        rig.gateway.admin.remove(APP, name, rig.now)
     rig.take(flush=True)
     rig.store.apply(*rig.in_flight)
     rig.crash()
@@ -205,8 +205,8 @@ def test_many_that_wait_are_begun_together() -> None:
 def test_who_subscribes_later_is_not_addressed() -> None:
     rig = fleet(5)
     (key,) = rig.publish(to("topic:news"))
-    rig.gateway.register(APP, "late", DeviceRecord(), rig.now)
-    rig.gateway.subscribe(APP, "late", "news", rig.now)
+    rig.gateway.admin.register(APP, "late", DeviceRecord(), rig.now)
+    rig.gateway.topics.subscribe(APP, "late", "news", rig.now)
     rig.run()
     assert len(rig.store.deliveries(key)) == 5
 
@@ -216,6 +216,6 @@ def test_an_end_among_many_searches_nobody() -> None:
     (key,) = rig.publish(to("topic:news"))
     item = rig.gateway.room.items[key]
     for name in ("d2", "d5", "d1"):
-        rig.gateway.remove(APP, name, rig.now)
+        rig.gateway.admin.remove(APP, name, rig.now)
         assert [delivery.index for delivery in item.deliveries] == list(range(len(item.deliveries)))
     assert {delivery.session.device.name for delivery in item.deliveries} == {"d3", "d4"}

@@ -31,7 +31,7 @@ def publish(rig: Rig, *bodies: bytes, topic: str = "orders", content_type: str =
 
 
 def subscribe(rig: Rig, name: str, topic: str, xpath: str | None) -> bool:
-    changed = rig.gateway.subscribe(APP, name, topic, rig.now, xpath=xpath)
+    changed = rig.gateway.topics.subscribe(APP, name, topic, rig.now, xpath=xpath)
     rig.run()
     return changed
 
@@ -170,7 +170,7 @@ def test_sources_take_turns_with_the_worker(rig: Rig) -> None:
         effect = rig.matches.pop()
         asked.append(effect.body)
         reading = filters.read(effect.app, effect.content_type, effect.body)
-        rig.gateway.filters_matched(effect.message, reading, rig.now)
+        rig.gateway.topics.matched(effect.message, reading, rig.now)
         rig.run()
     assert asked == [large("a0"), large("a1"), large("b"), large("a2")]
 
@@ -213,7 +213,7 @@ def test_what_is_too_large_for_a_filter_is_delivered_and_explained(
     (reason,) = accepted(rig).values()
     assert reason.startswith(f"its filter could not read the body: {why}")
     assert rig.gateway.topics.index.filters.outcomes == {Outcome.TOO_LARGE: 1}
-    assert rig.gateway.room.session(rig.gateway.device(APP, "tea")).mailbox
+    assert rig.gateway.room.named(APP, "tea").mailbox
 
 
 def test_weft_at_its_densest_is_read_up_to_a_limit_of_its_own() -> None:
@@ -300,7 +300,7 @@ def test_a_filter_that_came_while_the_message_was_read_lets_it_pass_with_a_remar
     subscribe(rig, "tea", "orders", "/order[goods = 'coffee']")
     (effect,) = rig.matches
     reading = Reading(Outcome.READ)
-    rig.gateway.filters_matched(effect.message, reading, rig.now)
+    rig.gateway.topics.matched(effect.message, reading, rig.now)
     rig.run()
     assert rig.bodies(tea) == [large("milk")]
     assert accepted(rig)["tea"].startswith("its filter is newer than the message")
@@ -314,14 +314,14 @@ def test_many_who_do_not_want_a_message_are_passed_over_in_few_commits() -> None
     publish(rig, TEA)
     rig.match()
     (row,) = rig.store.all_deliveries()
-    assert row.device == rig.gateway.device(APP, "d99").number
+    assert row.device == rig.gateway.registry.named(APP, "d99").number
 
 
 def test_a_word_about_something_else_is_ignored(rig: Rig) -> None:
     tea = rig.connect("tea")
     subscribe(rig, "tea", "orders", "/order[goods = 'tea']")
     publish(rig, large("tea"))
-    rig.gateway.filters_matched(1, Reading(Outcome.READ), rig.now)
+    rig.gateway.topics.matched(1, Reading(Outcome.READ), rig.now)
     rig.run()
     assert rig.bodies(tea) == []
     rig.match()
@@ -392,7 +392,7 @@ def test_an_expression_is_changed_kept_and_removed(rig: Rig) -> None:
     publish(rig, TEA)
     assert rig.bodies(tea) == [MILK, TEA]
     subscribe(rig, "tea", "orders", "//nothing")
-    rig.gateway.unsubscribe(APP, "tea", "orders", rig.now)
+    rig.gateway.topics.unsubscribe(APP, "tea", "orders", rig.now)
     subscribe(rig, "tea", "orders", None)
     publish(rig, TEA)
     assert rig.bodies(tea) == [MILK, TEA, TEA]
@@ -404,7 +404,7 @@ def test_expressions_outlive_a_crash_and_go_with_their_device(rig: Rig) -> None:
     rig.crash()
     publish(rig, TEA, MILK)
     assert rig.bodies(rig.resume("tea")) == [TEA]
-    rig.gateway.remove(APP, "tea", rig.now)
+    rig.gateway.admin.remove(APP, "tea", rig.now)
     rig.run()
     assert not rig.gateway.topics.index.filters._tables
     publish(rig, TEA)
@@ -441,7 +441,7 @@ def test_a_bad_expression_is_refused_and_changes_nothing(
     monkeypatch.setattr("lasthop.core.topics.filters.MOST_FILTERS", 0)
     with pytest.raises(XPathTooLarge, match="there are too many subscriptions"):
         subscribe(rig, "tea", "orders", "//a")
-    record = rig.gateway.device(APP, "tea").record
+    record = rig.gateway.registry.named(APP, "tea").record
     assert (record.subscriptions, record.filters) == ([], {})
 
 

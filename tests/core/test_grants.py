@@ -42,7 +42,7 @@ def daily(amount: int, **scope: Any) -> Limit:
 
 def wish(rig: CountingRig, *limits: Limit, name: str = "phone", **wishes: Any) -> None:
     preferences = Preferences(links=(WIFI, MNO), limits=limits, **wishes)
-    rig.gateway.prefer(APP, name, preferences, rig.now)
+    rig.gateway.preferences.prefer(APP, name, preferences, rig.now)
     rig.run()
 
 
@@ -78,13 +78,13 @@ def work(rig: CountingRig, *takers: Taker, most: int = 1000) -> None:
 
 
 def used(rig: CountingRig, name: str = "phone") -> list[int]:
-    steering = steering_of(rig.gateway.room.session(rig.gateway.device(APP, name)))
+    steering = steering_of(rig.gateway.room.named(APP, name))
     assert steering is not None
     return [meter.used for meter in steering.budgets.usage(rig.now)]
 
 
 def held(rig: CountingRig) -> list[int]:
-    steering = steering_of(rig.gateway.room.session(rig.gateway.device(APP, "phone")))
+    steering = steering_of(rig.gateway.room.named(APP, "phone"))
     assert steering is not None
     return [meter.held for meter in steering.budgets.usage(rig.now)]
 

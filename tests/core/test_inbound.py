@@ -126,7 +126,7 @@ class TestReplies:
 
     def test_are_told_to_watchers_when_durable(self, rig: Rig) -> None:
         channel, key = self.asked(rig)
-        rig.gateway.watch(key)
+        rig.gateway.room.watch(key)
         rig.hear(channel, says(0, Operation.REPLY, in_reply_to=key))
         assert [(c.message, c.state, c.reply) for c in rig.changes] == [
             (key, None, rig.row(key).reply)
@@ -177,13 +177,13 @@ class TestReports:
         rig.hear(channel, says(0, Operation.SUBSCRIBE, "a"), says(1, Operation.SUBSCRIBE, "b"))
         assert refusal(rig, channel) == "quota_exceeded"
         rig.crash()
-        assert rig.gateway.device(APP, "phone").record.subscriptions == ["a"]
+        assert rig.gateway.registry.named(APP, "phone").record.subscriptions == ["a"]
 
     def test_context_is_kept(self, rig: Rig) -> None:
         channel = rig.connect()
         rig.hear(channel, says(0, Operation.CONTEXT, body=b'{"battery": 0.5}'))
         rig.crash()
-        assert rig.gateway.device(APP, "phone").record.context == {"battery": b"0.5"}
+        assert rig.gateway.registry.named(APP, "phone").record.context == {"battery": b"0.5"}
 
     @pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", b'{"a":1}' + bytes(20_000)])
     @pytest.mark.parametrize("operation", [Operation.CONTEXT, Operation.READ])

@@ -33,9 +33,9 @@ def rig() -> Rig:
 
 
 def add(rig: Rig, name: str, wishes: Preferences | None = None, **fields: Any) -> None:
-    rig.gateway.register(APP, name, DeviceRecord(**fields), rig.now)
+    rig.gateway.admin.register(APP, name, DeviceRecord(**fields), rig.now)
     if wishes is not None:
-        rig.gateway.prefer(APP, name, wishes, rig.now)
+        rig.gateway.preferences.prefer(APP, name, wishes, rig.now)
     rig.run()
 
 
@@ -116,9 +116,9 @@ class TestOneDevice:
 
     def test_other_wishes_make_it_possible(self, rig: Rig) -> None:
         add(rig, "phone", QUIET)
-        rig.gateway.prefer(APP, "phone", Preferences(), rig.now)
+        rig.gateway.preferences.prefer(APP, "phone", Preferences(), rig.now)
         rig.publish(to("phone", deliver_before=rig.now + SOON))
-        rig.gateway.prefer(APP, "phone", QUIET, rig.now)
+        rig.gateway.preferences.prefer(APP, "phone", QUIET, rig.now)
         rig.run()
         rig.crash()
         with pytest.raises(Contradiction):
@@ -195,7 +195,7 @@ class TestMany:
         add(rig, "phone", QUIET)
         add(rig, "watch")
         for name in ("phone", "watch"):
-            rig.gateway.subscribe(APP, name, "news", rig.now)
+            rig.gateway.topics.subscribe(APP, name, "news", rig.now)
         (key,) = rig.publish(to("topic:news", deliver_before=rig.now + SOON))
         rig.run()
         # The phone is not even there: it is known all the same.

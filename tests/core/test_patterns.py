@@ -89,9 +89,9 @@ class TestInTheGateway:
         rig = Rig()
         phone, tablet = rig.connect("phone"), rig.connect("tablet")
         for topic in ("news.#", "news.*", "news.oslo"):
-            assert rig.gateway.subscribe(APP, "phone", topic, rig.now)
-        assert not rig.gateway.subscribe(APP, "phone", "news.#", rig.now)
-        rig.gateway.subscribe(APP, "tablet", "*.oslo", rig.now)
+            assert rig.gateway.topics.subscribe(APP, "phone", topic, rig.now)
+        assert not rig.gateway.topics.subscribe(APP, "phone", "news.#", rig.now)
+        rig.gateway.topics.subscribe(APP, "tablet", "*.oslo", rig.now)
         rig.publish(to("topic:news.oslo", b"a"), to("topic:news", b"b"), to("topic:sport", b"c"))
         rig.run()
         assert rig.bodies(phone) == [b"a", b"b"]
@@ -100,15 +100,15 @@ class TestInTheGateway:
     def test_patterns_survive_a_crash_and_end(self) -> None:
         rig = Rig()
         rig.connect("phone")
-        rig.gateway.subscribe(APP, "phone", "news.#", rig.now)
+        rig.gateway.topics.subscribe(APP, "phone", "news.#", rig.now)
         rig.run()
         rig.crash()
         phone = rig.resume("phone")
         rig.publish(to("topic:news.x", b"a"))
         rig.run()
         assert rig.bodies(phone) == [b"a"]
-        assert rig.gateway.unsubscribe(APP, "phone", "news.#", rig.now)
-        assert not rig.gateway.unsubscribe(APP, "phone", "news.#", rig.now)
+        assert rig.gateway.topics.unsubscribe(APP, "phone", "news.#", rig.now)
+        assert not rig.gateway.topics.unsubscribe(APP, "phone", "news.#", rig.now)
         rig.publish(to("topic:news.x", b"b"))
         rig.run()
         assert rig.bodies(phone) == [b"a"]
@@ -116,8 +116,8 @@ class TestInTheGateway:
     def test_a_removed_device_leaves_no_pattern_behind(self) -> None:
         rig = Rig()
         rig.connect("phone")
-        rig.gateway.subscribe(APP, "phone", "#", rig.now)
-        rig.gateway.remove(APP, "phone", rig.now)
+        rig.gateway.topics.subscribe(APP, "phone", "#", rig.now)
+        rig.gateway.admin.remove(APP, "phone", rig.now)
         rig.publish(to("topic:news", b"a"))
         rig.run()
         assert not rig.gateway.room.items
@@ -127,7 +127,7 @@ class TestInTheGateway:
         rig = Rig()
         rig.connect("phone")
         with pytest.raises(InvalidRequest, match="a topic is words separated by dots"):
-            rig.gateway.subscribe(APP, "phone", topic, rig.now)
+            rig.gateway.topics.subscribe(APP, "phone", topic, rig.now)
 
     def test_nothing_is_published_to_a_pattern(self) -> None:
         with pytest.raises(InvalidRequest):
@@ -137,4 +137,4 @@ class TestInTheGateway:
         rig = Rig()
         rig.connect("phone")
         with pytest.raises(InvalidRequest, match="terms are for one topic, not for a pattern"):
-            rig.gateway.subscribe(APP, "phone", "news.*", rig.now, TopicTerms())
+            rig.gateway.topics.subscribe(APP, "phone", "news.*", rig.now, TopicTerms())

@@ -111,7 +111,7 @@ def test_the_silence_that_a_device_asks_for_is_granted_within_limits(
 
 
 def test_what_others_found_on_a_network_is_told(rig: Rig) -> None:
-    rig.gateway.tell_of_networks({"op:one": 250 * SECOND}.get)
+    rig.gateway.contacts.tell_of_networks({"op:one": 250 * SECOND}.get)
     assert rig.welcome(rig.connect(network="op:one")).found == 250
     assert rig.welcome(rig.connect(network="op:two")).found is None
     assert rig.welcome(rig.connect()).found is None

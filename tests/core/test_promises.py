@@ -117,8 +117,8 @@ class World(RuleBasedStateMachine):
     @initialize(there=st.sets(names))
     def register(self, there: set[str]) -> None:
         for name in NAMES:
-            self.rig.gateway.register(APP, name, DeviceRecord(registered_at=1), self.rig.now)
-            self.rig.gateway.subscribe(APP, name, "news", self.rig.now)
+            self.rig.gateway.admin.register(APP, name, DeviceRecord(registered_at=1), self.rig.now)
+            self.rig.gateway.topics.subscribe(APP, name, "news", self.rig.now)
             if name in there:
                 self.dial(name, None)
         self.rig.run()
@@ -154,7 +154,7 @@ class World(RuleBasedStateMachine):
             replace_key=replace_key,
         )
         if name in NAMES:
-            session = self.rig.gateway.room.session(self.rig.gateway.device(APP, name))
+            session = self.rig.gateway.room.named(APP, name)
             count = min(count, LIMITS.open_per_device - len(session.mailbox))
         if count:
             self.wishes.update((key, wish) for key in self.rig.publish(*[wish] * count))
@@ -228,8 +228,8 @@ class World(RuleBasedStateMachine):
     def remove(self, name: str, really: bool) -> None:
         if not really:
             return
-        self.rig.gateway.remove(APP, name, self.rig.now)
-        self.rig.gateway.register(APP, name, DeviceRecord(registered_at=1), self.rig.now)
+        self.rig.gateway.admin.remove(APP, name, self.rig.now)
+        self.rig.gateway.admin.register(APP, name, DeviceRecord(registered_at=1), self.rig.now)
         self.phones[name].channel = 0
         self.phones[name].claims = {}
 

@@ -106,13 +106,13 @@ class TestAddresses:
         assert initiator.states("1") == {user("desk"): "pending"}
 
     def test_an_address_goes_with_its_device(self, rig: Rig, initiator: Initiator) -> None:
-        rig.gateway.remove(APP, "phone", rig.now)
+        rig.gateway.admin.remove(APP, "phone", rig.now)
         with pytest.raises(AddressUnknown):
             initiator.push("1", PHONE)
 
     def test_changed_addresses_hold_from_then_on(self, rig: Rig, initiator: Initiator) -> None:
-        rig.gateway.amend(APP, "watch", rig.now, addresses=["MAN:12345678"])
-        rig.gateway.amend(APP, "phone", rig.now, addresses=[])
+        rig.gateway.admin.amend(APP, "watch", rig.now, addresses=["MAN:12345678"])
+        rig.gateway.admin.amend(APP, "phone", rig.now, addresses=[])
         rig.run()
         rig.crash()
         initiator.push("1", "WAPPUSH=12345678/TYPE=MAN@x")
@@ -230,7 +230,7 @@ class TestReports:
 
     def test_a_removed_device_makes_it_undeliverable(self, rig: Rig, initiator: Initiator) -> None:
         initiator.push("1", user("bob"))
-        rig.gateway.remove(APP, "watch", rig.now)
+        rig.gateway.admin.remove(APP, "watch", rig.now)
         rig.run()
         assert initiator.hear() == [("1", user("bob"), "undeliverable", 3003)]
 
@@ -271,11 +271,11 @@ class TestReports:
         self, rig: Rig, initiator: Initiator
     ) -> None:
         initiator.push("1", user("alice"))
-        rig.gateway.remove(APP, "phone", rig.now)
+        rig.gateway.admin.remove(APP, "phone", rig.now)
         rig.run()
         assert initiator.states("1") == {user("alice"): "pending"}
         rig.crash()
-        rig.gateway.remove(APP, "tablet", rig.now)
+        rig.gateway.admin.remove(APP, "tablet", rig.now)
         rig.run()
         assert initiator.hear() == [("1", user("alice"), "undeliverable", 3003)]
 
@@ -283,24 +283,24 @@ class TestReports:
         self, rig: Rig, initiator: Initiator
     ) -> None:
         for name in ("phone", "tablet", "watch"):
-            rig.gateway.subscribe(APP, name, "news", rig.now)
+            rig.gateway.topics.subscribe(APP, name, "news", rig.now)
         rig.gateway.pushes.point(APP, "USER:everyone", NEWS)
         initiator.push("1", user("everyone"))
         for name in ("phone", "tablet"):
             rig.ack(rig.connect(name), 1)
         assert initiator.states("1") == {user("everyone"): "pending"}
         rig.crash()
-        rig.gateway.remove(APP, "watch", rig.now)
+        rig.gateway.admin.remove(APP, "watch", rig.now)
         rig.run()
         assert initiator.hear() == [("1", user("everyone"), "delivered", 1000)]
 
     def test_a_push_goes_to_those_who_are_in_a_group(self, rig: Rig, initiator: Initiator) -> None:
         crew = Target(TargetKind.GROUP, "crew")
         for name in ("phone", "tablet"):
-            rig.gateway.join(APP, name, crew, rig.now)
+            rig.gateway.bonds.join(APP, name, crew, rig.now)
         rig.gateway.pushes.point(APP, "USER:crew", crew)
         initiator.push("1", user("crew"))
-        rig.gateway.join(APP, "watch", crew, rig.now)
+        rig.gateway.bonds.join(APP, "watch", crew, rig.now)
         rig.ack(rig.connect("phone"), 1)
         assert initiator.states("1") == {user("crew"): "pending"}
         rig.crash()
@@ -373,7 +373,7 @@ class TestCancelling:
         self, rig: Rig, initiator: Initiator
     ) -> None:
         initiator.push("1", user("alice"))
-        rig.gateway.remove(APP, "phone", rig.now)
+        rig.gateway.admin.remove(APP, "phone", rig.now)
         assert initiator.cancel("1") == {user("alice"): 1000}
 
     def test_a_group_is_taken_back_while_it_fans_out(self) -> None:
@@ -483,7 +483,7 @@ class TestReplacing:
         self, rig: Rig, initiator: Initiator, method: ReplaceMethod
     ) -> None:
         for name in ("phone", "tablet", "watch"):
-            rig.gateway.subscribe(APP, name, "news", rig.now)
+            rig.gateway.topics.subscribe(APP, name, "news", rig.now)
         rig.gateway.pushes.point(APP, "USER:everyone", NEWS)
         initiator.push("1", user("everyone"))
         rig.ack(watch := rig.connect("watch"), 1)

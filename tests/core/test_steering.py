@@ -48,7 +48,9 @@ def rig() -> Rig:
 
 def wish(rig: Rig, **wishes: Any) -> None:
     """The phone says what it prefers."""
-    rig.gateway.prefer(APP, "phone", Preferences(**{"links": (WIFI, MNO), **wishes}), rig.now)
+    rig.gateway.preferences.prefer(
+        APP, "phone", Preferences(**{"links": (WIFI, MNO), **wishes}), rig.now
+    )
     rig.run()
 
 
@@ -190,7 +192,7 @@ def test_a_message_that_quiet_hours_leave_no_moment_is_refused_with_the_reason(r
         rig.publish(to("phone", deliver_before=rig.now + 10 * MINUTE))
     assert "deliver_before" in str(refused.value.fields["conflict"])
     # One among many is not a reason to refuse the others theirs.
-    rig.gateway.subscribe(APP, "phone", "news", rig.now)
+    rig.gateway.topics.subscribe(APP, "phone", "news", rig.now)
     (key,) = rig.publish(to("topic:news", deliver_before=rig.now + 10 * MINUTE))
     rig.run()
     assert rig.state(key) is State.SUPPRESSED
@@ -330,7 +332,9 @@ def test_a_link_that_has_reached_its_limit_is_closed_and_not_reopened(rig: Rig) 
 def test_money_is_counted_and_logged(rig: Rig) -> None:
     channel = rig.connect(link="satellite")
     limits = (daily(2_500_000, Measure.MONEY),)
-    rig.gateway.prefer(APP, "phone", Preferences(links=(SATELLITE,), limits=limits), rig.now)
+    rig.gateway.preferences.prefer(
+        APP, "phone", Preferences(links=(SATELLITE,), limits=limits), rig.now
+    )
     rig.publish(*(to("phone", b"%d" % n) for n in range(3)))
     rig.run()
     assert rig.bodies(channel) == [b"0", b"1"]
@@ -390,7 +394,7 @@ def test_a_device_says_what_it_prefers(rig: Rig) -> None:
     said = MessageFrame(0, 1, None, Headers(operation=Operation.PREFERENCES), body)
     rig.hear(channel, said)
     assert rig.acks(channel) == [1]
-    preferences = rig.gateway.device(APP, "phone").record.preferences
+    preferences = rig.gateway.registry.named(APP, "phone").record.preferences
     assert preferences is not None
     assert [link.label for link in preferences.links] == ["wifi"]
     (told,) = [event for event in rig.events() if event["kind"] == "preferences_changed"]
@@ -399,7 +403,7 @@ def test_a_device_says_what_it_prefers(rig: Rig) -> None:
     rig.run()
     assert rig.bodies(channel) == []
     rig.crash()
-    again = rig.gateway.device(APP, "phone").record.preferences
+    again = rig.gateway.registry.named(APP, "phone").record.preferences
     assert again == preferences
 
 
@@ -418,7 +422,7 @@ def test_impossible_preferences_are_refused(rig: Rig, body: bytes, detail: str) 
     rig.hear(channel, MessageFrame(0, 1, None, Headers(operation=Operation.PREFERENCES), body))
     (answer,) = rig.messages(channel)
     assert detail in answer.body.decode()
-    assert rig.gateway.device(APP, "phone").record.preferences is None
+    assert rig.gateway.registry.named(APP, "phone").record.preferences is None
 
 
 # What is measured.
@@ -434,7 +438,7 @@ def test_latency_and_contention_are_learned_from_acknowledgements(rig: Rig) -> N
     told = [event for event in rig.events() if event["kind"] == "measured"]
     assert len(told) == 1, "not for every message"
     assert (told[0]["link"], told[0]["rtt"]) == ("mno", 2 * SECOND)
-    line = rig.gateway.room.session(rig.gateway.device(APP, "phone")).line
+    line = rig.gateway.room.named(APP, "phone").line
     assert line.gauge is not None
     assert line.gauge.estimate.latency == 2 * SECOND
     rig.pass_time(MINUTE)

@@ -453,7 +453,7 @@ async def test_an_unknown_device_is_told_so() -> None:
 async def test_a_wrong_token_is_told_and_a_right_one_lets_in() -> None:
     async with live_gateway(open_house=False) as gateway:
         record = DeviceRecord(registered_at=0, token_hash=token_hash("secret"))
-        await gateway.engine.call(lambda core, now: core.register(APP, "phone", record, now))
+        await gateway.engine.call(lambda core, now: core.admin.register(APP, "phone", record, now))
 
         async def come(token: str) -> None:
             async with Device(gateway.tcp_url, app=APP, name="phone", token=token) as phone:

@@ -185,7 +185,7 @@ async def test_a_device_finds_out_and_remembers_and_the_log_knows(
 async def test_what_others_found_is_tried_first_and_one_trial_fails(
     clock: Jumps, gateway: LiveGateway, translator: Translator, tmp_path: Path
 ) -> None:
-    gateway.engine.gateway.tell_of_networks({"op:one": 119 * SECOND}.get)
+    gateway.engine.gateway.contacts.tell_of_networks({"op:one": 119 * SECOND}.get)
     async with phone(translator, tmp_path / "inbox.db") as device:
         await at_rest(clock)
         assert len(clock.silences) <= 3

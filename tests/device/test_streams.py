@@ -29,7 +29,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 async def gateway() -> AsyncIterator[LiveGateway]:
     async with live_gateway() as live:
-        live.engine.gateway.behave(APP, Behaviour(max_size=8 << 20))
+        live.engine.gateway.admin.behave(APP, Behaviour(max_size=8 << 20))
         yield live
 
 
@@ -221,7 +221,7 @@ async def test_a_reader_can_stop_a_stream(gateway: LiveGateway) -> None:
 
 async def test_a_poke_leaves_the_body_until_it_is_pulled(gateway: LiveGateway) -> None:
     body = content(300_000, seed=4)
-    gateway.engine.gateway.behave(APP, Behaviour(pull=True, max_size=1 << 20))
+    gateway.engine.gateway.admin.behave(APP, Behaviour(pull=True, max_size=1 << 20))
     async with device(gateway) as phone:
         await phone.contact(timeout=5)
         await gateway.publish("small")

@@ -105,7 +105,7 @@ class Rehearsal:
         self.settle()
 
     def register(self, name: str, *, user: str = "") -> None:
-        self.gateway.register(APP, name, DeviceRecord(user=user), self.now)
+        self.gateway.admin.register(APP, name, DeviceRecord(user=user), self.now)
         self.settle()
 
     def publish(self, target: Target, **facts: object) -> int:
@@ -175,7 +175,7 @@ def busy_day() -> Rehearsal:
     # The phone comes without its memory, twice: what was under way is sent once more.
     day.connect("phone", 30)
     day.connect("phone", 31)
-    day.gateway.remove(APP, "watch", day.now)
+    day.gateway.admin.remove(APP, "watch", day.now)
     day.settle()
     day.register("watch")
     day.publish(device("watch"))
@@ -190,16 +190,16 @@ def busy_day() -> Rehearsal:
 def _ask_a_surrogate(day: Rehearsal) -> None:
     """Another app, whose surrogate fails at a message, relays it, and drops what a device says."""
     gateway = day.gateway
-    gateway.register(SHOP, "till", DeviceRecord(), day.now)
+    gateway.admin.register(SHOP, "till", DeviceRecord(), day.now)
     gateway.publish(SHOP, "publisher:desk", [Submission(target=device("till"))], day.now)
     day.hear(70, Hello(app=SHOP, device="till"))
-    gateway.consult_failed(SHOP, day.mails.pop().number, "OSError at it.py:1", day.now)
+    gateway.surrogates.failed(SHOP, day.mails.pop().number, "OSError at it.py:1", day.now)
     day.pass_time(SECOND)
-    gateway.consulted(SHOP, day.mails.pop().number, mail.Verdict(), day.now)
+    gateway.surrogates.consulted(SHOP, day.mails.pop().number, mail.Verdict(), day.now)
     day.settle()
     day.hear(70, MessageFrame(0, None, None, Headers(to="device:till"), b"from the till"))
     dropped = mail.Verdict(mail.Action.DROP, reason="said too often")
-    gateway.consulted(SHOP, day.mails.pop().number, dropped, day.now)
+    gateway.surrogates.consulted(SHOP, day.mails.pop().number, dropped, day.now)
     day.settle()
 
 
@@ -226,7 +226,7 @@ def _choose_a_link(day: Rehearsal) -> None:
         links=(Link("wifi", Tariff(per_unit=1000)),),
         limits=(Limit(1, Measure.MESSAGES, Period.DAY),),
     )
-    day.gateway.prefer(APP, "car", wishes, day.now)
+    day.gateway.preferences.prefer(APP, "car", wishes, day.now)
     day.publish(device("car"))
     day.publish(device("car"))
     day.pass_time(SECOND)
@@ -238,8 +238,8 @@ def _together(day: Rehearsal) -> None:
     crew, jobs = Target(TargetKind.GROUP, "crew"), Target(TargetKind.QUEUE, "jobs")
     for name, channel in (("bob", 80), ("eve", 81)):
         day.register(name)
-        day.gateway.join(APP, name, crew, day.now)
-        day.gateway.join(APP, name, jobs, day.now)
+        day.gateway.bonds.join(APP, name, crew, day.now)
+        day.gateway.bonds.join(APP, name, jobs, day.now)
         day.hear(channel, Hello(app=APP, device=name, features=int(ALL_FEATURES)))
     for reach in (1, 2):
         day.publish(crew, binding=Binding.ATOMIC, deliver_before=day.now + MINUTE)
@@ -252,9 +252,9 @@ def _together(day: Rehearsal) -> None:
     day.publish(jobs)
     day.lose(80)
     day.pass_time(HOUR)
-    all_of_it = day.gateway.room.session(day.gateway.device(APP, "eve")).sendable
+    all_of_it = day.gateway.room.named(APP, "eve").sendable
     day.hear(81, Ack(all_of_it, all_of_it))
-    day.gateway.leave(APP, "bob", jobs, day.now)
+    day.gateway.bonds.leave(APP, "bob", jobs, day.now)
     day.settle()
 
 
@@ -328,7 +328,7 @@ def _push(day: Rehearsal) -> None:
         )
         message = day.gateway.pushes.submit(APP, "publisher:pi", order, day.now)
         day.settle()
-        day.gateway.remove(APP, f"pager-{number}", day.now)
+        day.gateway.admin.remove(APP, f"pager-{number}", day.now)
         day.settle()
         for verdict in (Verdict.UNREACHABLE, (Verdict.HEARD, Verdict.REFUSED)[number]):
             answer = Answer(verdict, "so it is")
@@ -349,14 +349,14 @@ def _rank(day: Rehearsal) -> None:
     topic = Target(TargetKind.TOPIC, "ranked")
     day.gateway.topics.advertised.advertise(APP, "ranked", "publisher:desk", "The best", day.now)
     terms = TopicTerms(mode=Mode.ON_LINE, times=["12:30"], threshold=2, max=1)
-    day.gateway.subscribe(APP, "reader", "ranked", day.now, terms)
+    day.gateway.topics.subscribe(APP, "reader", "ranked", day.now, terms)
     low, high = day.publish(topic, rank=1), day.publish(topic, rank=3)
     day.hear(40, Hello(app=APP, device="reader", features=int(ALL_FEATURES)))
     day.hear(40, Ack(2, 2))
     message = day.store.messages([high])[high]
-    day.gateway.change_rank(APP, message, 1.5, [], day.now)
+    day.gateway.feeds.change_rank(APP, message, 1.5, [], day.now)
     day.settle()
-    day.gateway.change_rank(APP, message, 4.0, [], day.now)
+    day.gateway.feeds.change_rank(APP, message, 4.0, [], day.now)
     day.settle()
     for wait in (HOUR, 23 * HOUR):
         day.pass_time(wait)
@@ -366,6 +366,6 @@ def _rank(day: Rehearsal) -> None:
     told = Headers(operation=Operation.REPORT)
     day.hear(40, MessageFrame(1, 10, "ranked", told, encode_report(report)))
     day.book.choice = Choice("buffer", version="7")
-    day.gateway.policies_changed(day.now)
+    day.gateway.feeds.policies_changed(day.now)
     day.gateway.topics.advertised.withdraw(APP, "ranked", "publisher:desk", day.now, force=False)
     day.settle()

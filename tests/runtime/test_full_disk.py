@@ -219,7 +219,7 @@ async def test_another_request_under_the_key_of_an_open_one_is_a_conflict(house:
 
 async def test_the_key_of_an_open_request_tells_another_publisher_nothing(house: House) -> None:
     await house.rig.engine.call(
-        lambda gateway, now: gateway.admit("secret", "default", "shop", {Scope.PUBLISH}, now)
+        lambda gateway, now: gateway.admin.admit("secret", "default", "shop", {Scope.PUBLISH}, now)
     )
     house.fill()
     opened(await house.http.post("/v1/messages", json=ONE, headers=KEY))

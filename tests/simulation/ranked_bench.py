@@ -146,7 +146,7 @@ class RankedBench:
         gateway = self.gateway.gateway
         if gateway is None or gateway.registry.find(APP, "phone") is None:
             return False
-        session = gateway.room.session(gateway.device(APP, "phone"))
+        session = gateway.room.named(APP, "phone")
         return bool(gateway.feeds.keepers(session)) and self.device.quiet
 
     def _attempt(self, act: Any) -> None:
@@ -184,7 +184,7 @@ class RankedBench:
         def act(gateway: Gateway, now: Micros) -> None:
             item = gateway.room.items.get(key)
             if item is not None:
-                gateway.change_rank(APP, item.message, rank, [], now)
+                gateway.feeds.change_rank(APP, item.message, rank, [], now)
 
         self.gateway.act(act, lambda: None)
 

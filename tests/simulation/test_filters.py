@@ -41,8 +41,8 @@ def rehearse(*, crash_at: int | None) -> list[tuple[int, str]]:
 
     def prepare(gateway: Gateway, now: int) -> None:
         for goods in ("tea", "milk"):
-            gateway.register(APP, goods, DeviceRecord(token_hash=b"x"), now)
-            gateway.subscribe(APP, goods, "orders", now, xpath=f"/order[goods = '{goods}']")
+            gateway.admin.register(APP, goods, DeviceRecord(token_hash=b"x"), now)
+            gateway.topics.subscribe(APP, goods, "orders", now, xpath=f"/order[goods = '{goods}']")
 
     def publish(gateway: Gateway, now: int) -> None:
         broken = Submission(target=TOPIC, body=b"<order", content_type="application/xml")

@@ -3,6 +3,7 @@ channel."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -64,6 +65,10 @@ class Contacts:
         self.probes = Probes(room)
         self._by_channel: dict[int, Session] = {}
         self._lossy: set[int] = set()
+
+    def tell_of_networks(self, others: Callable[[str], Micros | None]) -> None:
+        """Let devices know from now on how much silence others found to work on their network."""
+        self.probes.others = others
 
     def opened(self, channel: int, *, reliable: bool) -> None:
         """A channel is there; one that may lose frames needs more care."""

@@ -15,15 +15,14 @@ from lasthop.clock import Micros
 from lasthop.core.acceptance import Acceptance, Idempotency, Receipt, Withdrawal
 from lasthop.core.administration import Administration
 from lasthop.core.air.carriage import Carriage
-from lasthop.core.behaviour import Behaviour, Behaviours
+from lasthop.core.behaviour import Behaviours
 from lasthop.core.contact import Contacts, Terms
-from lasthop.core.credentials import Credentials, Scope
+from lasthop.core.credentials import Credentials
 from lasthop.core.dispatch import Dispatcher
 from lasthop.core.effects import Effect
 from lasthop.core.fanout import Fanouts
 from lasthop.core.feature import CoreFeature
 from lasthop.core.groups.bonds import Bonds
-from lasthop.core.groups.circles import Circle
 from lasthop.core.identity import Identity
 from lasthop.core.inbound import Inbound
 from lasthop.core.journal import Journal
@@ -33,7 +32,7 @@ from lasthop.core.preferences.feature import PreferenceFeature
 from lasthop.core.pushes.pushes import Pushes
 from lasthop.core.ranked.feeds import Feeds
 from lasthop.core.reception import Reception
-from lasthop.core.registry import Device, DeviceRecord, Registry
+from lasthop.core.registry import Registry
 from lasthop.core.restore import restore
 from lasthop.core.sending import PlainSender
 from lasthop.core.services.exchanges import Exchanges
@@ -42,17 +41,10 @@ from lasthop.core.submission import Submission
 from lasthop.core.surrogates.surrogates import Surrogates
 from lasthop.core.targets import plain_targets
 from lasthop.core.topics.feature import TopicFeature
-from lasthop.decision.preferences import Preferences
-from lasthop.decision.volume.rules import ContextRule
-from lasthop.decision.volume.terms import TopicTerms
-from lasthop.delivery.carrier import Outcome
-from lasthop.errors import InvalidRequest
 from lasthop.events import Kind
-from lasthop.message import KeyMaker, Message, Target
+from lasthop.message import KeyMaker, Message
 from lasthop.store.commit import Commit, Restored
-from lasthop.surrogate.mail import Verdict
 from lasthop.wire.hop.frames import CloseCode, Frame
-from lasthop.wire.xpath.reading import Reading
 
 __all__ = ["Gateway", "Idempotency", "Identity", "Receipt", "Submission", "Withdrawal"]
 
@@ -110,17 +102,17 @@ class Gateway:
         self._acceptance = Acceptance(room, self._fanouts)
         self._dispatcher = Dispatcher(room)
         terms = Terms(restored.incarnation.to_bytes(8), identity.open_house, identity.accept)
-        self._contacts = Contacts(room, self._dispatcher, terms)
-        self._administration = Administration(room, self._contacts)
+        self.contacts = Contacts(room, self._dispatcher, terms)
+        self.admin = Administration(room, self.contacts, self.credentials)
         self._inbound = Inbound(room, self._acceptance)
-        self._reception = Reception(room, self._contacts, self._inbound)
+        self._reception = Reception(room, self.contacts, self._inbound)
         spine = Spine(
             identity,
             room,
             self._acceptance,
             self._fanouts,
             self._dispatcher,
-            self._contacts,
+            self.contacts,
             random64,
         )
         built = [feature(spine) for feature in features]
@@ -183,133 +175,11 @@ class Gateway:
         withdrawal, message = self._acceptance.replace(app, key, source, submission, now)
         return withdrawal, message.id if message is not None else None
 
-    def change_rank(
-        self, app: str, message: Message, rank: float, delivered: Sequence[int], now: Micros
-    ) -> int:
-        """A message of a topic is worth more, or less. `delivered` are the numbers of the devices
-        of which the store says that they have had it. How many deliveries are still open."""
-        return self.feeds.change_rank(app, message, rank, delivered, now)
-
-    def watch(self, key: int) -> None:
-        """Say `Changed` for this message from now on."""
-        self.room.watched[key] += 1
-
-    def unwatch(self, key: int) -> None:
-        """One watcher less."""
-        self.room.watched[key] -= 1
-        if self.room.watched[key] <= 0:
-            del self.room.watched[key]
-
-    # Devices as things to administer.
-
-    def register(self, app: str, name: str, record: DeviceRecord, now: Micros) -> Device:
-        """Add a device; it may connect as soon as commit `horizon` is durable."""
-        return self._administration.register(app, name, record, now)
-
-    def device(self, app: str, name: str) -> Device:
-        """The device of this name; there must be one."""
-        return self._administration.device(app, name)
-
-    def amend(self, app: str, name: str, now: Micros, **changes: object) -> Device:
-        """Change fields of a device's record. Who holds its old token is sent away."""
-        return self._administration.amend(app, name, changes, now)
-
-    def subscribe(
-        self,
-        app: str,
-        name: str,
-        topic: str,
-        now: Micros,
-        terms: TopicTerms | None = None,
-        *,
-        xpath: str | None = None,
-    ) -> bool:
-        """Subscribe a device to a topic; false when it was, with the same terms and filter."""
-        session = self.room.session(self.device(app, name))
-        return self.topics.subscriptions.subscribe(session, topic, now, terms, xpath=xpath)
-
-    def unsubscribe(self, app: str, name: str, topic: str, now: Micros) -> bool:
-        """End a device's subscription; false when there was none."""
-        session = self.room.session(self.device(app, name))
-        return self.topics.subscriptions.unsubscribe(session, topic, now)
-
-    def make_circle(self, app: str, target: Target, circle: Circle, now: Micros) -> bool:
-        """Let there be a group or queue, or change it; false when it was just so."""
-        return self.bonds.make(app, target, circle, now)
-
-    def remove_circle(self, app: str, target: Target, now: Micros) -> int:
-        """Let there be none; how many devices belonged to it."""
-        return self.bonds.remove(app, target, now)
-
-    def join(self, app: str, name: str, target: Target, now: Micros) -> bool:
-        """Put a device into a group, or let it take from a queue; false when it did."""
-        session = self.room.session(self.device(app, name))
-        return self.bonds.join(session, target, now, by_itself=False)
-
-    def leave(self, app: str, name: str, target: Target, now: Micros) -> bool:
-        """And no longer; false when it did not."""
-        session = self.room.session(self.device(app, name))
-        return self.bonds.leave(session, target, now)
-
-    def set_rules(self, app: str, name: str, rules: list[ContextRule], now: Micros) -> None:
-        """Let a device's subscriptions follow its context."""
-        session = self.room.session(self.device(app, name))
-        self.topics.subscriptions.set_rules(session, rules, now)
-
-    def tell_of_networks(self, others: Callable[[str], Micros | None]) -> None:
-        """Let devices know from now on how much silence others found to work on their network."""
-        self._contacts.probes.others = others
-
-    def policies_changed(self, now: Micros) -> int:
-        """The book of policies has changed; how many feeds follow another one now."""
-        return self.feeds.policies_changed(now)
-
-    def prefer(self, app: str, name: str, preferences: Preferences, now: Micros) -> Device:
-        """Say for a device which links it likes, when it wants to be left alone, and what it can
-        afford."""
-        device = self.device(app, name)
-        self.preferences.prefer(self.room.session(device), preferences, now)
-        return device
-
-    def remove(self, app: str, name: str, now: Micros) -> Device:
-        """Forget a device: what is open for it is given up."""
-        return self._administration.remove(app, name, now)
-
-    def admit(self, secret: str, app: str, name: str, scopes: set[Scope], now: Micros) -> None:
-        """Accept a new credential."""
-        row = self.credentials.add(secret, app, name, scopes, now)
-        self._journal.commit.credentials[row.hash] = row
-        self._journal.hurry()
-
-    def certify(self, subject: str, app: str, name: str, scopes: set[Scope], now: Micros) -> None:
-        """Accept a client's certificate as a credential."""
-        row = self.credentials.certify(subject, app, name, scopes, now)
-        self._journal.commit.credentials[row.hash] = row
-        self._journal.hurry()
-
-    def dismiss(self, app: str, name: str) -> int:
-        """Accept a credential no longer; how many there were of this name."""
-        rows = self.credentials.revoke(app, name)
-        self._journal.commit.credentials.update((row.hash, row) for row in rows)
-        self._journal.hurry()
-        return len(rows)
-
-    def behave(self, app: str, behaviour: Behaviour | None) -> None:
-        """Say how messages of an app behave from now on; None takes back what was said."""
-        if behaviour is not None and (behaviour.max_size or 0) > self.room.limits.largest_body:
-            raise InvalidRequest(
-                "max_size is above what this gateway takes; what is larger is a stream",
-                limit=self.room.limits.largest_body,
-            )
-        row = self.room.behaviours.set(app, behaviour)
-        self._journal.commit.memories[row.device, row.name] = row
-        self._journal.hurry()
-
     # Channels.
 
     def channel_opened(self, channel: int, *, reliable: bool = True) -> None:
         """A channel is there. Say so before its first frame if it may lose any."""
-        self._contacts.opened(channel, reliable=reliable)
+        self.contacts.opened(channel, reliable=reliable)
 
     def frames_received(
         self, channel: int, frames: Sequence[Frame], now: Micros, *, local: bool = False
@@ -319,46 +189,11 @@ class Gateway:
 
     def channel_lost(self, channel: int, reason: str, now: Micros) -> None:
         """A channel has ended, whoever ended it."""
-        self._contacts.lost(channel, reason, now)
+        self.contacts.lost(channel, reason, now)
 
     def channel_paused(self, channel: int, paused: bool, now: Micros) -> None:
         """The channel's unsent buffer is full, or has room again."""
-        self._contacts.paused(channel, paused, now)
-
-    def channel_drained(self, channel: int, now: Micros) -> None:
-        """The answer to a `Feed`: the piece has left the channel's unsent buffer."""
-        found = self._contacts.find(channel)
-        if found is not None:
-            self.pieces.drained(*found, now)
-
-    # Carriers.
-
-    def carried(self, message: int, device: int, outcome: Outcome, now: Micros) -> None:
-        """The answer to a `Carry`: what became of the parcel."""
-        self.air.carried(message, device, outcome, now)
-
-    def reachable(self, host: str, now: Micros) -> None:
-        """The client at this address has opened a session or a connection."""
-        for device in self.air.hosts.at(host):
-            self.air.reachable(self.room.session(device), now)
-
-    # Surrogates.
-
-    def consulted(self, app: str, number: int, verdict: Verdict, now: Micros) -> str | None:
-        """The answer to a part of a `Consult`. A reason comes back when that cannot be done."""
-        return self.surrogates.consulted(app, number, verdict, now)
-
-    def consult_failed(
-        self, app: str, number: int, reason: str, now: Micros, *, hopeless: bool = False
-    ) -> None:
-        """Nothing came of a part of a `Consult`, nor of what was to follow it."""
-        self.surrogates.failed(app, number, reason, now, hopeless=hopeless)
-
-    # Filters.
-
-    def filters_matched(self, message: int, reading: Reading, now: Micros) -> None:
-        """The answer to a `MatchFilters`: what the app's expressions select of the body."""
-        self.topics.matched(message, reading, now)
+        self.contacts.paused(channel, paused, now)
 
     # The driver.
 
@@ -449,4 +284,4 @@ class Gateway:
             wake(now)
         for session in self._dispatcher.wake(now):
             reason = "nothing was acknowledged for too long"
-            self._contacts.disconnect(session, CloseCode.TIMEOUT, reason, now)
+            self.contacts.disconnect(session, CloseCode.TIMEOUT, reason, now)

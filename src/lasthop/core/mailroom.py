@@ -255,6 +255,20 @@ class Mailroom:
             return self.step(delivery, Step.TIME_OUT, now, f"{reason}; the device may have had it")
         return self.step(delivery, step, now, reason, code=code)
 
+    def watch(self, key: int) -> None:
+        """Say `Changed` for this message from now on."""
+        self.watched[key] += 1
+
+    def unwatch(self, key: int) -> None:
+        """One of those who watch a message does so no longer."""
+        self.watched[key] -= 1
+        if self.watched[key] <= 0:
+            del self.watched[key]
+
+    def named(self, app: str, name: str) -> Session:
+        """The session of the device of this name; there must be one."""
+        return self.session(self.registry.named(app, name))
+
     def announce(self, delivery: Delivery) -> None:
         """Tell those who watch the message, once the change is durable."""
         key = delivery.item.message.key

@@ -157,6 +157,13 @@ class Registry:
         """The device of this name."""
         return self._by_name.get((app, name))
 
+    def named(self, app: str, name: str) -> Device:
+        """The device of this name; there must be one."""
+        device = self._by_name.get((app, name))
+        if device is None:
+            raise NotFound("no such device", app=app, device=name)
+        return device
+
     def numbered(self, number: int) -> Device | None:
         """The device with this number."""
         return self._by_number.get(number)
@@ -187,9 +194,7 @@ class Registry:
         A topic may have no subscribers: its publisher need not know.
         """
         if target.kind is DEVICE:
-            device = self._by_name.get((app, target.name))
-            if device is None:
-                raise NotFound("no such device", app=app, device=target.name)
+            device = self.named(app, target.name)
             return {device.number: device}
         if target.kind is USER:
             found = self._by_user.get((app, target.name))

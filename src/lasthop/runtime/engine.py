@@ -166,7 +166,7 @@ class Engine:
     ) -> list[DeliveryRow]:
         changed = asyncio.Event()
         self._watchers.setdefault(key, set()).add(changed)
-        self.gateway.watch(key)
+        self.gateway.room.watch(key)
         deadline = self._loop.time() + seconds
         try:
             # What happened before we watched is not announced, and may not be written yet.
@@ -182,7 +182,7 @@ class Engine:
                 except TimeoutError:
                     return rows
         finally:
-            self.gateway.unwatch(key)
+            self.gateway.room.unwatch(key)
             self._watchers[key].discard(changed)
             if not self._watchers[key]:
                 del self._watchers[key]
@@ -194,7 +194,7 @@ class Engine:
     async def watch(self, key: int, ask: Callable[[Gateway], T | None], seconds: float) -> T | None:
         changed = asyncio.Event()
         self._watchers.setdefault(key, set()).add(changed)
-        self.gateway.watch(key)
+        self.gateway.room.watch(key)
         deadline = self._loop.time() + seconds
         try:
             while True:
@@ -208,7 +208,7 @@ class Engine:
                 except TimeoutError:
                     return ask(self.gateway)
         finally:
-            self.gateway.unwatch(key)
+            self.gateway.room.unwatch(key)
             self._watchers[key].discard(changed)
             if not self._watchers[key]:
                 del self._watchers[key]
@@ -233,7 +233,7 @@ class Engine:
     def reachable(self, host: str) -> None:
         """A client over the air has called from this address."""
         if not self._stopped:
-            self.gateway.reachable(host, self._clock.now())
+            self.gateway.air.reachable_at(host, self._clock.now())
             self._poke()
 
     # For channels.
@@ -254,7 +254,7 @@ class Engine:
     def drained(self, channel: Channel) -> None:
         if self._stopped:
             return
-        self.gateway.channel_drained(channel.number, self._clock.now())
+        self.gateway.pieces.drained(channel.number, self._clock.now())
         self._poke()
 
     def lost(self, channel: Channel, reason: str) -> None:
@@ -267,14 +267,14 @@ class Engine:
     def consulted(self, app: str, number: int, verdict: mail.Verdict) -> str | None:
         if self._stopped:
             return None
-        refused = self.gateway.consulted(app, number, verdict, self._clock.now())
+        refused = self.gateway.surrogates.consulted(app, number, verdict, self._clock.now())
         self._poke()
         return refused
 
     def consult_failed(self, app: str, number: int, reason: str, *, hopeless: bool) -> None:
         if not self._stopped:
             now = self._clock.now()
-            self.gateway.consult_failed(app, number, reason, now, hopeless=hopeless)
+            self.gateway.surrogates.failed(app, number, reason, now, hopeless=hopeless)
             self._poke()
 
     def surrogate_state(self, app: str) -> dict[str, bytes]:
@@ -285,7 +285,7 @@ class Engine:
 
     def filters_matched(self, message: int, reading: Reading) -> None:
         if not self._stopped:
-            self.gateway.filters_matched(message, reading, self._clock.now())
+            self.gateway.topics.matched(message, reading, self._clock.now())
             self._poke()
 
     def filter_expressions(self) -> Iterable[tuple[str, str]]:
@@ -417,7 +417,7 @@ class Engine:
     def _carried(self, message: int, device: int, variant: Variant, outcome: Outcome) -> None:
         if not self._stopped:
             self._observer.carried(variant, outcome)
-            self.gateway.carried(message, device, outcome, self._clock.now())
+            self.gateway.air.carried(message, device, outcome, self._clock.now())
             self._poke()
 
     async def _notify(self, notify: Notify) -> None:

@@ -162,7 +162,7 @@ async def running(
         learned = LearnedPolicies(Path(settings.data) / POLICY_DIRECTORY, settings.topics.choice())
         learned.poll()
         gateway = _gateway(settings, restored, clock, learned, workshop)
-        gateway.tell_of_networks(learned.heartbeat)
+        gateway.contacts.tell_of_networks(learned.heartbeat)
         initiators = settings.initiators()
         destinations = Destinations(
             hosts=initiators.notify_hosts, private=initiators.notify_private
@@ -208,9 +208,11 @@ async def running(
             writer, settings.retention, clock=clock, log_directory=log_directory
         )
         await stack.enter_async_context(_background(housekeeping.run()))
-        await engine.call(lambda gateway, now: gateway.policies_changed(now))
+        await engine.call(lambda gateway, now: gateway.feeds.policies_changed(now))
         await stack.enter_async_context(
-            _background(learned.follow(lambda: engine.call(lambda g, now: g.policies_changed(now))))
+            _background(
+                learned.follow(lambda: engine.call(lambda g, now: g.feeds.policies_changed(now)))
+            )
         )
 
         listeners = await interconnects.serve(sockets, engine, clock, tls, stack)

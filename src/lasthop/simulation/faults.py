@@ -290,7 +290,7 @@ class Rehearsal:
             circle = Circle(patience=schedule.patience, prefetch=schedule.prefetch)
 
             def make(gateway: Gateway, now: Micros) -> None:
-                gateway.make_circle(APP, parse_target(QUEUE), circle, now)
+                gateway.bonds.make(APP, parse_target(QUEUE), circle, now)
 
             self._gateway.act(make, lambda: None)
         for target, names in schedule.circles.items():
@@ -394,7 +394,7 @@ class Rehearsal:
         gateway = self._gateway.gateway
         if gateway is None:
             return True
-        session = gateway.room.session(gateway.device(APP, name))
+        session = gateway.room.named(APP, name)
         steering = steering_of(session)
         held = steering is not None and bool(steering.held or steering.parked)
         return held or session.best() is not None or bool(session.outbound.in_flight)

@@ -302,12 +302,12 @@ class GatewayNode:
         if self.gateway is gateway:
             filters = gateway.topics.index.filters
             reading = filters.read(effect.app, effect.content_type, effect.body)
-            gateway.filters_matched(effect.message, reading, self._kernel.now())
+            gateway.topics.matched(effect.message, reading, self._kernel.now())
             self.turn()
 
     def _drained(self, gateway: Gateway, number: int) -> None:
         if self.gateway is gateway:
-            gateway.channel_drained(number, self._kernel.now())
+            gateway.pieces.drained(number, self._kernel.now())
             self.turn()
 
     def _notify(self, gateway: Gateway, notify: Notify) -> None:
@@ -326,7 +326,7 @@ class GatewayNode:
 
     def _carried(self, gateway: Gateway, message: int, device: int, outcome: Outcome) -> None:
         if self.gateway is gateway:
-            gateway.carried(message, device, outcome, self._kernel.now())
+            gateway.air.carried(message, device, outcome, self._kernel.now())
             self._kernel.after(0, self.turn)
 
     def _fetched(self, gateway: Gateway, messages: dict[int, Message]) -> None:

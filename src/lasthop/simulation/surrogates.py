@@ -210,7 +210,7 @@ class RehearsedWorker:
             self._desk = Desk(Scribe, post.state, limit=post.terms.state)
         chance = self._random.random()
         if chance < self._trouble.fails:
-            gateway.consult_failed(app, mail.number, "OSError at scribe.py:1", now)
+            gateway.surrogates.failed(app, mail.number, "OSError at scribe.py:1", now)
             self.turn()
             return
         verdict = _decode(_encode(self._desk.handle(mail)))
@@ -218,10 +218,10 @@ class RehearsedWorker:
             # Its work is done and nobody has heard of it.
             self.crashes += 1
             self._desk = None
-            gateway.consult_failed(app, mail.number, "the worker died", now)
+            gateway.surrogates.failed(app, mail.number, "the worker died", now)
             self.turn()
             return
-        refused = gateway.consulted(app, mail.number, verdict, now)
+        refused = gateway.surrogates.consulted(app, mail.number, verdict, now)
         if refused is not None:
             self._desk = None
         elif at + 1 < len(consult.mails):

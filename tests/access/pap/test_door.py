@@ -126,7 +126,7 @@ class TestPushing:
     async def test_the_same_push_id_of_another_initiator_is_another_push(
         self, initiator: Initiator, pap: PapDoor, desk: MemoryDesk
     ) -> None:
-        desk.gateway.admit("secret", "default", "other", {Scope.PUBLISH}, START)
+        desk.gateway.admin.admit("secret", "default", "other", {Scope.PUBLISH}, START)
         other = Initiator(pap, token="secret")
         assert await initiator.push("1", BOB) == 1001
         assert await other.push("1", BOB) == 1001
@@ -157,7 +157,7 @@ class TestPushing:
         self, initiator: Initiator, desk: MemoryDesk
     ) -> None:
         always = Preferences(quiet=(QuietHours("UTC", start=0, end=1440),))
-        desk.gateway.prefer("default", "watch", always, START)
+        desk.gateway.preferences.prefer("default", "watch", always, START)
         push = PushMessage("1", (BOB,), deliver_before=START + MINUTE)
         answer = (await initiator.send(push, CONTENT)).document.message
         assert isinstance(answer, PushResponse)
@@ -477,7 +477,7 @@ class TestNotifying:
 class TestCallers:
     async def test_tokens_come_as_bearer_or_basic(self, desk: MemoryDesk, pap: PapDoor) -> None:
         desk.register("watch", user="bob")
-        desk.gateway.admit("secret", "default", "shop", {Scope.PUBLISH}, START)
+        desk.gateway.admin.admit("secret", "default", "shop", {Scope.PUBLISH}, START)
         far: dict[str, Any] = {"peer": "203.0.113.5"}
         bearer = Initiator(pap, token="secret", **far)
         basic = Initiator(pap, basic=("shop", "secret"), **far)
@@ -489,7 +489,7 @@ class TestCallers:
     ) -> None:
         desk.register("watch", user="bob")
         for name in "shop", "other":
-            desk.gateway.admit(name, "default", name, {Scope.PUBLISH}, START)
+            desk.gateway.admin.admit(name, "default", name, {Scope.PUBLISH}, START)
         shop, other = Initiator(pap, token="shop"), Initiator(pap, token="other")
         assert await shop.push("1", BOB) == 1001
         assert (await status(other, "1")).results[0].code == 2004
@@ -513,7 +513,7 @@ class TestCallers:
     async def test_a_credential_without_the_right_is_forbidden(
         self, desk: MemoryDesk, pap: PapDoor
     ) -> None:
-        desk.gateway.admit("secret", "default", "ops", {Scope.DEVICES}, START)
+        desk.gateway.admin.admit("secret", "default", "ops", {Scope.DEVICES}, START)
         answer = await Initiator(pap, token="secret").post("application/xml", b"")
         assert answer.status_code == 403
 
@@ -523,19 +523,19 @@ class TestCallers:
         far: dict[str, Any] = {"peer": "203.0.113.5", "certificate": subject}
         shop = Initiator(pap, **far)
         assert (await shop.post("application/xml", b"")).status_code == 401
-        desk.gateway.certify(subject, "default", "shop", {Scope.PUBLISH}, START)
+        desk.gateway.admin.certify(subject, "default", "shop", {Scope.PUBLISH}, START)
         assert await shop.push("1", BOB) == 1001
         # Nobody can type a certificate in.
         for token in (subject, f"certificate:{subject}"):
             stranger = Initiator(pap, token=token, peer="203.0.113.5")
             assert (await stranger.post("application/xml", b"")).status_code == 401
-        desk.gateway.dismiss("default", "shop")
+        desk.gateway.admin.dismiss("default", "shop")
         assert (await shop.post("application/xml", b"")).status_code == 401
 
     async def test_a_certificate_says_nothing_for_another_sites_page(
         self, desk: MemoryDesk, pap: PapDoor
     ) -> None:
-        desk.gateway.certify("CN=shop", "default", "shop", {Scope.PUBLISH}, START)
+        desk.gateway.admin.certify("CN=shop", "default", "shop", {Scope.PUBLISH}, START)
         browser = Initiator(pap, peer="203.0.113.5", certificate="CN=shop")
         own = await browser.post("application/xml", b"", origin="http://localhost")
         assert own.status_code == 202

@@ -99,7 +99,7 @@ def change_rank(phone: Phone, key: int, rank: float) -> int:
     rig.run()
     message = rig.store.messages([key])[key]
     had = [row.device for row in rig.store.deliveries(key)]
-    count = rig.gateway.change_rank(APP, message, rank, had, rig.now)
+    count = rig.gateway.feeds.change_rank(APP, message, rank, had, rig.now)
     rig.run()
     phone.hear()
     return count
@@ -123,7 +123,7 @@ def test_a_fall_of_rank_is_told_on_contact(phone: Phone) -> None:
     a, b = phone.publish(5, 4)
     phone.lose()
     message = phone.rig.store.messages([a])[a]
-    phone.rig.gateway.change_rank(APP, message, 1, [], phone.rig.now)
+    phone.rig.gateway.feeds.change_rank(APP, message, 1, [], phone.rig.now)
     phone.rig.run()
     assert set(phone.kept) == {a, b}
     phone.resume()
@@ -216,7 +216,7 @@ def test_the_number_of_what_was_read_before_it_left_is_closed(phone: Phone) -> N
     look = MessageFrame(phone.sent, 2000, "news", asked, encode_look(Look(None, 0)))
     rig.hear(channel, look, run=False)
     rig.settle()
-    assert rig.gateway.room.session(rig.gateway.device(APP, "phone")).outbound.assigned > number
+    assert rig.gateway.room.named(APP, "phone").outbound.assigned > number
     # It has it from an earlier contact, and its report of an earlier read has only come now.
     read = encode_report(Report(reads=(Reading(rig.now // 1000, None, (key,)),)))
     told = Headers(operation=Operation.REPORT)
@@ -305,7 +305,7 @@ def test_bad_terms_are_named_and_change_nothing(phone: Phone) -> None:
         phone.say(Operation.SUBSCRIBE, body)
         answer = phone.rig.messages(phone.channel)[-1]
         assert detail in answer.body.decode()
-    assert phone.rig.gateway.device(APP, "phone").record.subscriptions == []
+    assert phone.rig.gateway.registry.named(APP, "phone").record.subscriptions == []
 
 
 def test_a_look_needs_a_ranked_subscription(phone: Phone) -> None:
@@ -376,7 +376,7 @@ def test_a_rank_that_rises_and_falls_while_it_is_on_its_way(phone: Phone) -> Non
     # Not acknowledged yet: it falls, rises, and is asked for.
     for rank in (1.0, 6.0):
         message = rig.store.messages([a])[a]
-        rig.gateway.change_rank(APP, message, rank, [], rig.now)
+        rig.gateway.feeds.change_rank(APP, message, rank, [], rig.now)
         rig.run()
     phone.hear()
     assert list(phone.kept) == [a]
@@ -404,23 +404,23 @@ def test_quiet_hours_follow_the_devices_clock(phone: Phone) -> None:
     phone.subscribe(mode="on-line", quiet={"start": "22:00", "end": "07:00"}, policy="on-demand")
     (a,) = phone.publish(1)
     assert phone.came == [a]
-    phone.rig.gateway.amend(APP, "phone", phone.rig.now, zone="America/Los_Angeles")
+    phone.rig.gateway.admin.amend(APP, "phone", phone.rig.now, zone="America/Los_Angeles")
     (b,) = phone.publish(2)
     assert phone.came == [a]
-    phone.rig.gateway.amend(APP, "phone", phone.rig.now, zone="UTC")
+    phone.rig.gateway.admin.amend(APP, "phone", phone.rig.now, zone="UTC")
     phone.hear()
     assert phone.came == [a, b]
 
 
 def test_a_context_of_any_shape_does_no_harm(phone: Phone) -> None:
     rules = [ContextRule(topic="traffic.{city}")]
-    phone.rig.gateway.set_rules(APP, "phone", rules, phone.rig.now)
+    phone.rig.gateway.topics.set_rules(APP, "phone", rules, phone.rig.now)
     deep = b"[" * 5000 + b"]" * 5000
     for value in (b'"oslo"', deep, b"null", b"17", b"true", b"{}", b'"a b"'):
         phone.say(Operation.CONTEXT, b'{"city": %s}' % value, None)
-    assert phone.rig.gateway.device(APP, "phone").record.subscriptions == []
+    assert phone.rig.gateway.registry.named(APP, "phone").record.subscriptions == []
     phone.say(Operation.CONTEXT, b'{"city": 17}', None)
-    assert phone.rig.gateway.device(APP, "phone").record.subscriptions == ["traffic.17"]
+    assert phone.rig.gateway.registry.named(APP, "phone").record.subscriptions == ["traffic.17"]
     assert not phone.rig.disconnected
 
 

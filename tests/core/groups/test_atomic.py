@@ -77,7 +77,7 @@ def test_a_decision_is_durable_before_anybody_hears_of_it(rig: Crew) -> None:
 def test_at_its_deadline_it_is_aborted_for_all(rig: Crew) -> None:
     (one,) = rig.gather("one")
     two = rig.connect("two")
-    rig.gateway.join(APP, "two", CREW, rig.now)
+    rig.gateway.bonds.join(APP, "two", CREW, rig.now)
     rig.lose(two)
     key = rig.atomic()
     rig.ack(one, 1)
@@ -217,7 +217,7 @@ def test_replacing_goes_to_the_same_members(rig: Crew) -> None:
     one, _ = rig.gather("one", "two")
     key = rig.atomic()
     rig.ack(one, 1)
-    rig.gateway.leave(APP, "two", CREW, rig.now)
+    rig.gateway.bonds.leave(APP, "two", CREW, rig.now)
     new = to("group:crew", b"better", deliver_before=rig.now + SECOND, **ATOMIC)
     withdrawal, message = rig.gateway.replace(APP, key, "publisher:shop", new, rig.now)
     rig.run()
@@ -246,7 +246,7 @@ def test_a_member_that_is_removed_aborts_it(rig: Crew) -> None:
     key = rig.atomic()
     rig.ack(one, 1)
     rig.lose(two)
-    rig.gateway.remove(APP, "two", rig.now)
+    rig.gateway.admin.remove(APP, "two", rig.now)
     rig.run()
     rig.pass_time(1)
     assert rig.all_states(key)[0] is State.ABORTED
@@ -256,7 +256,7 @@ def test_a_member_that_is_removed_aborts_it(rig: Crew) -> None:
 def test_a_device_that_cannot_hold_is_sent_nothing_until_it_can(rig: Crew) -> None:
     (one,) = rig.gather("one")
     two = rig.connect("two", features=0)
-    rig.gateway.join(APP, "two", CREW, rig.now)
+    rig.gateway.bonds.join(APP, "two", CREW, rig.now)
     rig.atomic()
     rig.publish(to("two", b"plain"))
     rig.run()
@@ -286,7 +286,7 @@ def test_what_cannot_be_promised_is_refused(
     rig: Crew, target: str, fields: dict[str, Any], error: type[Exception], words: str
 ) -> None:
     rig.gather("one")
-    rig.gateway.make_circle(APP, JOBS, Circle(), rig.now)
+    rig.gateway.bonds.make(APP, JOBS, Circle(), rig.now)
     with pytest.raises(error, match=words):
         rig.publish(to(target, **fields))
 
@@ -296,7 +296,7 @@ def test_limits_of_bound_messages() -> None:
     rig.gather("one", "two")
     with pytest.raises(TooLarge, match="too many members"):
         rig.publish(to("group:crew", **CLAIM))
-    rig.gateway.leave(APP, "two", CREW, rig.now)
+    rig.gateway.bonds.leave(APP, "two", CREW, rig.now)
     rig.publish(to("one"))
     with pytest.raises(QuotaExceeded, match="mailbox full"):
         rig.publish(to("group:crew", **CLAIM))

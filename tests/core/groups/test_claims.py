@@ -35,7 +35,7 @@ RETRACT = Decision(Verdict.RETRACT, "one")
 def test_exactly_one_claim_is_granted_and_the_others_hear_of_it(rig: Crew) -> None:
     one, two = rig.gather("one", "two")
     three = rig.connect("three")
-    rig.gateway.join(APP, "three", CREW, rig.now)
+    rig.gateway.bonds.join(APP, "three", CREW, rig.now)
     rig.lose(three)
     key = claimable(rig)
     rig.ack(two, 1)
@@ -46,7 +46,7 @@ def test_exactly_one_claim_is_granted_and_the_others_hear_of_it(rig: Crew) -> No
     three = rig.back("three", three, 0)
     assert not rig.messages(three), "who was not shown it never is"
     assert rig.all_states(key)[2] is State.SUPPRESSED
-    assert rig.store.find_bonds([key])[key].device == rig.gateway.device(APP, "one").number
+    assert rig.store.find_bonds([key])[key].device == rig.gateway.registry.named(APP, "one").number
 
 
 @pytest.mark.parametrize("crash", [False, True])
@@ -153,7 +153,7 @@ def test_a_winner_that_is_removed_stays_the_winner(rig: Crew) -> None:
     one, two = rig.gather("one", "two")
     key = claimable(rig)
     rig.claim(one, key)
-    rig.gateway.remove(APP, "one", rig.now)
+    rig.gateway.admin.remove(APP, "one", rig.now)
     rig.run()
     rig.claim(two, key)
     assert rig.decisions(two)[-1] == (9, Decision(Verdict.DENY))

@@ -34,8 +34,8 @@ def test_membership_is_frozen_at_acceptance_across_a_crash() -> None:
     rig.gather("one", "two", "three")
     (key,) = rig.publish(to("group:crew"))
     rig.run_commits(1)
-    rig.gateway.leave(APP, "three", CREW, rig.now)
-    rig.gateway.join(APP, "one", Target(TargetKind.GROUP, "other"), rig.now)
+    rig.gateway.bonds.leave(APP, "three", CREW, rig.now)
+    rig.gateway.bonds.join(APP, "one", Target(TargetKind.GROUP, "other"), rig.now)
     rig.run_commits(1)
     rig.crash()
     rig.run()
@@ -52,26 +52,26 @@ def test_groups_survive_a_restart_and_a_removed_device_is_in_none(rig: Crew) -> 
     rig.gather("one", "two")
     rig.crash()
     assert len(rig.gateway.bonds.members.of(APP, CREW)) == 2
-    rig.gateway.remove(APP, "one", rig.now)
+    rig.gateway.admin.remove(APP, "one", rig.now)
     rig.run()
     rig.crash()
     assert [d.name for d in rig.gateway.bonds.members.of(APP, CREW).values()] == ["two"]
-    assert rig.gateway.remove_circle(APP, CREW, rig.now) == 1
+    assert rig.gateway.bonds.remove(APP, CREW, rig.now) == 1
     rig.run()
     rig.crash()
     assert rig.gateway.bonds.circles.find(APP, CREW) is None
     with pytest.raises(NotFound, match="no such group"):
-        rig.gateway.remove_circle(APP, CREW, rig.now)
+        rig.gateway.bonds.remove(APP, CREW, rig.now)
 
 
 def test_a_closed_group_takes_nobody_by_itself(rig: Crew) -> None:
-    rig.gateway.make_circle(APP, CREW, Circle(open=False), rig.now)
+    rig.gateway.bonds.make(APP, CREW, Circle(open=False), rig.now)
     rig.connect("one")
-    session = rig.gateway.room.session(rig.gateway.device(APP, "one"))
+    session = rig.gateway.room.named(APP, "one")
     with pytest.raises(Forbidden, match="only an administrator adds to this group"):
-        rig.gateway.bonds.join(session, CREW, rig.now, by_itself=True)
-    assert rig.gateway.join(APP, "one", CREW, rig.now)
-    assert not rig.gateway.join(APP, "one", CREW, rig.now)
+        rig.gateway.bonds.circles.join(session, CREW, rig.now, by_itself=True)
+    assert rig.gateway.bonds.join(APP, "one", CREW, rig.now)
+    assert not rig.gateway.bonds.join(APP, "one", CREW, rig.now)
 
 
 def test_devices_join_and_leave_by_themselves(rig: Crew) -> None:
@@ -94,4 +94,4 @@ def test_a_device_is_in_so_many_groups_at_most() -> None:
     rig = Crew(Limits(circles_per_device=1))
     rig.gather("one")
     with pytest.raises(QuotaExceeded, match="too many groups"):
-        rig.gateway.join(APP, "one", JOBS, rig.now)
+        rig.gateway.bonds.join(APP, "one", JOBS, rig.now)

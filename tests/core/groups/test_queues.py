@@ -16,7 +16,7 @@ from tests.core.rig import APP, to
 
 
 def jobs(rig: Crew, *names: str, **terms: Any) -> list[int]:
-    rig.gateway.make_circle(APP, JOBS, Circle(**terms), rig.now)
+    rig.gateway.bonds.make(APP, JOBS, Circle(**terms), rig.now)
     return rig.gather(*names, into=JOBS)
 
 
@@ -128,8 +128,8 @@ def test_a_consumer_that_leaves_or_is_removed_leaves_its_work_to_others(rig: Cre
     one, two = jobs(rig, "one", "two", patience=5 * SECOND)
     key = job(rig)
     other = job(rig)
-    rig.gateway.leave(APP, "one", JOBS, rig.now)
-    rig.gateway.remove(APP, "two", rig.now)
+    rig.gateway.bonds.leave(APP, "one", JOBS, rig.now)
+    rig.gateway.admin.remove(APP, "two", rig.now)
     rig.run()
     rig.gather("three", into=JOBS)
     rig.pass_time(6 * SECOND)
@@ -193,17 +193,17 @@ def test_a_queue_has_a_limit_and_is_removed_when_it_is_empty() -> None:
     with pytest.raises(QuotaExceeded, match="the queue is full"):
         job(rig)
     with pytest.raises(Conflict, match="the queue is not empty"):
-        rig.gateway.remove_circle(APP, JOBS, rig.now)
+        rig.gateway.bonds.remove(APP, JOBS, rig.now)
     rig.gateway.cancel(APP, key, rig.now)
-    rig.gateway.remove_circle(APP, JOBS, rig.now)
+    rig.gateway.bonds.remove(APP, JOBS, rig.now)
     with pytest.raises(NotFound, match="no such queue"):
         job(rig)
 
 
 def test_a_consumer_that_cannot_take_it_leaves_it_to_others(rig: Crew) -> None:
     (small,) = [rig.connect("small", max_frame=8192)]
-    rig.gateway.make_circle(APP, JOBS, Circle(), rig.now)
-    rig.gateway.join(APP, "small", JOBS, rig.now)
+    rig.gateway.bonds.make(APP, JOBS, Circle(), rig.now)
+    rig.gateway.bonds.join(APP, "small", JOBS, rig.now)
     key = job(rig, b"x" * 10_000)
     assert not rig.messages(small)
     assert rig.all_states(key) == [State.UNDELIVERABLE]

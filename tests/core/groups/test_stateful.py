@@ -95,11 +95,11 @@ class Groups(RuleBasedStateMachine):
         self.jobs: list[int] = []
         self.cancelled: set[int] = set()
         terms = Circle(patience=5 * SECOND, prefetch=2)
-        self.rig.gateway.make_circle(APP, JOBS, terms, self.rig.now)
+        self.rig.gateway.bonds.make(APP, JOBS, terms, self.rig.now)
         for device in NAMES:
             self.connect(device)
-            self.rig.gateway.join(APP, device, CREW, self.rig.now)
-            self.rig.gateway.join(APP, device, JOBS, self.rig.now)
+            self.rig.gateway.bonds.join(APP, device, CREW, self.rig.now)
+            self.rig.gateway.bonds.join(APP, device, JOBS, self.rig.now)
         self.rig.run()
 
     # Devices.
@@ -177,7 +177,7 @@ class Groups(RuleBasedStateMachine):
         key = data.draw(st.sampled_from(keys))
         for device in names:
             puppet = self.puppets[device]
-            session = self.rig.gateway.room.session(self.rig.gateway.device(APP, device))
+            session = self.rig.gateway.room.named(APP, device)
             there = session.greeted and session.channel == puppet.channel
             if there and any(key == seen for seen, _ in puppet.shown):
                 self._claim(puppet, session.inbound.received, key)
@@ -227,7 +227,7 @@ class Groups(RuleBasedStateMachine):
             assert len(winners) <= 1
             if winners:
                 assert row.state == Standing.CLAIMED
-                assert row.device == self.rig.gateway.device(APP, winners[0]).number
+                assert row.device == self.rig.gateway.registry.named(APP, winners[0]).number
         for key in self.jobs:
             if key in self.cancelled:
                 continue

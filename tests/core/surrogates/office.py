@@ -41,7 +41,7 @@ class Office(Rig):
     def say(self, verdict: Verdict = RELAY, *, run: bool = True) -> str | None:
         """The surrogate speaks of the next."""
         mail = self._next()
-        refused = self.gateway.consulted(APP, mail.number, verdict, self.now)
+        refused = self.gateway.surrogates.consulted(APP, mail.number, verdict, self.now)
         if refused is not None:
             self.consults.clear()
         if run:
@@ -52,7 +52,7 @@ class Office(Rig):
         """The surrogate fails at the next, and leaves the rest."""
         mail = self._next()
         self.consults.clear()
-        self.gateway.consult_failed(APP, mail.number, reason, self.now, hopeless=hopeless)
+        self.gateway.surrogates.failed(APP, mail.number, reason, self.now, hopeless=hopeless)
         self.run()
 
     def _next(self) -> Mail:

@@ -43,7 +43,7 @@ def test_one_device_gets_it_changed_and_the_other_as_it_is() -> None:
     channels = {}
     for name in ("phone", "tablet"):
         channels[name] = office.connect(name)
-        office.gateway.subscribe(APP, name, "news", office.now)
+        office.gateway.topics.subscribe(APP, name, "news", office.now)
     (key,) = office.publish(to("topic:news", b"long text"))
     office.run()
     for _ in range(2):
@@ -99,7 +99,7 @@ def test_a_publisher_gets_the_surrogates_answer() -> None:
     office = Office()
     phone = office.connect()
     (key,) = office.publish(to("phone", b"what?", reply_before=START + SECOND))
-    office.gateway.watch(key)
+    office.gateway.room.watch(key)
     office.run()
     assert office.mails[0].reply_before == START + SECOND
     office.say(answer(b"this", content_type="text/x"))
@@ -300,7 +300,7 @@ def test_the_target_of_a_devices_message_may_go_while_it_waits() -> None:
     office.connect("tablet")
     phone = office.connect("phone")
     office.hear(phone, publication(0))
-    office.gateway.remove(APP, "tablet", office.now)
+    office.gateway.admin.remove(APP, "tablet", office.now)
     office.say()
     (refusal,) = office.messages(phone)
     assert b"not_found" in refusal.body

@@ -194,7 +194,7 @@ def test_a_message_for_many_is_fanned_out_as_there_is_room() -> None:
     office = Office(Limits(fanout_batch=2), queue=3)
     for n in range(8):
         office.connect(f"phone-{n}")
-        office.gateway.subscribe(APP, f"phone-{n}", "news", office.now)
+        office.gateway.topics.subscribe(APP, f"phone-{n}", "news", office.now)
     office.publish(to("topic:news"))
     office.run()
     assert office.post.waiting == 3
@@ -224,7 +224,7 @@ def test_a_removed_device_takes_what_it_sent_along() -> None:
     office.hear(phone, publication(0, b"up"))
     office.publish(to("phone"))
     office.run()
-    office.gateway.remove(APP, "phone", office.now)
+    office.gateway.admin.remove(APP, "phone", office.now)
     office.run()
     assert office.post.waiting == 0
     assert office.store._kept.surrogates.consults == {}
@@ -305,11 +305,15 @@ def test_words_about_what_was_not_asked_are_ignored() -> None:
     office.publish(to("phone"))
     office.run()
     number = office.mails[0].number
-    assert office.gateway.consulted(APP, number + 1, changed(b"x"), office.now) is not None
-    assert office.gateway.consulted("other", number, changed(b"x"), office.now) is not None
-    office.gateway.consult_failed(APP, number + 1, "?", office.now)
+    assert (
+        office.gateway.surrogates.consulted(APP, number + 1, changed(b"x"), office.now) is not None
+    )
+    assert (
+        office.gateway.surrogates.consulted("other", number, changed(b"x"), office.now) is not None
+    )
+    office.gateway.surrogates.failed(APP, number + 1, "?", office.now)
     office.say()
-    assert office.gateway.consulted(APP, number, changed(b"x"), office.now) is not None
+    assert office.gateway.surrogates.consulted(APP, number, changed(b"x"), office.now) is not None
 
 
 def test_when_the_surrogate_is_gone_what_waited_goes_on() -> None:

@@ -152,7 +152,7 @@ class House:
     async def register(self, name: str) -> None:
         """A device that must show its token."""
         record = DeviceRecord(token_hash=sha256(TOKEN.encode()).digest())
-        await self.engine.call(lambda gateway, now: gateway.register(APP, name, record, now))
+        await self.engine.call(lambda gateway, now: gateway.admin.register(APP, name, record, now))
 
     def _failed(self, error: StoreError) -> None:
         raise AssertionError(error)

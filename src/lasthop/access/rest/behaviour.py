@@ -32,7 +32,7 @@ async def change(exchange: Exchange) -> Response:
     behaviour = await exchange.body(Behaviour)
 
     def act(gateway: Gateway, now: Micros) -> Behaviour:
-        gateway.behave(app, behaviour)
+        gateway.admin.behave(app, behaviour)
         return behaviour
 
     return json_response(await exchange.clerk.desk.call(act))
@@ -43,7 +43,7 @@ async def forget(exchange: Exchange) -> Response:
     app = _app(exchange)
 
     def act(gateway: Gateway, now: Micros) -> Behaviour:
-        gateway.behave(app, None)
+        gateway.admin.behave(app, None)
         return gateway.room.behaviours.get(app) or Behaviour()
 
     return json_response(await exchange.clerk.desk.call(act))

@@ -155,7 +155,7 @@ async def make_group(exchange: Exchange) -> Response:
 
     def act(gateway: Gateway, now: Micros) -> GroupInfo:
         circle = Circle(title=terms.title, open=terms.open)
-        changed = gateway.make_circle(app, target, circle, now)
+        changed = gateway.bonds.make(app, target, circle, now)
         made = _group(gateway, app, target.name, gateway.bonds.circles.known(app, target))
         made.changed = changed
         return made
@@ -175,7 +175,7 @@ async def make_queue(exchange: Exchange) -> Response:
             patience=round(rules.patience * SECOND),
             prefetch=rules.prefetch,
         )
-        changed = gateway.make_circle(app, target, circle, now)
+        changed = gateway.bonds.make(app, target, circle, now)
         made = _queue(gateway, app, target.name, gateway.bonds.circles.known(app, target))
         made.changed = changed
         return made
@@ -246,7 +246,7 @@ async def _move(exchange: Exchange, kind: TargetKind, *, joins: bool) -> Respons
 
     def act(gateway: Gateway, now: Micros) -> bool:
         gateway.bonds.circles.known(app, target)
-        move = gateway.join if joins else gateway.leave
+        move = gateway.bonds.join if joins else gateway.bonds.leave
         return move(app, name, target, now)
 
     changed = await exchange.clerk.desk.call(act)
@@ -277,7 +277,7 @@ async def _remove(exchange: Exchange, kind: TargetKind) -> Response:
     app, target = exchange.caller.app, Target(kind, exchange.path("name"))
 
     def act(gateway: Gateway, now: Micros) -> Dissolved:
-        return Dissolved(target.name, gateway.remove_circle(app, target, now))
+        return Dissolved(target.name, gateway.bonds.remove(app, target, now))
 
     return json_response(await exchange.clerk.desk.call(act))
 

@@ -28,10 +28,10 @@ async def admit(exchange: Exchange) -> Response:
 
     def act(gateway: Gateway, now: Micros) -> CredentialInfo:
         if subject is not None:
-            gateway.certify(subject, app, new.name, scopes, now)
+            gateway.admin.certify(subject, app, new.name, scopes, now)
             made = datetime_of(now)
             return CredentialInfo(app, new.name, sorted(scopes), made, certificate=subject)
-        gateway.admit(token, app, new.name, scopes, now)
+        gateway.admin.admit(token, app, new.name, scopes, now)
         return CredentialInfo(app, new.name, sorted(scopes), datetime_of(now), token=token)
 
     return json_response(await exchange.clerk.desk.call(act), 201)
@@ -47,5 +47,5 @@ async def list_credentials(exchange: Exchange) -> Response:
 async def dismiss(exchange: Exchange) -> Response:
     """Revoke the credentials of a name."""
     app, name = exchange.caller.app, exchange.path("name")
-    count = await exchange.clerk.desk.call(lambda gateway, _: gateway.dismiss(app, name))
+    count = await exchange.clerk.desk.call(lambda gateway, _: gateway.admin.dismiss(app, name))
     return json_response(Revoked(count))

@@ -52,7 +52,11 @@ async def register(exchange: Exchange) -> Response:
     app = exchange.caller.app
 
     def act(gateway: Gateway, now: Micros) -> DeviceInfo:
-        return _info(gateway, gateway.register(app, new.name, new.record(token, now), now), token)
+        return _info(
+            gateway,
+            gateway.admin.register(app, new.name, new.record(token, now), now),
+            token,
+        )
 
     return json_response(await exchange.clerk.desk.call(act), 201)
 
@@ -77,7 +81,9 @@ async def list_devices(exchange: Exchange) -> Response:
 async def show(exchange: Exchange) -> Response:
     """A device, and how it is reached."""
     app, name = exchange.caller.app, exchange.path("name")
-    info = exchange.clerk.desk.look(lambda gateway: _info(gateway, gateway.device(app, name)))
+    info = exchange.clerk.desk.look(
+        lambda gateway: _info(gateway, gateway.registry.named(app, name))
+    )
     return json_response(info)
 
 
@@ -89,7 +95,7 @@ async def change(exchange: Exchange) -> Response:
         raise InvalidRequest("nothing to change: give user, zone, capabilities or routes")
 
     def act(gateway: Gateway, now: Micros) -> DeviceInfo:
-        return _info(gateway, gateway.amend(app, name, now, **changes))
+        return _info(gateway, gateway.admin.amend(app, name, now, **changes))
 
     return json_response(await exchange.clerk.desk.call(act))
 
@@ -100,7 +106,7 @@ async def rotate(exchange: Exchange) -> Response:
     token = exchange.clerk.make_token()
 
     def act(gateway: Gateway, now: Micros) -> DeviceInfo:
-        device = gateway.amend(app, name, now, token_hash=hash_token(token))
+        device = gateway.admin.amend(app, name, now, token_hash=hash_token(token))
         return _info(gateway, device, token)
 
     return json_response(await exchange.clerk.desk.call(act))
@@ -113,7 +119,7 @@ async def remove(exchange: Exchange) -> Response:
     app, name = exchange.caller.app, exchange.path("name")
     if query.erase and clerk.erase is None:
         raise InvalidRequest("erase: this gateway cannot erase", field="erase")
-    device = await clerk.desk.call(lambda gateway, now: gateway.remove(app, name, now))
+    device = await clerk.desk.call(lambda gateway, now: gateway.admin.remove(app, name, now))
     if query.erase and clerk.erase is not None:
         await clerk.erase(device.number)
     return json_response(Removed(name, device.number, query.erase))
@@ -123,6 +129,6 @@ async def unsubscribe(exchange: Exchange) -> Response:
     """End a device's subscription."""
     app, name, topic = exchange.caller.app, exchange.path("name"), exchange.path("topic")
     changed = await exchange.clerk.desk.call(
-        lambda gateway, now: gateway.unsubscribe(app, name, topic, now)
+        lambda gateway, now: gateway.topics.unsubscribe(app, name, topic, now)
     )
     return json_response(Subscribed(name, topic, subscribed=False, changed=changed))

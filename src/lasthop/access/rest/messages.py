@@ -155,7 +155,7 @@ def names_of(exchange: Exchange, numbers: list[int]) -> dict[int, str]:
 def device_number(exchange: Exchange, name: str) -> int:
     """The number of one of the caller's devices."""
     app = exchange.caller.app
-    return exchange.clerk.desk.look(lambda gateway: gateway.device(app, name).number)
+    return exchange.clerk.desk.look(lambda gateway: gateway.registry.named(app, name).number)
 
 
 def rows_of(device: int | None, rows: list[DeliveryRow]) -> list[DeliveryRow]:

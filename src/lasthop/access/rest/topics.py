@@ -171,7 +171,7 @@ async def subscribe(exchange: Exchange) -> Response:
     terms = await exchange.optional_body(TopicTerms)
     xpath = exchange.query(SubscribeQuery).xpath
     changed = await exchange.clerk.desk.call(
-        lambda gateway, now: gateway.subscribe(app, name, topic, now, terms, xpath=xpath)
+        lambda gateway, now: gateway.topics.subscribe(app, name, topic, now, terms, xpath=xpath)
     )
     return json_response(Subscribed(name, topic, subscribed=True, changed=changed))
 
@@ -181,7 +181,7 @@ async def list_subscriptions(exchange: Exchange) -> Response:
     app, name = exchange.caller.app, exchange.path("name")
 
     def ask(gateway: Gateway) -> SubscriptionList:
-        device = gateway.device(app, name)
+        device = gateway.registry.named(app, name)
         record = device.record
         session = gateway.room.session(device)
         found: list[SubscriptionInfo] = []
@@ -204,14 +204,16 @@ async def set_rules(exchange: Exchange) -> Response:
     """Let a device's subscriptions follow its context."""
     app, name = exchange.caller.app, exchange.path("name")
     rules = (await exchange.body(Rules)).rules
-    await exchange.clerk.desk.call(lambda gateway, now: gateway.set_rules(app, name, rules, now))
+    await exchange.clerk.desk.call(
+        lambda gateway, now: gateway.topics.set_rules(app, name, rules, now)
+    )
     return json_response(Rules(rules))
 
 
 async def get_rules(exchange: Exchange) -> Response:
     """The rules that a device's subscriptions follow."""
     app, name = exchange.caller.app, exchange.path("name")
-    rules = exchange.clerk.desk.look(lambda gateway: gateway.device(app, name).record.rules)
+    rules = exchange.clerk.desk.look(lambda gateway: gateway.registry.named(app, name).record.rules)
     return json_response(Rules(rules))
 
 
@@ -228,6 +230,6 @@ async def change_rank(exchange: Exchange) -> Response:
     had = [row.device for row in rows if row.state == State.DELIVERED]
     app = exchange.caller.app
     open_for = await clerk.desk.call(
-        lambda gateway, now: gateway.change_rank(app, message, change.rank, had, now)
+        lambda gateway, now: gateway.feeds.change_rank(app, message, change.rank, had, now)
     )
     return json_response(Reranked(message.id, change.rank, open_for))

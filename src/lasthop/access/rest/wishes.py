@@ -43,7 +43,7 @@ async def show(exchange: Exchange) -> Response:
     app, name = exchange.caller.app, exchange.path("name")
 
     def look(gateway: Gateway) -> Preferences:
-        return gateway.device(app, name).record.preferences or Preferences()
+        return gateway.registry.named(app, name).record.preferences or Preferences()
 
     return json_response(exchange.clerk.desk.look(look))
 
@@ -54,7 +54,7 @@ async def change(exchange: Exchange) -> Response:
     preferences = await exchange.body(Preferences)
 
     def act(gateway: Gateway, now: Micros) -> Preferences:
-        gateway.prefer(app, name, preferences, now)
+        gateway.preferences.prefer(app, name, preferences, now)
         return preferences
 
     return json_response(await exchange.clerk.desk.call(act))
@@ -66,7 +66,7 @@ async def budgets(exchange: Exchange) -> Response:
     now = exchange.clerk.desk.now()
 
     def look(gateway: Gateway) -> BudgetInfo:
-        session = gateway.room.session(gateway.device(app, name))
+        session = gateway.room.named(app, name)
         steering = steering_of(session)
         if steering is None:
             return BudgetInfo(name, [], 0)

@@ -256,6 +256,11 @@ class Carriage(CoreFeature):
             self._failures = open_ones
             self._sweep_at = SWEEP + 2 * len(open_ones)
 
+    def reachable_at(self, host: str, now: Micros) -> None:
+        """The client at this address has opened a session or a connection."""
+        for device in self.hosts.at(host):
+            self.reachable(self._room.session(device), now)
+
     def opened(self, session: Session) -> None:
         if session.device.record.routes:
             session.away_sender = self

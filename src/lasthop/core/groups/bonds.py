@@ -130,10 +130,10 @@ class Bonds(CoreFeature, Gate):
     # What devices ask.
 
     def _join(self, session: Session, frame: MessageFrame, headers: Headers, now: Micros) -> None:
-        self.join(session, parse_circle(headers.to), now, by_itself=True)
+        self._enter(session, parse_circle(headers.to), now, by_itself=True)
 
     def _leave(self, session: Session, frame: MessageFrame, headers: Headers, now: Micros) -> None:
-        self.leave(session, parse_circle(headers.to), now)
+        self._quit(session, parse_circle(headers.to), now)
 
     def _claim(self, session: Session, frame: MessageFrame, headers: Headers, now: Micros) -> None:
         if headers.in_reply_to is None:
@@ -332,19 +332,27 @@ class Bonds(CoreFeature, Gate):
                 raise Conflict("the queue is not empty", name=target.name, waiting=queue.length)
         members = list(self.members.of(app, target).values())
         for device in members:
-            self.leave(self.room.session(device), target, now)
+            self._quit(self.room.session(device), target, now)
         self.circles.remove(app, target)
         return len(members)
 
-    def join(self, session: Session, target: Target, now: Micros, *, by_itself: bool) -> bool:
+    def join(self, app: str, name: str, target: Target, now: Micros) -> bool:
+        """Put a device into a group, or let it take from a queue; false when it did."""
+        return self._enter(self.room.named(app, name), target, now, by_itself=False)
+
+    def leave(self, app: str, name: str, target: Target, now: Micros) -> bool:
+        """Take a device out of a group or queue; false when it was not in it."""
+        return self._quit(self.room.named(app, name), target, now)
+
+    def _enter(self, session: Session, target: Target, now: Micros, *, by_itself: bool) -> bool:
         """A device joins a group, or takes from a queue from now on."""
         changed = self.circles.join(session, target, now, by_itself=by_itself)
         if changed and target.kind is QUEUE:
             self._consumes(session, target.name)
         return changed
 
-    def leave(self, session: Session, target: Target, now: Micros) -> bool:
-        """And no longer."""
+    def _quit(self, session: Session, target: Target, now: Micros) -> bool:
+        """A device belongs to a group or queue no longer."""
         changed = self.circles.leave(session, target, now)
         if changed and target.kind is QUEUE:
             queue = self.queue(session.device.app, target.name)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lasthop.clock import Micros
-from lasthop.core.channel_state import ChannelState
 from lasthop.core.delivery import Item
 from lasthop.core.feature import Arrival, CoreFeature, Operate
 from lasthop.core.pieces.bodies import Bodies
@@ -35,6 +34,7 @@ class PieceFeature(CoreFeature):
 
     def __init__(self, spine: Spine) -> None:
         room = spine.room
+        self._contacts = spine.contacts
         self._courier = Courier(room)
         self._bodies = Bodies(room, self._courier, spine.dispatcher)
         self._courier.wanted = self._bodies.wanted
@@ -99,9 +99,11 @@ class PieceFeature(CoreFeature):
     def channel_gone(self, session: Session) -> None:
         self._courier.again(session)
 
-    def drained(self, session: Session, channel: ChannelState, now: Micros) -> None:
-        """The last piece has left a channel's unsent buffer."""
-        self._courier.drained(session, channel, now)
+    def drained(self, channel: int, now: Micros) -> None:
+        """The answer to a `Feed`: the piece has left the channel's unsent buffer."""
+        found = self._contacts.find(channel)
+        if found is not None:
+            self._courier.drained(*found, now)
 
     def removed(self, session: Session, now: Micros) -> None:
         self.streams.removed(session, now)

@@ -14,6 +14,7 @@ from lasthop.core.lifecycle import Step
 from lasthop.core.preferences.pilot import Pilot
 from lasthop.core.preferences.steering import BUDGETS, CAPS, Steering
 from lasthop.core.preferences.wishes import decode_preferences, encode_preferences
+from lasthop.core.registry import Device
 from lasthop.core.retransmission import FIRST_TIMEOUT
 from lasthop.core.session import Session
 from lasthop.core.spine import Spine
@@ -45,9 +46,16 @@ class PreferenceFeature(CoreFeature):
         return {Operation.PREFERENCES: self._prefer}
 
     def _prefer(self, session: Session, frame: MessageFrame, _: Headers, now: Micros) -> None:
-        self.prefer(session, decode_preferences(frame.body), now)
+        self._change(session, decode_preferences(frame.body), now)
 
-    def prefer(self, session: Session, preferences: Preferences, now: Micros) -> None:
+    def prefer(self, app: str, name: str, preferences: Preferences, now: Micros) -> Device:
+        """Say for a device which links it likes, when it wants to be left alone, and what it can
+        afford."""
+        session = self.room.named(app, name)
+        self._change(session, preferences, now)
+        return session.device
+
+    def _change(self, session: Session, preferences: Preferences, now: Micros) -> None:
         """A device wants its messages sent like this from now on."""
         device = session.device
         device.record.preferences = preferences

@@ -29,7 +29,8 @@ from lasthop.core.topics.filters import Sieve
 from lasthop.core.topics.index import TopicIndex
 from lasthop.core.topics.subscriptions import Subscriptions
 from lasthop.core.topics.topics import Topics
-from lasthop.decision.volume.terms import decode_terms
+from lasthop.decision.volume.rules import ContextRule
+from lasthop.decision.volume.terms import TopicTerms, decode_terms
 from lasthop.errors import InvalidRequest, TooLarge
 from lasthop.events import Kind
 from lasthop.message import Message, TargetKind
@@ -79,6 +80,32 @@ class TopicFeature(CoreFeature):
 
     def restore(self, restored: Restored, now: Micros) -> None:
         self.advertised.restore(restored.ranked.topics)
+
+    # What administrators do.
+
+    def subscribe(
+        self,
+        app: str,
+        name: str,
+        topic: str,
+        now: Micros,
+        terms: TopicTerms | None = None,
+        *,
+        xpath: str | None = None,
+    ) -> bool:
+        """Subscribe a device to a topic; false when it was, with the same terms and filter."""
+        session = self._room.named(app, name)
+        return self.subscriptions.subscribe(session, topic, now, terms, xpath=xpath)
+
+    def unsubscribe(self, app: str, name: str, topic: str, now: Micros) -> bool:
+        """End a device's subscription; false when there was none."""
+        return self.subscriptions.unsubscribe(self._room.named(app, name), topic, now)
+
+    def set_rules(self, app: str, name: str, rules: list[ContextRule], now: Micros) -> None:
+        """Let a device's subscriptions follow its context."""
+        self.subscriptions.set_rules(self._room.named(app, name), rules, now)
+
+    # What devices ask.
 
     def _subscribe(
         self, session: Session, frame: MessageFrame, headers: Headers, now: Micros

@@ -50,11 +50,11 @@ class AtStore:
 
         def act(gateway: Gateway, now: Micros) -> Row:
             if new.certificate is not None:
-                gateway.certify(new.certificate, self._app, new.name, set(new.scopes), now)
+                gateway.admin.certify(new.certificate, self._app, new.name, set(new.scopes), now)
                 certified = gateway.credentials.certified(new.certificate)
                 assert certified is not None
                 return _plain(credential_of(certified)) | {"certificate": new.certificate}
-            gateway.admit(token, self._app, new.name, set(new.scopes), now)
+            gateway.admin.admit(token, self._app, new.name, set(new.scopes), now)
             row = gateway.credentials.find(token)
             assert row is not None
             return _plain(credential_of(row, token))
@@ -66,7 +66,7 @@ class AtStore:
         return [_plain(credential_of(row)) for row in rows]
 
     def revoke(self, name: str) -> int:
-        return self._change(lambda gateway, _: gateway.dismiss(self._app, name))
+        return self._change(lambda gateway, _: gateway.admin.dismiss(self._app, name))
 
     def register(
         self,
@@ -83,7 +83,7 @@ class AtStore:
         token = secrets.token_urlsafe(32)
 
         def act(gateway: Gateway, now: Micros) -> Row:
-            device = gateway.register(self._app, new.name, new.record(token, now), now)
+            device = gateway.admin.register(self._app, new.name, new.record(token, now), now)
             return _info(gateway, device, token)
 
         return self._change(act)
@@ -92,7 +92,7 @@ class AtStore:
         checked = _checked(changes, DeviceChange).changes()
 
         def act(gateway: Gateway, now: Micros) -> Row:
-            return _info(gateway, gateway.amend(self._app, name, now, **checked))
+            return _info(gateway, gateway.admin.amend(self._app, name, now, **checked))
 
         return self._change(act)
 
@@ -104,7 +104,7 @@ class AtStore:
         return self._change(act)
 
     def remove(self, name: str, *, erase: bool) -> None:
-        device = self._change(lambda gateway, now: gateway.remove(self._app, name, now))
+        device = self._change(lambda gateway, now: gateway.admin.remove(self._app, name, now))
         if erase:
             with closing(self._open()) as store:
                 start: int | None = 0

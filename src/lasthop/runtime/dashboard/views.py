@@ -201,7 +201,7 @@ class Views:
     def device(self, app: str, name: str) -> DeviceView:
         """One device."""
         gateway = self._gateway
-        device = gateway.device(app, name)
+        device = gateway.registry.named(app, name)
         session = gateway.room.session(device)
         outbound = session.outbound
         return DeviceView(

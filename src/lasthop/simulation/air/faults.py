@@ -138,7 +138,7 @@ class AirRehearsal:
 
         def act(gateway: Gateway, now: Micros) -> None:
             if gateway.registry.find(APP, name) is None:
-                gateway.register(APP, name, DeviceRecord(token_hash=b"x", routes=routes), now)
+                gateway.admin.register(APP, name, DeviceRecord(token_hash=b"x", routes=routes), now)
 
         if not self._gateway.act(act, lambda: None):
             self._kernel.after(SECOND, partial(self._register, name, routes))
@@ -177,7 +177,7 @@ class AirRehearsal:
     def _reachable(self, host: str) -> None:
         gateway = self._gateway.gateway
         if gateway is not None:
-            gateway.reachable(host, self._kernel.now())
+            gateway.air.reachable_at(host, self._kernel.now())
             self._kernel.after(0, self._gateway.turn)
 
     def _wake(self, carrier: SessionCarrier) -> None:

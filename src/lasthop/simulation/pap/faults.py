@@ -138,9 +138,9 @@ class PapRehearsal:
                 if gateway.registry.find(APP, name) is None:
                     topics = ["news"] if name in self._schedule.members else []
                     record = DeviceRecord(user=user, subscriptions=topics)
-                    gateway.register(APP, name, record, now)
+                    gateway.admin.register(APP, name, record, now)
                 else:
-                    gateway.amend(APP, name, now, user=user)
+                    gateway.admin.amend(APP, name, now, user=user)
         gateway.pushes.point(APP, "USER:group", Target(TargetKind.TOPIC, "news"))
 
     def _through(self) -> bool:
@@ -193,6 +193,6 @@ class PapRehearsal:
 
 def _remove(name: str, gateway: Gateway, now: Micros) -> None:
     try:
-        gateway.remove(APP, name, now)
+        gateway.admin.remove(APP, name, now)
     except (NotFound, Conflict):
         return
