@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from lasthop.core.commits import Commits
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.gateway import Gateway, Identity
-from lasthop.core.journal import Journal
 from lasthop.core.registry import DeviceRecord
 from lasthop.events import Event, Kind
 from lasthop.message import Message, Target, TargetKind
@@ -34,18 +34,18 @@ COMMIT = 500
 LIMIT = 2.0
 """Microseconds: what DESIGN promises."""
 
-Tell = Callable[[Journal, Delivery], None]
+Tell = Callable[[Commits, Delivery], None]
 
 
-def released(journal: Journal, delivery: Delivery) -> None:
-    event = journal.story(delivery, Kind.RELEASED, NOW, "in contact")
+def released(journal: Commits, delivery: Delivery) -> None:
+    event = journal.record_step(delivery, Kind.RELEASED, NOW, "in contact")
     event.epoch = 1
     event.seq = 4711
     event.link = "wifi"
 
 
-def transmitted(journal: Journal, delivery: Delivery) -> None:
-    event = journal.story(delivery, Kind.TRANSMITTED, NOW, "")
+def transmitted(journal: Commits, delivery: Delivery) -> None:
+    event = journal.record_step(delivery, Kind.TRANSMITTED, NOW, "")
     event.bytes = 256
     event.attempt = 1
     event.link = "wifi"
@@ -54,8 +54,8 @@ def transmitted(journal: Journal, delivery: Delivery) -> None:
     event.epoch = 1
 
 
-def accepted(journal: Journal, delivery: Delivery) -> None:
-    event = journal.story(delivery, Kind.ACCEPTED, NOW, "no contact")
+def accepted(journal: Commits, delivery: Delivery) -> None:
+    event = journal.record_step(delivery, Kind.ACCEPTED, NOW, "no contact")
     event.source = "publisher:desk"
     event.target = "topic:news"
     event.size = 256
@@ -79,7 +79,7 @@ class Result(NamedTuple):
 def measure(tell: Tell, events: int) -> Result:
     """One kind of event, and its peers, in one run."""
     gateway = Gateway(Identity(), MemoryStore().open(), random64=lambda: 7, now=NOW)
-    journal = gateway.room.journal
+    journal = gateway.deliveries.commits
     deliveries = [_delivery(gateway, i) for i in range(COMMIT)]
     rounds = range(max(1, events // COMMIT))
     commits = [_commit(journal, tell, deliveries) for _ in rounds]
@@ -110,11 +110,11 @@ def _delivery(gateway: Gateway, i: int) -> Delivery:
     device = gateway.admin.register("news", f"phone-{i}", DeviceRecord(), NOW)
     target = Target(TargetKind.DEVICE, device.name)
     message = Message((1 << 57) + i, i, "news", "publisher:desk", target, NOW, b"x" * 256)
-    item = Item(message, gateway.room.plain)
-    return Delivery(item, gateway.room.session(device), NOW)
+    item = Item(message, gateway.deliveries.plain)
+    return Delivery(item, gateway.deliveries.session(device), NOW)
 
 
-def _commit(journal: Journal, tell: Tell, deliveries: list[Delivery]) -> Commit:
+def _commit(journal: Commits, tell: Tell, deliveries: list[Delivery]) -> Commit:
     journal.take(NOW, flush=True)
 
     def make() -> None:

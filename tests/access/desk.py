@@ -10,7 +10,7 @@ from typing import TypeVar
 from lasthop.clock import SECOND, Micros
 from lasthop.core.effects import Changed, Effect, Notify, Send
 from lasthop.core.gateway import Gateway, Identity
-from lasthop.core.mailroom import Limits
+from lasthop.core.limits import Limits
 from lasthop.core.registry import DeviceRecord, hash_token
 from lasthop.errors import Overloaded
 from lasthop.store.base import Reader
@@ -84,7 +84,7 @@ class MemoryDesk:
         self, key: int, ready: Callable[[list[DeliveryRow]], bool], seconds: float
     ) -> list[DeliveryRow]:
         deadline = self.time + round(seconds * SECOND)
-        self.gateway.room.watch(key)
+        self.gateway.deliveries.watch(key)
         changed = asyncio.Event()
         self._waits.setdefault(key, []).append(changed)
         try:
@@ -95,12 +95,12 @@ class MemoryDesk:
                     return rows
                 await changed.wait()
         finally:
-            self.gateway.room.unwatch(key)
+            self.gateway.deliveries.unwatch(key)
             self._waits[key].remove(changed)
 
     async def watch(self, key: int, ask: Callable[[Gateway], T | None], seconds: float) -> T | None:
         deadline = self.time + round(seconds * SECOND)
-        self.gateway.room.watch(key)
+        self.gateway.deliveries.watch(key)
         changed = asyncio.Event()
         self._waits.setdefault(key, []).append(changed)
         try:
@@ -111,7 +111,7 @@ class MemoryDesk:
                     return answer
                 await changed.wait()
         finally:
-            self.gateway.room.unwatch(key)
+            self.gateway.deliveries.unwatch(key)
             self._waits[key].remove(changed)
 
     @property

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from lasthop.access.rest import RestSettings, make_app
-from lasthop.core.mailroom import Limits
+from lasthop.core.limits import Limits
 from lasthop.message import first_key_at, parse_id
 from lasthop.wire.hop.frames import Headers, MessageFrame, Operation
 from lasthop.wire.hop.services import (

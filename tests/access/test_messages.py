@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from lasthop.access.rest import Door, RestSettings, make_app
-from lasthop.core.mailroom import Limits
+from lasthop.core.limits import Limits
 from lasthop.errors import NotFound
 from lasthop.message import first_key_at, parse_id
 from lasthop.wire.hop.frames import Headers, Operation

@@ -34,9 +34,9 @@ from lasthop.core.acceptance import own_key
 from lasthop.core.effects import Consult
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.lifecycle import State
-from lasthop.core.mailroom import Limits
+from lasthop.core.limits import Limits
 from lasthop.core.pushes.notification import Patience
-from lasthop.core.surrogates.post import SurrogateTerms
+from lasthop.core.surrogates.waiting import SurrogateTerms
 from lasthop.decision.budgets import parse_limits
 from lasthop.decision.policies.choice import Choice
 from lasthop.decision.preferences import Preferences
@@ -487,7 +487,7 @@ class Stage:
         self.book.policies[topic] = choice
         if self.heard is None:
             self.node.act(
-                lambda gateway, now: _void(gateway.feeds.policies_changed(now)), lambda: None
+                lambda gateway, now: _void(gateway.ranked.policies_changed(now)), lambda: None
             )
 
     # Carriers.

@@ -14,18 +14,18 @@ from lasthop.core.effects import (
     Consult,
     Disconnect,
     Effect,
-    Feed,
     Fetch,
     MatchFilters,
     Notify,
     Overheard,
     Send,
+    SendPiece,
 )
 from lasthop.core.gateway import Gateway, Identity, Receipt, Submission
 from lasthop.core.lifecycle import State
-from lasthop.core.mailroom import Limits
+from lasthop.core.limits import Limits
 from lasthop.core.registry import DeviceRecord
-from lasthop.core.surrogates.post import SurrogateTerms
+from lasthop.core.surrogates.waiting import SurrogateTerms
 from lasthop.decision.routes import Route
 from lasthop.delivery.carrier import Outcome
 from lasthop.message import Reliability, Target, TargetKind, parse_id
@@ -65,7 +65,7 @@ class Rig:
         self.disconnected: list[Disconnect] = []
         self.changes: list[Changed] = []
         self.fetches: list[Fetch] = []
-        self.feeds: list[Feed] = []
+        self.feeds: list[SendPiece] = []
         """Pieces that have not left the unsent buffer; `drain` lets them."""
         self.carries: list[Carry] = []
         self.notifies: list[Notify] = []
@@ -106,7 +106,7 @@ class Rig:
 
     def check_count(self) -> None:
         """What is counted as open is what is open, and all of it is in somebody's mailbox."""
-        room = self.gateway.room
+        room = self.gateway.deliveries
         scanned = sum(len(item.deliveries) for item in room.items.values())
         assert room.open_deliveries == scanned
         assert scanned == sum(len(session.mailbox) for session in room.sessions())
@@ -182,7 +182,7 @@ class Rig:
             if isinstance(effect, Send):
                 self.check_durable(effect)
                 self.sent.setdefault(effect.channel, []).extend(effect.frames)
-            elif isinstance(effect, Feed):
+            elif isinstance(effect, SendPiece):
                 self.sent.setdefault(effect.channel, []).append(effect.piece)
                 self.feeds.append(effect)
             elif isinstance(effect, Disconnect):

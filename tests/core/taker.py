@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 from lasthop.clock import DAY
-from lasthop.core.effects import Effect, Feed, Send
+from lasthop.core.effects import Effect, Send, SendPiece
 from lasthop.decision.budgets import Limit
 from lasthop.wire.hop.frames import (
     ALL_FEATURES,
@@ -74,7 +74,7 @@ class CountingRig(Rig):
 
     def _perform(self, effects: list[Effect]) -> None:
         for effect in effects:
-            if isinstance(effect, Send | Feed):
+            if isinstance(effect, Send | SendPiece):
                 frames = effect.frames if isinstance(effect, Send) else [effect.piece]
                 device, link = self.names[effect.channel], self._links[effect.channel]
                 for frame in frames:

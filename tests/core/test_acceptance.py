@@ -8,7 +8,7 @@ from lasthop.clock import SECOND
 from lasthop.core.acceptance import Withdrawal, own_key
 from lasthop.core.gateway import Idempotency, Submission
 from lasthop.core.lifecycle import State
-from lasthop.core.mailroom import Limits
+from lasthop.core.limits import Limits
 from lasthop.core.registry import DeviceRecord
 from lasthop.errors import (
     Conflict,
@@ -51,7 +51,7 @@ class TestABatch:
             rig.publish(to("phone"), bad)
         assert refused.value.fields["item"] == 1
         assert rig.gateway.idle
-        assert rig.gateway.room.items == {}
+        assert rig.gateway.deliveries.items == {}
 
     def test_that_does_not_fit_into_a_mailbox_is_refused(self, rig: Rig) -> None:
         rig.publish(to("phone"))

@@ -28,7 +28,7 @@ class TestRemoving:
         assert [(d.channel, d.code) for d in rig.disconnected] == [
             (channel, CloseCode.UNKNOWN_DEVICE)
         ]
-        assert rig.gateway.room.items == {}
+        assert rig.gateway.deliveries.items == {}
         rig.pass_time(100)
         assert list(rig.store.open().devices) == []
         assert list(rig.store.open().sessions) == []

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from lasthop.clock import DAY, HOUR, MINUTE, SECOND
-from lasthop.core.air.carriage import FIRST_PAUSE
+from lasthop.core.air.feature import FIRST_PAUSE
 from lasthop.core.gateway import Identity
 from lasthop.core.lifecycle import State
-from lasthop.core.mailroom import Limits
+from lasthop.core.limits import Limits
 from lasthop.decision.constraints import QuietHours
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.preferences import Preferences
@@ -258,7 +258,7 @@ class TestOutcomes:
     def test_content_that_a_client_returns_is_the_answer(self, rig: Rig) -> None:
         rig.add("phone", HTTP)
         (key,) = rig.publish(to("phone", method=DeliveryMethod.CONFIRMED_WITH_RESPONSE))
-        rig.gateway.room.watch(key)
+        rig.gateway.deliveries.watch(key)
         rig.run()
         carry = rig.report(Confirmed(Content("text/plain", b"yes")))
         assert carry.parcel.response

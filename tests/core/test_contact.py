@@ -8,7 +8,7 @@ import pytest
 from lasthop.clock import DAY, SECOND
 from lasthop.core.gateway import Gateway, Submission
 from lasthop.core.lifecycle import State
-from lasthop.core.mailroom import Limits
+from lasthop.core.limits import Limits
 from lasthop.core.registry import DeviceRecord, hash_token
 from lasthop.wire.hop.frames import (
     DEFAULT_WINDOW,
@@ -83,14 +83,14 @@ class TestNothingLeavesTooEarly:
 
     def test_a_watcher_hears_of_a_change_when_it_is_durable(self, rig: Rig) -> None:
         (key,) = rig.publish(to_registered(rig, "phone"))
-        rig.gateway.room.watch(key)
+        rig.gateway.deliveries.watch(key)
         rig.gateway.cancel(APP, key, rig.now)
         rig.settle()
         assert rig.changes == []
         rig.run()
         assert [(c.message, c.state) for c in rig.changes] == [(key, State.CANCELLED)]
-        rig.gateway.room.unwatch(key)
-        assert not rig.gateway.room.watched
+        rig.gateway.deliveries.unwatch(key)
+        assert not rig.gateway.deliveries.watched
 
 
 class TestAHandshake:
@@ -124,11 +124,11 @@ class TestAHandshake:
         rig.connect(window=Credit(2, 100))
         rig.resume()
         device = rig.gateway.registry.named(APP, "phone")
-        assert rig.gateway.room.session(device).window == DEFAULT_WINDOW
+        assert rig.gateway.deliveries.session(device).window == DEFAULT_WINDOW
 
     def test_the_window_is_never_above_the_gateway_s_own(self, rig: Rig) -> None:
         rig.connect(window=Credit(1 << 40, 1 << 40))
-        window = rig.gateway.room.named(APP, "phone").window
+        window = rig.gateway.deliveries.named(APP, "phone").window
         assert (window.messages, window.bytes) == (4096, 4 << 20)
 
     def test_a_device_may_ask_for_a_shorter_preservation_and_has_it(self, rig: Rig) -> None:
@@ -253,7 +253,7 @@ class TestAcknowledgements:
 
     def test_nothing_is_in_flight_when_everything_has_ended(self, rig: Rig) -> None:
         channel = rig.connect()
-        session = rig.gateway.room.named(APP, "phone")
+        session = rig.gateway.deliveries.named(APP, "phone")
         before = rig.now + SECOND
         rig.publish(*[to("phone", deliver_before=before)] * 4, to("phone", **BEST_EFFORT))
         rig.settle()
@@ -375,7 +375,7 @@ class TestBeingAway:
         assert rig.state(sent) is State.RECEIVED
         rig.pass_time(2 * DAY)
         assert {rig.state(sent), rig.state(held)} <= {State.TIMED_OUT, State.EXPIRED}
-        assert rig.gateway.room.items == {}
+        assert rig.gateway.deliveries.items == {}
 
     def test_coming_and_going_leaves_no_timers_behind(self, rig: Rig) -> None:
         rig.connect()
@@ -383,7 +383,7 @@ class TestBeingAway:
         rig.run()
         for _ in range(50):
             rig.lose(rig.resume())
-        assert len(rig.gateway.room.timers) <= 7
+        assert len(rig.gateway.deliveries.timers) <= 7
 
     def test_best_effort_that_could_not_leave_waits_for_the_next_contact(self, rig: Rig) -> None:
         channel = rig.connect()
@@ -402,7 +402,7 @@ class TestCredit:
         channel = rig.connect(window=Credit(2, 1 << 20))
         rig.publish(*[to("phone", **BEST_EFFORT)] * 2, *[to("phone")] * 4)
         rig.settle()
-        session = rig.gateway.room.named(APP, "phone")
+        session = rig.gateway.deliveries.named(APP, "phone")
         assert session.outbound.in_flight + session.leaving == 2
         rig.run()
         assert [frame.seq for frame in rig.messages(channel)] == [None, None, 0, 1]
@@ -514,7 +514,7 @@ class TestALossyChannel:
         rig.ack(channel, 2)
         rig.pass_time(DAY)
         assert len(rig.messages(channel)) == 7
-        assert len(rig.gateway.room.timers) == 0
+        assert len(rig.gateway.deliveries.timers) == 0
 
     def test_a_lost_message_is_repeated_though_later_ones_keep_arriving(self, rig: Rig) -> None:
         channel = rig.connect(reliable=False)
@@ -635,7 +635,7 @@ class TestALimitedDevice:
         rig.hear(channel, MessageFrame(None, None, "news", None, bytes(400)))
         assert rig.disconnected == []
         assert rig.acks(channel)[-1] == 60
-        session = rig.gateway.room.named(APP, "phone")
+        session = rig.gateway.deliveries.named(APP, "phone")
         assert (session.held_bytes, session.taken_bytes) == (0, 0)
 
 

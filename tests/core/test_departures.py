@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lasthop.clock import SECOND
-from lasthop.core.journal import LAZY_DELAY
+from lasthop.core.commits import LAZY_DELAY
 from lasthop.core.lifecycle import State
 from tests.core.rig import Rig, to
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lasthop.clock import MILLISECOND, SECOND
 from lasthop.core.lifecycle import State
-from lasthop.core.mailroom import Limits
+from lasthop.core.limits import Limits
 from lasthop.core.registry import DeviceRecord
 from lasthop.message import Handling, Reliability, key_time
 from lasthop.wire.hop.frames import Ack, Credit, Headers
@@ -114,7 +114,7 @@ class TestBodiesLeftToTheStore:
         return rig
 
     def resident(self, rig: Rig) -> list[bytes]:
-        return [item.message.body for item in rig.gateway.room.items.values()]
+        return [item.message.body for item in rig.gateway.deliveries.items.values()]
 
     def test_the_oldest_go_first_and_only_when_they_are_durable(self) -> None:
         rig = self.rig()
@@ -200,8 +200,8 @@ class TestBodiesLeftToTheStore:
         rig.fetch()
         rig.run()
         assert len(rig.messages(channel)) == 2
-        assert rig.gateway.room.items == {}
-        assert rig.gateway.room._resident_bytes == 0
+        assert rig.gateway.deliveries.items == {}
+        assert rig.gateway.deliveries._resident_bytes == 0
 
 
 class TestAFrame:

@@ -9,8 +9,8 @@ import pytest
 
 from lasthop.clock import SECOND
 from lasthop.core.lifecycle import State
-from lasthop.core.services.book import LARGEST_ANSWER, MOST_FOUND, MOST_OFFERED
-from lasthop.core.services.exchanges import MOST_ASKED
+from lasthop.core.services.feature import MOST_ASKED
+from lasthop.core.services.providers import LARGEST_ANSWER, MOST_FOUND, MOST_OFFERED
 from lasthop.errors import InvalidRequest, NotFound, TooLarge
 from lasthop.message import first_key_at
 from lasthop.wire.hop.frames import ASKED_TYPE, ERROR_TYPE, Headers, MessageFrame, Operation
@@ -150,7 +150,7 @@ class TestGathering:
         self, rig: Rig, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert MOST_ASKED >= 1000
-        monkeypatch.setattr("lasthop.core.services.exchanges.MOST_ASKED", 1)
+        monkeypatch.setattr("lasthop.core.services.feature.MOST_ASKED", 1)
         asker = rig.connect("asker")
         rig.connect()
         assert code(self.gather(rig, asker, "app:")) == "too_large"

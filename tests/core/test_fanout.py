@@ -5,7 +5,7 @@ from __future__ import annotations
 from lasthop.core.acceptance import Withdrawal
 from lasthop.core.fanout import BATCHES_PER_TURN
 from lasthop.core.lifecycle import State
-from lasthop.core.mailroom import Limits
+from lasthop.core.limits import Limits
 from lasthop.core.registry import DeviceRecord
 from tests.core.rig import APP, SHOP, Rig, to
 
@@ -126,7 +126,7 @@ def test_when_nobody_is_left_it_ends() -> None:
     rig.crash()
     rig.run()
     assert rig.store.counts().fanouts == 0
-    assert rig.gateway.room.items == {}
+    assert rig.gateway.deliveries.items == {}
 
 
 def test_cancelling_stops_it() -> None:
@@ -136,7 +136,7 @@ def test_cancelling_stops_it() -> None:
     rig.run()
     assert rig.states() == {State.CANCELLED: 2}
     assert rig.store.counts().fanouts == 0
-    assert rig.gateway.room.items == {}
+    assert rig.gateway.deliveries.items == {}
 
 
 def test_replacing_reaches_those_who_were_still_to_come() -> None:
@@ -214,7 +214,7 @@ def test_who_subscribes_later_is_not_addressed() -> None:
 def test_an_end_among_many_searches_nobody() -> None:
     rig = fleet(5, batch=9)
     (key,) = rig.publish(to("topic:news"))
-    item = rig.gateway.room.items[key]
+    item = rig.gateway.deliveries.items[key]
     for name in ("d2", "d5", "d1"):
         rig.gateway.admin.remove(APP, name, rig.now)
         assert [delivery.index for delivery in item.deliveries] == list(range(len(item.deliveries)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lasthop.core.gateway import Withdrawal
-from lasthop.core.mailroom import Limits
-from lasthop.core.pushes.pushes import Order
+from lasthop.core.limits import Limits
+from lasthop.core.pushes.feature import Order
 from lasthop.core.topics.filters import LIMITS
 from lasthop.errors import Malformed
 from lasthop.message import Target, TargetKind
@@ -213,7 +213,7 @@ def test_what_is_too_large_for_a_filter_is_delivered_and_explained(
     (reason,) = accepted(rig).values()
     assert reason.startswith(f"its filter could not read the body: {why}")
     assert rig.gateway.topics.index.filters.outcomes == {Outcome.TOO_LARGE: 1}
-    assert rig.gateway.room.named(APP, "tea").mailbox
+    assert rig.gateway.deliveries.named(APP, "tea").mailbox
 
 
 def test_weft_at_its_densest_is_read_up_to_a_limit_of_its_own() -> None:
@@ -277,7 +277,7 @@ def test_a_message_that_waits_for_the_worker_can_be_taken_back(rig: Rig) -> None
     rig.match()
     assert rig.bodies(tea) == []
     assert not list(rig.store.all_deliveries())
-    assert not rig.gateway.room.items
+    assert not rig.gateway.deliveries.items
 
 
 def test_what_replaces_a_message_passes_the_filters_itself(rig: Rig) -> None:
@@ -290,7 +290,7 @@ def test_what_replaces_a_message_passes_the_filters_itself(rig: Rig) -> None:
     assert withdrawal == Withdrawal(1, 0)
     rig.match()
     assert rig.bodies(tea) == []
-    assert not rig.gateway.room.items
+    assert not rig.gateway.deliveries.items
 
 
 def test_a_filter_that_came_while_the_message_was_read_lets_it_pass_with_a_remark(rig: Rig) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from lasthop.clock import DAY, HOUR, MINUTE, SECOND, Micros
 from lasthop.core.identity import Identity
 from lasthop.core.lifecycle import State
-from lasthop.core.preferences.feature import steering_of
+from lasthop.core.preferences.feature import preferences_of
 from lasthop.core.preferences.grants import Grants
 from lasthop.core.transfer import Transfer
 from lasthop.decision.budgets import Limit, Measure
@@ -78,13 +78,13 @@ def work(rig: CountingRig, *takers: Taker, most: int = 1000) -> None:
 
 
 def used(rig: CountingRig, name: str = "phone") -> list[int]:
-    steering = steering_of(rig.gateway.room.named(APP, name))
+    steering = preferences_of(rig.gateway.deliveries.named(APP, name))
     assert steering is not None
     return [meter.used for meter in steering.budgets.usage(rig.now)]
 
 
 def held(rig: CountingRig) -> list[int]:
-    steering = steering_of(rig.gateway.room.named(APP, "phone"))
+    steering = preferences_of(rig.gateway.deliveries.named(APP, "phone"))
     assert steering is not None
     return [meter.held for meter in steering.budgets.usage(rig.now)]
 

@@ -9,7 +9,7 @@ import pytest
 
 from lasthop.clock import SECOND
 from lasthop.core.lifecycle import State
-from lasthop.core.mailroom import Limits
+from lasthop.core.limits import Limits
 from lasthop.core.names import check_topic, parse_target
 from lasthop.errors import InvalidRequest, TooLarge
 from lasthop.message import Target, TargetKind
@@ -126,7 +126,7 @@ class TestReplies:
 
     def test_are_told_to_watchers_when_durable(self, rig: Rig) -> None:
         channel, key = self.asked(rig)
-        rig.gateway.room.watch(key)
+        rig.gateway.deliveries.watch(key)
         rig.hear(channel, says(0, Operation.REPLY, in_reply_to=key))
         assert [(c.message, c.state, c.reply) for c in rig.changes] == [
             (key, None, rig.row(key).reply)

@@ -76,7 +76,7 @@ def test_the_end_of_the_newer_channel_goes_back_to_the_older(rig: Rig) -> None:
     rig.lose(second)
     assert rig.bodies(second) == [b"a"]
     assert rig.bodies(first) == [b"a"]
-    assert rig.gateway.room.named(APP, "phone").channel == first
+    assert rig.gateway.deliveries.named(APP, "phone").channel == first
 
 
 def test_what_expired_on_the_lost_channel_is_closed_over_the_other(rig: Rig) -> None:
@@ -306,7 +306,7 @@ def test_a_window_counts_as_it_was_said_last_over_the_newest_channel(rig: Rig) -
     second = rig.join()
     rig.hear(second, Credit(9, 900))
     rig.hear(first, Credit(0, 0))  # Said before, over a slower channel.
-    session = rig.gateway.room.named(APP, "phone")
+    session = rig.gateway.deliveries.named(APP, "phone")
     assert session.window == Credit(9, 900)
     rig.hear(first, Credit(5, 500))  # Said again, since the second one is gone.
     rig.lose(second)

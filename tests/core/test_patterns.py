@@ -120,7 +120,7 @@ class TestInTheGateway:
         rig.gateway.admin.remove(APP, "phone", rig.now)
         rig.publish(to("topic:news", b"a"))
         rig.run()
-        assert not rig.gateway.room.items
+        assert not rig.gateway.deliveries.items
 
     @pytest.mark.parametrize("topic", ["news.*x", "#news", "news..a", "*."])
     def test_a_wildcard_is_a_whole_word(self, topic: str) -> None:

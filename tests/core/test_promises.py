@@ -24,7 +24,7 @@ from hypothesis.stateful import (
 from lasthop.clock import DAY, SECOND
 from lasthop.core.gateway import Submission
 from lasthop.core.lifecycle import State
-from lasthop.core.mailroom import Limits
+from lasthop.core.limits import Limits
 from lasthop.core.registry import DeviceRecord
 from lasthop.message import Reliability, key_time
 from lasthop.wire.hop.frames import Ack, Credit, Dropped, Frame, MessageFrame, Skip, Welcome
@@ -154,7 +154,7 @@ class World(RuleBasedStateMachine):
             replace_key=replace_key,
         )
         if name in NAMES:
-            session = self.rig.gateway.room.named(APP, name)
+            session = self.rig.gateway.deliveries.named(APP, name)
             count = min(count, LIMITS.open_per_device - len(session.mailbox))
         if count:
             self.wishes.update((key, wish) for key in self.rig.publish(*[wish] * count))
@@ -277,7 +277,7 @@ class World(RuleBasedStateMachine):
 
     @invariant()
     def what_is_in_memory_adds_up(self) -> None:
-        room = self.rig.gateway.room
+        room = self.rig.gateway.deliveries
         for session in room._sessions.values():
             sending = [d for d in session.mailbox.values() if d.state is State.SENDING]
             assert session.flight_bytes == sum(d.item.size for d in sending)
@@ -330,7 +330,7 @@ class World(RuleBasedStateMachine):
             rig.pass_time(20 * SECOND)
         rig.pass_time(8 * DAY)
         check_log(rig)
-        assert rig.gateway.room.items == {}
+        assert rig.gateway.deliveries.items == {}
         assert not any(row.open for row in rig.store.all_deliveries())
         names_of = {event["dev"]: event for event in rig.events() if event["kind"] == "registered"}
         numbers = {row.device: row.name for row in rig.store.open().devices}

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from lasthop.clock import SECOND
-from lasthop.core.pieces.courier import MOST_OVER
-from lasthop.core.pieces.under_way import Transfers
+from lasthop.core.pieces.pump import MOST_OVER
+from lasthop.core.pieces.session_transfers import SessionTransfers
 from lasthop.core.submission import Submission
 from lasthop.message import Target, TargetKind
 from lasthop.wire.hop.frames import (
@@ -127,9 +127,9 @@ def test_a_last_word_that_was_heard_is_not_said_again(
     rig.hear(phone, Ending(too_late.transfer, EndStatus.CONFIRMED))
     rig.lose(phone + 1)
     assert endings(rig, phone) == []
-    (session,) = rig.gateway.room.sessions()
+    (session,) = rig.gateway.deliveries.sessions()
     (under_way,) = session.parts
-    assert isinstance(under_way, Transfers)
+    assert isinstance(under_way, SessionTransfers)
     assert not under_way.over
     assert not under_way.told
 
@@ -166,9 +166,9 @@ def test_a_device_that_confirms_nothing_is_answered_and_not_remembered(
     asked = range(1, 2 * MOST_OVER)
     rig.hear(phone, *(Taken(key, 0, 1 << 16) for key in asked))
     assert {ending.transfer for ending in endings(rig, phone)} == set(asked)
-    (session,) = rig.gateway.room.sessions()
+    (session,) = rig.gateway.deliveries.sessions()
     (under_way,) = session.parts
-    assert isinstance(under_way, Transfers)
+    assert isinstance(under_way, SessionTransfers)
     assert len(under_way.over) == MOST_OVER
 
 

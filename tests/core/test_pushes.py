@@ -8,11 +8,11 @@ import pytest
 
 from lasthop.clock import HOUR, SECOND
 from lasthop.core.lifecycle import State, Step
-from lasthop.core.mailroom import Limits
+from lasthop.core.limits import Limits
 from lasthop.core.pushes.addresses import AddressNotServed, AddressUnknown
+from lasthop.core.pushes.feature import NotReplaceable, PushUnknown, TooManyDevices
 from lasthop.core.pushes.push import Push
 from lasthop.core.pushes.push_ids import DuplicatePush
-from lasthop.core.pushes.pushes import NotReplaceable, PushUnknown, TooManyDevices
 from lasthop.errors import Conflict, PapAddressError
 from lasthop.message import DeliveryMethod, Reliability, Target, TargetKind
 from lasthop.wire.pap.documents import ReplaceMethod
@@ -42,7 +42,7 @@ def test_nothing_of_a_push_that_is_over_waits_for_the_collector(
         key = initiator.push("1", user("alice"))
         rig.gateway.cancel(APP, key, rig.now)
         rig.run()
-        assert key not in rig.gateway.room.items
+        assert key not in rig.gateway.deliveries.items
         assert not any(isinstance(found, Push) for found in gc.get_objects())
     finally:
         gc.enable()
@@ -66,7 +66,7 @@ class TestAddresses:
     def test_a_device_counts_for_each_of_its_addresses(
         self, rig: Rig, initiator: Initiator, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("lasthop.core.pushes.pushes.MAX_LISTED", 3)
+        monkeypatch.setattr("lasthop.core.pushes.feature.MAX_LISTED", 3)
         again = user("alice").replace("@", "@another.")
         with pytest.raises(TooManyDevices, match="push to large groups one by one"):
             initiator.push("1", user("alice"), again)
@@ -250,8 +250,8 @@ class TestReports:
         self, rig: Rig, initiator: Initiator, step: Step, code: int, expected: tuple[str, int]
     ) -> None:
         key = initiator.push("1", user("bob"))
-        (delivery,) = rig.gateway.room.items[key].deliveries
-        rig.gateway.room.step(delivery, step, rig.now, "for a reason", code=code)
+        (delivery,) = rig.gateway.deliveries.items[key].deliveries
+        rig.gateway.deliveries.step(delivery, step, rig.now, "for a reason", code=code)
         rig.run()
         assert initiator.hear() == [("1", user("bob"), *expected)]
         rig.crash()
@@ -297,10 +297,10 @@ class TestReports:
     def test_a_push_goes_to_those_who_are_in_a_group(self, rig: Rig, initiator: Initiator) -> None:
         crew = Target(TargetKind.GROUP, "crew")
         for name in ("phone", "tablet"):
-            rig.gateway.bonds.join(APP, name, crew, rig.now)
+            rig.gateway.groups.join(APP, name, crew, rig.now)
         rig.gateway.pushes.point(APP, "USER:crew", crew)
         initiator.push("1", user("crew"))
-        rig.gateway.bonds.join(APP, "watch", crew, rig.now)
+        rig.gateway.groups.join(APP, "watch", crew, rig.now)
         rig.ack(rig.connect("phone"), 1)
         assert initiator.states("1") == {user("crew"): "pending"}
         rig.crash()
@@ -532,6 +532,6 @@ def test_a_push_that_only_the_store_knows_is_reported_as_it_was(
 ) -> None:
     key = initiator.push("1", user("bob"))
     rig.ack(rig.connect("watch"), 1)
-    assert key not in rig.gateway.room.items
+    assert key not in rig.gateway.deliveries.items
     assert rig.state(key) is State.DELIVERED
     assert initiator.states("1") == {user("bob"): "delivered"}

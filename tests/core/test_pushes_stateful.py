@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from lasthop.clock import MINUTE, SECOND
 from lasthop.core.lifecycle import State
-from lasthop.core.mailroom import Limits
+from lasthop.core.limits import Limits
 from lasthop.errors import LasthopError
 from lasthop.message import Target, TargetKind
 from lasthop.wire.hop.frames import MessageFrame

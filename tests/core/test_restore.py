@@ -57,7 +57,7 @@ def test_numbers_that_ended_are_skipped(rig: Rig) -> None:
     second = rig.resume()
     assert rig.skips(first) == rig.skips(second) == [0]
     rig.ack(second, 2)
-    assert rig.gateway.room.items == {}
+    assert rig.gateway.deliveries.items == {}
 
 
 def test_what_the_device_holds_beyond_a_gap_is_never_closed(rig: Rig) -> None:
@@ -69,7 +69,7 @@ def test_what_the_device_holds_beyond_a_gap_is_never_closed(rig: Rig) -> None:
     channel = rig.resume()  # More gaps than a HELLO can tell: it does not mention number 1.
     assert rig.skips(channel) == []
     assert [frame.seq for frame in rig.messages(channel)] == [0, 1]
-    session = rig.gateway.room.named(APP, "phone")
+    session = rig.gateway.deliveries.named(APP, "phone")
     assert session.flight_bytes == 1
 
 

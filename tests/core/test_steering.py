@@ -438,7 +438,7 @@ def test_latency_and_contention_are_learned_from_acknowledgements(rig: Rig) -> N
     told = [event for event in rig.events() if event["kind"] == "measured"]
     assert len(told) == 1, "not for every message"
     assert (told[0]["link"], told[0]["rtt"]) == ("mno", 2 * SECOND)
-    line = rig.gateway.room.named(APP, "phone").line
+    line = rig.gateway.deliveries.named(APP, "phone").line
     assert line.gauge is not None
     assert line.gauge.estimate.latency == 2 * SECOND
     rig.pass_time(MINUTE)

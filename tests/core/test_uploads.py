@@ -6,7 +6,7 @@ import zlib
 
 import pytest
 
-from lasthop.core.mailroom import Limits
+from lasthop.core.limits import Limits
 from lasthop.wire.hop.frames import (
     ALL_FEATURES,
     Ending,

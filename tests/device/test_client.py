@@ -142,7 +142,7 @@ async def test_a_transactional_handler_commits_with_its_message(
         phone.transactional(only_original)
         await phone.contact(timeout=5)
         await gateway.publish("a", "b", "c")
-        await until(lambda: not gateway.engine.gateway.room.items)
+        await until(lambda: not gateway.engine.gateway.deliveries.items)
         await until(lambda: phone._desk is not None and phone._desk.session.settled)
     if isinstance(inbox, MemoryInbox):
         kept = inbox._kept.notes
@@ -380,7 +380,7 @@ async def test_a_device_that_moves_dials_again_at_once(gateway: LiveGateway) -> 
     async with device(gateway) as phone:
         await phone.contact(timeout=5)
         phone.moved(link="mno", network="operator")
-        session = gateway.engine.gateway.room.session(
+        session = gateway.engine.gateway.deliveries.session(
             gateway.engine.gateway.registry.find(APP, "phone")  # type: ignore[arg-type]
         )
         await until(lambda: session.link == "mno")

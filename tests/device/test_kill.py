@@ -72,7 +72,7 @@ async def test_a_transactional_handler_processes_exactly_once_across_kill_9(tmp_
             await process.wait()
             process = await start(TRANSACTIONAL, gateway.tcp_url, inbox)
             await until(lambda: gateway.engine.connections == 1, timeout=20)
-        await until(lambda: not gateway.engine.gateway.room.items, timeout=20)
+        await until(lambda: not gateway.engine.gateway.deliveries.items, timeout=20)
         process.kill()
         await process.wait()
     database = sqlite3.connect(inbox)

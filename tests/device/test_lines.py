@@ -30,7 +30,7 @@ async def gateway() -> AsyncIterator[LiveGateway]:
 
 def session_of(gateway: LiveGateway, name: str = "phone") -> Session:
     core = gateway.engine.gateway
-    return core.room.named(APP, name)
+    return core.deliveries.named(APP, name)
 
 
 async def test_one_more_channel_is_joined_and_spoken_over(gateway: LiveGateway) -> None:

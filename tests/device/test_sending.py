@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lasthop.clock import MILLISECOND, MINUTE, Micros
-from lasthop.core.preferences.feature import steering_of
+from lasthop.core.preferences.feature import preferences_of
 from lasthop.core.reception import Reception
 from lasthop.decision.budgets import Limit, Measure
 from lasthop.decision.choice import QueueTerms
@@ -283,7 +283,7 @@ async def test_the_gateway_and_the_device_count_what_they_send_each(
         await gateway.publish("down", "down")
         await take(phone, 2)
         (ours,) = await phone.spending()
-        steering = steering_of(session_of(gateway))
+        steering = preferences_of(session_of(gateway))
         assert steering is not None
         (theirs,) = steering.budgets.usage(gateway.clock.now())
         assert (ours.used, theirs.used) == (1, 2)

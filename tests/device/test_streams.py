@@ -249,7 +249,7 @@ async def test_a_body_that_is_gone_is_not_waited_for(gateway: LiveGateway) -> No
         await gateway.engine.call(lambda g, now: g.publish(APP, "test", [submission], now))
         message = await first(phone)
         async with asyncio.timeout(10):
-            while gateway.engine.gateway.room.items:  # noqa: ASYNC110
+            while gateway.engine.gateway.deliveries.items:  # noqa: ASYNC110
                 await asyncio.sleep(0)
             with pytest.raises(Conflict, match="the body is not to be had any more"):
                 await phone.fetch(message)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from lasthop.clock import DAY, MILLISECOND, MINUTE
-from lasthop.core.preferences.feature import steering_of
+from lasthop.core.preferences.feature import preferences_of
 from lasthop.core.submission import Submission
 from lasthop.decision.budgets import Limit, Measure
 from lasthop.decision.choice import QueueTerms
@@ -42,7 +42,7 @@ async def test_both_sides_use_the_cheaper_link(gateway: LiveGateway) -> None:
         await gateway.publish("a")
         assert texts(await take(phone, 1)) == ["a"]
         session = session_of(gateway)
-        assert steering_of(session) is not None
+        assert preferences_of(session) is not None
         assert phone._contact._ways[phone._contact._lines.open[-1]].label == "wifi"
         (message,) = await take_sent(gateway)
         assert message == "wifi"

@@ -8,11 +8,11 @@ from lasthop.clock import HOUR, MINUTE, SECOND, Micros
 from lasthop.core.effects import Consult, Send
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.lifecycle import State
-from lasthop.core.mailroom import Limits
-from lasthop.core.pushes.pushes import Order
+from lasthop.core.limits import Limits
+from lasthop.core.pushes.feature import Order
 from lasthop.core.registry import DeviceRecord
 from lasthop.core.submission import Submission
-from lasthop.core.surrogates.post import SurrogateTerms
+from lasthop.core.surrogates.waiting import SurrogateTerms
 from lasthop.decision.budgets import Limit, Measure
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.localtime import Period
@@ -238,8 +238,8 @@ def _together(day: Rehearsal) -> None:
     crew, jobs = Target(TargetKind.GROUP, "crew"), Target(TargetKind.QUEUE, "jobs")
     for name, channel in (("bob", 80), ("eve", 81)):
         day.register(name)
-        day.gateway.bonds.join(APP, name, crew, day.now)
-        day.gateway.bonds.join(APP, name, jobs, day.now)
+        day.gateway.groups.join(APP, name, crew, day.now)
+        day.gateway.groups.join(APP, name, jobs, day.now)
         day.hear(channel, Hello(app=APP, device=name, features=int(ALL_FEATURES)))
     for reach in (1, 2):
         day.publish(crew, binding=Binding.ATOMIC, deliver_before=day.now + MINUTE)
@@ -252,9 +252,9 @@ def _together(day: Rehearsal) -> None:
     day.publish(jobs)
     day.lose(80)
     day.pass_time(HOUR)
-    all_of_it = day.gateway.room.named(APP, "eve").sendable
+    all_of_it = day.gateway.deliveries.named(APP, "eve").sendable
     day.hear(81, Ack(all_of_it, all_of_it))
-    day.gateway.bonds.leave(APP, "bob", jobs, day.now)
+    day.gateway.groups.leave(APP, "bob", jobs, day.now)
     day.settle()
 
 
@@ -354,9 +354,9 @@ def _rank(day: Rehearsal) -> None:
     day.hear(40, Hello(app=APP, device="reader", features=int(ALL_FEATURES)))
     day.hear(40, Ack(2, 2))
     message = day.store.messages([high])[high]
-    day.gateway.feeds.change_rank(APP, message, 1.5, [], day.now)
+    day.gateway.ranked.change_rank(APP, message, 1.5, [], day.now)
     day.settle()
-    day.gateway.feeds.change_rank(APP, message, 4.0, [], day.now)
+    day.gateway.ranked.change_rank(APP, message, 4.0, [], day.now)
     day.settle()
     for wait in (HOUR, 23 * HOUR):
         day.pass_time(wait)
@@ -366,6 +366,6 @@ def _rank(day: Rehearsal) -> None:
     told = Headers(operation=Operation.REPORT)
     day.hear(40, MessageFrame(1, 10, "ranked", told, encode_report(report)))
     day.book.choice = Choice("buffer", version="7")
-    day.gateway.feeds.policies_changed(day.now)
+    day.gateway.ranked.policies_changed(day.now)
     day.gateway.topics.advertised.withdraw(APP, "ranked", "publisher:desk", day.now, force=False)
     day.settle()

@@ -49,7 +49,7 @@ def a_day(seed: int, policy: str) -> list[Row]:
             key = random.choice(published)
             message = rig.store.messages([key]).get(key)
             if message is not None:
-                rig.gateway.feeds.change_rank(APP, message, random.choice((0.1, 5.0)), [], rig.now)
+                rig.gateway.ranked.change_rank(APP, message, random.choice((0.1, 5.0)), [], rig.now)
                 rig.run()
         elif connected:
             phone.lose()
@@ -62,7 +62,7 @@ def a_day(seed: int, policy: str) -> list[Row]:
                 read_alone = []
         if random.random() < 0.03:
             book.choice = Choice(random.choice(("unified", "buffer", "on-demand")), version="9")
-            rig.gateway.feeds.policies_changed(rig.now)
+            rig.gateway.ranked.policies_changed(rig.now)
         rig.run()
     rows = []
     for line in rig.events():

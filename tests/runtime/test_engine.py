@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from lasthop.core.pushes.pushes import Order
+from lasthop.core.pushes.feature import Order
 from lasthop.core.submission import Submission
 from lasthop.errors import NotFound, OutcomeOpen, Overloaded, StoreBroken, StoreFull
 from lasthop.message import Target, TargetKind, parse_id
@@ -223,7 +223,7 @@ async def test_bodies_that_cannot_be_read_are_a_failure_not_a_silence(
     rig.engine.lost(line, "gone")
     receipt = await rig.push("phone", b"hi")
     key, _ = parse_id(receipt.ids[0])
-    rig.engine.gateway.room.items[key].evict()
+    rig.engine.gateway.deliveries.items[key].evict()
     told = asyncio.Event()
 
     def broken(keys: object) -> dict[int, object]:

@@ -139,8 +139,8 @@ def test_feeds_follow_a_new_version_and_their_events_name_it(tmp_path: Path) -> 
     memory = memory_of(POLICIES["predictive"](Tuning(max=3))) | {"_offline": 0.125}
     name = Shelf(tmp_path).publish(version("one", policy="predictive", memory=memory))
     assert learned.poll()
-    assert rig.gateway.feeds.policies_changed(rig.now) == 1
-    assert rig.gateway.feeds.policies_changed(rig.now) == 0
+    assert rig.gateway.ranked.policies_changed(rig.now) == 1
+    assert rig.gateway.ranked.policies_changed(rig.now) == 0
     rig.run()
     phone.publish(2.0)
     events = [event for event in rig.events() if event.get("topic") == "news"]
@@ -152,7 +152,7 @@ def test_feeds_follow_a_new_version_and_their_events_name_it(tmp_path: Path) -> 
     assert accepted == ["unified", f"predictive@{name}"]
     # After a restart it goes on as it was: nothing is new about the same version.
     rig.crash()
-    assert rig.gateway.feeds.policies_changed(rig.now) == 0
+    assert rig.gateway.ranked.policies_changed(rig.now) == 0
 
 
 async def test_a_running_gateway_looks_for_news(

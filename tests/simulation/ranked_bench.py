@@ -19,9 +19,9 @@ import pytest
 
 from lasthop.clock import HOUR, SECOND, Micros
 from lasthop.core.gateway import Gateway, Identity
-from lasthop.core.mailroom import Limits
-from lasthop.core.ranked.feeds import Feeds
-from lasthop.core.ranked.keeper import Say
+from lasthop.core.limits import Limits
+from lasthop.core.ranked.feature import RankedFeature
+from lasthop.core.ranked.subscription import Say
 from lasthop.core.submission import Submission
 from lasthop.device.terms import Terms
 from lasthop.events import Event
@@ -146,8 +146,8 @@ class RankedBench:
         gateway = self.gateway.gateway
         if gateway is None or gateway.registry.find(APP, "phone") is None:
             return False
-        session = gateway.room.named(APP, "phone")
-        return bool(gateway.feeds.keepers(session)) and self.device.quiet
+        session = gateway.deliveries.named(APP, "phone")
+        return bool(gateway.ranked.keepers(session)) and self.device.quiet
 
     def _attempt(self, act: Any) -> None:
         if self.gateway.up:
@@ -182,9 +182,9 @@ class RankedBench:
         rank = float(self.random.randrange(11))
 
         def act(gateway: Gateway, now: Micros) -> None:
-            item = gateway.room.items.get(key)
+            item = gateway.deliveries.items.get(key)
             if item is not None:
-                gateway.feeds.change_rank(APP, item.message, rank, [], now)
+                gateway.ranked.change_rank(APP, item.message, rank, [], now)
 
         self.gateway.act(act, lambda: None)
 
@@ -220,9 +220,11 @@ class RankedBench:
 
     # The judge.
 
-    def look_decided(self, gateway_feeds: Feeds, look: Look, key: int, now: Micros) -> list[int]:
+    def look_decided(
+        self, gateway_feeds: RankedFeature, look: Look, key: int, now: Micros
+    ) -> list[int]:
         """What a look has to show, by a sort over everything that the gateway has accepted."""
-        items = gateway_feeds._room.items
+        items = gateway_feeds._deliveries.items
         had, told = {arrival.key for arrival in self.device.had()}, self.told()
         able = [
             (-item.message.rank, known)
@@ -268,10 +270,10 @@ class RankedBench:
 
 def watched(bench: RankedBench, patch: pytest.MonkeyPatch) -> RankedBench:
     """Hold every look that the gateway processes against the truth at that moment."""
-    look, report = Feeds.look, Feeds.report
+    look, report = RankedFeature.look, RankedFeature.report
 
     def judged(
-        self: Feeds, session: Any, topic: str, said: Look, key: int | None, now: Micros
+        self: RankedFeature, session: Any, topic: str, said: Look, key: int | None, now: Micros
     ) -> None:
         assert key is not None
         expected = bench.look_decided(self, said, key, now)
@@ -284,10 +286,10 @@ def watched(bench: RankedBench, patch: pytest.MonkeyPatch) -> RankedBench:
                 assert step.reply_to == key
                 bench.answered(key, expected, list(step.instruction.keys))
 
-    def reported(self: Feeds, session: Any, topic: Any, said: Report, now: Micros) -> None:
+    def reported(self: RankedFeature, session: Any, topic: Any, said: Report, now: Micros) -> None:
         bench.unread(said)
         report(self, session, topic, said, now)
 
-    patch.setattr(Feeds, "look", judged)
-    patch.setattr(Feeds, "report", reported)
+    patch.setattr(RankedFeature, "look", judged)
+    patch.setattr(RankedFeature, "report", reported)
     return bench

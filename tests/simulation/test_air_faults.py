@@ -10,8 +10,8 @@ import pytest
 
 from lasthop.clock import Micros
 from lasthop.core import restore
-from lasthop.core.air.carriage import Carriage
-from lasthop.core.journal import Journal
+from lasthop.core.air.feature import AirFeature
+from lasthop.core.commits import Commits
 from lasthop.core.lifecycle import Step
 from lasthop.delivery.carrier import Confirmed, Outcome, Unanswered, Unreached
 from lasthop.delivery.ota.sessions import SessionCarrier
@@ -80,7 +80,7 @@ def leave_before_the_commit(patch: Patch) -> None:
         self._urgent = True
         self._waiting.append((0, action))
 
-    patch.setattr(Journal, "when_durable", when_durable)
+    patch.setattr(Commits, "when_durable", when_durable)
 
 
 def forget_transactions_at_once(patch: Patch) -> None:
@@ -97,7 +97,7 @@ def forget_transactions_at_once(patch: Patch) -> None:
 
 def lose_an_attempt(patch: Patch) -> None:
     """A report is dropped."""
-    carried = Carriage.carried
+    carried = AirFeature.carried
     count = 0
 
     def drop(self: Any, *facts: Any) -> None:
@@ -106,7 +106,7 @@ def lose_an_attempt(patch: Patch) -> None:
         if count % 20:
             carried(self, *facts)
 
-    patch.setattr(Carriage, "carried", drop)
+    patch.setattr(AirFeature, "carried", drop)
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from lasthop.clock import MILLISECOND, SECOND, Micros
 from lasthop.core.delivery import Delivery
 from lasthop.core.feature import order_of
-from lasthop.core.preferences.pilot import Pilot
-from lasthop.core.preferences.steering import Steering
+from lasthop.core.preferences.device_preferences import DevicePreferences
+from lasthop.core.preferences.scheduler import PreferenceScheduler
 from lasthop.core.session import Session
 from lasthop.decision.budgets import Budgets
 from lasthop.decision.preferences import Preferences
@@ -60,18 +60,18 @@ def faults(schedules: int = SCHEDULES) -> list[str]:
 
 def test_budgets_hold_and_nothing_is_lost_for_them(monkeypatch: Patch) -> None:
     counts = {"held": 0, "closed": 0}
-    hold, closures = Pilot._hold, Steering.look_for_closures
+    hold, closures = PreferenceScheduler._hold, DevicePreferences.look_for_closures
 
     def counting_hold(*arguments: Any) -> None:
         counts["held"] += 1
         hold(*arguments)
 
-    def counting_closures(self: Steering, now: Micros) -> None:
+    def counting_closures(self: DevicePreferences, now: Micros) -> None:
         closures(self, now)
         counts["closed"] += len(self.closures)
 
-    monkeypatch.setattr(Pilot, "_hold", counting_hold)
-    monkeypatch.setattr(Steering, "look_for_closures", counting_closures)
+    monkeypatch.setattr(PreferenceScheduler, "_hold", counting_hold)
+    monkeypatch.setattr(DevicePreferences, "look_for_closures", counting_closures)
     assert faults() == []
     # Otherwise this shows nothing.
     assert counts["held"] > SCHEDULES
@@ -85,20 +85,20 @@ def no_limits(patch: Patch) -> None:
 
 def forget_the_books(patch: Patch) -> None:
     """Budgets are not written down."""
-    patch.setattr(Pilot, "note", lambda self: None)
+    patch.setattr(PreferenceScheduler, "note", lambda self: None)
 
 
 def repeat_for_nothing(patch: Patch) -> None:
     """Only the first transmission of a message is paid for."""
-    left = Steering.left
+    left = DevicePreferences.left
 
-    def once(self: Steering, delivery: Delivery, now: Micros) -> int:
+    def once(self: DevicePreferences, delivery: Delivery, now: Micros) -> int:
         if delivery.attempts > 1:
             self.refund(delivery, now)
             return 0
         return left(self, delivery, now)
 
-    patch.setattr(Steering, "left", once)
+    patch.setattr(DevicePreferences, "left", once)
 
 
 def send_without_limits(patch: Patch) -> None:
@@ -120,9 +120,11 @@ def send_without_limits(patch: Patch) -> None:
 
 def overtake_what_is_held(patch: Patch) -> None:
     """A held message holds up nobody, not even its own lane."""
-    offer = Pilot._offer
+    offer = PreferenceScheduler._offer
 
-    def pump(self: Pilot, session: Session, mine: Steering, now: Micros) -> list[Delivery]:
+    def pump(
+        self: PreferenceScheduler, session: Session, mine: DevicePreferences, now: Micros
+    ) -> list[Delivery]:
         released: list[Delivery] = []
         if mine.reconsider:
             mine.reconsider = False
@@ -139,7 +141,7 @@ def overtake_what_is_held(patch: Patch) -> None:
         self.settle(session, mine, now)
         return released
 
-    patch.setattr(Pilot, "pump", pump)
+    patch.setattr(PreferenceScheduler, "pump", pump)
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from lasthop.core.groups.bond import Standing
-from lasthop.core.groups.contest import Contest
-from lasthop.core.groups.errand import Errand
-from lasthop.core.groups.pact import Notice, Pact
+from lasthop.core.groups.atomic import AtomicMessage, ReleaseNotice
+from lasthop.core.groups.claims import ClaimRecord
+from lasthop.core.groups.decider import Standing
+from lasthop.core.groups.queue_entry import QueueEntry
 from lasthop.core.lifecycle import Step
 from lasthop.device.arrivals import Arrivals
 from lasthop.device.withheld import Withheld
@@ -31,7 +31,7 @@ def release_when_most_have_it(patch: Patch) -> None:
         if self._had >= max(1, self._size - 1) and not self._broken and now < self.before:
             self._release(now)
 
-    patch.setattr(Pact, "_consider", consider)
+    patch.setattr(AtomicMessage, "_consider", consider)
 
 
 def show_what_is_held(patch: Patch) -> None:
@@ -51,15 +51,15 @@ def abort_without_a_word(patch: Patch) -> None:
 
 def decide_late(patch: Patch) -> None:
     """The deadline does not bound the decision."""
-    patch.setattr(Pact, "woken", lambda self, now: None)
-    consider = Pact._consider
+    patch.setattr(AtomicMessage, "woken", lambda self, now: None)
+    consider = AtomicMessage._consider
 
     def late(self: Any, now: int) -> None:
         before, self.before = self.before, now + 1
         consider(self, now)
         self.before = before
 
-    patch.setattr(Pact, "_consider", late)
+    patch.setattr(AtomicMessage, "_consider", late)
 
 
 def cancel_only_those_who_wait(patch: Patch) -> None:
@@ -68,7 +68,7 @@ def cancel_only_those_who_wait(patch: Patch) -> None:
     def withdraw(self: Any, step: Step, now: int, reason: str) -> tuple[int, int]:
         return self._size, 0
 
-    patch.setattr(Pact, "withdraw", withdraw)
+    patch.setattr(AtomicMessage, "withdraw", withdraw)
 
 
 def lose_what_is_held(patch: Patch) -> None:
@@ -83,22 +83,22 @@ def lose_what_is_held(patch: Patch) -> None:
         self.acknowledged(delivery, now)
 
     patch.setattr(Withheld, "keep", forgetful)
-    patch.setattr(Notice, "dropped", shrug)
+    patch.setattr(ReleaseNotice, "dropped", shrug)
 
 
 def grant_to_everybody(patch: Patch) -> None:
-    claim = Contest.claim
+    claim = ClaimRecord.claim
 
     def generous(self: Any, device: Any, now: int) -> Decision:
         claim(self, device, now)
         return Decision(Verdict.GRANT, device.name)
 
-    patch.setattr(Contest, "claim", generous)
+    patch.setattr(ClaimRecord, "claim", generous)
 
 
 def forget_the_winner(patch: Patch) -> None:
     """The grant is not written down."""
-    note = Contest.note
+    note = ClaimRecord.note
 
     def forgetful(self: Any, now: int) -> None:
         standing, self.standing = self.standing, Standing.CLAIMABLE
@@ -106,18 +106,18 @@ def forget_the_winner(patch: Patch) -> None:
         note(self, now)
         self.standing, self.members = standing, members
 
-    patch.setattr(Contest, "note", forgetful)
+    patch.setattr(ClaimRecord, "note", forgetful)
 
 
 def pass_on_unmarked(patch: Patch) -> None:
     """What another consumer may have had is not marked as redelivered."""
-    give = Errand.give
+    give = QueueEntry.give
 
     def careless(self: Any, session: Any, now: int) -> None:
         give(self, session, now)
         self.active.redelivered = False
 
-    patch.setattr(Errand, "give", careless)
+    patch.setattr(QueueEntry, "give", careless)
 
 
 def give_to_two(patch: Patch) -> None:
@@ -128,12 +128,12 @@ def give_to_two(patch: Patch) -> None:
         self._let_go(delivery)
         self.wait(now)
 
-    patch.setattr(Errand, "take_back", take_back)
+    patch.setattr(QueueEntry, "take_back", take_back)
 
 
 def forget_the_queue(patch: Patch) -> None:
     """What was with nobody when the gateway stopped is with nobody for ever."""
-    patch.setattr(Errand, "restored", lambda self, now: None)
+    patch.setattr(QueueEntry, "restored", lambda self, now: None)
 
 
 MUTATIONS: list[Mutation] = [

@@ -14,9 +14,9 @@ import pytest
 
 from lasthop.clock import Micros
 from lasthop.core.acceptance import Acceptance
+from lasthop.core.commits import Commits
 from lasthop.core.dispatch import Dispatcher
 from lasthop.core.inbound import Inbound as DeviceMessages
-from lasthop.core.journal import Journal
 from lasthop.core.session import Session
 from lasthop.device.change import Change
 from lasthop.device.inbox_memory import MemoryTransaction
@@ -40,7 +40,7 @@ def send_before_the_commit(patch: Patch) -> None:
         self._urgent = True
         self._waiting.append((0, action))
 
-    patch.setattr(Journal, "when_durable", when_durable)
+    patch.setattr(Commits, "when_durable", when_durable)
 
 
 def commit_late(patch: Patch) -> None:

@@ -14,10 +14,10 @@ import pytest
 from typer.testing import CliRunner
 
 from lasthop.core.pushes.addresses import AddressBook
+from lasthop.core.pushes.feature import PushFeature
 from lasthop.core.pushes.notification import Notifications
 from lasthop.core.pushes.push import Push
 from lasthop.core.pushes.push_ids import PushIds
-from lasthop.core.pushes.pushes import Pushes
 from lasthop.runtime.cli import app
 from lasthop.simulation.campaign import campaign, run_some
 from lasthop.simulation.pap import initiator
@@ -114,13 +114,13 @@ def accept_pushes_without_their_rows(patch: Patch) -> None:
 
 
 def always_say_that_it_was_cancelled(patch: Patch) -> None:
-    cancel = Pushes.cancel
+    cancel = PushFeature.cancel
 
     def yes(self: Any, *asked: Any) -> Any:
         codes = cancel(self, *asked)
         return None if codes is None else [(text, 1000) for text, _ in codes]
 
-    patch.setattr(Pushes, "cancel", yes)
+    patch.setattr(PushFeature, "cancel", yes)
 
 
 def leave_the_replaced_push_where_it_is(patch: Patch) -> None:
@@ -138,7 +138,7 @@ def lose_the_rest_of_an_interrupted_fan_out(patch: Patch) -> None:
 
 
 def forget_the_push_of_a_message_in_a_crash(patch: Patch) -> None:
-    patch.setattr(Pushes, "attach", lambda self, item: None)
+    patch.setattr(PushFeature, "attach", lambda self, item: None)
 
 
 def say_duplicate_before_it_is_durable(patch: Patch) -> None:

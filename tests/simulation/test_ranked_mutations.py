@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from lasthop.core.ranked.delivery import RankedDelivery
-from lasthop.core.ranked.feeds import Feeds
-from lasthop.core.ranked.lane import Lanes
+from lasthop.core.ranked.feature import RankedFeature
+from lasthop.core.ranked.feed_queue import FeedQueue
+from lasthop.core.ranked.ranked_delivery import RankedDelivery
 from lasthop.decision.volume.feed import Feed
 from lasthop.decision.volume.holdings import Holdings
 from lasthop.device.arrivals import Arrivals
@@ -51,12 +51,12 @@ def do_not_keep_on_the_device(patch: Patch) -> None:
 
 
 def ignore_what_devices_report(patch: Patch) -> None:
-    patch.setattr(Feeds, "report", lambda *args: None)
+    patch.setattr(RankedFeature, "report", lambda *args: None)
 
 
 def leave_unread_what_nobody_saw(patch: Patch) -> None:
     """An answer that came too late counts as seen."""
-    patch.setattr(Feeds, "_unread", lambda *args: None)
+    patch.setattr(RankedFeature, "_unread", lambda *args: None)
 
 
 def show_to_nobody(patch: Patch) -> None:
@@ -90,12 +90,12 @@ def read_what_does_not_count(patch: Patch) -> None:
 
 def instruct_before_the_messages(patch: Patch) -> None:
     """What is said overtakes what it speaks of."""
-    queue = Lanes.queue
+    queue = FeedQueue.queue
 
-    def early(self: Lanes, ranked: RankedDelivery, stamp: int) -> None:
+    def early(self: FeedQueue, ranked: RankedDelivery, stamp: int) -> None:
         queue(self, ranked, 1 if ranked.instructs else stamp)
 
-    patch.setattr(Lanes, "queue", early)
+    patch.setattr(FeedQueue, "queue", early)
 
 
 def forget_new_ranks(patch: Patch) -> None:

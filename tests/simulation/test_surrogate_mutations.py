@@ -10,9 +10,9 @@ import pytest
 
 from lasthop.core.delivery import Delivery
 from lasthop.core.session import Session
-from lasthop.core.surrogates.outcome import Outcomes
-from lasthop.core.surrogates.post import Consultation, Post
-from lasthop.core.surrogates.surrogates import Surrogates
+from lasthop.core.surrogates.feature import SurrogateFeature
+from lasthop.core.surrogates.verdicts import VerdictRules
+from lasthop.core.surrogates.waiting import Consultation, SurrogateQueue
 from lasthop.message import Message
 from lasthop.simulation.campaign import run_some
 from lasthop.store.commit import Commit
@@ -47,43 +47,43 @@ def commit_the_state_late(patch: Patch) -> None:
 def forget_the_state(patch: Patch) -> None:
     """The state is changed here and not written down."""
 
-    def remember(self: Any, post: Post, verdict: Any) -> None:
+    def remember(self: Any, post: SurrogateQueue, verdict: Any) -> None:
         post.change(verdict.state)
 
-    patch.setattr(Outcomes, "remember", remember)
+    patch.setattr(VerdictRules, "remember", remember)
 
 
 def forget_that_it_is_done(patch: Patch) -> None:
     """An input is asked about again after a crash, though it has counted."""
-    note = Surrogates._note
+    note = SurrogateFeature._note
 
-    def careless(self: Surrogates, consultation: Consultation, *, done: bool = False) -> None:
+    def careless(self: SurrogateFeature, consultation: Consultation, *, done: bool = False) -> None:
         if not done or consultation.number % 5:
             note(self, consultation, done=done)
 
-    patch.setattr(Surrogates, "_note", careless)
+    patch.setattr(SurrogateFeature, "_note", careless)
 
 
 def forget_that_it_waits(patch: Patch) -> None:
     """What waits is not written down, and goes on by itself after a crash."""
-    note = Surrogates._note
+    note = SurrogateFeature._note
 
-    def careless(self: Surrogates, consultation: Consultation, *, done: bool = False) -> None:
+    def careless(self: SurrogateFeature, consultation: Consultation, *, done: bool = False) -> None:
         if done:
             note(self, consultation, done=True)
 
-    patch.setattr(Surrogates, "_note", careless)
+    patch.setattr(SurrogateFeature, "_note", careless)
 
 
 def apply_failed_work(patch: Patch) -> None:
     """A worker that died has left its state behind."""
-    give_back = Post.give_back
+    give_back = SurrogateQueue.give_back
 
-    def hasty(self: Post) -> None:
+    def hasty(self: SurrogateQueue) -> None:
         give_back(self)
         self.state["uturn"] = b"\x01"
 
-    patch.setattr(Post, "give_back", hasty)
+    patch.setattr(SurrogateQueue, "give_back", hasty)
 
 
 def keep_a_part(patch: Patch) -> None:
@@ -98,15 +98,15 @@ def keep_a_part(patch: Patch) -> None:
 
 def go_on_unasked(patch: Patch) -> None:
     """A delivery is queued while its surrogate thinks."""
-    keep = Surrogates.keep
+    keep = SurrogateFeature.keep
 
-    def eager(self: Surrogates, delivery: Delivery, *, ready: bool) -> None:
+    def eager(self: SurrogateFeature, delivery: Delivery, *, ready: bool) -> None:
         keep(self, delivery, ready=ready)
         if delivery.item.message.key % 7 == 0:
             delivery.session.enqueue(delivery)
-            self._room.touch(delivery.session)
+            self._deliveries.touch(delivery.session)
 
-    patch.setattr(Surrogates, "keep", eager)
+    patch.setattr(SurrogateFeature, "keep", eager)
 
 
 def last_in_first_out(patch: Patch) -> None:
@@ -118,7 +118,7 @@ def last_in_first_out(patch: Patch) -> None:
 
 def lose_what_was_changed(patch: Patch) -> None:
     """After a crash a message that the surrogate changed is as it was."""
-    patch.setattr(Surrogates, "revise_again", lambda self, delivery: None)
+    patch.setattr(SurrogateFeature, "revise_again", lambda self, delivery: None)
 
 
 def forget_what_devices_sent(patch: Patch) -> None:
@@ -127,12 +127,12 @@ def forget_what_devices_sent(patch: Patch) -> None:
     def hold_again(self: Any, row: Any, message: Message, now: int) -> None:
         self._held_rows[row.message] = row
 
-    patch.setattr(Surrogates, "_hold_again", hold_again)
+    patch.setattr(SurrogateFeature, "_hold_again", hold_again)
 
 
 def answer_and_send(patch: Patch) -> None:
     """What the surrogate stops is delivered all the same."""
-    stop = Outcomes._stop
+    stop = VerdictRules._stop
 
     def leaky(self: Any, consultation: Consultation, told: str, now: int) -> None:
         if consultation.delivery is not None and consultation.number % 3 == 0:
@@ -140,12 +140,12 @@ def answer_and_send(patch: Patch) -> None:
         else:
             stop(self, consultation, told, now)
 
-    patch.setattr(Outcomes, "_stop", leaky)
+    patch.setattr(VerdictRules, "_stop", leaky)
 
 
 def forget_the_queue(patch: Patch) -> None:
     """What goes on is not put into its device's queue."""
-    pass_on = Outcomes.pass_on
+    pass_on = VerdictRules.pass_on
 
     def forgetful(self: Any, consultation: Consultation, *rest: Any) -> None:
         if consultation.number % 11:
@@ -157,7 +157,7 @@ def forget_the_queue(patch: Patch) -> None:
         finally:
             Session.enqueue = enqueue  # type: ignore[method-assign]
 
-    patch.setattr(Outcomes, "pass_on", forgetful)
+    patch.setattr(VerdictRules, "pass_on", forgetful)
 
 
 MUTATIONS: list[Mutation] = [
@@ -179,13 +179,13 @@ MUTATIONS: list[Mutation] = [
 def test_the_usual_schedules_have_surrogates(monkeypatch: Patch) -> None:
     """Or else nothing below would mean anything."""
     asked: list[object] = []
-    consulted = Surrogates.consulted
+    consulted = SurrogateFeature.consulted
 
-    def count(self: Surrogates, *word: Any) -> str | None:
+    def count(self: SurrogateFeature, *word: Any) -> str | None:
         asked.append(word)
         return consulted(self, *word)
 
-    monkeypatch.setattr(Surrogates, "consulted", count)
+    monkeypatch.setattr(SurrogateFeature, "consulted", count)
     assert run_some(0, 9, 50, 0).good
     assert len(asked) > 60
 

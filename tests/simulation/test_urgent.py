@@ -8,7 +8,7 @@ import pytest
 
 from lasthop.clock import MILLISECOND, MINUTE, SECOND, Micros
 from lasthop.core.gateway import Gateway, Identity
-from lasthop.core.mailroom import Limits
+from lasthop.core.limits import Limits
 from lasthop.core.submission import Submission
 from lasthop.device.message import Message
 from lasthop.device.terms import Terms

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lasthop.clock import Micros
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Item
 from lasthop.core.fanout import Fanouts
 from lasthop.core.lifecycle import Step
-from lasthop.core.mailroom import Mailroom
 from lasthop.core.registry import Device
 from lasthop.core.submission import Submission, check_times
 from lasthop.errors import (
@@ -83,9 +83,9 @@ class Withdrawal:
 class Acceptance:
     """Takes messages in, and takes them back while that is possible."""
 
-    def __init__(self, room: Mailroom, fanouts: Fanouts) -> None:
-        self._room = room
-        self._moments = room.moments
+    def __init__(self, deliveries: Deliveries, fanouts: Fanouts) -> None:
+        self._deliveries = deliveries
+        self._moments = deliveries.moments
         self._fanouts = fanouts
         self._recent: dict[tuple[str, str], KeyRow] = {}
 
@@ -114,7 +114,7 @@ class Acceptance:
         if once is not None:
             own = own_key(source, once.key)
             row = KeyRow(app, own, once.digest, messages[0].key, len(messages), now)
-            self._room.journal.commit.keys.append(row)
+            self._deliveries.commits.open.keys.append(row)
             self.remember(row)
         return Receipt([format_id(m.key, m.salt) for m in messages])
 
@@ -207,7 +207,7 @@ class Acceptance:
         """Own a message, and begin no delivery of it: it is to be accepted again, or dropped, when
         somebody has looked at it."""
         self._check(app, submission, now)
-        item = self._room.own(self._make(app, source, submission, now))
+        item = self._deliveries.own(self._make(app, source, submission, now))
         item.spreading = True
         return item
 
@@ -218,8 +218,8 @@ class Acceptance:
         return self._moments.targets[submission.target.kind].reach(app, submission, now)
 
     def _check_form(self, app: str, submission: Submission, now: Micros) -> None:
-        limits = self._room.limits
-        behaviour = self._room.behaviours.get(app)
+        limits = self._deliveries.limits
+        behaviour = self._deliveries.behaviours.get(app)
         if behaviour is not None:
             behaviour.apply(submission, limit=limits.body)
         elif len(submission.body) > limits.body:
@@ -231,14 +231,14 @@ class Acceptance:
     ) -> None:
         """A sender to one device is told when its mailbox is full; for one among many the delivery
         is suppressed."""
-        limit = self._room.limits.open_per_device
+        limit = self._deliveries.limits.open_per_device
         alone: dict[Device, int] = {}
         for submission, devices in zip(submissions, reached, strict=True):
             if submission.target.kind is DEVICE:
                 for device in devices.values():
                     alone[device] = alone.get(device, 0) + 1
         for device, count in alone.items():
-            if len(self._room.session(device).mailbox) + count > limit:
+            if len(self._deliveries.session(device).mailbox) + count > limit:
                 raise QuotaExceeded("mailbox full", retry_after=60, device=device.name, limit=limit)
 
     def _own(
@@ -250,10 +250,10 @@ class Acceptance:
         now: Micros,
         attach: Callable[[Item], None] | None = None,
     ) -> Message:
-        room = self._room
+        deliveries = self._deliveries
         message = self._make(app, source, s, now)
         if s.target.kind is not DEVICE:
-            room.journal.tell(
+            deliveries.commits.record(
                 Kind.PUBLISHED,
                 now,
                 app=app,
@@ -265,17 +265,17 @@ class Acceptance:
             )
         rule = self._moments.targets[s.target.kind]
         if devices or rule.owns:
-            item = room.own(message)
+            item = deliveries.own(message)
             if attach is not None:
                 attach(item)
             rule.begin(item, devices, now)
         return message
 
     def _make(self, app: str, source: str, s: Submission, now: Micros) -> Message:
-        room = self._room
+        deliveries = self._deliveries
         message = Message(
-            room.keys.key(now),
-            room.keys.salt(),
+            deliveries.keys.key(now),
+            deliveries.keys.salt(),
             app,
             source,
             s.target,
@@ -303,13 +303,13 @@ class Acceptance:
             s.stream,
             s.pull,
         )
-        room.journal.add_message(message)
+        deliveries.commits.add_message(message)
         return message
 
     def find(self, app: str, key: int) -> Item | None:
         """An app's message, if any of it is open; another app's does not exist, and what the
         gateway itself has to say is nobody's to take back."""
-        item = self._room.items.get(key)
+        item = self._deliveries.items.get(key)
         if item is not None and (item.message.app != app or item.message.source == GATEWAY):
             raise NotFound("no such message", id=f"{key:016x}")
         return item
@@ -325,7 +325,7 @@ class Acceptance:
         too_late = 0
         for delivery in list(item.deliveries):
             if delivery.revocable:
-                self._room.step(delivery, step, now, reason)
+                self._deliveries.step(delivery, step, now, reason)
                 taken_back += 1
             else:
                 too_late += 1

@@ -10,8 +10,8 @@ from lasthop.clock import Micros
 from lasthop.core.behaviour import Behaviour
 from lasthop.core.contact import Contacts
 from lasthop.core.credentials import Credentials, Scope
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.lifecycle import Step
-from lasthop.core.mailroom import Mailroom
 from lasthop.core.registry import Device, DeviceRecord
 from lasthop.errors import Conflict, InvalidRequest
 from lasthop.events import Kind
@@ -22,15 +22,17 @@ from lasthop.wire.hop.frames import CloseCode
 class Administration:
     """Changes who there is, who may come in, and what holds for the messages of an app."""
 
-    def __init__(self, room: Mailroom, contacts: Contacts, credentials: Credentials) -> None:
-        self._room = room
+    def __init__(
+        self, deliveries: Deliveries, contacts: Contacts, credentials: Credentials
+    ) -> None:
+        self._deliveries = deliveries
         self._credentials = credentials
-        self._moments = room.moments
+        self._moments = deliveries.moments
         self._contacts = contacts
 
     def register(self, app: str, name: str, record: DeviceRecord, now: Micros) -> Device:
         """Add a device."""
-        if self._room.registry.find(app, name) is not None:
+        if self._deliveries.registry.find(app, name) is not None:
             raise Conflict("a device of this name exists", app=app, device=name)
         for check in self._moments.check_device:
             check(app, record, None)
@@ -38,17 +40,17 @@ class Administration:
 
     def amend(self, app: str, name: str, now: Micros, **changes: object) -> Device:
         """Change fields of a device's record. Who holds its old token is sent away."""
-        room = self._room
-        device = self._room.registry.named(app, name)
+        deliveries = self._deliveries
+        device = self._deliveries.registry.named(app, name)
         record = msgspec.structs.replace(device.record, **changes)
         for check in self._moments.check_device:
             check(app, record, device)
-        room.registry.amend(device, record)
-        room.journal.commit.devices[device.number] = device.row()
-        session = room.session(device)
+        deliveries.registry.amend(device, record)
+        deliveries.commits.open.devices[device.number] = device.row()
+        session = deliveries.session(device)
         reason = f"an administrator changed {', '.join(sorted(changes))}"
-        room.journal.tell(Kind.CONTEXT_CHANGED, now, session, reason=reason)
-        room.touch(session)  # It may be reached over the air now.
+        deliveries.commits.record(Kind.CONTEXT_CHANGED, now, session, reason=reason)
+        deliveries.touch(session)  # It may be reached over the air now.
         for amended in self._moments.amended:
             amended(session, changes, now)
         if "token_hash" in changes:
@@ -57,21 +59,21 @@ class Administration:
 
     def remove(self, app: str, name: str, now: Micros) -> Device:
         """Forget a device: what is open for it is given up."""
-        room = self._room
-        device = self._room.registry.named(app, name)
-        session = room.session(device)
+        deliveries = self._deliveries
+        device = self._deliveries.registry.named(app, name)
+        session = deliveries.session(device)
         reason = "the device was removed"
         self._contacts.disconnect(session, CloseCode.UNKNOWN_DEVICE, reason, now)
         for removed in self._moments.removed:
             removed(session, now)
         for delivery in list(session.mailbox.values()):
-            room.give_up(delivery, Step.GIVE_UP, now, reason)
+            deliveries.give_up(delivery, Step.GIVE_UP, now, reason)
         for forgotten in self._moments.forgotten:
             forgotten(session)
-        room.journal.tell(Kind.REMOVED, now, session)
-        room.journal.commit.removed_devices.append(device.number)
-        room.registry.remove(device)
-        room.forget_session(device)
+        deliveries.commits.record(Kind.REMOVED, now, session)
+        deliveries.commits.open.removed_devices.append(device.number)
+        deliveries.registry.remove(device)
+        deliveries.forget_session(device)
         return device
 
     def admit(self, secret: str, app: str, name: str, scopes: set[Scope], now: Micros) -> None:
@@ -89,18 +91,18 @@ class Administration:
         return len(rows)
 
     def _note(self, rows: Iterable[CredentialRow]) -> None:
-        journal = self._room.journal
-        journal.commit.credentials.update((row.hash, row) for row in rows)
-        journal.hurry()
+        commits = self._deliveries.commits
+        commits.open.credentials.update((row.hash, row) for row in rows)
+        commits.hurry()
 
     def behave(self, app: str, behaviour: Behaviour | None) -> None:
         """Say how messages of an app behave from now on; None takes back what was said."""
-        room = self._room
-        if behaviour is not None and (behaviour.max_size or 0) > room.limits.largest_body:
+        deliveries = self._deliveries
+        if behaviour is not None and (behaviour.max_size or 0) > deliveries.limits.largest_body:
             raise InvalidRequest(
                 "max_size is above what this gateway takes; what is larger is a stream",
-                limit=room.limits.largest_body,
+                limit=deliveries.limits.largest_body,
             )
-        row = room.behaviours.set(app, behaviour)
-        room.journal.commit.memories[row.device, row.name] = row
-        room.journal.hurry()
+        row = deliveries.behaviours.set(app, behaviour)
+        deliveries.commits.open.memories[row.device, row.name] = row
+        deliveries.commits.hurry()

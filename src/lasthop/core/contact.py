@@ -9,11 +9,11 @@ from functools import partial
 
 from lasthop.clock import SECOND, Micros
 from lasthop.core.channel_state import AWAY, ChannelState
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery
 from lasthop.core.dispatch import Dispatcher
 from lasthop.core.effects import Disconnect, Send
 from lasthop.core.lifecycle import DELIVERED, SENDING, Step
-from lasthop.core.mailroom import Mailroom
 from lasthop.core.probing import Probes
 from lasthop.core.registry import Device, DeviceRecord
 from lasthop.core.retransmission import Retransmission
@@ -54,15 +54,15 @@ class Contacts:
 
     def __init__(
         self,
-        room: Mailroom,
+        deliveries: Deliveries,
         dispatcher: Dispatcher,
         terms: Terms,
     ) -> None:
-        self._room = room
-        self._moments = room.moments
+        self._deliveries = deliveries
+        self._moments = deliveries.moments
         self._dispatcher = dispatcher
         self._terms = terms
-        self.probes = Probes(room)
+        self.probes = Probes(deliveries)
         self._by_channel: dict[int, Session] = {}
         self._lossy: set[int] = set()
 
@@ -94,16 +94,16 @@ class Contacts:
             device = self._identify(hello, now, local=local)
         except LasthopError as error:
             code = CloseCode(error.hop_code)
-            self._room.effects.append(Disconnect(channel, code, str(error)))
+            self._deliveries.effects.append(Disconnect(channel, code, str(error)))
             return
-        session = self._room.session(device)
+        session = self._deliveries.session(device)
         if hello.probe:
             self.probes.begin(session, channel, hello, self._terms.incarnation, now)
             return
         for meeting in self._moments.meeting:
             refused = meeting(session, channel, hello, now)
             if refused is not None:
-                self._room.effects.append(refused)
+                self._deliveries.effects.append(refused)
                 return
         if hello.join:
             self._join(session, channel, hello, now)
@@ -113,7 +113,7 @@ class Contacts:
         # WELCOME says what we have, and the device sends the rest under whatever numbers it likes.
         session.inbound.drop_beyond()
         session.contacts += 1
-        session.preserve = self._room.limits.preserve
+        session.preserve = self._deliveries.limits.preserve
         if hello.preserve is not None:
             session.preserve = min(session.preserve, hello.preserve * SECOND)
         self._set_window(session, hello.window or DEFAULT_WINDOW)
@@ -127,7 +127,7 @@ class Contacts:
         for introduced in self._moments.introduced:
             introduced(session, hello, now, resumed=resumed, forgot=forgot)
         welcome = self._welcome(session, answer, hello)
-        self._room.journal.when_durable(partial(self._begin, session, line, welcome))
+        self._deliveries.commits.when_durable(partial(self._begin, session, line, welcome))
 
     def _connect(
         self,
@@ -151,7 +151,7 @@ class Contacts:
         self._by_channel[channel] = session
         session.add(line)
         self._lines_changed(session, now)
-        self._room.journal.tell(
+        self._deliveries.commits.record(
             Kind.CONTACT_STARTED,
             now,
             session,
@@ -172,12 +172,12 @@ class Contacts:
             return
         line.greeted = True
         session.sender.changed()
-        self._room.effects.append(Send(line.channel, [welcome]))
+        self._deliveries.effects.append(Send(line.channel, [welcome]))
         if not welcome.joined:
             self._dispatcher.resume(session, now)
         for greeted in self._moments.greeted:
             greeted(session, now, joined=welcome.joined)
-        self._room.touch(session)
+        self._deliveries.touch(session)
 
     def _join(self, session: Session, channel: int, hello: Hello, now: Micros) -> None:
         """A device in contact has opened one more channel.
@@ -193,11 +193,11 @@ class Contacts:
             or highest > session.sendable
         ):
             gone = Disconnect(channel, CloseCode.BYE, "there is no contact to join")
-            self._room.effects.append(gone)
+            self._deliveries.effects.append(gone)
             return
         if len(session.lines) >= MOST_LINES:
             most = Disconnect(channel, CloseCode.OVERLOADED, f"a device has {MOST_LINES} channels")
-            self._room.effects.append(most)
+            self._deliveries.effects.append(most)
             return
         ack = Ack(hello.received, hello.delivered, hello.individual)
         self._drop(session, hello.dropped, now)
@@ -206,7 +206,7 @@ class Contacts:
         line = self._connect(session, channel, hello, now, resumed=True, reason=JOINED)
         session.line = before  # Until it is greeted, nothing leaves over it.
         welcome = self._welcome(session, Resume(ack, 0), hello, joined=True)
-        self._room.journal.when_durable(partial(self._begin_joined, session, line, welcome))
+        self._deliveries.commits.when_durable(partial(self._begin_joined, session, line, welcome))
 
     def _begin_joined(
         self, session: Session, line: ChannelState, welcome: Welcome, now: Micros
@@ -225,7 +225,7 @@ class Contacts:
             session.retransmission = None
 
     def _identify(self, hello: Hello, now: Micros, *, local: bool) -> Device:
-        device = self._room.registry.find(hello.app, hello.device)
+        device = self._deliveries.registry.find(hello.app, hello.device)
         if device is None:
             if not (self._terms.open_house and local):
                 raise NotFound("unknown device", app=hello.app, device=hello.device)
@@ -239,9 +239,9 @@ class Contacts:
 
     def register(self, app: str, name: str, record: DeviceRecord, now: Micros) -> Device:
         """Add a device."""
-        device = self._room.registry.add(app, name, record)
-        self._room.journal.commit.devices[device.number] = device.row()
-        self._room.journal.tell(Kind.REGISTERED, now, self._room.session(device))
+        device = self._deliveries.registry.add(app, name, record)
+        self._deliveries.commits.open.devices[device.number] = device.row()
+        self._deliveries.commits.record(Kind.REGISTERED, now, self._deliveries.session(device))
         return device
 
     def _number(self, session: Session, hello: Hello, now: Micros) -> Resume | NewEpoch:
@@ -270,22 +270,22 @@ class Contacts:
         for delivery in session.under_way():
             before = delivery.item.message.deliver_before
             if before is not None and now >= before:
-                self._room.give_up(delivery, Step.EXPIRE, now, "too late to number it anew")
+                self._deliveries.give_up(delivery, Step.EXPIRE, now, "too late to number it anew")
                 continue
             delivery.redelivered = delivery.redelivered or delivery.attempts > 0
-            self._room.step(delivery, Step.REQUEUE, now, "the numbering starts anew")
+            self._deliveries.step(delivery, Step.REQUEUE, now, "the numbering starts anew")
             session.sender.refund(delivery, now)
             delivery.seq = delivery.epoch = -1
             for gate in delivery.item.gates:
                 gate.requeued(delivery)
             session.enqueue(delivery)
         session.restart(self._terms.incarnation, epoch.current.epoch, epoch.previous)
-        self._room.journal.tell(Kind.EPOCH_STARTED, now, session, epoch=session.epoch)
+        self._deliveries.commits.record(Kind.EPOCH_STARTED, now, session, epoch=session.epoch)
 
     def _welcome(
         self, session: Session, answer: Resume | NewEpoch, hello: Hello, *, joined: bool = False
     ) -> Welcome:
-        limits = self._room.limits
+        limits = self._deliveries.limits
         resumed = isinstance(answer, Resume)
         return Welcome(
             incarnation=session.incarnation,
@@ -312,7 +312,7 @@ class Contacts:
         oldest = outbound.received
         progress = outbound.acknowledge(ack)
         session.sender.acknowledged(session, progress.received, now)
-        step, deliver, plain = self._room.step, Step.DELIVER, self._room.plain
+        step, deliver, plain = self._deliveries.step, Step.DELIVER, self._deliveries.plain
         # What is delivered at once is not said to be received before: one step, one event.
         for delivery in progress.delivered:
             if isinstance(delivery, Delivery) and delivery.state < DELIVERED:
@@ -324,8 +324,8 @@ class Contacts:
             if isinstance(delivery, Delivery) and delivery.state is SENDING:
                 delivery.decider.received(delivery, now)
         if progress.delivered or progress.received:
-            self._room.journal.touch_session(session, now)
-            self._room.touch(session)
+            self._deliveries.commits.touch_session(session, now)
+            self._deliveries.touch(session)
         if session.retransmission is not None and outbound.received > oldest:
             self._dispatcher.advanced(session, now)
 
@@ -352,7 +352,7 @@ class Contacts:
         line.paused = paused
         session.sender.changed()
         window = Credit(0, 0) if session.paused else session.window
-        self._room.journal.tell(
+        self._deliveries.commits.record(
             Kind.CREDIT_CHANGED,
             now,
             session,
@@ -360,7 +360,7 @@ class Contacts:
             size=window.bytes,
             reason="the link is full" if paused else "the link has room again",
         )
-        self._room.touch(session)
+        self._deliveries.touch(session)
 
     def credit(self, session: Session, channel: int, credit: Credit, now: Micros) -> None:
         """The device takes more, or less, at a time."""
@@ -378,14 +378,14 @@ class Contacts:
         before = session.window
         self._set_window(session, said[-1])
         if session.window != before:
-            self._room.journal.tell(
+            self._deliveries.commits.record(
                 Kind.CREDIT_CHANGED,
                 now,
                 session,
                 count=session.window.messages,
                 size=session.window.bytes,
             )
-            self._room.touch(session)
+            self._deliveries.touch(session)
 
     def lost(self, channel: int, reason: str, now: Micros) -> None:
         """A channel has ended."""
@@ -398,7 +398,7 @@ class Contacts:
             return
         session.remove(line)
         self._lines_changed(session, now)
-        self._room.journal.tell(
+        self._deliveries.commits.record(
             Kind.CONTACT_LOST, now, session, reason=reason, link=line.link, channel=channel
         )
         if session.greeted:
@@ -407,7 +407,7 @@ class Contacts:
             for channel_gone in self._moments.channel_gone:
                 channel_gone(session)
             session.ack_due = True  # The last one may have been lost with it.
-            self._room.touch(session)
+            self._deliveries.touch(session)
             return
         self.disconnect(session, CloseCode.BYE, "the channel that it joined is gone", now)
         self._away(session, now)
@@ -429,15 +429,15 @@ class Contacts:
         for line in lines:
             self._by_channel.pop(line.channel, None)
             self._lossy.discard(line.channel)
-            self._room.journal.tell(
+            self._deliveries.commits.record(
                 Kind.CONTACT_LOST, now, session, reason=reason, link=line.link, channel=line.channel
             )
-            self._room.effects.append(Disconnect(line.channel, code, reason))
+            self._deliveries.effects.append(Disconnect(line.channel, code, reason))
         if lines:
             self._away(session, now)
 
     def _set_window(self, session: Session, window: Credit) -> None:
-        limits = self._room.limits
+        limits = self._deliveries.limits
         if window.messages > limits.flight_messages or window.bytes > limits.flight_bytes:
             window = Credit(
                 min(window.messages, limits.flight_messages), min(window.bytes, limits.flight_bytes)

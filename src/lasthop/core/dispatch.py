@@ -12,11 +12,11 @@ from functools import partial
 
 from lasthop.clock import Micros
 from lasthop.core.channel_state import AWAY, ChannelState
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery
 from lasthop.core.effects import Fetch, Send
 from lasthop.core.envelope import frame_of, too_large
 from lasthop.core.lifecycle import DELIVERED, PENDING, SENDING, State, Step
-from lasthop.core.mailroom import Mailroom
 from lasthop.core.retransmission import Retransmission
 from lasthop.core.sending import weight_of
 from lasthop.core.session import ALL, Session
@@ -34,8 +34,8 @@ MILLION = 1_000_000
 class Dispatcher:
     """Moves deliveries from the mailbox to the link."""
 
-    def __init__(self, room: Mailroom) -> None:
-        self._room = room
+    def __init__(self, deliveries: Deliveries) -> None:
+        self._deliveries = deliveries
         self._fetching: dict[int, dict[Delivery, None]] = {}
         """Deliveries that wait for their message's body, by its key."""
 
@@ -48,7 +48,7 @@ class Dispatcher:
             leave = partial(
                 self._leave, session, session.contacts, session.outbound.assigned, released
             )
-            self._room.journal.when_durable(leave)
+            self._deliveries.commits.when_durable(leave)
 
     def _leave(
         self,
@@ -72,10 +72,12 @@ class Dispatcher:
         """What has no number was not sent and is nowhere remembered: queue it again."""
         for delivery in deliveries:
             if delivery.seq < 0 and delivery.state is SENDING:
-                self._room.step(delivery, Step.REQUEUE, now, "the link was lost before it left")
+                self._deliveries.step(
+                    delivery, Step.REQUEUE, now, "the link was lost before it left"
+                )
                 session.sender.refund(delivery, now)
                 session.enqueue(delivery)
-                self._room.touch(session)
+                self._deliveries.touch(session)
 
     def resume(self, session: Session, now: Micros) -> None:
         """The device has said what it has: send it everything else, as far as it has room, and
@@ -130,9 +132,9 @@ class Dispatcher:
         """Hand what is durable to a line. What was left to the store comes later: the device puts
         it in order."""
         outbound = session.outbound
-        room = self._room
+        effects = self._deliveries.effects
         sender = session.sender
-        plain = sender is room.sender
+        plain = sender is self._deliveries.sender
         line = line or session.open_line()
         frames: list[Frame] = []
         by_channel = {line.channel: frames}
@@ -165,10 +167,10 @@ class Dispatcher:
             self._fetching[key][delivery] = None
         self._close(session, ended)
         if missing:
-            room.effects.append(Fetch(missing))
+            effects.append(Fetch(missing))
         for channel, leaving in by_channel.items():
             if leaving:
-                room.effects.append(Send(channel, leaving))
+                effects.append(Send(channel, leaving))
                 self._await_acknowledgement(session, channel, now)
         if not plain:
             sender.sent(session, reason, now)
@@ -182,7 +184,7 @@ class Dispatcher:
         """Bodies have come back from the store: send on."""
         for key, message in messages.items():
             for delivery in self._fetching.pop(key, ()):
-                self._room.refill(delivery.item, message.body)
+                self._deliveries.refill(delivery.item, message.body)
                 session = delivery.session
                 if session.greeted:
                     self.transmit(session, [delivery], now)
@@ -193,7 +195,7 @@ class Dispatcher:
         """Deal with what is due: a delay that is over, a deadline, a repetition. Returns the
         sessions whose channel has lost too much."""
         hopeless: list[Session] = []
-        for due in self._room.timers.due(now):
+        for due in self._deliveries.timers.due(now):
             if isinstance(due, Delivery):
                 self._due(due, now)
             elif isinstance(due, Session):
@@ -208,16 +210,16 @@ class Dispatcher:
         before = delivery.item.message.deliver_before
         late = before is not None and now >= before
         session = delivery.session
-        if delivery.decider is not self._room.plain and delivery.decider.due(delivery, now):
+        if delivery.decider is not self._deliveries.plain and delivery.decider.due(delivery, now):
             return
         if delivery.state is State.PARKED:
             return  # Whoever parked it knows how late it is.
         if delivery.state is PENDING:
             if late:
-                self._room.give_up(delivery, Step.EXPIRE, now, "deliver_before has passed")
+                self._deliveries.give_up(delivery, Step.EXPIRE, now, "deliver_before has passed")
             elif not any(gate.due(delivery) for gate in delivery.item.gates):
                 session.enqueue(delivery)
-                self._room.touch(session)
+                self._deliveries.touch(session)
         elif delivery.seq < 0:
             return  # Whoever has it will tell.
         elif late and delivery.state < DELIVERED and not session.channel:
@@ -232,7 +234,7 @@ class Dispatcher:
         """Wait for the device to come back and tell, as long as its session is preserved."""
         if not session.preserved:
             session.preserved = True
-            self._room.timers.add(session.lost_at + session.preserve, session)
+            self._deliveries.timers.add(session.lost_at + session.preserve, session)
 
     def _preservation_ends(self, session: Session, now: Micros) -> None:
         session.preserved = False
@@ -248,7 +250,7 @@ class Dispatcher:
                 self._time_out(delivery, now)
 
     def _time_out(self, delivery: Delivery, now: Micros) -> None:
-        self._room.step(delivery, Step.TIME_OUT, now, "the device has not been back to tell")
+        self._deliveries.step(delivery, Step.TIME_OUT, now, "the device has not been back to tell")
 
     def _patience(self, session: Session, channel: int) -> Micros:
         """How long to wait for the receipt of what left over a channel."""
@@ -274,7 +276,7 @@ class Dispatcher:
     def _arm(self, timer: Retransmission[Session]) -> None:
         if timer.due is not None and (timer.armed is None or timer.due < timer.armed):
             timer.armed = timer.due
-            self._room.timers.add(timer.due, timer)
+            self._deliveries.timers.add(timer.due, timer)
 
     def _repeat(self, timer: Retransmission[Session], now: Micros) -> bool:
         """Send again what a lossy channel may have lost; false when it has lost too much."""
@@ -315,11 +317,11 @@ class Dispatcher:
         acknowledge them like any other, and after a crash we could not tell the difference."""
         if skips:
             send = partial(self._send_skips, session, session.contacts, skips)
-            self._room.journal.when_durable(send)
+            self._deliveries.commits.when_durable(send)
 
     def _send_skips(self, session: Session, contact: int, skips: list[Frame], now: Micros) -> None:
         if session.contacts == contact and session.greeted:
-            self._room.effects.append(Send(session.channel, skips))
+            self._deliveries.effects.append(Send(session.channel, skips))
             self._await_acknowledgement(session, session.channel, now)
 
     def _put(
@@ -331,42 +333,42 @@ class Dispatcher:
         now: Micros,
         reason: str,
     ) -> None:
-        room = self._room
+        deliveries = self._deliveries
         message = delivery.item.message
         if message.deliver_before is not None and now >= message.deliver_before:
             late = "deliver_before passed before it could leave"
             here = delivery.sent_in == session.contacts or delivery.state is RECEIVED
             if here or delivery.redelivered:
                 # The device may have had it, perhaps under an earlier number.
-                room.give_up(delivery, Step.EXPIRE, now, late)
+                deliveries.give_up(delivery, Step.EXPIRE, now, late)
             else:
                 # It never left, or the device has come back and said that it does not have it.
-                room.step(delivery, Step.EXPIRE, now, late)
+                deliveries.step(delivery, Step.EXPIRE, now, late)
             if delivery.seq >= 0:
                 self._close(session, [Skip(delivery.seq)])
             return
-        frame = frame_of(delivery, room.moments.words)
+        frame = frame_of(delivery, deliveries.moments.words)
         for gate in delivery.item.gates:
             frame = gate.frame(delivery, line, frame)
         if too_large(frame, line.max_frame):
-            room.step(delivery, Step.GIVE_UP, now, "larger than what the device takes")
+            deliveries.step(delivery, Step.GIVE_UP, now, "larger than what the device takes")
             if delivery.seq >= 0:
                 self._close(session, [Skip(delivery.seq)])
-            room.touch(session)
+            deliveries.touch(session)
             return
         frames.append(frame)
         delivery.attempts += 1
         delivery.sent_over = line.channel
         delivery.sent_in = session.contacts
-        event = room.journal.departed(delivery, now, reason)
+        event = deliveries.commits.departed(delivery, now, reason)
         event.bytes = delivery.item.size
         event.attempt = delivery.attempts
         event.link = line.link
         event.channel = line.channel
         event.seq = delivery.seq
         event.epoch = session.epoch
-        if session.sender is not room.sender:
+        if session.sender is not deliveries.sender:
             event.cost = session.sender.left(delivery, now) / MILLION
         if message.reliability is BEST_EFFORT and delivery.seq < 0:
-            room.step(delivery, Step.HAND_OVER, now, "best effort")
-            room.touch(session)  # It took credit while it was leaving.
+            deliveries.step(delivery, Step.HAND_OVER, now, "best effort")
+            deliveries.touch(session)  # It took credit while it was leaving.

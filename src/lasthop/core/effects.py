@@ -22,7 +22,7 @@ class Send:
 
 
 @dataclass(frozen=True, slots=True)
-class Feed:
+class SendPiece:
     """Hand a piece to a channel, and say by `channel_drained` when it has left the unsent buffer:
     the next one does not leave before, so that a message in between waits for this one at most."""
 
@@ -111,5 +111,14 @@ class MatchFilters:
 
 
 Effect: TypeAlias = (
-    Send | Feed | Overheard | Disconnect | Fetch | Carry | Notify | Changed | Consult | MatchFilters
+    Send
+    | SendPiece
+    | Overheard
+    | Disconnect
+    | Fetch
+    | Carry
+    | Notify
+    | Changed
+    | Consult
+    | MatchFilters
 )

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from lasthop.clock import Micros
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.feature import Gate, OrderKey, Selection, order_of
 from lasthop.core.lifecycle import Step
-from lasthop.core.mailroom import Mailroom
 from lasthop.core.registry import Device
 from lasthop.decision.decide import decide
 from lasthop.errors import NotFound
@@ -91,19 +91,19 @@ class Fanout:
 class Fanouts:
     """Begins deliveries."""
 
-    def __init__(self, room: Mailroom) -> None:
-        self._room = room
-        self._moments = room.moments
+    def __init__(self, deliveries: Deliveries) -> None:
+        self._deliveries = deliveries
+        self._moments = deliveries.moments
         self._under_way: dict[int, Fanout] = {}
         """By message key, oldest first."""
         self._lanes: dict[OrderKey, dict[int, Fanout]] = {}
         self._sorted: tuple[Mapping[int, Device], int, list[Device]] = ({}, 0, [])
         """The devices of the last message, when they were sorted, and how."""
-        self._left = BATCHES_PER_TURN * room.limits.fanout_batch
+        self._left = BATCHES_PER_TURN * deliveries.limits.fanout_batch
 
     def turned(self) -> None:
         """The driver has served everybody else: there is time again."""
-        self._left = BATCHES_PER_TURN * self._room.limits.fanout_batch
+        self._left = BATCHES_PER_TURN * self._deliveries.limits.fanout_batch
 
     def begin(self, item: Item, devices: Mapping[int, Device], now: Micros) -> None:
         """Begin the deliveries of an accepted message: all at once if they are few and there is
@@ -122,12 +122,12 @@ class Fanouts:
         if waits:
             self._note(fanout, 0)
         else:
-            self._left -= self._deliver_batch(fanout, self._room.limits.fanout_batch, now)
+            self._left -= self._deliver_batch(fanout, self._deliveries.limits.fanout_batch, now)
 
     def _ordered(self, devices: Mapping[int, Device]) -> list[Device]:
         """Devices with the highest number first. A batch has many messages for the same ones, whom
         sorting takes longer than anything else that is done at once."""
-        changes = self._room.registry.changes
+        changes = self._deliveries.registry.changes
         if self._sorted[0] is not devices or self._sorted[1] != changes:
             order = sorted(devices.values(), key=lambda d: -d.number)
             self._sorted = devices, changes, order
@@ -140,7 +140,7 @@ class Fanouts:
             return
         item = fanout.item
         key = item.message.key
-        self._room.journal.commit.fanouts[key] = FanoutRow(key, cursor, fanout.last, done)
+        self._deliveries.commits.open.fanouts[key] = FanoutRow(key, cursor, fanout.last, done)
         rule = self._moments.targets[item.message.target.kind]
         if done:
             rule.spread(item)
@@ -166,7 +166,7 @@ class Fanouts:
         fanout = self._under_way.get(key)
         if fanout is not None:
             self._advance(self._lanes[fanout.lane], fanout.lane[0], now)
-            self._room.journal.hurry()
+            self._deliveries.commits.hurry()
 
     def undecided(self, key: int) -> bool:
         """Whether nobody knows yet which devices want this message."""
@@ -188,7 +188,7 @@ class Fanouts:
         if fanout is None:
             return 0
         count = len(fanout.devices)
-        if fanout.judged and count <= self._room.limits.fanout_batch:
+        if fanout.judged and count <= self._deliveries.limits.fanout_batch:
             self._deliver_batch(fanout, count, now)
             return 0
         for observer in fanout.item.observers:
@@ -210,18 +210,18 @@ class Fanouts:
         """
         if not self._under_way:
             return
-        left = BATCHES_PER_TURN * self._room.limits.fanout_batch
+        left = BATCHES_PER_TURN * self._deliveries.limits.fanout_batch
         for lane in list(self._lanes):
             if left <= 0:
                 break
             self._lanes[lane] = fanouts = self._lanes.pop(lane)
             left -= self._advance(fanouts, lane[0], now)
         # The next batch follows on this one's commit, so that must not dawdle.
-        self._room.journal.hurry()
+        self._deliveries.commits.hurry()
 
     def _advance(self, lane: dict[int, Fanout], app: str, now: Micros) -> int:
         """Write the next batch of a lane; returns what it cost."""
-        most = self._room.limits.fanout_batch
+        most = self._deliveries.limits.fanout_batch
         for capacity in self._moments.capacity:
             most = min(most, capacity(app))
         cost = 0
@@ -235,7 +235,7 @@ class Fanouts:
     def resume(self, row: FanoutRow) -> None:
         """Go on with a fan-out that a stop interrupted: for those who are subscribed now, or were
         in the group when it was accepted."""
-        item = self._room.items[row.message]
+        item = self._deliveries.items[row.message]
         message = item.message
         rule = self._moments.targets[message.target.kind]
         reached: Mapping[int, Device] = {}
@@ -246,11 +246,11 @@ class Fanouts:
         selection = rule.select(message.app, message, reached, resident=item.resident)
         fanout = Fanout(item, devices, row.last, stored=True, selection=selection)
         self._add(fanout)
-        self._room.journal.hurry()
+        self._deliveries.commits.hurry()
 
     def _deliver_batch(self, fanout: Fanout, most: int, now: Micros) -> int:
         """Begin up to so many deliveries; returns how many, or what passing others over cost."""
-        room = self._room
+        deliveries = self._deliveries
         begun = passed = 0
         cursor = fanout.last
         if fanout.shared:
@@ -263,7 +263,7 @@ class Fanouts:
                 passed += 1
                 continue
             begun += 1
-            if room.registry.numbered(cursor) is device:
+            if deliveries.registry.numbered(cursor) is device:
                 self._deliver(fanout.item, device, now, remark)
         if fanout.devices:
             self._note(fanout, cursor)
@@ -282,18 +282,18 @@ class Fanouts:
         del lane[item.message.key]
         if not lane:
             del self._lanes[fanout.lane]
-        self._room.release(item)
+        self._deliveries.release(item)
 
     def deliver(self, item: Item, device: Device, now: Micros) -> None:
         """Begin one delivery, of a message that goes to one after the other."""
         self._deliver(item, device, now)
 
     def _deliver(self, item: Item, device: Device, now: Micros, remark: str = "") -> None:
-        room = self._room
-        session = room.session(device)
+        deliveries = self._deliveries
+        session = deliveries.session(device)
         message = item.message
-        full = len(session.mailbox) >= room.limits.open_per_device
-        delivery = room.open_delivery(item, session, now)
+        full = len(session.mailbox) >= deliveries.limits.open_per_device
+        delivery = deliveries.open_delivery(item, session, now)
         for part in session.parts:
             part.decide(delivery)
         decider = delivery.decider
@@ -306,7 +306,7 @@ class Fanouts:
         )
         reason = decision.reason
         # What is decided for a whole group, or belongs to a whole queue, is nobody else's to judge.
-        alone = decider is room.plain
+        alone = decider is deliveries.plain
         kept_by: Gate | None = None
         if alone:
             for gate in item.gates:
@@ -317,7 +317,7 @@ class Fanouts:
                     break
         if remark:
             reason = f"{remark}; {reason}" if reason else remark
-        event = room.journal.story(delivery, ACCEPTED, now, reason)
+        event = deliveries.commits.record_step(delivery, ACCEPTED, now, reason)
         event.source = message.source
         event.size = item.size
         event.rank = message.rank
@@ -332,12 +332,12 @@ class Fanouts:
         if message.headers:
             event.trace = tracecontext.of_message(message.headers)
         if full and not self._must_arrive(message.content_type):
-            room.step(delivery, Step.SUPPRESS, now, "mailbox full")
+            deliveries.step(delivery, Step.SUPPRESS, now, "mailbox full")
             return
-        if session.sender is not room.sender and alone and message.target.kind is not DEVICE:
+        if session.sender is not deliveries.sender and alone and message.target.kind is not DEVICE:
             against = session.sender.objection(message, now)
             if against is not None:
-                room.step(delivery, Step.SUPPRESS, now, str(against.reason()))
+                deliveries.step(delivery, Step.SUPPRESS, now, str(against.reason()))
                 return
         if message.replace_key is not None and decider.replaceable:
             self._supersede(delivery, message.replace_key, now)
@@ -346,11 +346,11 @@ class Fanouts:
                 kept_by.keep(delivery, ready=decision.until is None)
             elif decision.until is None:
                 session.enqueue(delivery)
-                room.touch(session)
+                deliveries.touch(session)
             if decision.until is not None:
-                room.timers.add(decision.until, delivery)
+                deliveries.timers.add(decision.until, delivery)
         if message.deliver_before is not None and not decider.own_deadline:
-            room.timers.add(message.deliver_before, delivery)
+            deliveries.timers.add(message.deliver_before, delivery)
 
     def _must_arrive(self, content_type: str) -> bool:
         word = self._moments.words.get(content_type)
@@ -359,4 +359,4 @@ class Fanouts:
     def _supersede(self, delivery: Delivery, replace_key: str, now: Micros) -> None:
         old = delivery.session.replace(replace_key, delivery)
         if old is not None:
-            self._room.step(old, Step.REPLACE, now, f"replaced under {replace_key!r}")
+            self._deliveries.step(old, Step.REPLACE, now, f"replaced under {replace_key!r}")

@@ -14,31 +14,31 @@ from typing import TypeVar
 from lasthop.clock import Micros
 from lasthop.core.acceptance import Acceptance, Idempotency, Receipt, Withdrawal
 from lasthop.core.administration import Administration
-from lasthop.core.air.carriage import Carriage
+from lasthop.core.air.feature import AirFeature
 from lasthop.core.behaviour import Behaviours
+from lasthop.core.commits import Commits
 from lasthop.core.contact import Contacts, Terms
 from lasthop.core.credentials import Credentials
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.dispatch import Dispatcher
 from lasthop.core.effects import Effect
 from lasthop.core.fanout import Fanouts
 from lasthop.core.feature import CoreFeature
-from lasthop.core.groups.bonds import Bonds
+from lasthop.core.groups.feature import GroupFeature
 from lasthop.core.identity import Identity
 from lasthop.core.inbound import Inbound
-from lasthop.core.journal import Journal
-from lasthop.core.mailroom import Mailroom
 from lasthop.core.pieces.feature import PieceFeature
 from lasthop.core.preferences.feature import PreferenceFeature
-from lasthop.core.pushes.pushes import Pushes
-from lasthop.core.ranked.feeds import Feeds
+from lasthop.core.pushes.feature import PushFeature
+from lasthop.core.ranked.feature import RankedFeature
 from lasthop.core.reception import Reception
 from lasthop.core.registry import Registry
 from lasthop.core.restore import restore
 from lasthop.core.sending import PlainSender
-from lasthop.core.services.exchanges import Exchanges
+from lasthop.core.services.feature import ServiceFeature
 from lasthop.core.spine import Spine
 from lasthop.core.submission import Submission
-from lasthop.core.surrogates.surrogates import Surrogates
+from lasthop.core.surrogates.feature import SurrogateFeature
 from lasthop.core.targets import plain_targets
 from lasthop.core.topics.feature import TopicFeature
 from lasthop.events import Kind
@@ -51,14 +51,14 @@ __all__ = ["Gateway", "Idempotency", "Identity", "Receipt", "Submission", "Withd
 
 FEATURES: tuple[Callable[[Spine], CoreFeature], ...] = (
     TopicFeature,
-    Exchanges,
+    ServiceFeature,
     PreferenceFeature,
-    Pushes,
-    Bonds,
-    Feeds,
+    PushFeature,
+    GroupFeature,
+    RankedFeature,
     PieceFeature,
-    Surrogates,
-    Carriage,
+    SurrogateFeature,
+    AirFeature,
 )
 """In the order in which they take part in every moment. Pieces come before surrogates, which are to
 see a whole body."""
@@ -78,7 +78,7 @@ class Gateway:
         now: Micros,
         features: Sequence[Callable[[Spine], CoreFeature]] = FEATURES,
     ) -> None:
-        journal = Journal(
+        commits = Commits(
             gateway=identity.name,
             boot=restored.boot,
             next_commit=restored.next_commit,
@@ -90,25 +90,25 @@ class Gateway:
         self.registry = Registry()
         self.credentials = Credentials()
         self.credentials.restore(restored.credentials)
-        self.room = room = Mailroom(
-            registry=self.registry, journal=journal, keys=keys, limits=identity.limits
+        self.deliveries = deliveries = Deliveries(
+            registry=self.registry, commits=commits, keys=keys, limits=identity.limits
         )
-        room.sender = PlainSender(room)
-        room.behaviours = Behaviours(identity.behaviours)
-        room.behaviours.restore(restored.memories)
-        self._journal = journal
-        self._moments = room.moments
-        self._fanouts = Fanouts(room)
-        self._acceptance = Acceptance(room, self._fanouts)
-        self._dispatcher = Dispatcher(room)
+        deliveries.sender = PlainSender(deliveries)
+        deliveries.behaviours = Behaviours(identity.behaviours)
+        deliveries.behaviours.restore(restored.memories)
+        self._commits = commits
+        self._moments = deliveries.moments
+        self._fanouts = Fanouts(deliveries)
+        self._acceptance = Acceptance(deliveries, self._fanouts)
+        self._dispatcher = Dispatcher(deliveries)
         terms = Terms(restored.incarnation.to_bytes(8), identity.open_house, identity.accept)
-        self.contacts = Contacts(room, self._dispatcher, terms)
-        self.admin = Administration(room, self.contacts, self.credentials)
-        self._inbound = Inbound(room, self._acceptance)
-        self._reception = Reception(room, self.contacts, self._inbound)
+        self.contacts = Contacts(deliveries, self._dispatcher, terms)
+        self.admin = Administration(deliveries, self.contacts, self.credentials)
+        self._inbound = Inbound(deliveries, self._acceptance)
+        self._reception = Reception(deliveries, self.contacts, self._inbound)
         spine = Spine(
             identity,
-            room,
+            deliveries,
             self._acceptance,
             self._fanouts,
             self._dispatcher,
@@ -118,26 +118,26 @@ class Gateway:
         built = [feature(spine) for feature in features]
         self.features = tuple(feature for feature in built if feature.needed(restored))
         self._by_type = {type(feature): feature for feature in built}
-        room.moments.targets.update(plain_targets(room, self._fanouts))
-        room.moments.collect(self.features)
+        deliveries.moments.targets.update(plain_targets(deliveries, self._fanouts))
+        deliveries.moments.collect(self.features)
         self.topics = self.feature(TopicFeature)
-        self.services = self.feature(Exchanges)
+        self.services = self.feature(ServiceFeature)
         self.preferences = self.feature(PreferenceFeature)
-        self.pushes = self.feature(Pushes)
+        self.pushes = self.feature(PushFeature)
         self.notifications = self.pushes.notifications
-        self.bonds = self.feature(Bonds)
-        self.feeds = self.feature(Feeds)
+        self.groups = self.feature(GroupFeature)
+        self.ranked = self.feature(RankedFeature)
         self.pieces = self.feature(PieceFeature)
         self.streams = self.pieces.streams
-        self.surrogates = self.feature(Surrogates)
-        self.air = self.feature(Carriage)
-        journal.tell(
+        self.surrogates = self.feature(SurrogateFeature)
+        self.air = self.feature(AirFeature)
+        commits.record(
             Kind.GATEWAY_STARTED,
             now,
             incarnation=f"{restored.incarnation:016x}",
             count=restored.boot,
         )
-        restore(restored, room, self._acceptance, self._fanouts, now)
+        restore(restored, deliveries, self._acceptance, self._fanouts, now)
 
     def feature(self, kind: type[F]) -> F:
         """One of the features, by its class."""
@@ -203,10 +203,10 @@ class Gateway:
         self._fanouts.turned()
         for turned in moments.turned:
             turned()
-        self._journal.let_go(now)
+        self._commits.let_go(now)
         for settle in moments.settle:
             settle(now)
-        while sessions := self.room.touched():
+        while sessions := self.deliveries.touched():
             for session in sessions:
                 self._inbound.settle(session)
                 for part in session.parts:
@@ -218,7 +218,7 @@ class Gateway:
                     session.sender.settled(session, now)
                 elif session.away_sender is not None:
                     session.away_sender.pump(session, now)
-            self._journal.let_go(now)
+            self._commits.let_go(now)
             for settle in moments.settle:
                 settle(now)
         for after_settling in moments.after_settling:
@@ -226,27 +226,27 @@ class Gateway:
 
     def effects(self) -> list[Effect]:
         """What is to be done now, in this order."""
-        effects, self.room.effects = self.room.effects, []
+        effects, self.deliveries.effects = self.deliveries.effects, []
         return effects
 
     def commit(self, now: Micros, *, flush: bool = False) -> Commit | None:
         """What is to be made durable next, after everything before it, if it is time."""
         for before_commit in self._moments.before_commit:
             before_commit()
-        return self._journal.take(now, flush=flush)
+        return self._commits.take(now, flush=flush)
 
     def written(self, n: int) -> None:
         """Commit `n` is durable. What it means is drawn by `proceed`, so that the next one can be
         on its way before."""
-        self._journal.written(n)
+        self._commits.written(n)
 
     def proceed(self, now: Micros) -> None:
         """Do what has waited for commits that are durable by now."""
-        self._journal.let_go(now)
+        self._commits.let_go(now)
         self._fanouts.proceed(now)
         for proceed in self._moments.proceed:
             proceed(now)
-        self.room.evict()
+        self.deliveries.evict()
 
     def fetched(self, messages: dict[int, Message], now: Micros) -> None:
         """The answer to a `Fetch`."""
@@ -257,25 +257,25 @@ class Gateway:
     @property
     def horizon(self) -> int:
         """The commit that everything said so far depends on."""
-        return self._journal.horizon
+        return self._commits.horizon
 
     @property
     def durable(self) -> int:
         """The newest durable commit."""
-        return self._journal.durable
+        return self._commits.durable
 
     @property
     def idle(self) -> bool:
         """Whether there is nothing to write."""
-        return self._journal.idle
+        return self._commits.idle
 
     def hurry(self) -> None:
         """Somebody waits for what has been noted so far."""
-        self._journal.hurry()
+        self._commits.hurry()
 
     def next_wake(self) -> Micros | None:
         """When `wake` or `commit` wants to be called next, if nothing else happens."""
-        asked = (self.room.timers.next_due, self._journal.next_due, *self._moments.next_due)
+        asked = (self.deliveries.timers.next_due, self._commits.next_due, *self._moments.next_due)
         return min((due for ask in asked if (due := ask()) is not None), default=None)
 
     def wake(self, now: Micros) -> None:

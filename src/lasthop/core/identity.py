@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lasthop.core.behaviour import Behaviour
-from lasthop.core.mailroom import Limits
+from lasthop.core.limits import Limits
 from lasthop.core.pushes.notification import Patience
-from lasthop.core.surrogates.post import SurrogateTerms
+from lasthop.core.surrogates.waiting import SurrogateTerms
 from lasthop.decision.budgets import Limit
 from lasthop.decision.policies.choice import OnePolicy, PolicyBook
 from lasthop.decision.routes import Variant

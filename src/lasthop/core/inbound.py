@@ -13,9 +13,9 @@ import msgspec
 
 from lasthop.clock import MILLISECOND, Micros
 from lasthop.core.acceptance import Acceptance
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.effects import Overheard, Send
 from lasthop.core.feature import Arrival, Operate
-from lasthop.core.mailroom import Mailroom
 from lasthop.core.names import check_topic, parse_target
 from lasthop.core.refusal import refuse
 from lasthop.core.replies import answered
@@ -52,9 +52,9 @@ _decode_read = msgspec.json.Decoder(dict[str, _Count]).decode
 class Inbound:
     """Acts on what devices say."""
 
-    def __init__(self, room: Mailroom, acceptance: Acceptance) -> None:
-        self._room = room
-        self._moments = room.moments
+    def __init__(self, deliveries: Deliveries, acceptance: Acceptance) -> None:
+        self._deliveries = deliveries
+        self._moments = deliveries.moments
         self._acceptance = acceptance
         self._operations: dict[int, Operate] = {
             Operation.DATA: self._publish,
@@ -87,18 +87,18 @@ class Inbound:
         Behind a gap, or while the disk is full, a device that ignores its window would fill the
         memory. Twice the window: what waits behind a gap may come again after a reconnect.
         """
-        if session.held_bytes > 2 * self._room.limits.window_bytes:
+        if session.held_bytes > 2 * self._deliveries.limits.window_bytes:
             return False
         session.held_bytes += size + FRAME_COST
         session.taken_bytes += size + FRAME_COST
-        self._room.touch(session)
+        self._deliveries.touch(session)
         return True
 
     def _acknowledge(self, session: Session, now: Micros) -> None:
         """Say how far we are; one acknowledgement for all that came together."""
         session.ack_due = True
-        self._room.journal.touch_session(session, now)
-        self._room.touch(session)
+        self._deliveries.commits.touch_session(session, now)
+        self._deliveries.touch(session)
 
     def settle(self, session: Session) -> None:
         """Acknowledge what has been taken as soon as it is durable."""
@@ -110,17 +110,17 @@ class Inbound:
             answer = ack if session.ack_due else None
             session.ack_due = False
             durable = partial(self._durable, session, session.contacts, answer, size)
-            self._room.journal.when_durable(durable)
+            self._deliveries.commits.when_durable(durable)
 
     def _durable(
         self, session: Session, contact: int, ack: Ack | None, size: int, now: Micros
     ) -> None:
         session.held_bytes -= size
         if ack is not None and session.greeted and session.contacts == contact:
-            self._room.effects.append(Send(session.channel, [ack]))
+            self._deliveries.effects.append(Send(session.channel, [ack]))
             for line in session.lines:
                 if line is not session.line and line.greeted:
-                    self._room.effects.append(Overheard(line.channel, [ack]))
+                    self._deliveries.effects.append(Overheard(line.channel, [ack]))
 
     def _act(self, session: Session, frame: MessageFrame, now: Micros) -> None:
         headers = frame.headers or _NO_HEADERS
@@ -156,7 +156,7 @@ class Inbound:
             target = Target(TargetKind.PUBLISHER, "")
         message = self._accept(session, frame, headers, target, now, headers.in_reply_to)
         if message is not None:
-            answered(self._room, session, headers.in_reply_to, message, now)
+            answered(self._deliveries, session, headers.in_reply_to, message, now)
 
     def _accept(
         self,
@@ -207,7 +207,7 @@ class Inbound:
             report = _decode_read(frame.body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InvalidRequest(f"a read is a JSON object of numbers: {error}") from None
-        self._room.journal.tell(
+        self._deliveries.commits.record(
             Kind.READ,
             now,
             session,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lasthop.clock import Micros
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.feature import Asked
-from lasthop.core.mailroom import Mailroom
 from lasthop.core.registry import Device
 from lasthop.errors import Contradiction
 
@@ -20,14 +20,14 @@ each of them; beyond this it is accepted, and every delivery says for itself wha
 
 
 def check_possible(
-    room: Mailroom, devices: Mapping[int, Device], asked: Asked, now: Micros
+    deliveries: Deliveries, devices: Mapping[int, Device], asked: Asked, now: Micros
 ) -> None:
     """Refuse what none of these devices can ever have as it is asked for."""
     if len(devices) > FEW:
         return
     first: Contradiction | None = None
     for device in devices.values():
-        error = _objection(room, device, asked, now)
+        error = _objection(deliveries, device, asked, now)
         if error is None:
             return
         first = first or error
@@ -36,18 +36,20 @@ def check_possible(
 
 
 def check_possible_for_all(
-    room: Mailroom, devices: Mapping[int, Device], asked: Asked, now: Micros
+    deliveries: Deliveries, devices: Mapping[int, Device], asked: Asked, now: Micros
 ) -> None:
     """Refuse what one of these devices can never have, where all must."""
     for device in devices.values():
-        error = _objection(room, device, asked, now)
+        error = _objection(deliveries, device, asked, now)
         if error is not None:
             raise error
 
 
-def _objection(room: Mailroom, device: Device, asked: Asked, now: Micros) -> Contradiction | None:
-    sender = room.session(device).sender
-    if sender is room.sender:
+def _objection(
+    deliveries: Deliveries, device: Device, asked: Asked, now: Micros
+) -> Contradiction | None:
+    sender = deliveries.session(device).sender
+    if sender is deliveries.sender:
         return None  # As most: it takes everything at any time.
     against = sender.objection(asked, now)
     if against is None:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from lasthop.clock import SECOND, Micros
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.effects import Disconnect, Send
-from lasthop.core.mailroom import Mailroom
 from lasthop.core.session import Session
 from lasthop.events import Kind
 from lasthop.wire.hop.frames import CloseCode, Hello, Welcome
@@ -36,8 +36,8 @@ class Probe:
 class Probes:
     """All of them, at most one of a device."""
 
-    def __init__(self, room: Mailroom) -> None:
-        self._room = room
+    def __init__(self, deliveries: Deliveries) -> None:
+        self._deliveries = deliveries
         self.others: Callable[[str], Micros | None] = lambda network: None
         """What is known of a network from other devices."""
         self._by_channel: dict[int, Probe] = {}
@@ -45,7 +45,7 @@ class Probes:
 
     def heartbeat(self, hello: Hello) -> Micros:
         """What a device gets that asks for so much silence."""
-        limits = self._room.limits
+        limits = self._deliveries.limits
         if hello.heartbeat is None:
             return limits.heartbeat
         return max(LEAST_HEARTBEAT, min(hello.heartbeat * SECOND, limits.longest_heartbeat))
@@ -63,7 +63,7 @@ class Probes:
         older = self._of_device.get(device)
         if older is not None:
             gone = Disconnect(older, CloseCode.REPLACED, "another probe began")
-            self._room.effects.append(gone)
+            self._deliveries.effects.append(gone)
             self._forget(older)
         interval = self.heartbeat(hello)
         probe = Probe(session, hello.link or "", hello.network or "", interval, now)
@@ -72,15 +72,15 @@ class Probes:
         welcome = Welcome(
             incarnation=incarnation,
             epoch=session.epoch,
-            max_frame=self._room.limits.max_frame,
+            max_frame=self._deliveries.limits.max_frame,
             heartbeat=interval // SECOND,
         )
         # It may be the first that was heard of this device.
-        self._room.journal.when_durable(partial(self._answer, channel, welcome))
+        self._deliveries.commits.when_durable(partial(self._answer, channel, welcome))
 
     def _answer(self, channel: int, welcome: Welcome, now: Micros) -> None:
         if channel in self._by_channel:
-            self._room.effects.append(Send(channel, [welcome]))
+            self._deliveries.effects.append(Send(channel, [welcome]))
 
     def lost(self, channel: int, reason: str, now: Micros) -> bool:
         """A channel has ended; whether it was one of these."""
@@ -89,7 +89,7 @@ class Probes:
             return False
         outcome = self._outcome(probe, reason, now)
         if outcome is not None:
-            self._room.journal.tell(
+            self._deliveries.commits.record(
                 Kind.HEARTBEAT,
                 now,
                 probe.session,

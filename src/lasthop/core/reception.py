@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from lasthop.clock import Micros
 from lasthop.core.contact import Contacts
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.effects import Disconnect
 from lasthop.core.inbound import Inbound
-from lasthop.core.mailroom import Mailroom
 from lasthop.errors import HopError
 from lasthop.wire.hop.frames import (
     Ack,
@@ -25,8 +25,8 @@ from lasthop.wire.hop.frames import (
 class Reception:
     """Hears what devices say."""
 
-    def __init__(self, room: Mailroom, contacts: Contacts, inbound: Inbound) -> None:
-        self._room = room
+    def __init__(self, deliveries: Deliveries, contacts: Contacts, inbound: Inbound) -> None:
+        self._deliveries = deliveries
         self._contacts = contacts
         self._inbound = inbound
 
@@ -39,7 +39,9 @@ class Reception:
                 else:
                     self._frame(channel, frame, now)
         except HopError as error:
-            self._room.effects.append(Disconnect(channel, CloseCode(error.hop_code), str(error)))
+            self._deliveries.effects.append(
+                Disconnect(channel, CloseCode(error.hop_code), str(error))
+            )
             self._contacts.lost(channel, str(error), now)
 
     def _frame(self, channel: int, frame: Frame, now: Micros) -> None:
@@ -56,5 +58,5 @@ class Reception:
             self._contacts.dropped(session, frame, now)
         elif isinstance(frame, Credit):
             self._contacts.credit(session, channel, frame, now)
-        elif (take := self._room.moments.frames.get(type(frame))) is not None:
+        elif (take := self._deliveries.moments.frames.get(type(frame))) is not None:
             take(session, frame, now)

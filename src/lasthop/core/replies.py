@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 from lasthop.clock import Micros
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.effects import Changed
-from lasthop.core.mailroom import Mailroom
 from lasthop.core.session import Session
 from lasthop.events import Kind
 from lasthop.message import Message, TargetKind
 from lasthop.store.commit import ReplyRow
 
 
-def answered(room: Mailroom, session: Session, request: int, reply: Message, now: Micros) -> None:
+def answered(
+    deliveries: Deliveries, session: Session, request: int, reply: Message, now: Micros
+) -> None:
     """A device, or its surrogate, has answered a message."""
     if reply.target.kind is TargetKind.PUBLISHER:
-        note_reply(room, session, request, reply.key)
-    room.journal.tell(Kind.REPLIED, now, session, msg=request, other=reply.key)
+        note_reply(deliveries, session, request, reply.key)
+    deliveries.commits.record(Kind.REPLIED, now, session, msg=request, other=reply.key)
 
 
-def note_reply(room: Mailroom, session: Session, message: int, reply: int) -> None:
+def note_reply(deliveries: Deliveries, session: Session, message: int, reply: int) -> None:
     """Keep the answer that a publisher waits for beside the delivery that it answers."""
     number = session.device.number
-    room.journal.commit.replies.append(ReplyRow(message, number, reply))
+    deliveries.commits.open.replies.append(ReplyRow(message, number, reply))
     delivery = session.mailbox.get(message)
     if delivery is not None and not delivery.reply:
         delivery.reply = reply  # The rows that are still to come keep it.
-    if (message, number) in room.awaited:
-        room.awaited[message, number](reply)
-    if message in room.watched:
+    if (message, number) in deliveries.awaited:
+        deliveries.awaited[message, number](reply)
+    if message in deliveries.watched:
         change = Changed(message, number, None, reply)
-        room.journal.when_durable(lambda _: room.effects.append(change))
+        deliveries.commits.when_durable(lambda _: deliveries.effects.append(change))

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from lasthop.clock import Micros
 from lasthop.core.acceptance import Acceptance
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.fanout import Fanouts
 from lasthop.core.lifecycle import State, Step
-from lasthop.core.mailroom import Mailroom
 from lasthop.core.session import Session
 from lasthop.errors import StoreBroken
 from lasthop.message import Reliability
@@ -20,44 +20,48 @@ from lasthop.wire.hop.persistence import Numbering
 
 
 def restore(
-    restored: Restored, room: Mailroom, acceptance: Acceptance, fanouts: Fanouts, now: Micros
+    restored: Restored,
+    deliveries: Deliveries,
+    acceptance: Acceptance,
+    fanouts: Fanouts,
+    now: Micros,
 ) -> None:
     """Fill an empty gateway from what its store knows."""
-    moments = room.moments
-    room.registry.restore(restored.devices, restored.next_device)
+    moments = deliveries.moments
+    deliveries.registry.restore(restored.devices, restored.next_device)
     for row in restored.sessions:
-        device = room.registry.numbered(row.device)
+        device = deliveries.registry.numbered(row.device)
         if device is not None:
-            _resume(room.session(device), row, now)
+            _resume(deliveries.session(device), row, now)
     for key_row in restored.keys:
         acceptance.remember(key_row)
     for restore_feature in moments.restore:
         restore_feature(restored, now)
     spreading = {row.message: row for row in restored.fanouts}
     for opened in restored.open:
-        item = room.own(opened.message)
+        item = deliveries.own(opened.message)
         for attach in moments.attach:
             attach(item, spreading=opened.message.key in spreading)
         item.spreading = True
         for delivery_row in opened.deliveries:
-            _reopen(room, item, delivery_row, now)
+            _reopen(deliveries, item, delivery_row, now)
         item.spreading = opened.message.key in spreading
-        room.release(item)
-        room.evict()
+        deliveries.release(item)
+        deliveries.evict()
     for fanout_row in spreading.values():
-        target = room.items[fanout_row.message].message.target
+        target = deliveries.items[fanout_row.message].message.target
         if not moments.targets[target.kind].owns:
             fanouts.resume(fanout_row)
     for finish in moments.finish:
         finish(now)
 
 
-def _reopen(room: Mailroom, item: Item, row: DeliveryRow, now: Micros) -> None:
-    device = room.registry.numbered(row.device)
+def _reopen(deliveries: Deliveries, item: Item, row: DeliveryRow, now: Micros) -> None:
+    device = deliveries.registry.numbered(row.device)
     if device is None:
         return
-    session = room.session(device)
-    delivery = room.open_delivery(item, session, now)
+    session = deliveries.session(device)
+    delivery = deliveries.open_delivery(item, session, now)
     delivery.state = State(row.state)
     delivery.epoch = row.epoch
     delivery.seq = row.seq
@@ -68,32 +72,34 @@ def _reopen(room: Mailroom, item: Item, row: DeliveryRow, now: Micros) -> None:
     delivery.code = row.code
     delivery.ahead = row.ahead
     delivery.changed_at = row.changed_at
-    for reopening in room.moments.reopening:
+    for reopening in deliveries.moments.reopening:
         reopening(delivery, row)
     if delivery.decider.reopened(delivery, now):
         return
     if delivery.state is State.PENDING:
-        _wait_again(room, delivery, now)
+        _wait_again(deliveries, delivery, now)
     elif item.message.reliability is Reliability.BEST_EFFORT and delivery.seq < 0:
         # It left, or was lost with the gateway: sending it again could show it twice.
         session.depart(delivery, numbered=False)
-        room.step(delivery, Step.HAND_OVER, now, "the gateway stopped while it was being sent")
+        deliveries.step(
+            delivery, Step.HAND_OVER, now, "the gateway stopped while it was being sent"
+        )
     elif delivery.seq < 0:
-        _carried_before(room, delivery, now)
+        _carried_before(deliveries, delivery, now)
     else:
-        _under_way_again(room, delivery, now)
+        _under_way_again(deliveries, delivery, now)
 
 
-def _carried_before(room: Mailroom, delivery: Delivery, now: Micros) -> None:
+def _carried_before(deliveries: Deliveries, delivery: Delivery, now: Micros) -> None:
     """It was with a carrier, whose word was lost: the client may have it."""
     delivery.session.depart(delivery, numbered=False)
     delivery.attempts = max(1, delivery.attempts)
     delivery.redelivered = True
-    room.step(delivery, Step.REQUEUE, now, "the gateway stopped while it was being carried")
-    _wait_again(room, delivery, now)
+    deliveries.step(delivery, Step.REQUEUE, now, "the gateway stopped while it was being carried")
+    _wait_again(deliveries, delivery, now)
 
 
-def _under_way_again(room: Mailroom, delivery: Delivery, now: Micros) -> None:
+def _under_way_again(deliveries: Deliveries, delivery: Delivery, now: Micros) -> None:
     session = delivery.session
     if not isinstance(session.outbound.get(delivery.seq), Skip):
         raise StoreBroken(
@@ -107,13 +113,13 @@ def _under_way_again(room: Mailroom, delivery: Delivery, now: Micros) -> None:
         session.flight_bytes += delivery.item.size
     # Transmissions are noted when there is time: it may have left without a trace.
     delivery.attempts = max(1, delivery.attempts)
-    _watch_deadline(room, delivery, now)
+    _watch_deadline(deliveries, delivery, now)
 
 
-def _watch_deadline(room: Mailroom, delivery: Delivery, now: Micros) -> None:
+def _watch_deadline(deliveries: Deliveries, delivery: Delivery, now: Micros) -> None:
     before = delivery.item.message.deliver_before
     if before is not None and not delivery.decider.own_deadline:
-        room.timers.add(max(before, now), delivery)
+        deliveries.timers.add(max(before, now), delivery)
 
 
 def _resume(session: Session, row: SessionRow, now: Micros) -> None:
@@ -136,17 +142,17 @@ def _resume(session: Session, row: SessionRow, now: Micros) -> None:
     session.inbound.restore(received=row.inbound, delivered=row.inbound)
 
 
-def _wait_again(room: Mailroom, delivery: Delivery, now: Micros) -> None:
+def _wait_again(deliveries: Deliveries, delivery: Delivery, now: Micros) -> None:
     message = delivery.item.message
     session = delivery.session
     if message.replace_key is not None and delivery.revocable and delivery.decider.replaceable:
         session.replace(message.replace_key, delivery)
     waits = any(gate.reopened(delivery, now) for gate in delivery.item.gates)
     if message.deliver_after is not None and message.deliver_after > now:
-        room.timers.add(message.deliver_after, delivery)
+        deliveries.timers.add(message.deliver_after, delivery)
     elif not waits:
         session.enqueue(delivery)
         if session.away_sender is not None:
-            room.touch(session)
+            deliveries.touch(session)
     if message.deliver_before is not None and not delivery.decider.own_deadline:
-        room.timers.add(message.deliver_before, delivery)
+        deliveries.timers.add(message.deliver_before, delivery)

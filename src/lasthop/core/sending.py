@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 from lasthop.clock import Micros
 from lasthop.core.channel_state import ChannelState
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery
 from lasthop.core.feature import Leaving, Sender
 from lasthop.core.lifecycle import SENDING, Step
-from lasthop.core.mailroom import Mailroom
 from lasthop.core.retransmission import patience
 from lasthop.core.session import Session
 from lasthop.core.transfer import Transfer
@@ -27,7 +27,7 @@ RELEASE, BEST_EFFORT = Step.RELEASE, Reliability.BEST_EFFORT
 
 
 def release(
-    room: Mailroom, session: Session, delivery: Delivery, now: Micros, reason: str
+    deliveries: Deliveries, session: Session, delivery: Delivery, now: Micros, reason: str
 ) -> Event:
     """Count a delivery as under way; from here on it cannot be taken back. Returns the event that
     says so."""
@@ -35,8 +35,8 @@ def release(
     decider = delivery.decider
     numbered = message.reliability is not BEST_EFFORT or decider.numbered
     session.depart(delivery, numbered=numbered)
-    if decider is room.plain:
-        event = room.step(delivery, RELEASE, now, reason)
+    if decider is deliveries.plain:
+        event = deliveries.step(delivery, RELEASE, now, reason)
     else:
         event = decider.released(delivery, now, reason)
     if message.replace_key is not None:
@@ -62,7 +62,7 @@ def weight_of(delivery: Delivery) -> int:
     return delivery.item.size
 
 
-def divert(room: Mailroom, delivery: Delivery, now: Micros) -> bool:
+def divert(deliveries: Deliveries, delivery: Delivery, now: Micros) -> bool:
     """Find another way for what a publisher requires of the link and none of the channels is.
     False: a channel will do."""
     quality = delivery.item.message.quality
@@ -73,19 +73,19 @@ def divert(room: Mailroom, delivery: Delivery, now: Micros) -> bool:
     if away is not None and delivery.decider.carried:
         away.divert(delivery, against, now)
     else:
-        room.give_up(delivery, Step.GIVE_UP, now, against.reason, code=against.code)
+        deliveries.give_up(delivery, Step.GIVE_UP, now, against.reason, code=against.code)
     return True
 
 
 class PlainSender(Sender):
     """Sends to devices that have no wishes."""
 
-    def __init__(self, room: Mailroom) -> None:
-        self._room = room
+    def __init__(self, deliveries: Deliveries) -> None:
+        self._deliveries = deliveries
 
     def pump(self, session: Session, now: Micros) -> list[Delivery]:
         released: list[Delivery] = []
-        room = self._room
+        deliveries = self._deliveries
         while (delivery := session.best()) is not None:
             item = delivery.item
             message = item.message
@@ -100,7 +100,7 @@ class PlainSender(Sender):
                 break
             if decision.action is EXPIRE:
                 session.take_best()
-                room.give_up(delivery, Step.EXPIRE, now, decision.reason)
+                deliveries.give_up(delivery, Step.EXPIRE, now, decision.reason)
                 continue
             if item.gates and (message.quality is None or session.unmet(message.quality) is None):
                 said = leaving(delivery)
@@ -110,9 +110,9 @@ class PlainSender(Sender):
                 if said is not GO:
                     break  # What has a higher priority comes before it.
             session.take_best()
-            if message.quality is not None and divert(room, delivery, now):
+            if message.quality is not None and divert(deliveries, delivery, now):
                 continue
-            release(room, session, delivery, now, decision.reason)
+            release(deliveries, session, delivery, now, decision.reason)
             released.append(delivery)
         return released
 

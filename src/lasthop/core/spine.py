@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from lasthop.core.acceptance import Acceptance
 from lasthop.core.contact import Contacts
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.dispatch import Dispatcher
 from lasthop.core.fanout import Fanouts
 from lasthop.core.feature import TermsKeeper
 from lasthop.core.identity import Identity
-from lasthop.core.mailroom import Mailroom
 
 
 @dataclass(slots=True)
@@ -19,7 +19,7 @@ class Spine:
     """Everything that every gateway has, whatever its features are."""
 
     identity: Identity
-    room: Mailroom
+    deliveries: Deliveries
     acceptance: Acceptance
     fanouts: Fanouts
     dispatcher: Dispatcher

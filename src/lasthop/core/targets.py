@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lasthop.clock import Micros
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Item
 from lasthop.core.fanout import Fanouts
 from lasthop.core.feature import OrderKey, Selection
-from lasthop.core.mailroom import Mailroom
 from lasthop.core.objections import check_possible
 from lasthop.core.registry import Device
 from lasthop.core.submission import Submission
@@ -21,13 +21,13 @@ class PlainTarget:
 
     owns = False
 
-    def __init__(self, room: Mailroom, fanouts: Fanouts) -> None:
-        self._room = room
+    def __init__(self, deliveries: Deliveries, fanouts: Fanouts) -> None:
+        self._deliveries = deliveries
         self._fanouts = fanouts
 
     def reach(self, app: str, submission: Submission, now: Micros) -> Mapping[int, Device]:
         """Whom a message is for now."""
-        return self._room.registry.reach(app, submission.target)
+        return self._deliveries.registry.reach(app, submission.target)
 
     def select(
         self, app: str, what: Message | Submission, devices: Mapping[int, Device], *, resident: bool
@@ -44,7 +44,7 @@ class PlainTarget:
 
     def resume(self, item: Item) -> Mapping[int, Device]:
         """Whom a message is for whose deliveries were still being begun at a restart."""
-        return self._room.registry.reach(item.message.app, item.message.target)
+        return self._deliveries.registry.reach(item.message.app, item.message.target)
 
     def spreading(self, item: Item, members: tuple[int, ...]) -> None:
         """Who a message is for can be found again by its target."""
@@ -57,8 +57,8 @@ class Person(PlainTarget):
     """A device, or all devices of a user: their senders hear why they cannot have a message."""
 
     def reach(self, app: str, submission: Submission, now: Micros) -> Mapping[int, Device]:
-        devices = self._room.registry.reach(app, submission.target)
-        check_possible(self._room, devices, submission, now)
+        devices = self._deliveries.registry.reach(app, submission.target)
+        check_possible(self._deliveries, devices, submission, now)
         return devices
 
 
@@ -69,12 +69,12 @@ class Publisher(PlainTarget):
         return {}
 
 
-def plain_targets(room: Mailroom, fanouts: Fanouts) -> dict[TargetKind, PlainTarget]:
+def plain_targets(deliveries: Deliveries, fanouts: Fanouts) -> dict[TargetKind, PlainTarget]:
     """The targets that need no feature."""
-    person = Person(room, fanouts)
+    person = Person(deliveries, fanouts)
     return {
         TargetKind.DEVICE: person,
         TargetKind.USER: person,
-        TargetKind.APP: PlainTarget(room, fanouts),
-        TargetKind.PUBLISHER: Publisher(room, fanouts),
+        TargetKind.APP: PlainTarget(deliveries, fanouts),
+        TargetKind.PUBLISHER: Publisher(deliveries, fanouts),
     }

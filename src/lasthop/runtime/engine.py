@@ -24,12 +24,12 @@ from lasthop.core.effects import (
     Consult,
     Disconnect,
     Effect,
-    Feed,
     Fetch,
     MatchFilters,
     Notify,
     Overheard,
     Send,
+    SendPiece,
 )
 from lasthop.core.gateway import Gateway
 from lasthop.core.pushes.results import write_result
@@ -166,7 +166,7 @@ class Engine:
     ) -> list[DeliveryRow]:
         changed = asyncio.Event()
         self._watchers.setdefault(key, set()).add(changed)
-        self.gateway.room.watch(key)
+        self.gateway.deliveries.watch(key)
         deadline = self._loop.time() + seconds
         try:
             # What happened before we watched is not announced, and may not be written yet.
@@ -182,7 +182,7 @@ class Engine:
                 except TimeoutError:
                     return rows
         finally:
-            self.gateway.room.unwatch(key)
+            self.gateway.deliveries.unwatch(key)
             self._watchers[key].discard(changed)
             if not self._watchers[key]:
                 del self._watchers[key]
@@ -194,7 +194,7 @@ class Engine:
     async def watch(self, key: int, ask: Callable[[Gateway], T | None], seconds: float) -> T | None:
         changed = asyncio.Event()
         self._watchers.setdefault(key, set()).add(changed)
-        self.gateway.room.watch(key)
+        self.gateway.deliveries.watch(key)
         deadline = self._loop.time() + seconds
         try:
             while True:
@@ -208,7 +208,7 @@ class Engine:
                 except TimeoutError:
                     return ask(self.gateway)
         finally:
-            self.gateway.room.unwatch(key)
+            self.gateway.deliveries.unwatch(key)
             self._watchers[key].discard(changed)
             if not self._watchers[key]:
                 del self._watchers[key]
@@ -370,7 +370,7 @@ class Engine:
                 channel = self._channels.get(effect.channel)
                 if channel is not None:
                     channel.send(effect.frames)
-            elif isinstance(effect, Feed):
+            elif isinstance(effect, SendPiece):
                 channel = self._channels.get(effect.channel)
                 if channel is not None:
                     channel.send((effect.piece,))

@@ -26,7 +26,7 @@ def show(
     metrics.gauge(
         "lasthop_open_deliveries",
         "Deliveries not at their end.",
-        lambda: gateway.room.open_deliveries,
+        lambda: gateway.deliveries.open_deliveries,
     )
     metrics.gauge("lasthop_devices", "Registered devices.", lambda: len(gateway.registry))
     metrics.gauge("lasthop_http_waiting", "Requests that wait.", lambda: door.waiting)

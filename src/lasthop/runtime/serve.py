@@ -208,10 +208,10 @@ async def running(
             writer, settings.retention, clock=clock, log_directory=log_directory
         )
         await stack.enter_async_context(_background(housekeeping.run()))
-        await engine.call(lambda gateway, now: gateway.feeds.policies_changed(now))
+        await engine.call(lambda gateway, now: gateway.ranked.policies_changed(now))
         await stack.enter_async_context(
             _background(
-                learned.follow(lambda: engine.call(lambda g, now: g.feeds.policies_changed(now)))
+                learned.follow(lambda: engine.call(lambda g, now: g.ranked.policies_changed(now)))
             )
         )
 
@@ -276,7 +276,7 @@ def _gateway(
         surrogates=workshop.terms,
     )
     gateway = Gateway(identity, restored, random64=Randomness(), now=clock.now())
-    for app in gateway.room.behaviours.overridden:
+    for app in gateway.deliveries.behaviours.overridden:
         log.warning(
             "another behaviour was set than is configured; lasthop behaviour clear takes it back",
             app=app,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from lasthop.clock import DAY, MILLISECOND, SECOND, Micros
-from lasthop.core.preferences.wishes import encode_preferences
+from lasthop.core.preferences.encoding import encode_preferences
 from lasthop.decision.preferences import Preferences
 from lasthop.device.change import Change
 from lasthop.device.happenings import Decided, Fetched, LinkSpent, Looked as Answer, Refused

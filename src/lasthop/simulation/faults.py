@@ -18,12 +18,12 @@ import msgspec
 
 from lasthop.clock import DAY, HOUR, MILLISECOND, SECOND, Micros
 from lasthop.core.gateway import Gateway, Identity
-from lasthop.core.groups.circles import Circle
+from lasthop.core.groups.records import GroupRecord
 from lasthop.core.lifecycle import State
-from lasthop.core.mailroom import Limits
+from lasthop.core.limits import Limits
 from lasthop.core.names import parse_target
-from lasthop.core.preferences.feature import steering_of
-from lasthop.core.surrogates.post import Failing
+from lasthop.core.preferences.feature import preferences_of
+from lasthop.core.surrogates.waiting import Failing
 from lasthop.device.terms import Terms
 from lasthop.events import Event, Kind
 from lasthop.message import GATEWAY, Reliability
@@ -287,10 +287,10 @@ class Rehearsal:
     def _form_circles(self) -> None:
         schedule = self._schedule
         if schedule.circles:
-            circle = Circle(patience=schedule.patience, prefetch=schedule.prefetch)
+            circle = GroupRecord(patience=schedule.patience, prefetch=schedule.prefetch)
 
             def make(gateway: Gateway, now: Micros) -> None:
-                gateway.bonds.make(APP, parse_target(QUEUE), circle, now)
+                gateway.groups.make(APP, parse_target(QUEUE), circle, now)
 
             self._gateway.act(make, lambda: None)
         for target, names in schedule.circles.items():
@@ -322,7 +322,7 @@ class Rehearsal:
         gateway = self._gateway.gateway
         # Asked after everything that happens, so what is mostly the answer comes first; messages of
         # the ranked topic are open until somebody looks.
-        if gateway is None or (gateway.room.items and not self._schedule.ranked):
+        if gateway is None or (gateway.deliveries.items and not self._schedule.ranked):
             return False
         if self._kernel.now() <= self._start + self._last_ask:
             return False
@@ -334,7 +334,7 @@ class Rehearsal:
             return False
         if not self._read_to_the_end():
             return False
-        return self._gateway.store is not None and not gateway.room.items and gateway.idle
+        return self._gateway.store is not None and not gateway.deliveries.items and gateway.idle
 
     def _stream(self, wish: StreamWish) -> None:
         if wish.sender:
@@ -394,8 +394,8 @@ class Rehearsal:
         gateway = self._gateway.gateway
         if gateway is None:
             return True
-        session = gateway.room.named(APP, name)
-        steering = steering_of(session)
+        session = gateway.deliveries.named(APP, name)
+        steering = preferences_of(session)
         held = steering is not None and bool(steering.held or steering.parked)
         return held or session.best() is not None or bool(session.outbound.in_flight)
 

@@ -18,12 +18,12 @@ from lasthop.core.effects import (
     Consult,
     Disconnect,
     Effect,
-    Feed,
     Fetch,
     MatchFilters,
     Notify,
     Overheard,
     Send,
+    SendPiece,
 )
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.pushes.results import write_result
@@ -261,7 +261,7 @@ class GatewayNode:
                     self.thrift.sent(session_of(gateway, effect.channel), effect.frames)
                 self._send(channel, effect.frames)
                 self._flush(effect.channel, channel)
-        elif isinstance(effect, Feed):
+        elif isinstance(effect, SendPiece):
             channel = self._channels.get(effect.channel)
             if channel is not None:
                 self._send(channel, [effect.piece])
@@ -372,7 +372,7 @@ class GatewayNode:
 
 def session_of(gateway: Gateway, channel: int) -> Session | None:
     """Whose channel this is."""
-    for session in gateway.room.sessions():
+    for session in gateway.deliveries.sessions():
         if any(line.channel == channel for line in session.lines):
             return session
     return None

@@ -13,7 +13,7 @@ from functools import partial
 from random import Random
 
 from lasthop.clock import SECOND, Micros
-from lasthop.core.groups.bond import Standing
+from lasthop.core.groups.decider import Standing
 from lasthop.core.lifecycle import State
 from lasthop.device.happenings import Decided
 from lasthop.device.message import Message

@@ -110,7 +110,7 @@ class Publisher:
             if message is not None:
                 rows = store.deliveries(key)
                 had = [row.device for row in rows if row.state == State.DELIVERED]
-                gateway.feeds.change_rank(APP, message, rank, had, now)
+                gateway.ranked.change_rank(APP, message, rank, had, now)
 
         def durable() -> None:
             if not over:

@@ -20,7 +20,7 @@ from lasthop.clock import MILLISECOND, SECOND, Micros
 from lasthop.core.effects import Consult
 from lasthop.core.gateway import Gateway
 from lasthop.core.lifecycle import State
-from lasthop.core.surrogates.post import Failing, SurrogateTerms
+from lasthop.core.surrogates.waiting import Failing, SurrogateTerms
 from lasthop.events import Event, Kind
 from lasthop.simulation.kernel import Kernel
 from lasthop.simulation.schedule import Wish

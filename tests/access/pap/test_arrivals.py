@@ -12,8 +12,8 @@ from lasthop.access.pap.arrivals import Arrivals
 from lasthop.access.pap.lookups import Lookups
 from lasthop.core.gateway import Gateway
 from lasthop.core.pushes.addresses import AddressUnknown
+from lasthop.core.pushes.feature import Order, PushUnknown
 from lasthop.core.pushes.push_ids import DuplicatePush
-from lasthop.core.pushes.pushes import Order, PushUnknown
 from lasthop.core.submission import Submission
 from lasthop.errors import OutcomeOpen, Overloaded, StoreBroken
 from lasthop.message import Target, TargetKind

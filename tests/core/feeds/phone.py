@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from lasthop.core.mailroom import Limits
+from lasthop.core.limits import Limits
 from lasthop.wire.hop.feeds import (
     FeedEnded,
     Forget,

@@ -6,7 +6,7 @@ import pytest
 
 from lasthop.clock import SECOND
 from lasthop.core.lifecycle import State
-from lasthop.core.mailroom import Limits
+from lasthop.core.limits import Limits
 from lasthop.decision.volume.rules import ContextRule
 from lasthop.message import Reliability
 from lasthop.wire.hop.feeds import (
@@ -99,7 +99,7 @@ def change_rank(phone: Phone, key: int, rank: float) -> int:
     rig.run()
     message = rig.store.messages([key])[key]
     had = [row.device for row in rig.store.deliveries(key)]
-    count = rig.gateway.feeds.change_rank(APP, message, rank, had, rig.now)
+    count = rig.gateway.ranked.change_rank(APP, message, rank, had, rig.now)
     rig.run()
     phone.hear()
     return count
@@ -123,7 +123,7 @@ def test_a_fall_of_rank_is_told_on_contact(phone: Phone) -> None:
     a, b = phone.publish(5, 4)
     phone.lose()
     message = phone.rig.store.messages([a])[a]
-    phone.rig.gateway.feeds.change_rank(APP, message, 1, [], phone.rig.now)
+    phone.rig.gateway.ranked.change_rank(APP, message, 1, [], phone.rig.now)
     phone.rig.run()
     assert set(phone.kept) == {a, b}
     phone.resume()
@@ -216,7 +216,7 @@ def test_the_number_of_what_was_read_before_it_left_is_closed(phone: Phone) -> N
     look = MessageFrame(phone.sent, 2000, "news", asked, encode_look(Look(None, 0)))
     rig.hear(channel, look, run=False)
     rig.settle()
-    assert rig.gateway.room.named(APP, "phone").outbound.assigned > number
+    assert rig.gateway.deliveries.named(APP, "phone").outbound.assigned > number
     # It has it from an earlier contact, and its report of an earlier read has only come now.
     read = encode_report(Report(reads=(Reading(rig.now // 1000, None, (key,)),)))
     told = Headers(operation=Operation.REPORT)
@@ -376,7 +376,7 @@ def test_a_rank_that_rises_and_falls_while_it_is_on_its_way(phone: Phone) -> Non
     # Not acknowledged yet: it falls, rises, and is asked for.
     for rank in (1.0, 6.0):
         message = rig.store.messages([a])[a]
-        rig.gateway.feeds.change_rank(APP, message, rank, [], rig.now)
+        rig.gateway.ranked.change_rank(APP, message, rank, [], rig.now)
         rig.run()
     phone.hear()
     assert list(phone.kept) == [a]

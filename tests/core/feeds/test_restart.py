@@ -7,7 +7,7 @@ import pytest
 
 from lasthop.clock import HOUR, SECOND
 from lasthop.core.lifecycle import State
-from lasthop.core.ranked.keeper import Keeper
+from lasthop.core.ranked.subscription import RankedSubscription
 from lasthop.decision.policies import POLICIES
 from lasthop.decision.policies.choice import SNAPSHOT_AFTER, Choice
 from lasthop.decision.policies.memory import memory_of
@@ -34,10 +34,10 @@ def restart(phone: Phone) -> None:
     phone.resume()
 
 
-def keeper(phone: Phone) -> Keeper:
+def keeper(phone: Phone) -> RankedSubscription:
     gateway = phone.rig.gateway
-    session = gateway.room.named(APP, "phone")
-    found = gateway.feeds.keeper(session, "news")
+    session = gateway.deliveries.named(APP, "phone")
+    found = gateway.ranked.keeper(session, "news")
     assert found is not None
     return found
 
@@ -79,7 +79,7 @@ def test_a_rank_that_was_confirmed_is_not_forgotten(phone: Phone) -> None:
     phone.subscribe(policy="on-demand", threshold=2)
     a, b = phone.publish(3, 4)
     message = phone.rig.store.messages([a])[a]
-    phone.rig.gateway.feeds.change_rank(APP, message, 9, [], phone.rig.now)
+    phone.rig.gateway.ranked.change_rank(APP, message, 9, [], phone.rig.now)
     phone.rig.run()
     restart(phone)
     assert phone.look() == [a, b]
@@ -112,8 +112,8 @@ def test_another_policy_takes_over_and_the_log_says_so(phone: Phone) -> None:
     phone.publish(1)
     book = phone.rig.identity.policies
     book.choice = Choice("buffer", version="7", prefetch_limit=3)  # type: ignore[attr-defined]
-    assert phone.rig.gateway.feeds.policies_changed(phone.rig.now) == 1
-    assert phone.rig.gateway.feeds.policies_changed(phone.rig.now) == 0
+    assert phone.rig.gateway.ranked.policies_changed(phone.rig.now) == 1
+    assert phone.rig.gateway.ranked.policies_changed(phone.rig.now) == 0
     phone.rig.run()
     (event,) = [e for e in phone.rig.events() if e["kind"] == "policy_changed"]
     assert (event["policy"], event["topic"]) == ("buffer@7", "news")
@@ -142,7 +142,7 @@ def test_what_could_not_be_said_yet_is_said_after_a_crash(phone: Phone) -> None:
     (a,) = rig.publish(to("topic:news", rank=5.0))
     rig.run()
     for rank in (1.0, 6.0):
-        rig.gateway.feeds.change_rank(APP, rig.store.messages([a])[a], rank, [], rig.now)
+        rig.gateway.ranked.change_rank(APP, rig.store.messages([a])[a], rank, [], rig.now)
         rig.run()
     assert keeper(phone).lane, "the second time waits for the first to arrive"
     restart(phone)

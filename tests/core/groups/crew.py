@@ -32,7 +32,7 @@ class Crew(Rig):
         """Let devices come and belong to something."""
         channels = [self.connect(name) for name in names]
         for name in names:
-            self.gateway.bonds.join(APP, name, into, self.now)
+            self.gateway.groups.join(APP, name, into, self.now)
         self.run()
         return channels
 

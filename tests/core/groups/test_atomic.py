@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from lasthop.clock import DAY, SECOND
-from lasthop.core.groups.circles import Circle
+from lasthop.core.groups.records import GroupRecord
 from lasthop.core.lifecycle import State
-from lasthop.core.mailroom import Limits
+from lasthop.core.limits import Limits
 from lasthop.errors import InvalidRequest, NotFound, QuotaExceeded, TooLarge
 from lasthop.message import GATEWAY, Binding, Reliability
 from lasthop.wire.hop.decisions import Decision, Verdict
@@ -35,7 +35,7 @@ def test_nobody_takes_back_what_was_decided(rig: Crew) -> None:
     rig.hear(one, Ack(1, 0))
     decision = next(
         item.message.key
-        for item in rig.gateway.room.items.values()
+        for item in rig.gateway.deliveries.items.values()
         if item.message.source == GATEWAY
     )
     with pytest.raises(NotFound, match="no such message"):
@@ -77,7 +77,7 @@ def test_a_decision_is_durable_before_anybody_hears_of_it(rig: Crew) -> None:
 def test_at_its_deadline_it_is_aborted_for_all(rig: Crew) -> None:
     (one,) = rig.gather("one")
     two = rig.connect("two")
-    rig.gateway.bonds.join(APP, "two", CREW, rig.now)
+    rig.gateway.groups.join(APP, "two", CREW, rig.now)
     rig.lose(two)
     key = rig.atomic()
     rig.ack(one, 1)
@@ -87,7 +87,7 @@ def test_at_its_deadline_it_is_aborted_for_all(rig: Crew) -> None:
     two = rig.back("two", two, 0)
     assert not rig.messages(two), "who was sent nothing of it hears nothing of it"
     rig.ack(one, 2)
-    assert not rig.gateway.room.items
+    assert not rig.gateway.deliveries.items
 
 
 @pytest.mark.parametrize("crash", [False, True])
@@ -217,7 +217,7 @@ def test_replacing_goes_to_the_same_members(rig: Crew) -> None:
     one, _ = rig.gather("one", "two")
     key = rig.atomic()
     rig.ack(one, 1)
-    rig.gateway.bonds.leave(APP, "two", CREW, rig.now)
+    rig.gateway.groups.leave(APP, "two", CREW, rig.now)
     new = to("group:crew", b"better", deliver_before=rig.now + SECOND, **ATOMIC)
     withdrawal, message = rig.gateway.replace(APP, key, "publisher:shop", new, rig.now)
     rig.run()
@@ -256,7 +256,7 @@ def test_a_member_that_is_removed_aborts_it(rig: Crew) -> None:
 def test_a_device_that_cannot_hold_is_sent_nothing_until_it_can(rig: Crew) -> None:
     (one,) = rig.gather("one")
     two = rig.connect("two", features=0)
-    rig.gateway.bonds.join(APP, "two", CREW, rig.now)
+    rig.gateway.groups.join(APP, "two", CREW, rig.now)
     rig.atomic()
     rig.publish(to("two", b"plain"))
     rig.run()
@@ -286,7 +286,7 @@ def test_what_cannot_be_promised_is_refused(
     rig: Crew, target: str, fields: dict[str, Any], error: type[Exception], words: str
 ) -> None:
     rig.gather("one")
-    rig.gateway.bonds.make(APP, JOBS, Circle(), rig.now)
+    rig.gateway.groups.make(APP, JOBS, GroupRecord(), rig.now)
     with pytest.raises(error, match=words):
         rig.publish(to(target, **fields))
 
@@ -296,7 +296,7 @@ def test_limits_of_bound_messages() -> None:
     rig.gather("one", "two")
     with pytest.raises(TooLarge, match="too many members"):
         rig.publish(to("group:crew", **CLAIM))
-    rig.gateway.bonds.leave(APP, "two", CREW, rig.now)
+    rig.gateway.groups.leave(APP, "two", CREW, rig.now)
     rig.publish(to("one"))
     with pytest.raises(QuotaExceeded, match="mailbox full"):
         rig.publish(to("group:crew", **CLAIM))

@@ -35,7 +35,7 @@ RETRACT = Decision(Verdict.RETRACT, "one")
 def test_exactly_one_claim_is_granted_and_the_others_hear_of_it(rig: Crew) -> None:
     one, two = rig.gather("one", "two")
     three = rig.connect("three")
-    rig.gateway.bonds.join(APP, "three", CREW, rig.now)
+    rig.gateway.groups.join(APP, "three", CREW, rig.now)
     rig.lose(three)
     key = claimable(rig)
     rig.ack(two, 1)
@@ -119,7 +119,7 @@ def test_what_everybody_has_seen_and_nobody_claimed_can_be_cancelled(rig: Crew) 
     (one,) = rig.gather("one")
     key = claimable(rig)
     rig.ack(one, 1)
-    assert key not in rig.gateway.room.items
+    assert key not in rig.gateway.deliveries.items
     withdrawal = rig.gateway.cancel(APP, key, rig.now)
     assert withdrawal is not None
     assert withdrawal.taken_back == 1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lasthop.core.groups.circles import Circle
-from lasthop.core.mailroom import Limits
+from lasthop.core.groups.records import GroupRecord
+from lasthop.core.limits import Limits
 from lasthop.errors import Forbidden, NotFound, QuotaExceeded
 from lasthop.message import Binding, Target, TargetKind
 from lasthop.wire.hop.frames import (
@@ -34,8 +34,8 @@ def test_membership_is_frozen_at_acceptance_across_a_crash() -> None:
     rig.gather("one", "two", "three")
     (key,) = rig.publish(to("group:crew"))
     rig.run_commits(1)
-    rig.gateway.bonds.leave(APP, "three", CREW, rig.now)
-    rig.gateway.bonds.join(APP, "one", Target(TargetKind.GROUP, "other"), rig.now)
+    rig.gateway.groups.leave(APP, "three", CREW, rig.now)
+    rig.gateway.groups.join(APP, "one", Target(TargetKind.GROUP, "other"), rig.now)
     rig.run_commits(1)
     rig.crash()
     rig.run()
@@ -51,35 +51,35 @@ def test_a_group_that_nobody_is_in_is_not_written_to(rig: Crew) -> None:
 def test_groups_survive_a_restart_and_a_removed_device_is_in_none(rig: Crew) -> None:
     rig.gather("one", "two")
     rig.crash()
-    assert len(rig.gateway.bonds.members.of(APP, CREW)) == 2
+    assert len(rig.gateway.groups.members.of(APP, CREW)) == 2
     rig.gateway.admin.remove(APP, "one", rig.now)
     rig.run()
     rig.crash()
-    assert [d.name for d in rig.gateway.bonds.members.of(APP, CREW).values()] == ["two"]
-    assert rig.gateway.bonds.remove(APP, CREW, rig.now) == 1
+    assert [d.name for d in rig.gateway.groups.members.of(APP, CREW).values()] == ["two"]
+    assert rig.gateway.groups.remove(APP, CREW, rig.now) == 1
     rig.run()
     rig.crash()
-    assert rig.gateway.bonds.circles.find(APP, CREW) is None
+    assert rig.gateway.groups.circles.find(APP, CREW) is None
     with pytest.raises(NotFound, match="no such group"):
-        rig.gateway.bonds.remove(APP, CREW, rig.now)
+        rig.gateway.groups.remove(APP, CREW, rig.now)
 
 
 def test_a_closed_group_takes_nobody_by_itself(rig: Crew) -> None:
-    rig.gateway.bonds.make(APP, CREW, Circle(open=False), rig.now)
+    rig.gateway.groups.make(APP, CREW, GroupRecord(open=False), rig.now)
     rig.connect("one")
-    session = rig.gateway.room.named(APP, "one")
+    session = rig.gateway.deliveries.named(APP, "one")
     with pytest.raises(Forbidden, match="only an administrator adds to this group"):
-        rig.gateway.bonds.circles.join(session, CREW, rig.now, by_itself=True)
-    assert rig.gateway.bonds.join(APP, "one", CREW, rig.now)
-    assert not rig.gateway.bonds.join(APP, "one", CREW, rig.now)
+        rig.gateway.groups.circles.join(session, CREW, rig.now, by_itself=True)
+    assert rig.gateway.groups.join(APP, "one", CREW, rig.now)
+    assert not rig.gateway.groups.join(APP, "one", CREW, rig.now)
 
 
 def test_devices_join_and_leave_by_themselves(rig: Crew) -> None:
     channel = rig.connect("one")
     rig.hear(channel, MessageFrame(0, 1, None, Headers(operation=Operation.JOIN, to="group:crew")))
-    assert rig.gateway.bonds.members.of(APP, CREW)
+    assert rig.gateway.groups.members.of(APP, CREW)
     rig.hear(channel, MessageFrame(1, 2, None, Headers(operation=Operation.LEAVE, to="group:crew")))
-    assert not rig.gateway.bonds.members.of(APP, CREW)
+    assert not rig.gateway.groups.members.of(APP, CREW)
 
 
 @pytest.mark.parametrize("target", [None, "device:one", "group:", "group:a b", "crew"])
@@ -94,4 +94,4 @@ def test_a_device_is_in_so_many_groups_at_most() -> None:
     rig = Crew(Limits(circles_per_device=1))
     rig.gather("one")
     with pytest.raises(QuotaExceeded, match="too many groups"):
-        rig.gateway.bonds.join(APP, "one", JOBS, rig.now)
+        rig.gateway.groups.join(APP, "one", JOBS, rig.now)

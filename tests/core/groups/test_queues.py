@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 
 from lasthop.clock import SECOND
-from lasthop.core.groups.circles import Circle
+from lasthop.core.groups.records import GroupRecord
 from lasthop.core.lifecycle import State
-from lasthop.core.mailroom import Limits
+from lasthop.core.limits import Limits
 from lasthop.errors import Conflict, NotFound, QuotaExceeded
 from tests.core.groups.crew import JOBS, Crew
 from tests.core.rig import APP, to
 
 
 def jobs(rig: Crew, *names: str, **terms: Any) -> list[int]:
-    rig.gateway.bonds.make(APP, JOBS, Circle(**terms), rig.now)
+    rig.gateway.groups.make(APP, JOBS, GroupRecord(**terms), rig.now)
     return rig.gather(*names, into=JOBS)
 
 
@@ -42,7 +42,7 @@ def test_without_a_consumer_they_wait_durably_and_in_order(rig: Crew) -> None:
     for n, priority in enumerate((4, 4, 9)):
         job(rig, b"%d" % n, priority=priority)
     rig.crash()
-    assert rig.gateway.bonds.queue(APP, "jobs").length == 3
+    assert rig.gateway.groups.queue(APP, "jobs").length == 3
     (one,) = rig.gather("one", into=JOBS)
     assert rig.bodies(one) == [b"2", b"0", b"1"]
 
@@ -66,7 +66,7 @@ def test_what_takes_too_long_goes_to_another_marked_as_such(rig: Crew) -> None:
     assert frame.headers.redelivered
     rig.ack(two, 1)
     assert rig.all_states(key) == [State.REASSIGNED, State.DELIVERED]
-    assert not rig.gateway.room.items
+    assert not rig.gateway.deliveries.items
 
 
 def test_with_nobody_else_there_a_consumer_may_go_on(rig: Crew) -> None:
@@ -128,7 +128,7 @@ def test_a_consumer_that_leaves_or_is_removed_leaves_its_work_to_others(rig: Cre
     one, two = jobs(rig, "one", "two", patience=5 * SECOND)
     key = job(rig)
     other = job(rig)
-    rig.gateway.bonds.leave(APP, "one", JOBS, rig.now)
+    rig.gateway.groups.leave(APP, "one", JOBS, rig.now)
     rig.gateway.admin.remove(APP, "two", rig.now)
     rig.run()
     rig.gather("three", into=JOBS)
@@ -193,24 +193,24 @@ def test_a_queue_has_a_limit_and_is_removed_when_it_is_empty() -> None:
     with pytest.raises(QuotaExceeded, match="the queue is full"):
         job(rig)
     with pytest.raises(Conflict, match="the queue is not empty"):
-        rig.gateway.bonds.remove(APP, JOBS, rig.now)
+        rig.gateway.groups.remove(APP, JOBS, rig.now)
     rig.gateway.cancel(APP, key, rig.now)
-    rig.gateway.bonds.remove(APP, JOBS, rig.now)
+    rig.gateway.groups.remove(APP, JOBS, rig.now)
     with pytest.raises(NotFound, match="no such queue"):
         job(rig)
 
 
 def test_a_consumer_that_cannot_take_it_leaves_it_to_others(rig: Crew) -> None:
     (small,) = [rig.connect("small", max_frame=8192)]
-    rig.gateway.bonds.make(APP, JOBS, Circle(), rig.now)
-    rig.gateway.bonds.join(APP, "small", JOBS, rig.now)
+    rig.gateway.groups.make(APP, JOBS, GroupRecord(), rig.now)
+    rig.gateway.groups.join(APP, "small", JOBS, rig.now)
     key = job(rig, b"x" * 10_000)
     assert not rig.messages(small)
     assert rig.all_states(key) == [State.UNDELIVERABLE]
     (big,) = rig.gather("big", into=JOBS)
     assert [f.key for f in rig.messages(big)] == [key]
     rig.ack(big, 1)
-    assert not rig.gateway.room.items
+    assert not rig.gateway.deliveries.items
 
 
 @pytest.mark.parametrize("when", range(6))

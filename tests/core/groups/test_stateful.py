@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from lasthop.clock import DAY, SECOND
-from lasthop.core.groups.bond import Standing
-from lasthop.core.groups.circles import Circle
+from lasthop.core.groups.decider import Standing
+from lasthop.core.groups.records import GroupRecord
 from lasthop.core.lifecycle import State
-from lasthop.core.mailroom import Limits
+from lasthop.core.limits import Limits
 from lasthop.message import Binding
 from lasthop.wire.hop.decisions import Verdict, decode_decision
 from lasthop.wire.hop.frames import ALL_FEATURES, Ack, Headers, MessageFrame, Operation, Skip
@@ -94,12 +94,12 @@ class Groups(RuleBasedStateMachine):
         self.claimable: list[int] = []
         self.jobs: list[int] = []
         self.cancelled: set[int] = set()
-        terms = Circle(patience=5 * SECOND, prefetch=2)
-        self.rig.gateway.bonds.make(APP, JOBS, terms, self.rig.now)
+        terms = GroupRecord(patience=5 * SECOND, prefetch=2)
+        self.rig.gateway.groups.make(APP, JOBS, terms, self.rig.now)
         for device in NAMES:
             self.connect(device)
-            self.rig.gateway.bonds.join(APP, device, CREW, self.rig.now)
-            self.rig.gateway.bonds.join(APP, device, JOBS, self.rig.now)
+            self.rig.gateway.groups.join(APP, device, CREW, self.rig.now)
+            self.rig.gateway.groups.join(APP, device, JOBS, self.rig.now)
         self.rig.run()
 
     # Devices.
@@ -177,7 +177,7 @@ class Groups(RuleBasedStateMachine):
         key = data.draw(st.sampled_from(keys))
         for device in names:
             puppet = self.puppets[device]
-            session = self.rig.gateway.room.named(APP, device)
+            session = self.rig.gateway.deliveries.named(APP, device)
             there = session.greeted and session.channel == puppet.channel
             if there and any(key == seen for seen, _ in puppet.shown):
                 self._claim(puppet, session.inbound.received, key)
@@ -235,9 +235,9 @@ class Groups(RuleBasedStateMachine):
             assert sum(not marked for _, marked in shown[key]) <= 1
         for key in self.cancelled:
             assert not shown[key]
-        assert not self.rig.gateway.room.items
+        assert not self.rig.gateway.deliveries.items
         self.rig.pass_time(8 * DAY)
-        assert not self.rig.gateway.bonds._contests
+        assert not self.rig.gateway.groups._contests
 
 
 _UNSEEN = {State.ABORTED, State.CANCELLED, State.EXPIRED}

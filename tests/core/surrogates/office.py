@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lasthop.core.mailroom import Limits
-from lasthop.core.surrogates.post import Post, SurrogateTerms
+from lasthop.core.limits import Limits
+from lasthop.core.surrogates.waiting import SurrogateQueue, SurrogateTerms
 from lasthop.surrogate.mail import Action, Content, Mail, Outgoing, Verdict
 from tests.core.rig import APP, Rig
 
@@ -19,7 +19,7 @@ class Office(Rig):
         super().__init__(limits, surrogate=SurrogateTerms(**terms))
 
     @property
-    def post(self) -> Post:
+    def post(self) -> SurrogateQueue:
         post = self.gateway.surrogates.post(APP)
         assert post is not None
         return post

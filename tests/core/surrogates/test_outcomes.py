@@ -6,7 +6,7 @@ import pytest
 
 from lasthop.clock import SECOND
 from lasthop.core.lifecycle import State
-from lasthop.core.mailroom import Limits
+from lasthop.core.limits import Limits
 from lasthop.message import TargetKind
 from lasthop.surrogate.mail import Action, Content, Outgoing, Verdict
 from lasthop.wire.hop.frames import Headers, MessageFrame, Operation
@@ -70,7 +70,7 @@ def test_changed_content_survives_a_crash_and_is_sent_again(resident: int) -> No
     assert office.bodies(again) == [b"bye"]
     office.ack(again, 1)
     assert office.state(key) is State.DELIVERED
-    assert office.gateway.room.items == {}
+    assert office.gateway.deliveries.items == {}
     assert not any(row.open for row in office.store._kept.surrogates.revisions.values())
 
 
@@ -91,15 +91,15 @@ def test_a_changed_message_can_be_cancelled_like_any_other() -> None:
     assert withdrawal is not None
     assert withdrawal.taken_back == 1
     assert office.state(key) is State.CANCELLED
-    assert office.gateway.room.items == {}
-    assert office.gateway.room._resident_bytes == 0
+    assert office.gateway.deliveries.items == {}
+    assert office.gateway.deliveries._resident_bytes == 0
 
 
 def test_a_publisher_gets_the_surrogates_answer() -> None:
     office = Office()
     phone = office.connect()
     (key,) = office.publish(to("phone", b"what?", reply_before=START + SECOND))
-    office.gateway.room.watch(key)
+    office.gateway.deliveries.watch(key)
     office.run()
     assert office.mails[0].reply_before == START + SECOND
     office.say(answer(b"this", content_type="text/x"))
@@ -162,7 +162,7 @@ def test_a_dropped_message_of_a_device_leaves_nothing_but_its_story() -> None:
     assert office.story(key) == ["vetted"]
     assert office.reasons(key) == ["dropped by its surrogate"]
     assert office.messages(tablet) == office.messages(phone) == []
-    assert office.gateway.room.items == {}
+    assert office.gateway.deliveries.items == {}
 
 
 def test_a_message_of_a_device_goes_on_changed() -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from lasthop.clock import HOUR, MILLISECOND, SECOND
 from lasthop.core.lifecycle import State
-from lasthop.core.mailroom import Limits
-from lasthop.core.surrogates.post import MOST_GIVEN, Failing
+from lasthop.core.limits import Limits
+from lasthop.core.surrogates.waiting import MOST_GIVEN, Failing
 from lasthop.errors import QuotaExceeded
 from lasthop.surrogate.mail import Way
 from tests.core.rig import APP, START, Rig, publication, to
@@ -228,7 +228,7 @@ def test_a_removed_device_takes_what_it_sent_along() -> None:
     office.run()
     assert office.post.waiting == 0
     assert office.store._kept.surrogates.consults == {}
-    assert office.gateway.room.items == {}
+    assert office.gateway.deliveries.items == {}
     office.crash()
     office.run()
     assert office.mails == []

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lasthop.clock import DAY, HOUR, MINUTE, SECOND
-from lasthop.core.preferences.wishes import encode_preferences
+from lasthop.core.preferences.encoding import encode_preferences
 from lasthop.decision.link_calendar import LinkCalendar
 from lasthop.decision.preferences import Preferences
 from lasthop.events import Kind

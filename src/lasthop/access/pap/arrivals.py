@@ -16,8 +16,8 @@ from lasthop.access.desk import Desk
 from lasthop.access.pap.lookups import Lookups
 from lasthop.clock import Micros
 from lasthop.core.gateway import Gateway
+from lasthop.core.pushes.feature import Order
 from lasthop.core.pushes.push_ids import DuplicatePush, identify
-from lasthop.core.pushes.pushes import Order
 from lasthop.errors import OutcomeOpen, Overloaded
 from lasthop.store.commit import KnownPush
 

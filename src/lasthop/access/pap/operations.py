@@ -11,8 +11,8 @@ from lasthop.access.pap.pushing import MAX_HEADERS, submission_of
 from lasthop.access.pap.settings import PapSettings
 from lasthop.clock import Micros
 from lasthop.core.gateway import Gateway
+from lasthop.core.pushes.feature import Order
 from lasthop.core.pushes.push_ids import identify
-from lasthop.core.pushes.pushes import Order
 from lasthop.core.pushes.report import reports_of
 from lasthop.errors import NotFound, Rejected
 from lasthop.store.commit import KnownPush

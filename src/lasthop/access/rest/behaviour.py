@@ -23,7 +23,9 @@ async def show(exchange: Exchange) -> Response:
     """What holds for messages of the app."""
     app = _app(exchange)
     look = exchange.clerk.desk.look
-    return json_response(look(lambda gateway: gateway.room.behaviours.get(app) or Behaviour()))
+    return json_response(
+        look(lambda gateway: gateway.deliveries.behaviours.get(app) or Behaviour())
+    )
 
 
 async def change(exchange: Exchange) -> Response:
@@ -44,6 +46,6 @@ async def forget(exchange: Exchange) -> Response:
 
     def act(gateway: Gateway, now: Micros) -> Behaviour:
         gateway.admin.behave(app, None)
-        return gateway.room.behaviours.get(app) or Behaviour()
+        return gateway.deliveries.behaviours.get(app) or Behaviour()
 
     return json_response(await exchange.clerk.desk.call(act))

@@ -14,7 +14,7 @@ from lasthop.access.rest.exchange import Exchange
 from lasthop.access.rest.times import datetime_of
 from lasthop.clock import SECOND, Micros
 from lasthop.core.gateway import Gateway
-from lasthop.core.groups.circles import Circle
+from lasthop.core.groups.records import GroupRecord
 from lasthop.message import Target, TargetKind
 
 _Title = Annotated[str, Meta(max_length=250, description="For people")]
@@ -130,12 +130,12 @@ class MembersQuery(msgspec.Struct, forbid_unknown_fields=True):
 GROUP, QUEUE = TargetKind.GROUP, TargetKind.QUEUE
 
 
-def _group(gateway: Gateway, app: str, name: str, circle: Circle) -> GroupInfo:
-    members = gateway.bonds.members.of(app, Target(GROUP, name))
+def _group(gateway: Gateway, app: str, name: str, circle: GroupRecord) -> GroupInfo:
+    members = gateway.groups.members.of(app, Target(GROUP, name))
     return GroupInfo(name, circle.title, circle.open, datetime_of(circle.made_at), len(members))
 
 
-def _queue(gateway: Gateway, app: str, name: str, circle: Circle) -> QueueInfo:
+def _queue(gateway: Gateway, app: str, name: str, circle: GroupRecord) -> QueueInfo:
     return QueueInfo(
         name,
         circle.title,
@@ -143,8 +143,8 @@ def _queue(gateway: Gateway, app: str, name: str, circle: Circle) -> QueueInfo:
         datetime_of(circle.made_at),
         circle.patience / SECOND,
         circle.prefetch,
-        gateway.bonds.queue(app, name).length,
-        len(gateway.bonds.members.of(app, Target(QUEUE, name))),
+        gateway.groups.queue(app, name).length,
+        len(gateway.groups.members.of(app, Target(QUEUE, name))),
     )
 
 
@@ -154,9 +154,9 @@ async def make_group(exchange: Exchange) -> Response:
     terms = await exchange.optional_body(GroupTerms) or GroupTerms()
 
     def act(gateway: Gateway, now: Micros) -> GroupInfo:
-        circle = Circle(title=terms.title, open=terms.open)
-        changed = gateway.bonds.make(app, target, circle, now)
-        made = _group(gateway, app, target.name, gateway.bonds.circles.known(app, target))
+        circle = GroupRecord(title=terms.title, open=terms.open)
+        changed = gateway.groups.make(app, target, circle, now)
+        made = _group(gateway, app, target.name, gateway.groups.circles.known(app, target))
         made.changed = changed
         return made
 
@@ -169,14 +169,14 @@ async def make_queue(exchange: Exchange) -> Response:
     rules = await exchange.optional_body(QueueRules) or QueueRules()
 
     def act(gateway: Gateway, now: Micros) -> QueueInfo:
-        circle = Circle(
+        circle = GroupRecord(
             title=rules.title,
             open=rules.open,
             patience=round(rules.patience * SECOND),
             prefetch=rules.prefetch,
         )
-        changed = gateway.bonds.make(app, target, circle, now)
-        made = _queue(gateway, app, target.name, gateway.bonds.circles.known(app, target))
+        changed = gateway.groups.make(app, target, circle, now)
+        made = _queue(gateway, app, target.name, gateway.groups.circles.known(app, target))
         made.changed = changed
         return made
 
@@ -188,7 +188,7 @@ async def list_groups(exchange: Exchange) -> Response:
     app = exchange.caller.app
 
     def ask(gateway: Gateway) -> GroupList:
-        found = gateway.bonds.circles.all(app, GROUP)
+        found = gateway.groups.circles.all(app, GROUP)
         return GroupList([_group(gateway, app, name, circle) for name, circle in found])
 
     return json_response(exchange.clerk.desk.look(ask))
@@ -199,7 +199,7 @@ async def list_queues(exchange: Exchange) -> Response:
     app = exchange.caller.app
 
     def ask(gateway: Gateway) -> QueueList:
-        found = gateway.bonds.circles.all(app, QUEUE)
+        found = gateway.groups.circles.all(app, QUEUE)
         return QueueList([_queue(gateway, app, name, circle) for name, circle in found])
 
     return json_response(exchange.clerk.desk.look(ask))
@@ -211,8 +211,8 @@ async def show_group(exchange: Exchange) -> Response:
     limit = exchange.query(MembersQuery).limit
 
     def ask(gateway: Gateway) -> GroupInfo:
-        shown = _group(gateway, app, target.name, gateway.bonds.circles.known(app, target))
-        members = gateway.bonds.members.of(app, target).values()
+        shown = _group(gateway, app, target.name, gateway.groups.circles.known(app, target))
+        members = gateway.groups.members.of(app, target).values()
         shown.devices = [device.name for device in members][:limit]
         shown.more = len(members) > limit
         return shown
@@ -226,12 +226,12 @@ async def show_queue(exchange: Exchange) -> Response:
     limit = exchange.query(MembersQuery).limit
 
     def ask(gateway: Gateway) -> QueueInfo:
-        shown = _queue(gateway, app, target.name, gateway.bonds.circles.known(app, target))
-        queue = gateway.bonds.queue(app, target.name)
-        consumers = list(gateway.bonds.members.of(app, target).values())
+        shown = _queue(gateway, app, target.name, gateway.groups.circles.known(app, target))
+        queue = gateway.groups.queue(app, target.name)
+        consumers = list(gateway.groups.members.of(app, target).values())
         shown.devices = []
         for device in consumers[:limit]:
-            session = gateway.room.session(device)
+            session = gateway.deliveries.session(device)
             holding = queue.holding(session)
             shown.devices.append(ConsumerInfo(device.name, session.channel != 0, holding))
         shown.more = len(consumers) > limit
@@ -245,8 +245,8 @@ async def _move(exchange: Exchange, kind: TargetKind, *, joins: bool) -> Respons
     target = Target(kind, exchange.path("name"))
 
     def act(gateway: Gateway, now: Micros) -> bool:
-        gateway.bonds.circles.known(app, target)
-        move = gateway.bonds.join if joins else gateway.bonds.leave
+        gateway.groups.circles.known(app, target)
+        move = gateway.groups.join if joins else gateway.groups.leave
         return move(app, name, target, now)
 
     changed = await exchange.clerk.desk.call(act)
@@ -277,7 +277,7 @@ async def _remove(exchange: Exchange, kind: TargetKind) -> Response:
     app, target = exchange.caller.app, Target(kind, exchange.path("name"))
 
     def act(gateway: Gateway, now: Micros) -> Dissolved:
-        return Dissolved(target.name, gateway.bonds.remove(app, target, now))
+        return Dissolved(target.name, gateway.groups.remove(app, target, now))
 
     return json_response(await exchange.clerk.desk.call(act))
 

@@ -42,7 +42,7 @@ class RemoveQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def _info(gateway: Gateway, device: Device, token: str | None = None) -> DeviceInfo:
-    return device_of(device, gateway.room.session(device), token)
+    return device_of(device, gateway.deliveries.session(device), token)
 
 
 async def register(exchange: Exchange) -> Response:

@@ -23,7 +23,7 @@ from lasthop.access.rest.exchange import Exchange
 from lasthop.access.rest.problems import TooLate
 from lasthop.access.rest.requests import Publication
 from lasthop.access.rest.times import datetime_of
-from lasthop.core.groups.bond import Standing
+from lasthop.core.groups.decider import Standing
 from lasthop.core.lifecycle import State
 from lasthop.errors import NotFound
 from lasthop.message import Message, TargetKind
@@ -97,10 +97,10 @@ async def status(exchange: Exchange) -> Response:
 def _is_ready_here(clerk: Clerk, key: int, goal: str, rows: list[DeliveryRow]) -> bool:
     """The same, where deliveries may be yet to come, or others decide."""
     if goal == "settled":
-        return not clerk.desk.look(lambda gateway: gateway.bonds.is_undecided(key))
+        return not clerk.desk.look(lambda gateway: gateway.groups.is_undecided(key))
     if not is_ready(goal, rows):
         return False
-    return not (_over(rows) and clerk.desk.look(lambda gateway: key in gateway.room.items))
+    return not (_over(rows) and clerk.desk.look(lambda gateway: key in gateway.deliveries.items))
 
 
 async def _status(

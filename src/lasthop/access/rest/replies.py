@@ -182,7 +182,7 @@ def _heard(message: Message, row: DeliveryRow) -> bool:
 
 def _spreading(exchange: Exchange, message: Message) -> bool:
     """Whether some devices are still to have their deliveries."""
-    item = exchange.clerk.desk.look(lambda gateway: gateway.room.items.get(message.key))
+    item = exchange.clerk.desk.look(lambda gateway: gateway.deliveries.items.get(message.key))
     return item is not None and item.spreading
 
 

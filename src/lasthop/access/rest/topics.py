@@ -183,12 +183,12 @@ async def list_subscriptions(exchange: Exchange) -> Response:
     def ask(gateway: Gateway) -> SubscriptionList:
         device = gateway.registry.named(app, name)
         record = device.record
-        session = gateway.room.session(device)
+        session = gateway.deliveries.session(device)
         found: list[SubscriptionInfo] = []
         for topic in sorted(record.subscriptions):
             info = SubscriptionInfo(topic, by_rule=topic in record.ruled)
             info.xpath = record.filters.get(topic)
-            keeper = gateway.feeds.keeper(session, topic)
+            keeper = gateway.ranked.keeper(session, topic)
             if keeper is not None:
                 info.terms = keeper.terms
                 info.policy = keeper.choice.label
@@ -230,6 +230,6 @@ async def change_rank(exchange: Exchange) -> Response:
     had = [row.device for row in rows if row.state == State.DELIVERED]
     app = exchange.caller.app
     open_for = await clerk.desk.call(
-        lambda gateway, now: gateway.feeds.change_rank(app, message, change.rank, had, now)
+        lambda gateway, now: gateway.ranked.change_rank(app, message, change.rank, had, now)
     )
     return json_response(Reranked(message.id, change.rank, open_for))

@@ -12,7 +12,7 @@ from lasthop.access.rest.exchange import Exchange
 from lasthop.access.rest.times import datetime_of
 from lasthop.clock import Micros
 from lasthop.core.gateway import Gateway
-from lasthop.core.preferences.feature import steering_of
+from lasthop.core.preferences.feature import preferences_of
 from lasthop.decision.budgets import Budgets, Limit
 from lasthop.decision.preferences import Preferences
 
@@ -66,8 +66,8 @@ async def budgets(exchange: Exchange) -> Response:
     now = exchange.clerk.desk.now()
 
     def look(gateway: Gateway) -> BudgetInfo:
-        session = gateway.room.named(app, name)
-        steering = steering_of(session)
+        session = gateway.deliveries.named(app, name)
+        steering = preferences_of(session)
         if steering is None:
             return BudgetInfo(name, [], 0)
         own, shared = steering.budgets, steering.budgets.shared

@@ -8,17 +8,17 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lasthop.clock import Micros
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Item
 from lasthop.core.fanout import Fanouts
-from lasthop.core.groups.circles import Circle
-from lasthop.core.groups.errand import Errand
+from lasthop.core.groups.queue_entry import QueueEntry
+from lasthop.core.groups.records import GroupRecord
 from lasthop.core.lifecycle import PENDING
-from lasthop.core.mailroom import Mailroom
 from lasthop.core.session import Session
 from lasthop.errors import QuotaExceeded
 
 if TYPE_CHECKING:
-    from lasthop.core.groups.bonds import Settled
+    from lasthop.core.groups.feature import Settled
 
 
 class SharedQueue:
@@ -26,23 +26,23 @@ class SharedQueue:
 
     def __init__(
         self,
-        room: Mailroom,
+        deliveries: Deliveries,
         fanouts: Fanouts,
-        circle: Circle,
+        circle: GroupRecord,
         *,
         stir: Callable[[SharedQueue], None],
         settled: Settled,
     ) -> None:
         """`stir` is told when something may be given to somebody."""
-        self.room = room
+        self.deliveries = deliveries
         self.fanouts = fanouts
         self.circle = circle
         self.settled = settled
         self.stirred = False
         self._stir = stir
-        self._waiting: list[tuple[int, int, Errand]] = []
+        self._waiting: list[tuple[int, int, QueueEntry]] = []
         """By priority, then in order of acceptance; those that are gone stay until their turn."""
-        self._aside: list[Errand] = []
+        self._aside: list[QueueEntry] = []
         """What no consumer that is here can have."""
         self.length = 0
         """How many wait."""
@@ -50,22 +50,22 @@ class SharedQueue:
         self._ring: deque[Session] = deque()
         """Consumers that may have room, whose turn it is first."""
         self._ringed: set[Session] = set()
-        self._hands: dict[Session, dict[int, Errand]] = {}
+        self._hands: dict[Session, dict[int, QueueEntry]] = {}
         """What every consumer has, by message."""
 
     def check_room(self) -> None:
         """Refuse what does not fit."""
-        most = self.room.limits.queue_length
+        most = self.deliveries.limits.queue_length
         if self.length >= most:
             raise QuotaExceeded("the queue is full", retry_after=60, limit=most)
 
-    def accept(self, item: Item, now: Micros) -> Errand:
+    def accept(self, item: Item, now: Micros) -> QueueEntry:
         """A new message."""
-        errand = Errand(self, item)
+        errand = QueueEntry(self, item)
         errand.begin(now)
         return errand
 
-    def add(self, errand: Errand) -> None:
+    def add(self, errand: QueueEntry) -> None:
         """It waits for a consumer; what comes back stands before those accepted later."""
         errand.waiting = True
         self.length += 1
@@ -73,7 +73,7 @@ class SharedQueue:
         heapq.heappush(self._waiting, (-message.priority, message.key, errand))
         self._stir(self)
 
-    def gone(self, errand: Errand) -> None:
+    def gone(self, errand: QueueEntry) -> None:
         """It waits no longer; its place is cleared when its turn comes."""
         if errand.waiting:
             errand.waiting = False
@@ -121,11 +121,11 @@ class SharedQueue:
             if self._waiting:
                 self._stir(self)
 
-    def took(self, session: Session, errand: Errand) -> None:
+    def took(self, session: Session, errand: QueueEntry) -> None:
         """A consumer has it in its hands."""
         self._hands.setdefault(session, {})[errand.item.message.key] = errand
 
-    def returned(self, session: Session, errand: Errand) -> None:
+    def returned(self, session: Session, errand: QueueEntry) -> None:
         """And not any more."""
         hands = self._hands.get(session)
         if hands is not None:
@@ -149,7 +149,7 @@ class SharedQueue:
             and session.device.number in self.consumers
             and self.holding(session) < self.circle.prefetch
             and session.has_credit(size)
-            and len(session.mailbox) < self.room.limits.open_per_device
+            and len(session.mailbox) < self.deliveries.limits.open_per_device
         )
 
     # Round and round.
@@ -174,7 +174,7 @@ class SharedQueue:
             self.took(session, errand)
             errand.give(session, now)
 
-    def _first(self) -> Errand | None:
+    def _first(self) -> QueueEntry | None:
         while self._waiting:
             errand = self._waiting[0][2]
             if errand.waiting:
@@ -182,7 +182,7 @@ class SharedQueue:
             heapq.heappop(self._waiting)
         return None
 
-    def _next(self, errand: Errand) -> Session | None:
+    def _next(self, errand: QueueEntry) -> Session | None:
         """Whose turn it is, if anybody's: those who are left in the ring have had this one."""
         size = errand.item.size
         passed = 0
@@ -199,7 +199,7 @@ class SharedQueue:
                 return session
         return None
 
-    def another(self, errand: Errand, but: Session) -> bool:
+    def another(self, errand: QueueEntry, but: Session) -> bool:
         """Whether somebody else could have it now."""
         for session in list(self._ring):
             if session is but:

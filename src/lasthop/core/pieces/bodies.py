@@ -15,13 +15,13 @@ import msgspec
 
 from lasthop.clock import Micros
 from lasthop.core.channel_state import ChannelState
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.dispatch import Dispatcher
 from lasthop.core.effects import Fetch
 from lasthop.core.feature import DeliveryObserver, Gate, Leaving
 from lasthop.core.lifecycle import PENDING, SENDING, State, Step
-from lasthop.core.mailroom import Mailroom
-from lasthop.core.pieces.courier import Courier
+from lasthop.core.pieces.pump import PiecePump
 from lasthop.core.session import Session
 from lasthop.core.transfer import Transfer
 from lasthop.errors import NotFound
@@ -156,13 +156,13 @@ class BodySource:
 class Bodies(Gate, DeliveryObserver):
     """Sends bodies in pieces: a gate that every message with a large body has to pass."""
 
-    def __init__(self, room: Mailroom, courier: Courier, dispatcher: Dispatcher) -> None:
-        self._room = room
+    def __init__(self, deliveries: Deliveries, courier: PiecePump, dispatcher: Dispatcher) -> None:
+        self._deliveries = deliveries
         self._courier = courier
         self._dispatcher = dispatcher
-        self._segment = room.limits.segment
+        self._segment = deliveries.limits.segment
         self._fetching: dict[int, list[BodySource]] = {}
-        self._earlier = room.journal.durable_key
+        self._earlier = deliveries.commits.durable_key
         """What was accepted before this start: the device may have some of it already."""
 
     def owned(self, item: Item) -> None:
@@ -174,7 +174,7 @@ class Bodies(Gate, DeliveryObserver):
     def ended(self, delivery: Delivery) -> None:
         """What went ahead of it may be of no use now."""
         if delivery.session.transfers:
-            self._room.touch(delivery.session)
+            self._deliveries.touch(delivery.session)
 
     def leaving(self, delivery: Delivery, channel: int) -> Leaving:
         """A large body goes ahead of its message."""
@@ -213,7 +213,7 @@ class Bodies(Gate, DeliveryObserver):
             return False  # It may be over before the device can ask.
         if message.pull:
             return line.streams
-        behaviour = self._room.behaviours.get(message.app)
+        behaviour = self._deliveries.behaviours.get(message.app)
         if behaviour is None or delivery.item.size <= self._segment:
             return False
         return line.streams and line.link in behaviour.pull_on
@@ -279,7 +279,7 @@ class Bodies(Gate, DeliveryObserver):
         key = source.delivery.item.stored_key
         if key not in self._fetching:
             self._fetching[key] = []
-            self._room.effects.append(Fetch([key]))
+            self._deliveries.effects.append(Fetch([key]))
         self._fetching[key].append(source)
 
     def resend(self, delivery: Delivery, now: Micros) -> None:
@@ -293,15 +293,17 @@ class Bodies(Gate, DeliveryObserver):
         for key, message in messages.items():
             for source in self._fetching.pop(key, ()):
                 source.fetched(message.body)
-                self._room.touch(source.delivery.session)
+                self._deliveries.touch(source.delivery.session)
 
     def arrived(self, delivery: Delivery) -> None:
         """The device has a whole body: its message may follow."""
         session = delivery.session
         session.sender.changed()
-        self._room.touch(session)
+        self._deliveries.touch(session)
 
     def refused(self, delivery: Delivery, reason: str, now: Micros) -> None:
         """The device will not take it."""
         if delivery.state is PENDING:
-            self._room.give_up(delivery, Step.GIVE_UP, now, reason or "the device does not take it")
+            self._deliveries.give_up(
+                delivery, Step.GIVE_UP, now, reason or "the device does not take it"
+            )

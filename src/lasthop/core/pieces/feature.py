@@ -9,7 +9,7 @@ from lasthop.clock import Micros
 from lasthop.core.delivery import Item
 from lasthop.core.feature import Arrival, CoreFeature, Operate
 from lasthop.core.pieces.bodies import Bodies
-from lasthop.core.pieces.courier import Courier
+from lasthop.core.pieces.pump import PiecePump
 from lasthop.core.pieces.streams import Streams
 from lasthop.core.pieces.uploads import Uploads
 from lasthop.core.session import Session
@@ -33,13 +33,13 @@ class PieceFeature(CoreFeature):
     """Everything that travels in pieces, both ways."""
 
     def __init__(self, spine: Spine) -> None:
-        room = spine.room
+        deliveries = spine.deliveries
         self._contacts = spine.contacts
-        self._courier = Courier(room)
-        self._bodies = Bodies(room, self._courier, spine.dispatcher)
+        self._courier = PiecePump(deliveries)
+        self._bodies = Bodies(deliveries, self._courier, spine.dispatcher)
         self._courier.wanted = self._bodies.wanted
-        self._uploads = Uploads(room, self._courier)
-        self.streams = Streams(room, spine.acceptance, self._courier, self._uploads)
+        self._uploads = Uploads(deliveries, self._courier)
+        self.streams = Streams(deliveries, spine.acceptance, self._courier, self._uploads)
 
     def operations(self) -> Mapping[int, Operate]:
         return {Operation.PULL: self._pull}

@@ -13,13 +13,13 @@ import msgspec
 
 from lasthop.clock import Micros
 from lasthop.core.acceptance import Acceptance
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery
 from lasthop.core.effects import Changed
 from lasthop.core.feature import DeliveryObserver
 from lasthop.core.lifecycle import DELIVERED, State, Step
-from lasthop.core.mailroom import Mailroom
-from lasthop.core.pieces.courier import Courier
 from lasthop.core.pieces.ends import FromDevice, ToDevice
+from lasthop.core.pieces.pump import PiecePump
 from lasthop.core.pieces.stream import Stream, StreamRecord, StreamState
 from lasthop.core.pieces.uploads import UploadRecord, Uploads
 from lasthop.core.session import Session
@@ -42,9 +42,9 @@ class Streams(DeliveryObserver):
     """Every stream that is not over."""
 
     def __init__(
-        self, room: Mailroom, acceptance: Acceptance, courier: Courier, uploads: Uploads
+        self, deliveries: Deliveries, acceptance: Acceptance, courier: PiecePump, uploads: Uploads
     ) -> None:
-        self._room = room
+        self._deliveries = deliveries
         self._acceptance = acceptance
         self._courier = courier
         self._uploads = uploads
@@ -73,8 +73,8 @@ class Streams(DeliveryObserver):
             )
         receiver = None
         if target.kind is TargetKind.DEVICE:
-            for device in self._room.registry.reach(app, target).values():
-                receiver = self._room.session(device)
+            for device in self._deliveries.registry.reach(app, target).values():
+                receiver = self._deliveries.session(device)
         self._check_room(sender, receiver)
         submission.stream = True
         message = self._acceptance.accept(app, source, [submission], now)[0]
@@ -97,11 +97,11 @@ class Streams(DeliveryObserver):
         self._note(stream)
         self._tell(stream, Kind.STREAM_OPENED, now)
         if sender is not None:
-            self._room.touch(sender)
+            self._deliveries.touch(sender)
         return stream
 
     def _check_room(self, sender: Session | None, receiver: Session | None) -> None:
-        limits = self._room.limits
+        limits = self._deliveries.limits
         if len(self._open) >= limits.streams:
             raise QuotaExceeded(
                 "too many streams are open", retry_after=NO_ROOM_YET, limit=limits.streams
@@ -122,7 +122,7 @@ class Streams(DeliveryObserver):
 
     def _add(self, stream: Stream) -> None:
         self._open[stream.key] = stream
-        item = self._room.items.get(stream.key)
+        item = self._deliveries.items.get(stream.key)
         if item is not None:
             item.observe(self)
         record = stream.record
@@ -138,8 +138,8 @@ class Streams(DeliveryObserver):
         self._watch(stream)
 
     def _session(self, number: int) -> Session | None:
-        device = self._room.registry.numbered(number) if number else None
-        return None if device is None else self._room.session(device)
+        device = self._deliveries.registry.numbered(number) if number else None
+        return None if device is None else self._deliveries.session(device)
 
     # Asking.
 
@@ -161,7 +161,7 @@ class Streams(DeliveryObserver):
     @property
     def window(self) -> int:
         """How much of a stream is held at most."""
-        return self._room.limits.stream_window
+        return self._deliveries.limits.stream_window
 
     # Growing.
 
@@ -173,11 +173,11 @@ class Streams(DeliveryObserver):
         body = stream.fresh(offset, body, self.window)
         if body:
             start = stream.append(body, now)
-            changes = self._room.journal.commit.stream_changes()
+            changes = self._deliveries.commits.open.stream_changes()
             changes.pieces.append(PieceRow(stream.key, start, body))
             self._note(stream)
             end = stream.record.received
-            self._room.journal.when_durable(partial(self._durable, stream, end))
+            self._deliveries.commits.when_durable(partial(self._durable, stream, end))
         return stream.record.received
 
     def _durable(self, stream: Stream, end: int, now: Micros) -> None:
@@ -191,9 +191,9 @@ class Streams(DeliveryObserver):
         if offset > before:
             self._note(stream)
             if kept_from is not None:
-                changes = self._room.journal.commit.stream_changes()
+                changes = self._deliveries.commits.open.stream_changes()
                 changes.handed_on[stream.key] = kept_from
-                self._room.journal.hurry()
+                self._deliveries.commits.hurry()
             if offset // PROGRESS > before // PROGRESS:
                 self._tell(stream, Kind.STREAM_PROGRESSED, now)
             self._stir(stream)
@@ -236,10 +236,10 @@ class Streams(DeliveryObserver):
         ):
             record.receiver_done = True
         self._note(stream)
-        self._room.journal.when_durable(partial(self._ended, stream))
+        self._deliveries.commits.when_durable(partial(self._ended, stream))
         delivery = self._announcement(stream)
         if delivery is not None and state is not StreamState.COMPLETE and delivery.revocable:
-            self._room.step(delivery, Step.CANCEL, now, f"its stream is {state}")
+            self._deliveries.step(delivery, Step.CANCEL, now, f"its stream is {state}")
             record.receiver_done = True
         self._settle(stream, now)
 
@@ -269,7 +269,7 @@ class Streams(DeliveryObserver):
         self._note(stream)
         if stream.over and self._open.pop(stream.key, None) is not None:
             self._tell(stream, Kind.STREAM_ENDED, now)
-            self._room.journal.hurry()
+            self._deliveries.commits.hurry()
             receiver = self._session(record.receiver)
             if receiver is not None and stream.key in receiver.transfers:
                 del self._courier.desk(receiver).outgoing[stream.key]
@@ -297,7 +297,9 @@ class Streams(DeliveryObserver):
         """Whether the device has the message that opened it."""
         delivery = session.mailbox.get(stream.key)
         if delivery is None:
-            return stream.key not in self._room.items  # Otherwise its delivery is still to begin.
+            return (
+                stream.key not in self._deliveries.items
+            )  # Otherwise its delivery is still to begin.
         return delivery.state is State.RECEIVED
 
     def ended(self, delivery: Delivery) -> None:
@@ -306,7 +308,7 @@ class Streams(DeliveryObserver):
         if stream is None:
             return
         if delivery.state is DELIVERED or delivery.state is State.SENT:
-            self._room.touch(delivery.session)
+            self._deliveries.touch(delivery.session)
             return
         now = delivery.changed_at
         stream.record.receiver_done = not delivery.attempts
@@ -317,12 +319,12 @@ class Streams(DeliveryObserver):
 
     def _note(self, stream: Stream) -> None:
         row = StreamRow(stream.key, not stream.over, msgspec.json.encode(stream.record))
-        self._room.journal.commit.stream_changes().rows[stream.key] = row
+        self._deliveries.commits.open.stream_changes().rows[stream.key] = row
 
     def _tell(self, stream: Stream, kind: Kind, now: Micros) -> None:
         record = stream.record
         session = self._session(record.receiver) or self._session(record.sender)
-        self._room.journal.tell(
+        self._deliveries.commits.record(
             kind,
             now,
             session,
@@ -342,20 +344,20 @@ class Streams(DeliveryObserver):
         for number in (stream.record.sender, stream.record.receiver):
             session = self._session(number)
             if session is not None:
-                self._room.touch(session)
-        if stream.key in self._room.watched:
-            self._room.effects.append(Changed(stream.key, 0, None))
+                self._deliveries.touch(session)
+        if stream.key in self._deliveries.watched:
+            self._deliveries.effects.append(Changed(stream.key, 0, None))
 
     def _watch(self, stream: Stream) -> None:
         """Give it up when it has not moved for too long."""
-        due = stream.record.moved_at + self._room.limits.stream_patience
-        self._room.timers.add(due, _Patience(self, stream))
+        due = stream.record.moved_at + self._deliveries.limits.stream_patience
+        self._deliveries.timers.add(due, _Patience(self, stream))
 
     def woken(self, stream: Stream, now: Micros) -> None:
         """Has it moved?"""
         if self._open.get(stream.key) is not stream:
             return
-        if now < stream.record.moved_at + self._room.limits.stream_patience:
+        if now < stream.record.moved_at + self._deliveries.limits.stream_patience:
             self._watch(stream)
             return
         stream.record.sender_done = stream.record.receiver_done = True

@@ -14,8 +14,8 @@ from functools import partial
 import msgspec
 
 from lasthop.clock import Micros
-from lasthop.core.mailroom import Mailroom
-from lasthop.core.pieces.courier import Courier
+from lasthop.core.deliveries import Deliveries
+from lasthop.core.pieces.pump import PiecePump
 from lasthop.core.session import Session
 from lasthop.errors import InvalidRequest
 from lasthop.store.streams import PieceRow, StreamRow
@@ -115,11 +115,11 @@ class Upload:
 class Uploads:
     """Every body that is coming in."""
 
-    def __init__(self, room: Mailroom, courier: Courier) -> None:
-        self._room = room
+    def __init__(self, deliveries: Deliveries, courier: PiecePump) -> None:
+        self._deliveries = deliveries
         self._courier = courier
         courier.begin_upload = self.begin
-        self.window = room.limits.stream_window
+        self.window = deliveries.limits.stream_window
         self._last = 0
         self._open: dict[int, Upload] = {}
         """By our key, the oldest first."""
@@ -131,7 +131,7 @@ class Uploads:
         desk = self._courier.desk(session)
         if theirs in desk.claimed:
             return None  # A copy of a piece that has come late.
-        limits = self._room.limits
+        limits = self._deliveries.limits
         # Those that are complete wait for their message, which may wait for this one.
         growing = [upload for upload in self._open.values() if not upload.complete]
         theirs_growing = sum(upload.session is session for upload in growing)
@@ -152,12 +152,12 @@ class Uploads:
         """Whether a device has too much here that it does not send the messages for."""
         theirs = [upload for upload in self._open.values() if upload.session is session]
         size = sum(upload.receiving.received for upload in theirs)
-        return size > self._room.limits.uploads_per_device * self.most(session.device.app)
+        return size > self._deliveries.limits.uploads_per_device * self.most(session.device.app)
 
     def most(self, app: str) -> int:
         """Bytes of a body that an app takes."""
-        limits = self._room.limits
-        behaviour = self._room.behaviours.get(app)
+        limits = self._deliveries.limits
+        behaviour = self._deliveries.behaviours.get(app)
         return limits.body if behaviour is None else behaviour.most(limits.body)
 
     def _add(self, upload: Upload) -> None:
@@ -176,7 +176,7 @@ class Uploads:
 
     def keep(self, upload: Upload, offset: int, body: bytes) -> None:
         """Make some bytes durable, and then acknowledge them."""
-        changes = self._room.journal.commit.stream_changes()
+        changes = self._deliveries.commits.open.stream_changes()
         if not offset:
             record = UploadRecord(upload.session.device.number, upload.theirs)
             changes.rows[upload.key] = StreamRow(upload.key, True, msgspec.json.encode(record))
@@ -185,18 +185,18 @@ class Uploads:
 
     def when_durable(self, action: Callable[[Micros], None]) -> None:
         """Once everything so far is safe."""
-        self._room.journal.when_durable(action)
+        self._deliveries.commits.when_durable(action)
 
     def touch(self, session: Session) -> None:
         """There may be something to say to this device."""
-        self._room.touch(session)
+        self._deliveries.touch(session)
 
     def forget(self, upload: Upload) -> None:
         """It is over: the message has it, or nobody will."""
         if self._open.pop(upload.key, None) is None:
             return
         upload.over = True
-        changes = self._room.journal.commit.stream_changes()
+        changes = self._deliveries.commits.open.stream_changes()
         changes.rows[upload.key] = StreamRow(upload.key, False, b"")
         waiting, self._waiting = self._waiting, {}
         for session, theirs in waiting:
@@ -224,11 +224,11 @@ class Uploads:
     def restore(self, key: int, record: UploadRecord, pieces: list[PieceRow]) -> None:
         """Take up what was coming in when we stopped."""
         self._last = max(self._last, -key)
-        device = self._room.registry.numbered(record.device)
+        device = self._deliveries.registry.numbered(record.device)
         if device is None:
-            self._room.journal.commit.stream_changes().rows[key] = StreamRow(key, False, b"")
+            self._deliveries.commits.open.stream_changes().rows[key] = StreamRow(key, False, b"")
             return
-        upload = Upload(self, self._room.session(device), record.theirs, key)
+        upload = Upload(self, self._deliveries.session(device), record.theirs, key)
         for piece in pieces:
             upload.add(piece.body)
         upload.receiving.received = upload.receiving.durable = sum(map(len, upload.parts))

@@ -11,9 +11,9 @@ from lasthop.core.delivery import Delivery
 from lasthop.core.effects import Disconnect
 from lasthop.core.feature import Asked, CoreFeature, Objection, Operate, Sender
 from lasthop.core.lifecycle import Step
-from lasthop.core.preferences.pilot import Pilot
-from lasthop.core.preferences.steering import BUDGETS, CAPS, Steering
-from lasthop.core.preferences.wishes import decode_preferences, encode_preferences
+from lasthop.core.preferences.device_preferences import BUDGETS, CAPS, DevicePreferences
+from lasthop.core.preferences.encoding import decode_preferences, encode_preferences
+from lasthop.core.preferences.scheduler import PreferenceScheduler
 from lasthop.core.registry import Device
 from lasthop.core.retransmission import FIRST_TIMEOUT
 from lasthop.core.session import Session
@@ -34,10 +34,10 @@ class PreferenceFeature(CoreFeature):
     """Gives senders to devices that have preferences, or limits in common with all others."""
 
     def __init__(self, spine: Spine) -> None:
-        self.room = spine.room
+        self.deliveries = spine.deliveries
         self.dispatcher = spine.dispatcher
         self.contacts = spine.contacts
-        self.pilot = Pilot(spine.room)
+        self.pilot = PreferenceScheduler(spine.deliveries)
         shared, zone = spine.identity.shared, spine.identity.zone
         self.shared = Budgets(shared, zone_name=zone) if shared else None
         """What all devices together may use."""
@@ -51,7 +51,7 @@ class PreferenceFeature(CoreFeature):
     def prefer(self, app: str, name: str, preferences: Preferences, now: Micros) -> Device:
         """Say for a device which links it likes, when it wants to be left alone, and what it can
         afford."""
-        session = self.room.named(app, name)
+        session = self.deliveries.named(app, name)
         self._change(session, preferences, now)
         return session.device
 
@@ -59,19 +59,19 @@ class PreferenceFeature(CoreFeature):
         """A device wants its messages sent like this from now on."""
         device = session.device
         device.record.preferences = preferences
-        self.room.journal.commit.devices[device.number] = device.row()
+        self.deliveries.commits.open.devices[device.number] = device.row()
         terms = encode_preferences(preferences).decode()
-        self.room.journal.tell(Kind.PREFERENCES_CHANGED, now, session, terms=terms)
-        steering = steering_of(session)
+        self.deliveries.commits.record(Kind.PREFERENCES_CHANGED, now, session, terms=terms)
+        steering = preferences_of(session)
         if steering is None:
             self._steer(session, preferences)
         else:
             steering.grants.revoke(now)
             steering.wish(preferences)
-        self.room.touch(session)
+        self.deliveries.touch(session)
 
-    def _steer(self, session: Session, preferences: Preferences) -> Steering:
-        steering = Steering(self.room, session, preferences, self.shared)
+    def _steer(self, session: Session, preferences: Preferences) -> DevicePreferences:
+        steering = DevicePreferences(self.deliveries, session, preferences, self.shared)
         session.sender = PreferenceSender(self, steering)
         return steering
 
@@ -79,7 +79,7 @@ class PreferenceFeature(CoreFeature):
         self, session: Session, channel: int, hello: Hello, now: Micros
     ) -> Disconnect | None:
         """A link that has reached its limit ends as soon as it begins."""
-        steering = steering_of(session)
+        steering = preferences_of(session)
         if steering is None and self.shared is not None:
             steering = self._steer(session, Preferences())
         closure = None if steering is None else steering.closed(hello.link or "", now)
@@ -98,11 +98,11 @@ class PreferenceFeature(CoreFeature):
                 limits = self.shared.limits
                 self.shared = restored_budgets(row.state, now)
                 self.shared.change(limits)
-        for device in self.room.registry:
+        for device in self.deliveries.registry:
             preferences = device.record.preferences
             if preferences is None and device.number not in kept:
                 continue
-            steering = self._steer(self.room.session(device), preferences or Preferences())
+            steering = self._steer(self.deliveries.session(device), preferences or Preferences())
             for row in kept.get(device.number, ()):
                 steering.restore(row.name, row.state, now)
 
@@ -110,10 +110,10 @@ class PreferenceFeature(CoreFeature):
 class PreferenceSender(Sender):
     """Sends to one device as it prefers, within what it can afford."""
 
-    def __init__(self, feature: PreferenceFeature, steering: Steering) -> None:
+    def __init__(self, feature: PreferenceFeature, steering: DevicePreferences) -> None:
         self._feature = feature
         self._pilot = feature.pilot
-        self._room = feature.room
+        self._deliveries = feature.deliveries
         self.steering = steering
         self._promised: list[tuple[Delivery, Reserved]] = []
         """What is to leave once its price is durably reserved."""
@@ -143,7 +143,7 @@ class PreferenceSender(Sender):
             promised, self._promised = self._promised, []
             self.steering.write()
             keep = partial(self._keep, session, session.contacts, promised, reason)
-            self._room.journal.when_durable(keep)
+            self._deliveries.commits.when_durable(keep)
         self._pilot.settle(session, self.steering, now)
 
     def _keep(
@@ -177,7 +177,7 @@ class PreferenceSender(Sender):
             if line is None or line.gauge is None:
                 continue
             estimate = line.gauge.estimate
-            self._room.journal.tell(
+            self._deliveries.commits.record(
                 Kind.MEASURED,
                 now,
                 session,
@@ -212,21 +212,23 @@ class PreferenceSender(Sender):
             closure = closures.get(line.link)
             if closure is not None:
                 self._feature.contacts.lost(line.channel, str(closure.reason()), now)
-                self._room.effects.append(link_closed(line.channel, closure, now))
+                self._deliveries.effects.append(link_closed(line.channel, closure, now))
 
     def rests(self, delivery: Delivery, now: Micros) -> bool:
         steering = self.steering
         steering.resting.pop(delivery, None)
         slot = steering.slot(delivery, now)
         if isinstance(slot, Unsatisfiable):
-            self._room.give_up(delivery, Step.SUPPRESS, now, str(slot.reason()))
+            self._deliveries.give_up(delivery, Step.SUPPRESS, now, str(slot.reason()))
             return True
         if slot is None or slot.at <= now:
             return False
-        event = self._room.journal.story(delivery, Kind.HELD, now, in_words(slot.reasons))
+        event = self._deliveries.commits.record_step(
+            delivery, Kind.HELD, now, in_words(slot.reasons)
+        )
         event.at = slot.at
         steering.resting[delivery] = None
-        self._room.timers.add(slot.at, delivery)
+        self._deliveries.timers.add(slot.at, delivery)
         return True
 
     def covers(self, transfer: Transfer) -> bool:
@@ -240,7 +242,7 @@ class PreferenceSender(Sender):
         self.steering.grants.leaves(transfer, size, now)
 
 
-def steering_of(session: Session) -> Steering | None:
+def preferences_of(session: Session) -> DevicePreferences | None:
     """What is known of a device that has preferences."""
     sender = session.sender
     return sender.steering if isinstance(sender, PreferenceSender) else None

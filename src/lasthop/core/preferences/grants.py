@@ -19,8 +19,8 @@ from lasthop.decision.grants import STREAM_GRANT, Grant
 from lasthop.message import key_time
 
 if TYPE_CHECKING:
-    from lasthop.core.mailroom import Mailroom
-    from lasthop.core.preferences.steering import Steering
+    from lasthop.core.deliveries import Deliveries
+    from lasthop.core.preferences.device_preferences import DevicePreferences
 
 
 class Grants:
@@ -28,7 +28,7 @@ class Grants:
 
     __slots__ = ("_given", "_paid", "_steering")
 
-    def __init__(self, steering: Steering) -> None:
+    def __init__(self, steering: DevicePreferences) -> None:
         self._steering = steering
         self._given: dict[Transfer, Grant] = {}
         self._paid: dict[int, int] = {}
@@ -38,19 +38,19 @@ class Grants:
         """Whether bytes of a transfer are granted."""
         return outgoing in self._given
 
-    def give(self, room: Mailroom, now: Micros) -> Micros | None:
+    def give(self, deliveries: Deliveries, now: Micros) -> Micros | None:
         """Grant what may leave; returns when to ask again, if that is known."""
         transfers = self._steering.session.transfers
         for outgoing in [o for o in self._given if transfers.get(o.sending.transfer) is not o]:
             self._over(outgoing, now)
         due: Micros | None = None
         for outgoing in sorted(transfers.values(), key=Transfer.place):
-            until = None if outgoing in self._given else self.ask(outgoing, room, now)
+            until = None if outgoing in self._given else self.ask(outgoing, deliveries, now)
             if until is not None and (due is None or until < due):
                 due = until
         return due
 
-    def ask(self, outgoing: Transfer, room: Mailroom, now: Micros) -> Micros | None:
+    def ask(self, outgoing: Transfer, deliveries: Deliveries, now: Micros) -> Micros | None:
         """Grant the bytes that a transfer could send now; returns when to ask again, if it may not
         and that is known."""
         size = _hunger(outgoing, now)
@@ -70,12 +70,12 @@ class Grants:
         steering.books.reserve(outgoing, choice, queue=source.queue or "", now=now)
         grant = self._given[outgoing] = Grant(choice.channel, size)
         steering.write()
-        room.journal.when_durable(partial(self._durable, grant, room))
+        deliveries.commits.when_durable(partial(self._durable, grant, deliveries))
         return None
 
-    def _durable(self, grant: Grant, room: Mailroom, now: Micros) -> None:
+    def _durable(self, grant: Grant, deliveries: Deliveries, now: Micros) -> None:
         grant.durable = True
-        room.touch(self._steering.session)
+        deliveries.touch(self._steering.session)
 
     def allowance(self, outgoing: Transfer) -> tuple[int, int]:
         """The channel over which a transfer may go on, and by how many bytes."""

@@ -20,8 +20,8 @@ from urllib.parse import urlsplit
 from msgspec.structs import replace
 
 from lasthop.clock import DAY, MINUTE, SECOND, Micros
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.effects import Notify
-from lasthop.core.mailroom import Mailroom
 from lasthop.core.timers import Timers
 from lasthop.errors import QuotaExceeded
 from lasthop.events import Kind
@@ -94,9 +94,14 @@ class Notifications:
     """Everything that initiators are still to hear."""
 
     def __init__(
-        self, room: Mailroom, patience: Patience, *, random64: Callable[[], int], sender: str
+        self,
+        deliveries: Deliveries,
+        patience: Patience,
+        *,
+        random64: Callable[[], int],
+        sender: str,
     ) -> None:
-        self._room = room
+        self._deliveries = deliveries
         self._patience = patience
         self._random64 = random64
         self._sender = sender
@@ -149,7 +154,7 @@ class Notifications:
         )
         notification = self._enter(row, push)
         self._write(notification, row)
-        self._room.journal.when_durable(partial(self._due, notification))
+        self._deliveries.commits.when_durable(partial(self._due, notification))
 
     def restore(self, rows: Iterable[NotificationRow], pushes: Mapping[int, PushRow]) -> None:
         """Go on where the last life ended."""
@@ -168,7 +173,7 @@ class Notifications:
         self._pending[notification.key] = notification
         if row.awaited_from:
             heard = partial(self._replied, notification)
-            self._room.awaited[row.message, row.awaited_from] = heard
+            self._deliveries.awaited[row.message, row.awaited_from] = heard
         return notification
 
     def _replied(self, notification: Notification, reply: int) -> None:
@@ -178,10 +183,10 @@ class Notifications:
         self._forget_wait(notification.row)
         row = notification.row
         self._write(notification, replace(row, reply=reply, due=row.first_at, awaited_from=0))
-        self._room.journal.when_durable(partial(self._due, notification))
+        self._deliveries.commits.when_durable(partial(self._due, notification))
 
     def _forget_wait(self, row: NotificationRow) -> None:
-        self._room.awaited.pop((row.message, row.awaited_from), None)
+        self._deliveries.awaited.pop((row.message, row.awaited_from), None)
 
     def next_due(self) -> Micros | None:
         """When `wake` wants to be called."""
@@ -221,7 +226,7 @@ class Notifications:
                 continue
             destination.in_flight += 1
             self._in_flight += 1
-            self._room.effects.append(self._effect(notification))
+            self._deliveries.effects.append(self._effect(notification))
         self._ready.pop(destination, None)
 
     def _effect(self, notification: Notification) -> Notify:
@@ -296,11 +301,11 @@ class Notifications:
 
     def _write(self, notification: Notification, row: NotificationRow) -> None:
         notification.row = row
-        self._room.journal.commit.notifications[notification.key] = row
+        self._deliveries.commits.open.notifications[notification.key] = row
 
     def _tell(self, notification: Notification, kind: Kind, reason: str, now: Micros) -> None:
         row, push = notification.row, notification.push
-        self._room.journal.tell(
+        self._deliveries.commits.record(
             kind,
             now,
             app=push.app,

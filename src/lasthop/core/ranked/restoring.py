@@ -6,11 +6,10 @@ from collections import defaultdict
 from typing import Protocol
 
 from lasthop.clock import Micros
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery
-from lasthop.core.mailroom import Mailroom
-from lasthop.core.ranked.delivery import RankedDelivery, RankedSteps
-from lasthop.core.ranked.keeper import Keeper
-from lasthop.core.ranked.lane import shown_by
+from lasthop.core.ranked.feed_queue import shown_by
+from lasthop.core.ranked.ranked_delivery import RankedDelivery, RankedSteps
 from lasthop.core.ranked.records import (
     COLD,
     EARLY,
@@ -20,6 +19,7 @@ from lasthop.core.ranked.records import (
     unpack_cold,
     unpack_hot,
 )
+from lasthop.core.ranked.subscription import RankedSubscription
 from lasthop.core.session import Session
 from lasthop.decision.policies import POLICIES
 from lasthop.decision.policies.choice import Choice
@@ -33,11 +33,11 @@ from lasthop.wire.hop.frames import FEED_TYPE
 class FeedBook(RankedSteps, Protocol):
     """Where feeds are found, and added."""
 
-    def add(self, keeper: Keeper) -> None:
+    def add(self, keeper: RankedSubscription) -> None:
         """A device has a feed of a topic."""
         ...
 
-    def keeper(self, session: Session, topic: str) -> Keeper | None:
+    def keeper(self, session: Session, topic: str) -> RankedSubscription | None:
         """The feed of a topic, if there is one."""
         ...
 
@@ -45,7 +45,7 @@ class FeedBook(RankedSteps, Protocol):
         """Let what was queued have its turn."""
         ...
 
-    def follow(self, keeper: Keeper, now: Micros) -> bool:
+    def follow(self, keeper: RankedSubscription, now: Micros) -> bool:
         """Let a feed follow the policy that is in force for it."""
         ...
 
@@ -54,12 +54,12 @@ class FeedsRestored:
     """Rebuilds feeds, then the deliveries that they decide about."""
 
     def __init__(
-        self, room: Mailroom, feeds: FeedBook, restored: RankedRestored, now: Micros
+        self, deliveries: Deliveries, feeds: FeedBook, restored: RankedRestored, now: Micros
     ) -> None:
-        self._room = room
+        self._deliveries = deliveries
         self._feeds = feeds
         self._kept = {(row.message, row.device): row for row in restored.kept}
-        self._keepers: list[Keeper] = []
+        self._keepers: list[RankedSubscription] = []
         self._restore(restored, now)
 
     def _restore(self, restored: RankedRestored, now: Micros) -> None:
@@ -68,13 +68,13 @@ class FeedsRestored:
         for row in self._kept.values():
             if row.place in PLACE_OF:
                 entries[row.device, row.topic].append(_entry(row))
-        for device in self._room.registry:
+        for device in self._deliveries.registry:
             for topic, terms in device.record.terms.items():
-                session = self._room.session(device)
+                session = self._deliveries.session(device)
                 at = (device.number, topic)
                 hot = unpack_hot(records[*at, 0]) if (*at, 0) in records else Hot()
                 choice = hot.choice if hot.choice.policy in POLICIES else Choice()
-                keeper = Keeper(self._room, session, topic, terms, choice, now)
+                keeper = RankedSubscription(self._deliveries, session, topic, terms, choice, now)
                 memory = unpack_cold(records[*at, COLD]) if (*at, COLD) in records else {}
                 keeper.restore(hot, memory, entries[at])
                 self._feeds.add(keeper)
@@ -89,7 +89,7 @@ class FeedsRestored:
             return
         topic = row.topic if row is not None else message.queue or ""
         keeper = self._feeds.keeper(session, topic)
-        ranked = RankedDelivery(self._room, self._feeds, delivery, keeper)
+        ranked = RankedDelivery(self._deliveries, self._feeds, delivery, keeper)
         if instructs:
             ranked.stamp = message.key
             ranked.shown = shown_by(decode_instructions(message.body))

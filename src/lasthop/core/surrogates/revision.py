@@ -3,8 +3,8 @@ stored under a key of its own."""
 
 from __future__ import annotations
 
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery, Item
-from lasthop.core.mailroom import Mailroom
 from lasthop.message import Message
 from lasthop.store.surrogates import RevisionRow
 
@@ -12,29 +12,29 @@ from lasthop.store.surrogates import RevisionRow
 class Revision(Item):
     """Stands for its message in one delivery, until that is over."""
 
-    __slots__ = ("_key", "_room", "origin")
+    __slots__ = ("_deliveries", "_key", "origin")
 
     def __init__(
-        self, room: Mailroom, delivery: Delivery, message: Message, key: int, size: int
+        self, deliveries: Deliveries, delivery: Delivery, message: Message, key: int, size: int
     ) -> None:
         """Let a delivery carry other content. Nothing of it has left."""
         origin = delivery.item
         super().__init__(message, origin.decider)
-        self._room = room
+        self._deliveries = deliveries
         self.origin = origin
         self.gates = origin.gates
         self.size = size
         self.resident = len(message.body) == size
         self._key = key
         delivery.item = self
-        room.keep(self)
+        deliveries.keep(self)
 
     @property
     def stored_key(self) -> int:
         return self._key
 
     def unwrap(self, delivery: Delivery) -> Item:
-        self._room.forget(self)
+        self._deliveries.forget(self)
         self.note(delivery.session.device.number, open=False)
         delivery.item = self.origin
         return self.origin
@@ -42,7 +42,7 @@ class Revision(Item):
     def note(self, device: int, *, open: bool) -> None:  # noqa: A002
         """Write it with the open commit."""
         message = self.message
-        changes = self._room.journal.commit.surrogate_changes()
+        changes = self._deliveries.commits.open.surrogate_changes()
         changes.revisions[self._key] = RevisionRow(
             self._key,
             message.key,

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 from lasthop.clock import Micros
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.fanout import Fanouts
 from lasthop.core.feature import (
@@ -18,17 +19,16 @@ from lasthop.core.feature import (
     TargetRule,
     Word,
 )
-from lasthop.core.mailroom import Mailroom
 from lasthop.core.registry import Device
 from lasthop.core.session import Session
 from lasthop.core.spine import Spine
 from lasthop.core.submission import Submission
 from lasthop.core.targets import PlainTarget
+from lasthop.core.topics.advertised import AdvertisedTopics
 from lasthop.core.topics.filter_queue import FilterQueue
 from lasthop.core.topics.filters import Sieve
 from lasthop.core.topics.index import TopicIndex
 from lasthop.core.topics.subscriptions import Subscriptions
-from lasthop.core.topics.topics import Topics
 from lasthop.decision.volume.rules import ContextRule
 from lasthop.decision.volume.terms import TopicTerms, decode_terms
 from lasthop.errors import InvalidRequest, TooLarge
@@ -46,16 +46,18 @@ class TopicFeature(CoreFeature):
     """Everything about topics but their terms."""
 
     def __init__(self, spine: Spine) -> None:
-        self._room = room = spine.room
+        self._deliveries = deliveries = spine.deliveries
         self._fanouts = spine.fanouts
-        self.index = TopicIndex(room.registry)
-        self._unread = FilterQueue(room, self.index.filters)
-        room.registry.index(self.index, TargetKind.TOPIC)
-        self.advertised = Topics(room, spine.fanouts)
+        self.index = TopicIndex(deliveries.registry)
+        self._unread = FilterQueue(deliveries, self.index.filters)
+        deliveries.registry.index(self.index, TargetKind.TOPIC)
+        self.advertised = AdvertisedTopics(deliveries, spine.fanouts)
         self.subscriptions = Subscriptions(spine, self.advertised, self.index)
 
     def targets(self) -> Mapping[TargetKind, TargetRule]:
-        return {TargetKind.TOPIC: TopicTarget(self._room, self._fanouts, self.index, self._unread)}
+        return {
+            TargetKind.TOPIC: TopicTarget(self._deliveries, self._fanouts, self.index, self._unread)
+        }
 
     def words(self) -> Mapping[str, Word]:
         return {FEED_TYPE: FeedWord()}
@@ -94,16 +96,16 @@ class TopicFeature(CoreFeature):
         xpath: str | None = None,
     ) -> bool:
         """Subscribe a device to a topic; false when it was, with the same terms and filter."""
-        session = self._room.named(app, name)
+        session = self._deliveries.named(app, name)
         return self.subscriptions.subscribe(session, topic, now, terms, xpath=xpath)
 
     def unsubscribe(self, app: str, name: str, topic: str, now: Micros) -> bool:
         """End a device's subscription; false when there was none."""
-        return self.subscriptions.unsubscribe(self._room.named(app, name), topic, now)
+        return self.subscriptions.unsubscribe(self._deliveries.named(app, name), topic, now)
 
     def set_rules(self, app: str, name: str, rules: list[ContextRule], now: Micros) -> None:
         """Let a device's subscriptions follow its context."""
-        self.subscriptions.set_rules(self._room.named(app, name), rules, now)
+        self.subscriptions.set_rules(self._deliveries.named(app, name), rules, now)
 
     # What devices ask.
 
@@ -123,7 +125,7 @@ class TopicFeature(CoreFeature):
         self, session: Session, frame: MessageFrame, headers: Headers, now: Micros
     ) -> None:
         """A device says where it is and what it does: its subscriptions may follow."""
-        limit, body = self._room.limits.context, frame.body
+        limit, body = self._deliveries.limits.context, frame.body
         if len(body) > limit:
             raise TooLarge("context too large", size=len(body), limit=limit)
         try:
@@ -132,8 +134,8 @@ class TopicFeature(CoreFeature):
             raise InvalidRequest(f"a context is a JSON object: {error}") from None
         device = session.device
         device.record.context = {name: bytes(value) for name, value in report.items()}
-        self._room.journal.commit.devices[device.number] = device.row()
-        self._room.journal.tell(Kind.CONTEXT_CHANGED, now, session, size=len(body))
+        self._deliveries.commits.open.devices[device.number] = device.row()
+        self._deliveries.commits.record(Kind.CONTEXT_CHANGED, now, session, size=len(body))
         self.subscriptions.context_changed(session, now)
 
 
@@ -141,9 +143,9 @@ class TopicTarget(PlainTarget):
     """The subscribers of a topic, of whom some have a filter."""
 
     def __init__(
-        self, room: Mailroom, fanouts: Fanouts, index: TopicIndex, unread: FilterQueue
+        self, deliveries: Deliveries, fanouts: Fanouts, index: TopicIndex, unread: FilterQueue
     ) -> None:
-        super().__init__(room, fanouts)
+        super().__init__(deliveries, fanouts)
         self._filters = index.filters
         self._unread = unread
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Item
 from lasthop.core.effects import Fetch, MatchFilters
 from lasthop.core.feature import OrderKey
-from lasthop.core.mailroom import Mailroom
 from lasthop.core.topics.filters import Filters, Sieve
 from lasthop.message import Message
 from lasthop.wire.xpath.reading import Reading
@@ -21,8 +21,8 @@ from lasthop.wire.xpath.reading import Reading
 class FilterQueue:
     """Asks the driver about one message after the other."""
 
-    def __init__(self, room: Mailroom, filters: Filters) -> None:
-        self._room = room
+    def __init__(self, deliveries: Deliveries, filters: Filters) -> None:
+        self._deliveries = deliveries
         self._filters = filters
         self._waiting: dict[OrderKey, deque[tuple[Item, Sieve]]] = {}
         """By lane; whose turn is next comes first."""
@@ -66,10 +66,10 @@ class FilterQueue:
                 self._match(item.message)
             else:
                 self._fetching = True
-                self._room.effects.append(Fetch([item.message.key]))
+                self._deliveries.effects.append(Fetch([item.message.key]))
 
     def _match(self, message: Message) -> None:
         changes = self._filters.changes()
-        self._room.effects.append(
+        self._deliveries.effects.append(
             MatchFilters(message.key, message.app, message.content_type, message.body, changes)
         )

@@ -7,9 +7,9 @@ from lasthop.clock import Micros
 from lasthop.core.names import check_subscription, check_topic
 from lasthop.core.session import Session
 from lasthop.core.spine import Spine
+from lasthop.core.topics.advertised import AdvertisedTopics
 from lasthop.core.topics.index import TopicIndex
 from lasthop.core.topics.patterns import is_pattern
-from lasthop.core.topics.topics import Topics
 from lasthop.decision.volume.context import meets
 from lasthop.decision.volume.rules import MAX_RULES, ContextRule, conditions, plain
 from lasthop.decision.volume.terms import TopicTerms
@@ -20,9 +20,9 @@ from lasthop.events import Kind
 class Subscriptions:
     """Changes what devices are subscribed to."""
 
-    def __init__(self, spine: Spine, topics: Topics, index: TopicIndex) -> None:
+    def __init__(self, spine: Spine, topics: AdvertisedTopics, index: TopicIndex) -> None:
         self._spine = spine
-        self._room = spine.room
+        self._deliveries = spine.deliveries
         self._topics = topics
         self._index = index
 
@@ -47,8 +47,8 @@ class Subscriptions:
             if is_pattern(topic):
                 raise InvalidRequest("terms are for one topic, not for a pattern", topic=topic)
             # What is wrong with the terms is said before anything is changed.
-            terms.subscription(record.zone, retention=self._room.limits.retained)
-        most = self._room.limits.subscriptions_per_device
+            terms.subscription(record.zone, retention=self._deliveries.limits.retained)
+        most = self._deliveries.limits.subscriptions_per_device
         if len(record.subscriptions) >= most and topic not in record.subscriptions:
             raise QuotaExceeded("too many subscriptions", retry_after=60, limit=most)
         # What is wrong with an expression, too.
@@ -62,10 +62,12 @@ class Subscriptions:
         else:
             changed = new
             if new:
-                self._room.journal.tell(Kind.SUBSCRIBED, now, session, topic=topic)
+                self._deliveries.commits.record(Kind.SUBSCRIBED, now, session, topic=topic)
         if filtered and not changed:
             reason = "it looks into the messages of a topic" if xpath else "it looks no longer"
-            self._room.journal.tell(Kind.CONTEXT_CHANGED, now, session, topic=topic, reason=reason)
+            self._deliveries.commits.record(
+                Kind.CONTEXT_CHANGED, now, session, topic=topic, reason=reason
+            )
         if changed or filtered:
             self._note(session)
         if changed:
@@ -82,7 +84,7 @@ class Subscriptions:
             self._spine.terms.unsubscribe(session, topic, now)
         device.record.ruled = [name for name in device.record.ruled if name != topic]
         self._note(session)
-        self._room.journal.tell(Kind.UNSUBSCRIBED, now, session, topic=topic)
+        self._deliveries.commits.record(Kind.UNSUBSCRIBED, now, session, topic=topic)
         return True
 
     def set_rules(self, session: Session, rules: list[ContextRule], now: Micros) -> None:
@@ -93,11 +95,11 @@ class Subscriptions:
         for rule in rules:
             check_topic(rule.rule().topic.replace("{", "").replace("}", ""))
             if rule.terms is not None:
-                rule.terms.subscription(record.zone, retention=self._room.limits.retained)
+                rule.terms.subscription(record.zone, retention=self._deliveries.limits.retained)
         record.rules = rules
         self._note(session)
         reason = "an administrator changed rules"
-        self._room.journal.tell(Kind.CONTEXT_CHANGED, now, session, reason=reason)
+        self._deliveries.commits.record(Kind.CONTEXT_CHANGED, now, session, reason=reason)
         self.context_changed(session, now)
 
     def context_changed(self, session: Session, now: Micros) -> None:
@@ -150,8 +152,8 @@ class Subscriptions:
 
     def _note(self, session: Session) -> None:
         device = session.device
-        self._room.journal.commit.devices[device.number] = device.row()
-        self._room.journal.hurry()
+        self._deliveries.commits.open.devices[device.number] = device.row()
+        self._deliveries.commits.hurry()
 
 
 def _is_topic(text: str) -> bool:

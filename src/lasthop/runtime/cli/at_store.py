@@ -151,7 +151,7 @@ def _checked(fields: Row, kind: type[T]) -> T:
 
 
 def _info(gateway: Gateway, device: Device, token: str | None = None) -> Row:
-    return _plain(device_of(device, gateway.room.session(device), token))
+    return _plain(device_of(device, gateway.deliveries.session(device), token))
 
 
 def _plain(answer: object) -> Row:

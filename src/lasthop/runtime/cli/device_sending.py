@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from lasthop.core.preferences.wishes import decode_preferences
+from lasthop.core.preferences.encoding import decode_preferences
 from lasthop.decision.preferences import Preferences
 from lasthop.device.client import Device
 from lasthop.device.compose import Options

@@ -49,7 +49,7 @@ def _totals(metrics: Metrics, engine: Engine) -> Totals:
         commit_seconds=metrics.commit_seconds,
         connections=engine.connections,
         devices=len(engine.gateway.registry),
-        messages=len(engine.gateway.room.items),
+        messages=len(engine.gateway.deliveries.items),
     )
 
 

@@ -15,7 +15,7 @@ from lasthop.access.rest.answers import DeviceInfo, device_of
 from lasthop.clock import Micros
 from lasthop.core.delivery import Delivery
 from lasthop.core.gateway import Gateway
-from lasthop.core.preferences.feature import steering_of
+from lasthop.core.preferences.feature import preferences_of
 from lasthop.core.session import Session
 from lasthop.decision.volume.entry import Place
 from lasthop.errors import NotFound
@@ -192,8 +192,8 @@ class Views:
         page = list(islice(found, PAGE + 1))
         rows = []
         for device in page[:PAGE]:
-            session = gateway.room.session(device)
-            steering = steering_of(session)
+            session = gateway.deliveries.session(device)
+            steering = preferences_of(session)
             limits = len(steering.preferences.limits) if steering is not None else 0
             rows.append(Row(device_of(device, session), self._lines(session), limits))
         return DevicePage(rows, len(everyone), page[PAGE - 1].number if len(page) > PAGE else None)
@@ -202,7 +202,7 @@ class Views:
         """One device."""
         gateway = self._gateway
         device = gateway.registry.named(app, name)
-        session = gateway.room.session(device)
+        session = gateway.deliveries.session(device)
         outbound = session.outbound
         return DeviceView(
             info=device_of(device, session),
@@ -258,8 +258,8 @@ class Views:
         subscribers: list[Subscriber] = []
         ranks: list[tuple[float, Place]] = []
         for device in islice(devices.values(), MOST_SCANNED):
-            session = gateway.room.session(device)
-            keeper = gateway.feeds.keeper(session, name)
+            session = gateway.deliveries.session(device)
+            keeper = gateway.ranked.keeper(session, name)
             if keeper is not None and len(ranks) < MOST_RANKED:
                 ranks += keeper.feed.ranks()[: MOST_RANKED - len(ranks)]
             if len(subscribers) < PAGE:
@@ -277,13 +277,13 @@ class Views:
 
     def links(self) -> LinkPage:
         """How devices are connected now, by the label of the link."""
-        sessions = self._gateway.room.sessions_in_contact()
+        sessions = self._gateway.deliveries.sessions_in_contact()
         seen: dict[str, list[LineView]] = {}
         prices: dict[str, list[float]] = {}
         for session in islice(sessions, MOST_SCANNED):
             for line in self._lines(session):
                 seen.setdefault(line.link, []).append(line)
-            steering = steering_of(session)
+            steering = preferences_of(session)
             if steering is not None:
                 for link in steering.preferences.links:
                     prices.setdefault(link.label, []).append(link.tariff.price(1000) / 1e6)

@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from lasthop.clock import SECOND
 from lasthop.core.behaviour import Behaviour
-from lasthop.core.surrogates.post import Failing, SurrogateTerms
+from lasthop.core.surrogates.waiting import Failing, SurrogateTerms
 from lasthop.runtime.surrogates.duty import Duty, Employment, Launch
 from lasthop.runtime.units import Duration, Size
 

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from lasthop.access.rest.settings import RestSettings
 from lasthop.clock import DAY
-from lasthop.core.mailroom import Limits as CoreLimits
+from lasthop.core.limits import Limits as CoreLimits
 from lasthop.decision.policies.choice import Choice
 from lasthop.decision.routes import Variant
 from lasthop.runtime.units import Address, Duration, LimitList, Size

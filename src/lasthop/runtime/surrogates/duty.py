@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lasthop.core.surrogates.post import SurrogateTerms
+from lasthop.core.surrogates.waiting import SurrogateTerms
 
 
 @dataclass(frozen=True, slots=True)

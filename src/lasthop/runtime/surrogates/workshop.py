@@ -11,7 +11,7 @@ from lasthop.access.rest.overseer import SurrogateInfo
 from lasthop.clock import Clock
 from lasthop.core.effects import Consult
 from lasthop.core.gateway import Gateway
-from lasthop.core.surrogates.post import Post, SurrogateTerms
+from lasthop.core.surrogates.waiting import SurrogateQueue, SurrogateTerms
 from lasthop.errors import Conflict, NotFound
 from lasthop.runtime.engine import Engine
 from lasthop.runtime.surrogates.duty import Employment
@@ -94,7 +94,7 @@ class Workshop:
         return foreman
 
 
-def _post(gateway: Gateway, app: str) -> Post:
+def _post(gateway: Gateway, app: str) -> SurrogateQueue:
     post = gateway.surrogates.post(app)
     assert post is not None
     return post

@@ -17,7 +17,7 @@ from random import Random
 from lasthop.clock import MILLISECOND, MINUTE, SECOND, Micros
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.lifecycle import RELIABILITY_OF_METHOD, State
-from lasthop.core.mailroom import Limits
+from lasthop.core.limits import Limits
 from lasthop.core.registry import DeviceRecord
 from lasthop.decision.routes import Route, Variant
 from lasthop.delivery.carrier import Carrier
@@ -205,7 +205,7 @@ class AirRehearsal:
         if self._kernel.now() < self._begin + STORM or self._publisher.busy:
             return False
         gateway = self._gateway.gateway
-        return gateway is not None and not gateway.room.items and gateway.idle
+        return gateway is not None and not gateway.deliveries.items and gateway.idle
 
     # What must hold.
 

@@ -97,7 +97,7 @@ class Experiment:
     def _idle(self) -> bool:
         gateway = self._gateway.gateway
         assert gateway is not None
-        return self._accepted == self._setting.submissions and not gateway.room.items
+        return self._accepted == self._setting.submissions and not gateway.deliveries.items
 
     def _now(self) -> Micros:
         return self._kernel.now() - self._began

@@ -11,7 +11,7 @@ from random import Random
 
 from lasthop.clock import HOUR, SECOND, Micros
 from lasthop.core.gateway import Gateway, Identity
-from lasthop.core.mailroom import Limits
+from lasthop.core.limits import Limits
 from lasthop.core.pushes.push_ids import DuplicatePush
 from lasthop.core.registry import DeviceRecord
 from lasthop.device.terms import Terms
@@ -151,7 +151,7 @@ class PapRehearsal:
             return False
         if not all(device.quiet for device in self._devices.values()):
             return False
-        return not gateway.room.items and not gateway.notifications and gateway.idle
+        return not gateway.deliveries.items and not gateway.notifications and gateway.idle
 
     def _outcome(self, *, stuck: bool) -> Outcome:
         schedule = self._schedule

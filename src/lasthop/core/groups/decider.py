@@ -13,8 +13,8 @@ from lasthop.core.lifecycle import SENDING, State, Step
 from lasthop.wire.hop.frames import Skip
 
 if TYPE_CHECKING:
+    from lasthop.core.deliveries import Deliveries
     from lasthop.core.delivery import Delivery, Item
-    from lasthop.core.mailroom import Mailroom
     from lasthop.core.registry import Device
 
 
@@ -45,18 +45,18 @@ WITHDRAWN: dict[Step, Standing] = {
 }
 
 
-class Bond(Decider):
+class GroupDecider(Decider):
     """Decides the steps of all deliveries of one message."""
 
-    __slots__ = ("item", "room")
+    __slots__ = ("deliveries", "item")
 
     replaceable = False
     closes_number = True
     carried = False
 
-    def __init__(self, room: Mailroom, item: Item) -> None:
-        super().__init__(room)
-        self.room = room
+    def __init__(self, deliveries: Deliveries, item: Item) -> None:
+        super().__init__(deliveries)
+        self.deliveries = deliveries
         self.item = item
         item.decider = self
 
@@ -83,7 +83,7 @@ def detach(delivery: Delivery) -> None:
     delivery.seq = delivery.epoch = -1
 
 
-def close_number(room: Mailroom, delivery: Delivery) -> None:
+def close_number(deliveries: Deliveries, delivery: Delivery) -> None:
     """It was called back: the device need not wait for its number, should that not have left, as
     soon as it is durable why. One that has it already does not mind."""
     session, seq = delivery.session, delivery.seq
@@ -94,9 +94,9 @@ def close_number(room: Mailroom, delivery: Delivery) -> None:
     def close(_: Micros) -> None:
         there = session.greeted and session.contacts == contact
         if there and session.outbound.awaits(seq):
-            room.effects.append(Send(session.channel, [Skip(seq)]))
+            deliveries.effects.append(Send(session.channel, [Skip(seq)]))
 
-    room.journal.when_durable(close)
+    deliveries.commits.when_durable(close)
 
 
 def is_under_way(delivery: Delivery) -> bool:

@@ -56,14 +56,14 @@ SWEEP = 1024
 """Failures remembered before those of deliveries that have ended are looked for."""
 
 
-class Carriage(CoreFeature):
+class AirFeature(CoreFeature):
     """Moves deliveries from the mailbox to carriers."""
 
     def __init__(self, spine: Spine) -> None:
-        self._room = spine.room
+        self._deliveries = spine.deliveries
         self._acceptance = spine.acceptance
         self.hosts = HostIndex()
-        spine.room.registry.index(self.hosts)
+        spine.deliveries.registry.index(self.hosts)
         self._variants = spine.identity.variants
         """Those that this gateway has carriers for."""
         self._under_way: dict[tuple[int, int], tuple[Delivery, Route]] = {}
@@ -77,7 +77,7 @@ class Carriage(CoreFeature):
     def pump(self, session: Session, now: Micros) -> None:
         """Release what may leave now, best first."""
         released: list[tuple[Delivery, Selection]] = []
-        most = self._room.limits.carried_per_device
+        most = self._deliveries.limits.carried_per_device
         kept: list[Delivery] = []
         while (delivery := session.best()) is not None:
             if not delivery.decider.carried:
@@ -97,7 +97,7 @@ class Carriage(CoreFeature):
                 break
             session.take_best()
             if decision.action is Action.EXPIRE:
-                self._room.give_up(delivery, Step.EXPIRE, now, decision.reason)
+                self._deliveries.give_up(delivery, Step.EXPIRE, now, decision.reason)
                 continue
             if session.sender.rests(delivery, now):
                 continue
@@ -107,7 +107,7 @@ class Carriage(CoreFeature):
         for delivery in kept:
             session.enqueue(delivery)
         if released:
-            self._room.journal.when_durable(partial(self._leave, released))
+            self._deliveries.commits.when_durable(partial(self._leave, released))
 
     def divert(self, delivery: Delivery, refusal: Refusal, now: Micros) -> None:
         """The device is there, and its link is not what the publisher requires: take one of its
@@ -116,11 +116,11 @@ class Carriage(CoreFeature):
             return
         selected = self._release(delivery, now)
         if selected is not None:
-            self._room.journal.when_durable(partial(self._leave, [(delivery, selected)]))
+            self._deliveries.commits.when_durable(partial(self._leave, [(delivery, selected)]))
 
     def _release(self, delivery: Delivery, now: Micros) -> Selection | None:
         """Choose the route; without one the delivery ends here."""
-        room = self._room
+        deliveries = self._deliveries
         session = delivery.session
         message = delivery.item.message
         served = [r for r in session.device.record.routes if r.variant in self._variants]
@@ -134,10 +134,10 @@ class Carriage(CoreFeature):
             failures=self._failures.get(delivery),
         )
         if isinstance(selected, Refusal):
-            room.give_up(delivery, Step.GIVE_UP, now, selected.reason, code=selected.code)
+            deliveries.give_up(delivery, Step.GIVE_UP, now, selected.reason, code=selected.code)
             return None
         session.depart(delivery, numbered=False)
-        room.step(delivery, Step.RELEASE, now, selected.reason)
+        deliveries.step(delivery, Step.RELEASE, now, selected.reason)
         if message.replace_key is not None:
             session.not_replaceable(delivery)
         return selected
@@ -155,27 +155,27 @@ class Carriage(CoreFeature):
                 missing.append(key)
             self._fetching[key].append((delivery, selected))
         if missing:
-            self._room.effects.append(Fetch(missing))
+            self._deliveries.effects.append(Fetch(missing))
 
     def fetched(self, messages: Mapping[int, Message], now: Micros) -> None:
         for key, message in messages.items():
             for delivery, selected in self._fetching.pop(key, ()):
-                self._room.refill(delivery.item, message.body)
+                self._deliveries.refill(delivery.item, message.body)
                 self._hand_over(delivery, selected, now)
 
     def _hand_over(self, delivery: Delivery, selected: Selection, now: Micros) -> None:
         if delivery.state is not SENDING:
             return  # Its device was removed meanwhile.
-        room = self._room
+        deliveries = self._deliveries
         message = delivery.item.message
         device = delivery.session.device
         if message.deliver_before is not None and now >= message.deliver_before:
             late = "deliver_before passed before it could leave"
-            room.give_up(delivery, Step.EXPIRE, now, late)
+            deliveries.give_up(delivery, Step.EXPIRE, now, late)
             return
         route = selected.route
         delivery.attempts += 1
-        event = room.journal.departed(delivery, now, "")
+        event = deliveries.commits.departed(delivery, now, "")
         event.bytes = delivery.item.size
         event.attempt = delivery.attempts
         event.link = route.variant
@@ -191,53 +191,53 @@ class Carriage(CoreFeature):
             deliver_before=message.deliver_before,
             capabilities=device.record.capabilities,
         )
-        room.effects.append(Carry(message.key, device.number, parcel))
+        deliveries.effects.append(Carry(message.key, device.number, parcel))
 
     def carried(self, message: int, device: int, outcome: Outcome, now: Micros) -> None:
         """A carrier has reported on the one parcel of this message for this device that it had."""
         delivery, route = self._under_way.pop((message, device))
         if delivery.state is not SENDING:
             return  # Its device was removed meanwhile.
-        room = self._room
+        deliveries = self._deliveries
         match outcome:
             case Sent():
-                room.step(delivery, Step.HAND_OVER, now, "handed to the link")
+                deliveries.step(delivery, Step.HAND_OVER, now, "handed to the link")
             case Confirmed():
                 if outcome.content is not None:
                     self._answer(delivery, outcome.content, now)
-                room.step(delivery, Step.DELIVER, now, "confirmed by the client")
+                deliveries.step(delivery, Step.DELIVER, now, "confirmed by the client")
             case Aborted():
                 why = f"the client refused it with reason {outcome.reason:#04x}"
-                room.step(delivery, Step.REFUSE, now, why, code=abort_code(outcome.reason))
+                deliveries.step(delivery, Step.REFUSE, now, why, code=abort_code(outcome.reason))
             case Unfit():
                 delivery.attempts -= 1
-                room.give_up(delivery, Step.GIVE_UP, now, outcome.reason, code=outcome.code)
+                deliveries.give_up(delivery, Step.GIVE_UP, now, outcome.reason, code=outcome.code)
             case Unanswered():
                 self._unanswered(delivery, route, outcome.reason, now)
             case Unreached():
                 # Nothing of it has left: it can still be taken back, and truly.
                 delivery.attempts -= 1
                 self._unreached(delivery, route, outcome.reason, now)
-        room.touch(delivery.session)
+        deliveries.touch(delivery.session)
 
     def _unanswered(self, delivery: Delivery, route: Route, reason: str, now: Micros) -> None:
         message = delivery.item.message
         late = message.deliver_before is not None and now >= message.deliver_before
         once = message.reliability is Reliability.BEST_EFFORT
-        if late or once or delivery.attempts >= self._room.limits.carried_attempts:
-            self._room.step(delivery, Step.TIME_OUT, now, reason, code=NO_ANSWER)
+        if late or once or delivery.attempts >= self._deliveries.limits.carried_attempts:
+            self._deliveries.step(delivery, Step.TIME_OUT, now, reason, code=NO_ANSWER)
             return
         delivery.redelivered = True
         self._again(delivery, route, reason, now)
 
     def _unreached(self, delivery: Delivery, route: Route, reason: str, now: Micros) -> None:
         message = delivery.item.message
-        room = self._room
-        patience = room.limits.carried_patience
+        deliveries = self._deliveries
+        patience = deliveries.limits.carried_patience
         if message.deliver_before is not None and now >= message.deliver_before:
-            room.give_up(delivery, Step.EXPIRE, now, "deliver_before has passed")
+            deliveries.give_up(delivery, Step.EXPIRE, now, "deliver_before has passed")
         elif message.method is DeliveryMethod.ONESHOT or now >= message.accepted_at + patience:
-            room.give_up(delivery, Step.GIVE_UP, now, reason, code=NO_ANSWER)
+            deliveries.give_up(delivery, Step.GIVE_UP, now, reason, code=NO_ANSWER)
         else:
             self._again(delivery, route, reason, now)
 
@@ -245,12 +245,12 @@ class Carriage(CoreFeature):
         """Another try: over another route at once, if one is left, else after a pause."""
         failures = self._failures.setdefault(delivery, Counter())
         failures[route] += 1
-        self._room.step(delivery, Step.REQUEUE, now, reason)
+        self._deliveries.step(delivery, Step.REQUEUE, now, reason)
         routes = delivery.session.device.record.routes
         served = [each for each in routes if each.variant in self._variants] or [route]
         rounds = min(failures[each] for each in served)
         pause = min(FIRST_PAUSE << min(rounds - 1, 16), LONGEST_PAUSE) if rounds else 0
-        self._room.timers.add(now + pause, delivery)
+        self._deliveries.timers.add(now + pause, delivery)
         if len(self._failures) > self._sweep_at:
             open_ones = {d: f for d, f in self._failures.items() if d.state < DELIVERED}
             self._failures = open_ones
@@ -259,7 +259,7 @@ class Carriage(CoreFeature):
     def reachable_at(self, host: str, now: Micros) -> None:
         """The client at this address has opened a session or a connection."""
         for device in self.hosts.at(host):
-            self.reachable(self._room.session(device), now)
+            self.reachable(self._deliveries.session(device), now)
 
     def opened(self, session: Session) -> None:
         if session.device.record.routes:
@@ -278,7 +278,7 @@ class Carriage(CoreFeature):
         for delivery in session.mailbox.values():
             if delivery.state is PENDING and self._failures.pop(delivery, None) is not None:
                 session.enqueue(delivery)
-                self._room.touch(session)
+                self._deliveries.touch(session)
 
     def _answer(self, delivery: Delivery, content: Content, now: Micros) -> None:
         """The client returned content: the publisher gets it, if it wanted any."""
@@ -298,5 +298,7 @@ class Carriage(CoreFeature):
             (reply,) = self._acceptance.accept(session.device.app, source, [answer], now)
         except Rejected:
             return  # Too large to keep; the push was confirmed all the same.
-        note_reply(self._room, session, message.key, reply.key)
-        self._room.journal.tell(Kind.REPLIED, now, session, msg=message.key, other=reply.key)
+        note_reply(self._deliveries, session, message.key, reply.key)
+        self._deliveries.commits.record(
+            Kind.REPLIED, now, session, msg=message.key, other=reply.key
+        )

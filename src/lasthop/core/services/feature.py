@@ -10,11 +10,11 @@ from functools import partial
 import msgspec
 
 from lasthop.clock import Micros
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.fanout import Fanouts
 from lasthop.core.feature import Arrival, CoreFeature, Operate, TargetRule
-from lasthop.core.mailroom import Mailroom
 from lasthop.core.registry import Device
-from lasthop.core.services.book import ServiceBook
+from lasthop.core.services.providers import ServiceIndex
 from lasthop.core.session import Session
 from lasthop.core.spine import Spine
 from lasthop.core.submission import Submission
@@ -32,18 +32,18 @@ each."""
 JSON = "application/json"
 
 
-class Exchanges(CoreFeature):
+class ServiceFeature(CoreFeature):
     """Services, and requests that gather answers: answers devices in the gateway's own name."""
 
     def __init__(self, spine: Spine) -> None:
-        self._room = spine.room
+        self._deliveries = spine.deliveries
         self._acceptance = spine.acceptance
         self._fanouts = spine.fanouts
-        self.book = ServiceBook()
-        self._room.registry.index(self.book, TargetKind.SERVICE)
+        self.book = ServiceIndex()
+        self._deliveries.registry.index(self.book, TargetKind.SERVICE)
 
     def targets(self) -> Mapping[TargetKind, TargetRule]:
-        return {TargetKind.SERVICE: ServiceTarget(self._room, self._fanouts, self.book)}
+        return {TargetKind.SERVICE: ServiceTarget(self._deliveries, self._fanouts, self.book)}
 
     def operations(self) -> Mapping[int, Operate]:
         return {
@@ -93,7 +93,7 @@ class Exchanges(CoreFeature):
                 "a service or a queue is asked, not gathered from", target=str(target)
             )
         device = session.device
-        rule = self._room.moments.targets[target.kind]
+        rule = self._deliveries.moments.targets[target.kind]
         reached = rule.reach(device.app, submission, now)
         selection = rule.select(device.app, submission, reached, resident=True)
         if selection is not None and not selection.known:
@@ -140,8 +140,8 @@ class Exchanges(CoreFeature):
 
     def _changed(self, session: Session, reason: str, now: Micros) -> None:
         device = session.device
-        self._room.journal.commit.devices[device.number] = device.row()
-        self._room.journal.tell(Kind.CONTEXT_CHANGED, now, session, reason=reason)
+        self._deliveries.commits.open.devices[device.number] = device.row()
+        self._deliveries.commits.record(Kind.CONTEXT_CHANGED, now, session, reason=reason)
 
     def _answer(
         self,
@@ -167,10 +167,10 @@ class Exchanges(CoreFeature):
 class ServiceTarget(PlainTarget):
     """One of the devices that offer a service, chosen when a message for it is accepted."""
 
-    def __init__(self, room: Mailroom, fanouts: Fanouts, book: ServiceBook) -> None:
-        super().__init__(room, fanouts)
+    def __init__(self, deliveries: Deliveries, fanouts: Fanouts, book: ServiceIndex) -> None:
+        super().__init__(deliveries, fanouts)
         self._book = book
 
     def reach(self, app: str, submission: Submission, now: Micros) -> Mapping[int, Device]:
         self._book.assign(app, submission)
-        return self._room.moments.targets[submission.target.kind].reach(app, submission, now)
+        return self._deliveries.moments.targets[submission.target.kind].reach(app, submission, now)

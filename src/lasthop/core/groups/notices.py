@@ -6,20 +6,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from lasthop.clock import Micros
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Item
 from lasthop.core.fanout import Fanouts
-from lasthop.core.mailroom import Mailroom
 from lasthop.core.registry import Device
 from lasthop.message import DEFAULT_PRIORITY, GATEWAY, Message, Target, TargetKind
 from lasthop.wire.hop.decisions import Decision, encode_decision
 from lasthop.wire.hop.frames import DECISION_TYPE
 
 
-class Decisions:
+class DecisionNotices:
     """Says what was decided."""
 
-    def __init__(self, room: Mailroom, fanouts: Fanouts) -> None:
-        self._room = room
+    def __init__(self, deliveries: Deliveries, fanouts: Fanouts) -> None:
+        self._deliveries = deliveries
         self._fanouts = fanouts
 
     def tell(
@@ -38,10 +38,10 @@ class Decisions:
         before its first delivery."""
         if not devices:
             return
-        room = self._room
+        deliveries = self._deliveries
         message = Message(
-            room.keys.key(now),
-            room.keys.salt(),
+            deliveries.keys.key(now),
+            deliveries.keys.salt(),
             app,
             GATEWAY,
             target,
@@ -51,12 +51,12 @@ class Decisions:
             priority=priority,
             in_reply_to=about,
         )
-        room.journal.add_message(message)
-        item = room.own(message)
+        deliveries.commits.add_message(message)
+        item = deliveries.own(message)
         if bind is not None:
             bind(item)
         self._fanouts.begin(item, devices, now)
-        room.journal.hurry()
+        deliveries.commits.hurry()
 
     def answer(self, device: Device, about: int, decision: Decision, now: Micros) -> None:
         """Tell one device."""
@@ -69,6 +69,6 @@ class Decisions:
         """Tell the device that sent a message, if it was one and still is there."""
         kind, _, name = source.partition(":")
         if kind == TargetKind.DEVICE and correlation is not None:
-            device = self._room.registry.find(app, name)
+            device = self._deliveries.registry.find(app, name)
             if device is not None:
                 self.answer(device, correlation, decision, now)

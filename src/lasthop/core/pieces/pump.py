@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 from lasthop.clock import Micros
 from lasthop.core.channel_state import ChannelState
-from lasthop.core.effects import Feed, Send
-from lasthop.core.mailroom import Mailroom
-from lasthop.core.pieces.under_way import Sink, Transfers
+from lasthop.core.deliveries import Deliveries
+from lasthop.core.effects import Send, SendPiece
+from lasthop.core.pieces.session_transfers import SessionTransfers, Sink
 from lasthop.core.retransmission import FIRST_TIMEOUT
 from lasthop.core.session import Session
 from lasthop.core.transfer import Transfer
@@ -27,27 +27,27 @@ MOST_OVER = 1024
 and confirms nothing gets its answers, but we remember no more of them."""
 
 
-class Courier:
+class PiecePump:
     """Carries pieces for all sessions."""
 
-    def __init__(self, room: Mailroom) -> None:
-        self._room = room
-        self._desks: dict[Session, Transfers] = {}
+    def __init__(self, deliveries: Deliveries) -> None:
+        self._deliveries = deliveries
+        self._desks: dict[Session, SessionTransfers] = {}
         self.begin_upload: Callable[[Session, int], Sink | None] = lambda _session, _key: None
         """What to do with the first piece of a body that a device sends."""
         self.wanted: Callable[[Session, Taken], bool] = lambda _session, _taken: False
         """Whether something that the device has part of is still to come, or begins now."""
 
-    def desk(self, session: Session) -> Transfers:
+    def desk(self, session: Session) -> SessionTransfers:
         """What a session has under way, to be added to."""
         desk = self._desks.get(session)
         if desk is None:
-            desk = self._desks[session] = Transfers(session, self)
+            desk = self._desks[session] = SessionTransfers(session, self)
             session.add_part(desk)
             session.transfers = desk.outgoing
         return desk
 
-    def find(self, session: Session) -> Transfers | None:
+    def find(self, session: Session) -> SessionTransfers | None:
         """What a session has under way, if anything ever was."""
         return self._desks.get(session)
 
@@ -60,7 +60,7 @@ class Courier:
         desk = self.desk(session)
         desk.outgoing[key] = outgoing
         desk.forget_end(key)
-        self._room.touch(session)
+        self._deliveries.touch(session)
 
     def again(self, session: Session, *, alone: bool = False) -> None:
         """A contact begins, `alone` with one channel, or one of several has ended: find out how far
@@ -81,7 +81,7 @@ class Courier:
         desk.told.clear()
         desk.said.clear()
         desk.claimed.clear()
-        self._room.touch(session)
+        self._deliveries.touch(session)
 
     def joined(self, session: Session) -> None:
         """There is one more channel: words may overtake one another."""
@@ -107,7 +107,7 @@ class Courier:
             sink.piece(piece, now)
         else:
             desk.said.discard(piece.transfer)
-        self._room.touch(session)
+        self._deliveries.touch(session)
 
     def taken(self, session: Session, taken: Taken, now: Micros) -> None:
         """The device says how far it is."""
@@ -125,7 +125,7 @@ class Courier:
         if behind or (outgoing.sending.stream and taken.offset > source.available):
             if not behind or (desk.alone and not outgoing.sending.known):
                 source.lost(now)
-                self._room.touch(session)
+                self._deliveries.touch(session)
             return
         # Of a body the device can have more than there is if it is another one under the same key,
         # of a life of ours that a copy of the store does not know. It lets go of that when it hears
@@ -133,13 +133,13 @@ class Courier:
         offset = min(taken.offset, source.available)
         outgoing.sending.heard(Taken(taken.transfer, offset, taken.limit), source.available)
         source.taken(offset, now)
-        self._room.touch(session)
+        self._deliveries.touch(session)
 
     def ending(self, session: Session, ending: Ending, now: Micros) -> None:
         """The device says how a transfer ends, its own or one of ours."""
         desk = self.desk(session)
         key = ending.transfer
-        self._room.touch(session)
+        self._deliveries.touch(session)
         if ending.status in (EndStatus.CONFIRMED, EndStatus.STOPPED):
             outgoing = desk.outgoing.get(key)
             if outgoing is None:
@@ -167,7 +167,7 @@ class Courier:
             # It was over and forgotten, and our word to say so was lost.
             self._say(session, Ending(key, EndStatus.CONFIRMED, stream=ending.stream))
 
-    def _abort(self, session: Session, desk: Transfers, key: int, reason: str) -> None:
+    def _abort(self, session: Session, desk: SessionTransfers, key: int, reason: str) -> None:
         """Tell the device that there will be no more of a body."""
         word = Ending(key, EndStatus.ABORTED, reason=reason)
         if len(desk.over) >= MOST_OVER and key not in desk.over:
@@ -175,29 +175,29 @@ class Courier:
             return
         desk.over[key] = word
         desk.told.discard(key)
-        self._room.touch(session)
+        self._deliveries.touch(session)
 
     def _say(self, session: Session, frame: Frame) -> None:
         if session.greeted:
-            self._room.effects.append(Send(session.channel, [frame]))
+            self._deliveries.effects.append(Send(session.channel, [frame]))
 
     # What leaves.
 
-    def pump(self, session: Session, desk: Transfers, now: Micros) -> None:
+    def pump(self, session: Session, desk: SessionTransfers, now: Micros) -> None:
         """Say what is to be said, and let the next pieces leave."""
         if not session.greeted or not session.line.streams:
             return
         frames = self._words(session, desk, now)
         if frames:
-            self._room.effects.append(Send(session.channel, frames))
+            self._deliveries.effects.append(Send(session.channel, frames))
         while self._feed(session, desk, now):
             pass
         self._await(session, desk, now)
 
-    def _words(self, session: Session, desk: Transfers, now: Micros) -> list[Frame]:
+    def _words(self, session: Session, desk: SessionTransfers, now: Micros) -> list[Frame]:
         """Everything but pieces: it takes next to no room."""
         frames: list[Frame] = []
-        step = self._room.limits.stream_window // 4
+        step = self._deliveries.limits.stream_window // 4
         for key, sink in desk.incoming.items():
             answer = sink.answer()
             if answer is None:
@@ -232,7 +232,7 @@ class Courier:
                 frames.append(word)
         return frames
 
-    def _feed(self, session: Session, desk: Transfers, now: Micros) -> bool:
+    def _feed(self, session: Session, desk: SessionTransfers, now: Micros) -> bool:
         """Hand one piece to a line that has none; false when there is no such line or piece."""
         if all(line.busy or line.paused or not line.greeted for line in session.lines):
             return False
@@ -252,7 +252,7 @@ class Courier:
             sending.turn = desk.turns
             line.busy = True
             line.fed_at = now
-            self._room.effects.append(Feed(line.channel, sending.piece(body)))
+            self._deliveries.effects.append(SendPiece(line.channel, sending.piece(body)))
             return True
         return False
 
@@ -262,19 +262,19 @@ class Courier:
             line.busy = False
             if line.pace is not None:
                 line.pace.left(now - line.fed_at)
-            self._room.touch(session)
+            self._deliveries.touch(session)
 
     # Channels that lose frames.
 
-    def _await(self, session: Session, desk: Transfers, now: Micros) -> None:
+    def _await(self, session: Session, desk: SessionTransfers, now: Micros) -> None:
         """If nothing is heard for a while, something was lost."""
         if session.retransmission is None or desk.armed is not None:
             return
         if desk.over or any(o.sending.waits(_owed(session, o)) for o in desk.outgoing.values()):
             desk.due = desk.armed = now + FIRST_TIMEOUT
-            self._room.timers.add(desk.armed, _Patience(self, session, desk))
+            self._deliveries.timers.add(desk.armed, _Patience(self, session, desk))
 
-    def overdue(self, session: Session, desk: Transfers) -> None:
+    def overdue(self, session: Session, desk: SessionTransfers) -> None:
         """The time to hear of something is up."""
         desk.armed = None
         if self._desks.get(session) is desk and session.greeted:
@@ -284,7 +284,7 @@ class Courier:
                 for outgoing in desk.outgoing.values():
                     outgoing.sending.again()
                 desk.told.clear()
-            self._room.touch(session)
+            self._deliveries.touch(session)
 
 
 def _owed(session: Session, outgoing: Transfer) -> int:
@@ -300,7 +300,7 @@ class _Patience:
 
     __slots__ = ("_courier", "_desk", "_session")
 
-    def __init__(self, courier: Courier, session: Session, desk: Transfers) -> None:
+    def __init__(self, courier: PiecePump, session: Session, desk: SessionTransfers) -> None:
         self._courier = courier
         self._session = session
         self._desk = desk

@@ -6,10 +6,10 @@ from __future__ import annotations
 from itertools import count
 
 from lasthop.clock import Micros
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.lifecycle import PENDING, State, Step
-from lasthop.core.mailroom import Mailroom
-from lasthop.core.ranked.delivery import RankedDelivery, RankedSteps
-from lasthop.core.ranked.keeper import Keeper, Send
+from lasthop.core.ranked.ranked_delivery import RankedDelivery, RankedSteps
+from lasthop.core.ranked.subscription import RankedSubscription, Send
 from lasthop.events import Kind
 from lasthop.message import GATEWAY, Message, Target, TargetKind
 from lasthop.wire.hop.feeds import Forget, Instruction, ShowKept, Why, encode_instructions
@@ -18,15 +18,15 @@ from lasthop.wire.hop.frames import FEED_TYPE
 TAKEN_BACK = {Why.RANK: "its rank fell", Why.ROOM: "the device needed the room"}
 
 
-class Lanes:
+class FeedQueue:
     """Lets feeds speak to their devices."""
 
-    def __init__(self, room: Mailroom, common: RankedSteps) -> None:
-        self._room = room
+    def __init__(self, deliveries: Deliveries, common: RankedSteps) -> None:
+        self._deliveries = deliveries
         self._common = common
         self._turns = count(1)
 
-    def flush(self, keeper: Keeper, now: Micros) -> None:
+    def flush(self, keeper: RankedSubscription, now: Micros) -> None:
         """Queue what can be queued now. What has to come again waits until it has come once."""
         lane = keeper.lane
         said: list[Instruction] = []
@@ -43,7 +43,7 @@ class Lanes:
                     said, forgotten = [], set()
                 if ranked is not None:
                     ranked.keep = step.keep
-                    self.queue(ranked, self._room.keys.last)
+                    self.queue(ranked, self._deliveries.keys.last)
                     keeper.note(step.key)
             else:
                 instruction = step.instruction
@@ -66,9 +66,9 @@ class Lanes:
         ranked.stamp = stamp
         delivery.turn = next(self._turns)
         delivery.session.enqueue(delivery)
-        self._room.touch(delivery.session)
+        self._deliveries.touch(delivery.session)
 
-    def _forget(self, keeper: Keeper, forget: Forget, now: Micros) -> bool:
+    def _forget(self, keeper: RankedSubscription, forget: Forget, now: Micros) -> bool:
         """Whether the device has to be told: not of what never left."""
         (key,) = forget.keys
         ranked = keeper.delivery(key)
@@ -91,23 +91,23 @@ class Lanes:
         assert ranked.feed is not None
         delivery = ranked.delivery
         ranked.forget = False
-        self._room.step(delivery, Step.REQUEUE, now, reason)
+        self._deliveries.step(delivery, Step.REQUEUE, now, reason)
         delivery.seq = delivery.epoch = -1
         delivery.ahead = False
         ranked.stamp = 0
         ranked.feed.note(ranked.key)
 
     def _instruct(
-        self, keeper: Keeper, said: list[Instruction], reply_to: int | None, now: Micros
+        self, keeper: RankedSubscription, said: list[Instruction], reply_to: int | None, now: Micros
     ) -> None:
         """Say these things in one message that nobody else sees."""
         if not said and reply_to is None:
             return
-        room = self._room
+        deliveries = self._deliveries
         device = keeper.session.device
         message = Message(
-            room.keys.key(now),
-            room.keys.salt(),
+            deliveries.keys.key(now),
+            deliveries.keys.salt(),
             device.app,
             GATEWAY,
             Target(TargetKind.DEVICE, device.name),
@@ -117,16 +117,16 @@ class Lanes:
             queue=keeper.topic,
             in_reply_to=reply_to,
         )
-        room.journal.add_message(message)
-        delivery = room.open_delivery(room.own(message), keeper.session, now)
-        ranked = RankedDelivery(room, self._common, delivery, keeper)
+        deliveries.commits.add_message(message)
+        delivery = deliveries.open_delivery(deliveries.own(message), keeper.session, now)
+        ranked = RankedDelivery(deliveries, self._common, delivery, keeper)
         ranked.shown = shown_by(said)
-        event = room.journal.story(delivery, Kind.ACCEPTED, now, "what the feed says")
+        event = deliveries.commits.record_step(delivery, Kind.ACCEPTED, now, "what the feed says")
         event.source = message.source
         event.size = len(message.body)
         keeper.mark(event)
         self.queue(ranked, message.key)
-        room.journal.hurry()
+        deliveries.commits.hurry()
 
 
 def shown_by(said: list[Instruction] | tuple[Instruction, ...]) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ import msgspec
 
 from lasthop.clock import Micros
 from lasthop.core.channel_state import ChannelState
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.envelope import PLAIN_HEADERS
 from lasthop.core.fanout import Fanouts
@@ -22,16 +23,15 @@ from lasthop.core.feature import (
     TargetRule,
     Word,
 )
-from lasthop.core.groups.bond import Bond, Standing
-from lasthop.core.groups.circles import Circle, Circles, parse_circle
-from lasthop.core.groups.contest import Claimable, Contest
-from lasthop.core.groups.decisions import Decisions
-from lasthop.core.groups.errand import Errand
+from lasthop.core.groups.atomic import AtomicMessage, ReleaseNotice
+from lasthop.core.groups.claims import ClaimableMessage, ClaimRecord
+from lasthop.core.groups.decider import GroupDecider, Standing
 from lasthop.core.groups.members import MemberIndex
-from lasthop.core.groups.pact import Notice, Pact
+from lasthop.core.groups.notices import DecisionNotices
 from lasthop.core.groups.queue import SharedQueue
+from lasthop.core.groups.queue_entry import QueueEntry
+from lasthop.core.groups.records import GroupRecord, GroupRecords, parse_group
 from lasthop.core.lifecycle import State, Step
-from lasthop.core.mailroom import Mailroom
 from lasthop.core.objections import check_possible_for_all
 from lasthop.core.registry import Device
 from lasthop.core.session import Session
@@ -83,23 +83,23 @@ class Consumer(SessionPart):
             queue.look_at(self._session)
 
 
-class Bonds(CoreFeature, Gate):
+class GroupFeature(CoreFeature, Gate):
     """Binds deliveries together, and knows the queues."""
 
     def __init__(self, spine: Spine) -> None:
-        self.room = room = spine.room
+        self.deliveries = deliveries = spine.deliveries
         self.fanouts = spine.fanouts
-        self.members = MemberIndex(room.registry)
-        room.registry.index(self.members, GROUP)
-        self.circles = Circles(room, self.members)
-        self.decisions = Decisions(room, spine.fanouts)
-        self._contests: dict[int, Contest] = {}
-        self._over: dict[int, Contest] = {}
+        self.members = MemberIndex(deliveries.registry)
+        deliveries.registry.index(self.members, GROUP)
+        self.circles = GroupRecords(deliveries, self.members)
+        self.decisions = DecisionNotices(deliveries, spine.fanouts)
+        self._contests: dict[int, ClaimRecord] = {}
+        self._over: dict[int, ClaimRecord] = {}
         """Contests that are over, oldest first; some are still asked for."""
         self._queues: dict[tuple[str, str], SharedQueue] = {}
         self.stirred: list[SharedQueue] = []
         """Queues of which something may be given to somebody."""
-        self._replaceable: dict[tuple[str, str, Target, str], Bond] = {}
+        self._replaceable: dict[tuple[str, str, Target, str], GroupDecider] = {}
         self._sweep_at = SWEEP
         self._rows: dict[int, BondRow] = {}
         """While the gateway comes back: what held messages together."""
@@ -113,8 +113,8 @@ class Bonds(CoreFeature, Gate):
 
     def targets(self) -> Mapping[TargetKind, TargetRule]:
         return {
-            GROUP: GroupTarget(self.room, self.fanouts, self),
-            QUEUE: QueueTarget(self.room, self.fanouts, self),
+            GROUP: GroupTarget(self.deliveries, self.fanouts, self),
+            QUEUE: QueueTarget(self.deliveries, self.fanouts, self),
         }
 
     def words(self) -> Mapping[str, Word]:
@@ -130,10 +130,10 @@ class Bonds(CoreFeature, Gate):
     # What devices ask.
 
     def _join(self, session: Session, frame: MessageFrame, headers: Headers, now: Micros) -> None:
-        self._enter(session, parse_circle(headers.to), now, by_itself=True)
+        self._enter(session, parse_group(headers.to), now, by_itself=True)
 
     def _leave(self, session: Session, frame: MessageFrame, headers: Headers, now: Micros) -> None:
-        self._quit(session, parse_circle(headers.to), now)
+        self._quit(session, parse_group(headers.to), now)
 
     def _claim(self, session: Session, frame: MessageFrame, headers: Headers, now: Micros) -> None:
         if headers.in_reply_to is None:
@@ -179,17 +179,17 @@ class Bonds(CoreFeature, Gate):
             self.queue(app, target.name).check_room()
             submission.queue = target.name
             return {}
-        devices = self.room.registry.reach(app, target)
+        devices = self.deliveries.registry.reach(app, target)
         if binding:
             self._check_firm(submission)
             if binding is ATOMIC and submission.deliver_before is None:
                 raise InvalidRequest("an atomic message needs deliver_before")
-            most = self.room.limits.bound_members
+            most = self.deliveries.limits.bound_members
             if len(devices) > most:
                 raise TooLarge("too many members", size=len(devices), limit=most)
             self._check_mailboxes(devices.values())
             if binding is ATOMIC:
-                check_possible_for_all(self.room, devices, submission, now)
+                check_possible_for_all(self.deliveries, devices, submission, now)
         return dict(devices)
 
     def _check_firm(self, submission: Submission) -> None:
@@ -200,52 +200,56 @@ class Bonds(CoreFeature, Gate):
             )
 
     def _check_mailboxes(self, devices: Iterable[Device]) -> None:
-        limit = self.room.limits.open_per_device
+        limit = self.deliveries.limits.open_per_device
         for device in devices:
-            if len(self.room.session(device).mailbox) >= limit:
+            if len(self.deliveries.session(device).mailbox) >= limit:
                 raise QuotaExceeded("mailbox full", retry_after=60, device=device.name, limit=limit)
 
     def begin(self, item: Item, devices: Mapping[int, Device], now: Micros) -> None:
         """A message for a group or queue was accepted: bind it before its deliveries begin."""
         message = item.message
         members = tuple(sorted(devices))
-        bond: Bond | None = None
+        bond: GroupDecider | None = None
         if message.target.kind is QUEUE:
             bond = self.queue(message.app, message.target.name).accept(item, now)
         elif message.binding is ATOMIC:
-            bond = Pact(self, item, members)
+            bond = AtomicMessage(self, item, members)
             bond.begin(members, now)
         elif message.binding is CLAIM:
-            contest = Contest.of(self, message, members)
+            contest = ClaimRecord.of(self, message, members)
             self._open(contest)
             contest.note(now)
-            bond = Claimable(self, item, contest)
+            bond = ClaimableMessage(self, item, contest)
         if bond is not None and message.replace_key is not None:
             self._supersede(bond, message, message.replace_key, now)
 
-    def _open(self, contest: Contest) -> None:
+    def _open(self, contest: ClaimRecord) -> None:
         self._contests[contest.key] = contest
-        self.room.timers.add(contest.about.before, contest)
+        self.deliveries.timers.add(contest.about.before, contest)
 
-    def _supersede(self, bond: Bond, message: Message, replace_key: str, now: Micros) -> None:
+    def _supersede(
+        self, bond: GroupDecider, message: Message, replace_key: str, now: Micros
+    ) -> None:
         """What its publisher has under the same key in the same group or queue makes room, if it
         still can, as a whole."""
         at = (message.app, message.source, message.target, replace_key)
         old = self._replaceable.get(at)
         self._replaceable[at] = bond
-        if old is not None and old.item.message.key in self.room.items:
+        if old is not None and old.item.message.key in self.deliveries.items:
             old.withdraw(Step.REPLACE, now, f"replaced under {replace_key!r}")
         if len(self._replaceable) > self._sweep_at:
             # What is over stays until then, so that its end costs nothing.
             live = self._replaceable.items()
-            self._replaceable = {k: b for k, b in live if b.item.message.key in self.room.items}
+            self._replaceable = {
+                k: b for k, b in live if b.item.message.key in self.deliveries.items
+            }
             self._sweep_at = max(SWEEP, 2 * len(self._replaceable))
 
     def settled(
         self, message: Message, standing: Standing, reason: str, now: Micros, *, count: int
     ) -> None:
         """Put down what was decided about a message as a whole."""
-        self.room.journal.tell(
+        self.deliveries.commits.record(
             Kind.SETTLED,
             now,
             app=message.app,
@@ -255,16 +259,16 @@ class Bonds(CoreFeature, Gate):
             reason=reason,
             count=count,
         )
-        self.room.journal.hurry()
-        self.room.announce_message(message.key)
+        self.deliveries.commits.hurry()
+        self.deliveries.announce_message(message.key)
 
     def is_undecided(self, key: int) -> bool:
         """Whether it is open what becomes of a message as a whole."""
-        item = self.room.items.get(key)
+        item = self.deliveries.items.get(key)
         bond = item.decider if item is not None else None
-        if isinstance(bond, Pact):
+        if isinstance(bond, AtomicMessage):
             return bond.holds
-        if isinstance(bond, Errand):
+        if isinstance(bond, QueueEntry):
             return not bond.over
         return key in self._contests
 
@@ -283,7 +287,7 @@ class Bonds(CoreFeature, Gate):
         if about is not None:
             self.decisions.answer(session.device, about, decision, now)
 
-    def over(self, contest: Contest) -> None:
+    def over(self, contest: ClaimRecord) -> None:
         """Nobody can claim it any more; who has may ask again for a while."""
         self._contests.pop(contest.key, None)
         self._over[contest.key] = contest
@@ -306,14 +310,14 @@ class Bonds(CoreFeature, Gate):
         """The queue of this name, which is known."""
         queue = self._queues.get((app, name))
         if queue is None:
-            circle = self.circles.find(app, Target(QUEUE, name)) or Circle()
+            circle = self.circles.find(app, Target(QUEUE, name)) or GroupRecord()
             queue = SharedQueue(
-                self.room, self.fanouts, circle, stir=self._stir, settled=self.settled
+                self.deliveries, self.fanouts, circle, stir=self._stir, settled=self.settled
             )
             self._queues[app, name] = queue
         return queue
 
-    def make(self, app: str, target: Target, circle: Circle, now: Micros) -> bool:
+    def make(self, app: str, target: Target, circle: GroupRecord, now: Micros) -> bool:
         """Let there be a group or queue, or change it; false when it was just so."""
         changed = self.circles.make(app, target, circle, now)
         if target.kind is QUEUE:
@@ -332,17 +336,17 @@ class Bonds(CoreFeature, Gate):
                 raise Conflict("the queue is not empty", name=target.name, waiting=queue.length)
         members = list(self.members.of(app, target).values())
         for device in members:
-            self._quit(self.room.session(device), target, now)
+            self._quit(self.deliveries.session(device), target, now)
         self.circles.remove(app, target)
         return len(members)
 
     def join(self, app: str, name: str, target: Target, now: Micros) -> bool:
         """Put a device into a group, or let it take from a queue; false when it did."""
-        return self._enter(self.room.named(app, name), target, now, by_itself=False)
+        return self._enter(self.deliveries.named(app, name), target, now, by_itself=False)
 
     def leave(self, app: str, name: str, target: Target, now: Micros) -> bool:
         """Take a device out of a group or queue; false when it was not in it."""
-        return self._quit(self.room.named(app, name), target, now)
+        return self._quit(self.deliveries.named(app, name), target, now)
 
     def _enter(self, session: Session, target: Target, now: Micros, *, by_itself: bool) -> bool:
         """A device joins a group, or takes from a queue from now on."""
@@ -391,7 +395,7 @@ class Bonds(CoreFeature, Gate):
         """A device has lost its memory: what it held for a decision it holds no more."""
         for delivery in list(session.mailbox.values()):
             bond = delivery.decider
-            if isinstance(bond, Pact) and delivery.state is State.RECEIVED:
+            if isinstance(bond, AtomicMessage) and delivery.state is State.RECEIVED:
                 bond.forgotten(delivery, now)
 
     def away(self, session: Session, now: Micros) -> None:
@@ -428,9 +432,9 @@ class Bonds(CoreFeature, Gate):
             if standing is Standing.SPREADING:
                 self._rosters[row.message] = row.members
             elif standing is Standing.CLAIMABLE:
-                self._open(Contest.resume(self, row))
+                self._open(ClaimRecord.resume(self, row))
             elif row.record:
-                self.over(Contest.resume(self, row))
+                self.over(ClaimRecord.resume(self, row))
             else:
                 self._rosters[row.message] = row.members
                 self._rows[row.message] = row
@@ -441,79 +445,79 @@ class Bonds(CoreFeature, Gate):
             self._attach_notice(item)
             return
         row = self._rows.get(message.key)
-        bond: Bond | None = None
+        bond: GroupDecider | None = None
         if message.target.kind is QUEUE:
-            bond = errand = Errand(self.queue(message.app, message.target.name), item)
+            bond = errand = QueueEntry(self.queue(message.app, message.target.name), item)
             errand.resume(over=not spreading)
         elif message.binding is ATOMIC and row is not None:
-            bond = pact = Pact(self, item, row.members)
+            bond = pact = AtomicMessage(self, item, row.members)
             pact.resume(row)
         elif message.binding is CLAIM:
             contest = self._contests.get(message.key) or self._over.get(message.key)
             if contest is not None:
                 self._rosters[message.key] = tuple(sorted(contest.members))
-                bond = Claimable(self, item, contest)
+                bond = ClaimableMessage(self, item, contest)
         if bond is not None and message.replace_key is not None:
             at = (message.app, message.source, message.target, message.replace_key)
             self._replaceable[at] = bond
 
     def _attach_notice(self, item: Item) -> None:
         if decode_decision(item.message.body).verdict is Verdict.RELEASE:
-            subject = self.room.items.get(item.message.in_reply_to or 0)
-            if subject is not None and isinstance(subject.decider, Pact):
-                Notice(subject.decider, item)
+            subject = self.deliveries.items.get(item.message.in_reply_to or 0)
+            if subject is not None and isinstance(subject.decider, AtomicMessage):
+                ReleaseNotice(subject.decider, item)
 
     def finish(self, now: Micros) -> None:
         self._rows = {}
         self._rosters = {}
-        for device in self.room.registry:
+        for device in self.deliveries.registry:
             for circle in device.record.circles:
                 kind, _, name = circle.partition(":")
                 if kind == QUEUE:
-                    self._consumes(self.room.session(device), name)
-        for item in list(self.room.items.values()):
-            if isinstance(item.decider, Bond):
+                    self._consumes(self.deliveries.session(device), name)
+        for item in list(self.deliveries.items.values()):
+            if isinstance(item.decider, GroupDecider):
                 item.decider.restored(now)
 
     # Whom messages are for.
 
     def roster(self, key: int) -> dict[int, Device]:
         """Those whom a message for a group was for when it was accepted, and who still are here."""
-        registry = self.room.registry
+        registry = self.deliveries.registry
         found = ((number, registry.numbered(number)) for number in self._rosters.pop(key, ()))
         return {number: device for number, device in found if device is not None}
 
     def remember_roster(self, item: Item, members: tuple[int, ...]) -> None:
         """Keep whom a message is for until all of them have theirs, unless its bond knows."""
-        if not isinstance(item.decider, (Pact, Claimable)):
+        if not isinstance(item.decider, (AtomicMessage, ClaimableMessage)):
             key = item.message.key
             state = Standing.SPREADING if members else Standing.SPREAD
             row = BondRow(key, state, bool(members), members=members)
-            self.room.journal.commit.bond_changes().bonds[key] = row
+            self.deliveries.commits.open.bond_changes().bonds[key] = row
 
 
 class GroupTarget(PlainTarget):
     """The members of a group, as they are when a message for it is accepted."""
 
-    def __init__(self, room: Mailroom, fanouts: Fanouts, bonds: Bonds) -> None:
-        super().__init__(room, fanouts)
-        self._bonds = bonds
+    def __init__(self, deliveries: Deliveries, fanouts: Fanouts, groups: GroupFeature) -> None:
+        super().__init__(deliveries, fanouts)
+        self._groups = groups
 
     def reach(self, app: str, submission: Submission, now: Micros) -> Mapping[int, Device]:
-        return self._bonds.reach(app, submission, now)
+        return self._groups.reach(app, submission, now)
 
     def begin(self, item: Item, devices: Mapping[int, Device], now: Micros) -> None:
-        self._bonds.begin(item, devices, now)
+        self._groups.begin(item, devices, now)
         super().begin(item, devices, now)
 
     def resume(self, item: Item) -> Mapping[int, Device]:
-        return self._bonds.roster(item.message.key)
+        return self._groups.roster(item.message.key)
 
     def spreading(self, item: Item, members: tuple[int, ...]) -> None:
-        self._bonds.remember_roster(item, members)
+        self._groups.remember_roster(item, members)
 
     def spread(self, item: Item) -> None:
-        self._bonds.remember_roster(item, ())
+        self._groups.remember_roster(item, ())
 
 
 class QueueTarget(GroupTarget):
@@ -522,7 +526,7 @@ class QueueTarget(GroupTarget):
     owns = True
 
     def begin(self, item: Item, devices: Mapping[int, Device], now: Micros) -> None:
-        self._bonds.begin(item, devices, now)
+        self._groups.begin(item, devices, now)
 
 
 class DecisionWord:

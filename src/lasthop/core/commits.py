@@ -41,7 +41,7 @@ class Noted(Protocol):
         ...
 
 
-class Journal:
+class Commits:
     """Collects one commit at a time and holds back what depends on it."""
 
     def __init__(
@@ -75,7 +75,7 @@ class Journal:
         self._due: Micros | None = None
 
     @property
-    def commit(self) -> Commit:
+    def open(self) -> Commit:
         """The open commit, for rows that are written as they are."""
         return self._open
 
@@ -110,7 +110,9 @@ class Journal:
         """Write this message with the open commit."""
         self._open.messages.append(message)
 
-    def tell(self, kind: Kind, now: Micros, session: Session | None = None, **facts: object) -> int:
+    def record(
+        self, kind: Kind, now: Micros, session: Session | None = None, **facts: object
+    ) -> int:
         """Record an event that is not about one delivery; returns its offset."""
         event = Event(SCHEMA_VERSION, self._gateway, self._boot, self._next_event, now, kind)
         self._next_event += 1
@@ -127,7 +129,7 @@ class Journal:
             self._due = now + LAZY_DELAY
         return event.n
 
-    def story(self, delivery: Delivery, kind: Kind, now: Micros, reason: str) -> Event:
+    def record_step(self, delivery: Delivery, kind: Kind, now: Micros, reason: str) -> Event:
         """Record the next event of a delivery, and the delivery with it.
 
         It is written when the commit is taken: until then the caller may add facts to it.

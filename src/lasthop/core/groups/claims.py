@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from lasthop.clock import Micros
-from lasthop.core.groups.bond import WITHDRAWN, Bond, Standing, is_under_way
+from lasthop.core.groups.decider import WITHDRAWN, GroupDecider, Standing, is_under_way
 from lasthop.core.lifecycle import PENDING, Step
 from lasthop.errors import Forbidden
 from lasthop.events import Kind
@@ -23,11 +23,11 @@ from lasthop.wire.hop.decisions import Decision, Verdict
 
 if TYPE_CHECKING:
     from lasthop.core.delivery import Delivery, Item
-    from lasthop.core.groups.bonds import Bonds
+    from lasthop.core.groups.feature import GroupFeature
     from lasthop.core.registry import Device
 
 
-class About(msgspec.Struct, array_like=True):
+class ClaimedMessage(msgspec.Struct, array_like=True):
     """What is to be known of a claimable message when none of its deliveries is open any more."""
 
     app: str
@@ -39,17 +39,19 @@ class About(msgspec.Struct, array_like=True):
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(About).decode
+_decode = msgspec.msgpack.Decoder(ClaimedMessage).decode
 
 
-class Contest:
+class ClaimRecord:
     """One claimable message, as long as somebody may ask for it. It outlives its deliveries: what
     was shown today may be claimed tomorrow."""
 
-    __slots__ = ("_bonds", "about", "key", "members", "standing", "winner")
+    __slots__ = ("_groups", "about", "key", "members", "standing", "winner")
 
-    def __init__(self, bonds: Bonds, key: int, about: About, members: tuple[int, ...]) -> None:
-        self._bonds = bonds
+    def __init__(
+        self, groups: GroupFeature, key: int, about: ClaimedMessage, members: tuple[int, ...]
+    ) -> None:
+        self._groups = groups
         self.key = key
         self.about = about
         self.members = frozenset(members)
@@ -57,12 +59,12 @@ class Contest:
         self.winner = 0
 
     @classmethod
-    def of(cls, bonds: Bonds, message: Message, members: tuple[int, ...]) -> Contest:
+    def of(cls, groups: GroupFeature, message: Message, members: tuple[int, ...]) -> ClaimRecord:
         """Of a message that was just accepted."""
         before = message.deliver_before
         if before is None:
-            before = message.accepted_at + bonds.room.limits.claim_patience
-        about = About(
+            before = message.accepted_at + groups.deliveries.limits.claim_patience
+        about = ClaimedMessage(
             message.app,
             message.target.name,
             message.source,
@@ -70,12 +72,12 @@ class Contest:
             message.priority,
             before,
         )
-        return cls(bonds, message.key, about, members)
+        return cls(groups, message.key, about, members)
 
     @classmethod
-    def resume(cls, bonds: Bonds, row: BondRow) -> Contest:
+    def resume(cls, groups: GroupFeature, row: BondRow) -> ClaimRecord:
         """As it stood before a restart."""
-        contest = cls(bonds, row.message, _decode(row.record), row.members)
+        contest = cls(groups, row.message, _decode(row.record), row.members)
         contest.standing = Standing(row.state)
         contest.winner = row.device
         return contest
@@ -91,12 +93,12 @@ class Contest:
             tuple(sorted(self.members)),
             _encode(self.about),
         )
-        self._bonds.room.journal.commit.bond_changes().bonds[self.key] = row
+        self._groups.deliveries.commits.open.bond_changes().bonds[self.key] = row
 
     @property
     def name(self) -> str:
         """Of whoever has claimed it; empty when the device is gone since."""
-        device = self._bonds.room.registry.numbered(self.winner)
+        device = self._groups.deliveries.registry.numbered(self.winner)
         return device.name if device is not None else ""
 
     def claim(self, device: Device, now: Micros) -> Decision:
@@ -105,10 +107,10 @@ class Contest:
             if device.number not in self.members:
                 raise Forbidden("this message was not for this device", id=f"{self.key:016x}")
             self.winner = device.number
-            session = self._bonds.room.session(device)
-            room = self._bonds.room
+            session = self._groups.deliveries.session(device)
+            deliveries = self._groups.deliveries
             self._close(Standing.CLAIMED, f"claimed by {device.name}", device.name, now)
-            room.journal.tell(
+            deliveries.commits.record(
                 Kind.SETTLED,
                 now,
                 session,
@@ -129,7 +131,7 @@ class Contest:
     ) -> None:
         """Nobody may claim it any more; `step` ends what has not left."""
         self._close(standing, reason, "", now, step)
-        self._bonds.room.journal.tell(
+        self._groups.deliveries.commits.record(
             Kind.SETTLED,
             now,
             app=self.about.app,
@@ -145,7 +147,7 @@ class Contest:
         self.standing = standing
         told = self._retract(step, reason, now)
         about = self.about
-        self._bonds.decisions.tell(
+        self._groups.decisions.tell(
             about.app,
             self._target,
             told,
@@ -155,29 +157,29 @@ class Contest:
             priority=about.priority,
         )
         verdict = Verdict.CLAIMED if self.winner else Verdict.UNCLAIMED
-        self._bonds.decisions.report(
+        self._groups.decisions.report(
             about.app, about.source, about.correlation, Decision(verdict, by), now
         )
         self.members = frozenset()
         self.note(now)
-        self._bonds.over(self)
-        self._bonds.room.announce_message(self.key)
+        self._groups.over(self)
+        self._groups.deliveries.announce_message(self.key)
 
     def _retract(self, step: Step, reason: str, now: Micros) -> dict[int, Device]:
         """Take it back from those who have nothing of it; the others, who have to be told."""
-        room = self._bonds.room
+        deliveries = self._groups.deliveries
         left = set(self.members) - {self.winner}
-        item = room.items.get(self.key)
+        item = deliveries.items.get(self.key)
         if item is not None:
-            left.difference_update(d.number for d in self._bonds.fanouts.still_to_come(self.key))
-            self._bonds.fanouts.stop(self.key, now)
+            left.difference_update(d.number for d in self._groups.fanouts.still_to_come(self.key))
+            self._groups.fanouts.stop(self.key, now)
             for delivery in list(item.deliveries):
                 number = delivery.session.device.number
                 if number != self.winner and delivery.state is PENDING:
                     if not is_under_way(delivery):
                         left.discard(number)
-                    room.give_up(delivery, step, now, reason)
-        found = ((number, room.registry.numbered(number)) for number in sorted(left))
+                    deliveries.give_up(delivery, step, now, reason)
+        found = ((number, deliveries.registry.numbered(number)) for number in sorted(left))
         return {number: device for number, device in found if device is not None}
 
     def woken(self, now: Micros) -> None:
@@ -186,14 +188,14 @@ class Contest:
             self.close(Standing.UNCLAIMED, "nobody claimed it in time", now)
 
 
-class Claimable(Bond):
+class ClaimableMessage(GroupDecider):
     """The open deliveries of a message that can be claimed."""
 
-    __slots__ = ("_bonds", "contest")
+    __slots__ = ("_groups", "contest")
 
-    def __init__(self, bonds: Bonds, item: Item, contest: Contest) -> None:
-        super().__init__(bonds.room, item)
-        self._bonds = bonds
+    def __init__(self, groups: GroupFeature, item: Item, contest: ClaimRecord) -> None:
+        super().__init__(groups.deliveries, item)
+        self._groups = groups
         self.contest = contest
 
     def dropped(self, delivery: Delivery, now: Micros) -> None:
@@ -205,7 +207,7 @@ class Claimable(Bond):
         else:
             by = self.contest.name
             reason = f"claimed by {by}" if by else "nobody may claim it any more"
-            self.room.step(delivery, Step.SUPPRESS, now, reason)
+            self.deliveries.step(delivery, Step.SUPPRESS, now, reason)
 
     def withdraw(self, step: Step, now: Micros, reason: str) -> tuple[int, int]:
         """Take back the right to act on it, and the message from those who were not shown it; too
@@ -220,6 +222,6 @@ class Claimable(Bond):
     def audience(self) -> Mapping[int, Device]:
         if self.contest.standing is not Standing.CLAIMABLE:
             return {}
-        registry = self.room.registry
+        registry = self.deliveries.registry
         found = ((number, registry.numbered(number)) for number in sorted(self.contest.members))
         return {number: device for number, device in found if device is not None}

@@ -54,7 +54,7 @@ class _Providers:
         self.here.pop(number, None)
 
 
-class ServiceBook(Index):
+class ServiceIndex(Index):
     """All services of all apps, by name and by name and version."""
 
     def __init__(self) -> None:

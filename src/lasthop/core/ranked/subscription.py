@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from lasthop.clock import Micros
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.lifecycle import DELIVERED, PENDING, State, Step
-from lasthop.core.mailroom import Mailroom
-from lasthop.core.ranked.delivery import RankedDelivery, ranked_of
+from lasthop.core.ranked.ranked_delivery import RankedDelivery, ranked_of
 from lasthop.core.ranked.records import COLD, EARLY, HOT, OVER, PLACES, SHOWN, UNFOLLOWED, Hot, pack
 from lasthop.core.session import Session
 from lasthop.decision.policies import Tuning
@@ -68,19 +68,19 @@ class Say(msgspec.Struct):
     reply_to: int | None = None
 
 
-class Keeper:
+class RankedSubscription:
     """Owns a feed."""
 
     def __init__(
         self,
-        room: Mailroom,
+        deliveries: Deliveries,
         session: Session,
         topic: str,
         terms: TopicTerms,
         choice: Choice,
         now: Micros,
     ) -> None:
-        self._room = room
+        self._deliveries = deliveries
         self.session = session
         self.topic = topic
         self.terms = terms
@@ -104,7 +104,7 @@ class Keeper:
 
     def _subscription(self) -> Subscription:
         record = self.session.device.record
-        return self.terms.subscription(record.zone, retention=self._room.limits.retained)
+        return self.terms.subscription(record.zone, retention=self._deliveries.limits.retained)
 
     def describe(self) -> str:
         """The terms and the policy, for the log."""
@@ -127,7 +127,7 @@ class Keeper:
         if until is None:
             self.arrive(ranked, now)
         else:
-            self._room.timers.add(until, ranked.delivery)
+            self._deliveries.timers.add(until, ranked.delivery)
             self.note(ranked.key)
 
     def arrive(self, ranked: RankedDelivery, now: Micros) -> None:
@@ -219,7 +219,7 @@ class Keeper:
         """Let the device know, after what was said before."""
         self.lane.append(Say(instruction, reply_to))
         self.note()
-        self._room.touch(self.session)
+        self._deliveries.touch(self.session)
 
     def delivery(self, key: int) -> RankedDelivery | None:
         """The open delivery of a message, if it is this feed's."""
@@ -246,7 +246,7 @@ class Keeper:
                 self._hold(effect, now)
             else:
                 self._drop(effect, now)
-        self._room.touch(self.session)
+        self._deliveries.touch(self.session)
 
     def _show(self, effect: Show, sent: dict[int, Send], now: Micros) -> None:
         kept: list[int] = []
@@ -271,17 +271,19 @@ class Keeper:
     def _hold(self, effect: Hold, now: Micros) -> None:
         ranked = self.delivery(effect.key)
         if ranked is not None:
-            self.mark(self._room.journal.story(ranked.delivery, Kind.HELD, now, effect.reason))
+            self.mark(
+                self._deliveries.commits.record_step(ranked.delivery, Kind.HELD, now, effect.reason)
+            )
 
     def _drop(self, effect: Drop, now: Micros) -> None:
         ranked = self.delivery(effect.key)
         if ranked is None or effect.reason == WITHDRAWN or ranked.delivery.state is not PENDING:
             return
         step = Step.EXPIRE if effect.reason == EXPIRED else Step.SUPPRESS
-        self.mark(self._room.give_up(ranked.delivery, step, now, effect.reason))
+        self.mark(self._deliveries.give_up(ranked.delivery, step, now, effect.reason))
 
     def _tell(self, kind: Kind, now: Micros, **facts: object) -> None:
-        self._room.journal.tell(
+        self._deliveries.commits.record(
             kind, now, self.session, topic=self.topic, policy=self.choice.label, **facts
         )
 
@@ -293,7 +295,7 @@ class Keeper:
             self._changed.add(key)
         if not self.dirty:
             self.dirty = True
-            self._room.journal.note_feed(self)
+            self._deliveries.commits.note_feed(self)
 
     def write(self, commit: Commit) -> None:
         """Put into a commit what has changed."""
@@ -350,7 +352,7 @@ class Keeper:
         wake = self.feed.next_wake()
         if wake is not None and (self.armed is None or wake < self.armed):
             self.armed = wake
-            self._room.timers.add(wake, self)
+            self._deliveries.timers.add(wake, self)
 
 
 def _place(ranked: RankedDelivery | None) -> int:

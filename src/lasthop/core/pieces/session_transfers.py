@@ -43,12 +43,12 @@ class Sink(Protocol):
 class Pump(Protocol):
     """Lets pieces leave."""
 
-    def pump(self, session: Session, desk: Transfers, now: Micros) -> None:
+    def pump(self, session: Session, desk: SessionTransfers, now: Micros) -> None:
         """Say what is to be said to a device, and let the next pieces leave."""
         ...
 
 
-class Transfers(SessionPart):
+class SessionTransfers(SessionPart):
     """What one session has under way."""
 
     __slots__ = (

@@ -1,8 +1,8 @@
 """A device that says which links it likes, when it wants to be left alone, and what it can afford.
 
-`Steering` is what the gateway knows of one such device: its preferences, its budgets, what is held
-and for how long. It asks `decision` and keeps the books; `core.dispatch` does the sending. Devices
-without preferences have none and cost nothing.
+`DevicePreferences` is what the gateway knows of one such device: its preferences, its budgets, what
+is held and for how long. It asks `decision` and keeps the books; `core.dispatch` does the sending.
+Devices without preferences have none and cost nothing.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import msgspec
 
 from lasthop.clock import SECOND, Micros
 from lasthop.core.channel_state import ChannelState, fits
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery
 from lasthop.core.feature import Asked, OrderKey
-from lasthop.core.mailroom import Mailroom
 from lasthop.core.preferences.caps import Caps
 from lasthop.core.preferences.grants import Grants
 from lasthop.core.session import Session
@@ -38,7 +38,7 @@ BUDGETS, CAPS = "budgets", "caps"
 """The names under which the store keeps them."""
 
 
-class HeldLane:
+class HeldQueue:
     """Deliveries of one lane that wait behind the first of them: in order of acceptance, or where
     a cap chooses among them the best first."""
 
@@ -58,7 +58,7 @@ class HeldLane:
         rank = delivery.decider.rank(delivery) if self.by_rank else 0.0
         heapq.heappush(self.queue, (-rank, place, delivery))
 
-    def take_over(self, other: HeldLane) -> None:
+    def take_over(self, other: HeldQueue) -> None:
         """Those who waited elsewhere wait here."""
         for _, place, delivery in other.queue:
             self._push(delivery, place)  # As it was: it may have another place by now.
@@ -71,23 +71,23 @@ class HeldLane:
         return -delivery.item.message.priority, rank, key
 
 
-class Steering:
+class DevicePreferences:
     """One device's wishes, and what came of them."""
 
     def __init__(
         self,
-        room: Mailroom,
+        deliveries: Deliveries,
         session: Session,
         preferences: Preferences,
         shared: Budgets | None = None,
     ) -> None:
-        self.room = room
+        self.deliveries = deliveries
         self.session = session
         self.preferences = preferences
         self.books: Books[Delivery | Transfer] = Books(preferences.budgets(shared=shared))
         self.grants = Grants(self)
         self.caps = Caps(preferences)
-        self.held: dict[OrderKey, HeldLane] = {}
+        self.held: dict[OrderKey, HeldQueue] = {}
         self.parked: dict[Delivery, None] = {}
         """Under way, and no link may carry it again just now."""
         self.promised: dict[Delivery, Reserved] = {}
@@ -125,13 +125,13 @@ class Steering:
         """Something that is held may leave now."""
         self.due = None
         self.reconsider = True
-        self.room.touch(self.session)
+        self.deliveries.touch(self.session)
 
     def write(self) -> None:
         """Put budgets and caps, and what all devices share, into the open commit."""
-        room = self.room
+        deliveries = self.deliveries
         device = self.session.device.number
-        memories = room.journal.commit.memories
+        memories = deliveries.commits.open.memories
         memories[device, BUDGETS] = MemoryRow(device, BUDGETS, encode_budgets(self.budgets))
         if self.preferences.caps:
             memories[device, CAPS] = MemoryRow(device, CAPS, self.caps.encode())

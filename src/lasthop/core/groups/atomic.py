@@ -15,9 +15,9 @@ import msgspec
 
 from lasthop.clock import Micros
 from lasthop.core.envelope import PLAIN_HEADERS
-from lasthop.core.groups.bond import (
+from lasthop.core.groups.decider import (
     WITHDRAWN,
-    Bond,
+    GroupDecider,
     Standing,
     close_number,
     detach,
@@ -31,7 +31,7 @@ from lasthop.wire.hop.frames import MessageFrame
 
 if TYPE_CHECKING:
     from lasthop.core.delivery import Delivery, Item
-    from lasthop.core.groups.bonds import Bonds
+    from lasthop.core.groups.feature import GroupFeature
     from lasthop.core.registry import Device
 
 HELD = "held until every member has it"
@@ -39,16 +39,16 @@ RELEASED = "every member had it"
 TOO_LATE = "not every member had it by deliver_before"
 
 
-class Pact(Bond):
+class AtomicMessage(GroupDecider):
     """One atomic message, until it is shown everywhere or nowhere."""
 
-    __slots__ = ("_bonds", "_broken", "_had", "_size", "before", "standing")
+    __slots__ = ("_broken", "_groups", "_had", "_size", "before", "standing")
 
     own_deadline = True
 
-    def __init__(self, bonds: Bonds, item: Item, members: tuple[int, ...]) -> None:
-        super().__init__(bonds.room, item)
-        self._bonds = bonds
+    def __init__(self, groups: GroupFeature, item: Item, members: tuple[int, ...]) -> None:
+        super().__init__(groups.deliveries, item)
+        self._groups = groups
         self._size = len(members)
         """Frozen: nobody joins, and whoever cannot have it any more aborts it."""
         self._had = 0
@@ -68,13 +68,13 @@ class Pact(Bond):
     def begin(self, members: tuple[int, ...], now: Micros) -> None:
         """It was accepted for these."""
         self._note(now, members)
-        self.room.timers.add(self.before, self)
+        self.deliveries.timers.add(self.before, self)
 
     def _note(self, now: Micros, members: tuple[int, ...] = ()) -> None:
         key = self.item.message.key
         still = self.standing in (Standing.HELD, Standing.RELEASED)
         row = BondRow(key, self.standing, still, at=now, members=members)
-        self.room.journal.commit.bond_changes().bonds[key] = row
+        self.deliveries.commits.open.bond_changes().bonds[key] = row
 
     def frame(self, delivery: Delivery, frame: MessageFrame) -> MessageFrame:
         if not self.holds:
@@ -86,9 +86,9 @@ class Pact(Bond):
 
     def received(self, delivery: Delivery, now: Micros) -> None:
         if self.standing is not Standing.HELD:
-            self.room.step(delivery, Step.RECEIVE, now)
+            self.deliveries.step(delivery, Step.RECEIVE, now)
             return
-        self.room.step(delivery, Step.RECEIVE, now, HELD)
+        self.deliveries.step(delivery, Step.RECEIVE, now, HELD)
         detach(delivery)  # The number has said all that it can. Another one will say the rest.
         self._had += 1
         self._consider(now)
@@ -97,7 +97,7 @@ class Pact(Bond):
         """Of what comes after the release, and is shown as it comes, the number tells that it was
         shown; of what is held only that the device has it."""
         if self.standing is Standing.RELEASED:
-            self.room.step(delivery, Step.DELIVER, now, RELEASED)
+            self.deliveries.step(delivery, Step.DELIVER, now, RELEASED)
         else:
             self.received(delivery, now)
 
@@ -105,29 +105,29 @@ class Pact(Bond):
         """The device has lost it: it has to come again, and to be shown at once if that is decided
         already."""
         session = delivery.session
-        self.room.step(delivery, Step.REQUEUE, now, "lost with the device's memory")
+        self.deliveries.step(delivery, Step.REQUEUE, now, "lost with the device's memory")
         detach(delivery)
         delivery.redelivered = self.standing is Standing.RELEASED
         if self.standing is Standing.HELD:
             self._had -= 1
         session.enqueue(delivery)
-        self.room.touch(session)
+        self.deliveries.touch(session)
 
     def shown(self, delivery: Delivery, now: Micros) -> None:
         """The application of a member has had it."""
         if delivery.state < DELIVERED:
-            self.room.step(delivery, Step.DELIVER, now, RELEASED)
+            self.deliveries.step(delivery, Step.DELIVER, now, RELEASED)
 
     def ended(self, delivery: Delivery) -> None:
         if self.standing is Standing.HELD and not self._broken:
             name = delivery.session.device.name
             self._broken = f"{name} can no longer have it ({delivery.state.name.lower()})"
             # Not now: whoever ends a delivery is in the middle of something.
-            self.room.timers.add(delivery.changed_at, self)
+            self.deliveries.timers.add(delivery.changed_at, self)
         elif self.standing is Standing.RELEASED and not self.item.deliveries:
             key = self.item.message.key
             row = BondRow(key, self.standing, open=False, at=delivery.changed_at)
-            self.room.journal.commit.bond_changes().bonds[key] = row
+            self.deliveries.commits.open.bond_changes().bonds[key] = row
 
     # The decision.
 
@@ -150,8 +150,8 @@ class Pact(Bond):
         # It was in time, and now it is owed to every member, however long one stays away.
         message.deliver_before = None
         self._note(now)
-        self._bonds.settled(message, Standing.RELEASED, RELEASED, now, count=self._size)
-        self._bonds.decisions.tell(
+        self._groups.settled(message, Standing.RELEASED, RELEASED, now, count=self._size)
+        self._groups.decisions.tell(
             message.app,
             message.target,
             {d.session.device.number: d.session.device for d in self.item.deliveries},
@@ -159,24 +159,24 @@ class Pact(Bond):
             Decision(Verdict.RELEASE),
             now,
             priority=message.priority,
-            bind=partial(Notice, self),
+            bind=partial(ReleaseNotice, self),
         )
-        self._bonds.report(message, Decision(Verdict.RELEASED), now)
+        self._groups.report(message, Decision(Verdict.RELEASED), now)
 
     def _abort(self, step: Step, now: Micros, reason: str) -> int:
         self.standing = WITHDRAWN[step]
         message = self.item.message
         self._note(now)
-        self._bonds.settled(message, self.standing, reason, now, count=self._size)
-        never_begun = self._bonds.fanouts.stop(message.key, now)
+        self._groups.settled(message, self.standing, reason, now, count=self._size)
+        never_begun = self._groups.fanouts.stop(message.key, now)
         told: dict[int, Device] = {}
         deliveries = list(self.item.deliveries)
         for delivery in deliveries:
             if delivery.state is not PENDING or is_under_way(delivery):
                 told[delivery.session.device.number] = delivery.session.device
-            self.room.step(delivery, step, now, reason)
-            close_number(self.room, delivery)
-        self._bonds.decisions.tell(
+            self.deliveries.step(delivery, step, now, reason)
+            close_number(self.deliveries, delivery)
+        self._groups.decisions.tell(
             message.app,
             message.target,
             told,
@@ -185,7 +185,7 @@ class Pact(Bond):
             now,
             priority=message.priority,
         )
-        self._bonds.report(message, Decision(Verdict.ABORTED), now)
+        self._groups.report(message, Decision(Verdict.ABORTED), now)
         return never_begun + len(deliveries)
 
     def withdraw(self, step: Step, now: Micros, reason: str) -> tuple[int, int]:
@@ -198,7 +198,7 @@ class Pact(Bond):
         if self.standing is not Standing.HELD:
             return {}
         devices = [delivery.session.device for delivery in self.item.deliveries]
-        devices += self._bonds.fanouts.still_to_come(self.item.message.key)
+        devices += self._groups.fanouts.still_to_come(self.item.message.key)
         return {device.number: device for device in devices}
 
     # After a restart.
@@ -213,34 +213,36 @@ class Pact(Bond):
         if self.standing is not Standing.HELD:
             return
         self._had = sum(d.state is State.RECEIVED for d in self.item.deliveries)
-        to_come = len(self._bonds.fanouts.still_to_come(self.item.message.key))
+        to_come = len(self._groups.fanouts.still_to_come(self.item.message.key))
         if len(self.item.deliveries) + to_come < self._size:
             self._broken = "a member can no longer have it"
-        self.room.timers.add(now if self._broken else self.before, self)
+        self.deliveries.timers.add(now if self._broken else self.before, self)
         self._consider(now)
 
 
-class Notice(Bond):
+class ReleaseNotice(GroupDecider):
     """The message that tells members to show what they hold: its end is the end of that."""
 
     __slots__ = ("_pact",)
 
-    def __init__(self, pact: Pact, item: Item) -> None:
-        super().__init__(pact.room, item)
+    def __init__(self, pact: AtomicMessage, item: Item) -> None:
+        super().__init__(pact.deliveries, item)
         self._pact = pact
 
     def _subject(self, delivery: Delivery) -> Delivery | None:
         return delivery.session.mailbox.get(self._pact.item.message.key)
 
     def acknowledged(self, delivery: Delivery, now: Micros) -> None:
-        self.room.step(delivery, Step.DELIVER, now)
+        self.deliveries.step(delivery, Step.DELIVER, now)
         subject = self._subject(delivery)
         if subject is not None:
             self._pact.shown(subject, now)
 
     def dropped(self, delivery: Delivery, now: Micros) -> None:
         """The device does not have what it was to show: it gets that once more, to be shown."""
-        self.room.step(delivery, Step.GIVE_UP, now, "the device no longer had what it is about")
+        self.deliveries.step(
+            delivery, Step.GIVE_UP, now, "the device no longer had what it is about"
+        )
         subject = self._subject(delivery)
         if subject is not None and subject.state is State.RECEIVED:
             self._pact.forgotten(subject, now)

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lasthop.clock import Micros
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.fanout import Fanouts
-from lasthop.core.mailroom import Mailroom
 from lasthop.core.names import check_topic
 from lasthop.core.session import Session
 from lasthop.errors import Conflict, NotFound, QuotaExceeded
@@ -21,11 +21,11 @@ MAX_ADVERTISED = 10_000
 """Topics of an app: they are kept in memory, and listed."""
 
 
-class Topics:
+class AdvertisedTopics:
     """What there is to subscribe to."""
 
-    def __init__(self, room: Mailroom, fanouts: Fanouts) -> None:
-        self._room = room
+    def __init__(self, deliveries: Deliveries, fanouts: Fanouts) -> None:
+        self._deliveries = deliveries
         self._fanouts = fanouts
         self._topics: dict[tuple[str, str], TopicRow] = {}
         self._count: dict[str, int] = {}
@@ -62,7 +62,7 @@ class Topics:
             raise QuotaExceeded("too many topics", retry_after=60, limit=MAX_ADVERTISED)
         since = now if row is None or row.withdrawn_at else row.advertised_at
         self._note(TopicRow(app, topic, source, title, since))
-        self._room.journal.tell(Kind.ADVERTISED, now, app=app, topic=topic, source=source)
+        self._deliveries.commits.record(Kind.ADVERTISED, now, app=app, topic=topic, source=source)
         return True
 
     def withdraw(self, app: str, topic: str, source: str, now: Micros, *, force: bool) -> int:
@@ -74,12 +74,12 @@ class Topics:
         if row.source != source and not force:
             raise Conflict("another publisher advertises this topic", topic=topic)
         self._note(TopicRow(app, topic, row.source, row.title, row.advertised_at, now))
-        self._room.journal.tell(Kind.WITHDRAWN, now, app=app, topic=topic, source=source)
+        self._deliveries.commits.record(Kind.WITHDRAWN, now, app=app, topic=topic, source=source)
         target = Target(TargetKind.TOPIC, topic)
-        devices = dict(self._room.registry.reach(app, target))
+        devices = dict(self._deliveries.registry.reach(app, target))
         if devices:
             message = self._notice(app, target, now)
-            self._fanouts.begin(self._room.own(message), devices, now)
+            self._fanouts.begin(self._deliveries.own(message), devices, now)
         return len(devices)
 
     def subscribed(self, session: Session, topic: str, now: Micros) -> None:
@@ -88,13 +88,13 @@ class Topics:
         row = self.find(device.app, topic)
         if row is not None and row.withdrawn_at:
             message = self._notice(device.app, Target(TargetKind.TOPIC, topic), now)
-            self._fanouts.begin(self._room.own(message), {device.number: device}, now)
+            self._fanouts.begin(self._deliveries.own(message), {device.number: device}, now)
 
     def _notice(self, app: str, target: Target, now: Micros) -> Message:
-        room = self._room
+        deliveries = self._deliveries
         message = Message(
-            room.keys.key(now),
-            room.keys.salt(),
+            deliveries.keys.key(now),
+            deliveries.keys.salt(),
             app,
             GATEWAY,
             target,
@@ -102,10 +102,10 @@ class Topics:
             encode_instructions((TopicWithdrawn(),)),
             FEED_TYPE,
         )
-        room.journal.add_message(message)
+        deliveries.commits.add_message(message)
         return message
 
     def _note(self, row: TopicRow) -> None:
         self._keep(row)
-        self._room.journal.commit.ranked_changes().topics[row.app, row.topic] = row
-        self._room.journal.hurry()
+        self._deliveries.commits.open.ranked_changes().topics[row.app, row.topic] = row
+        self._deliveries.commits.hurry()

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from lasthop.clock import Micros
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.fanout import Fanouts
 from lasthop.core.feature import CoreFeature, TargetRule
 from lasthop.core.lifecycle import State, Step
-from lasthop.core.mailroom import Mailroom
 from lasthop.core.objections import check_possible
 from lasthop.core.pushes.addresses import AddressBook, AddressNotServed, Place
 from lasthop.core.pushes.notification import Notifications
@@ -94,20 +94,20 @@ class Order(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What the store has of the push to be replaced."""
 
 
-class Pushes(CoreFeature):
+class PushFeature(CoreFeature):
     """Takes pushes in, takes them back, and says what became of them."""
 
     def __init__(self, spine: Spine) -> None:
-        self._room = room = spine.room
+        self._deliveries = deliveries = spine.deliveries
         self._acceptance = spine.acceptance
         self._fanouts = spine.fanouts
         identity = spine.identity
         self.notifications = Notifications(
-            room, identity.patience, random64=spine.random64, sender=identity.name
+            deliveries, identity.patience, random64=spine.random64, sender=identity.name
         )
         self._ppg_names = identity.ppg_names
         self.addresses = AddressBook()
-        room.registry.index(self.addresses)
+        deliveries.registry.index(self.addresses)
         self._ids = PushIds()
         self._open: dict[int, Push] = {}
         """By message."""
@@ -124,14 +124,14 @@ class Pushes(CoreFeature):
 
     def note(self, row: PushRow) -> None:
         """Write a push with the open commit."""
-        self._room.journal.commit.pushes[row.id] = row
+        self._deliveries.commits.open.pushes[row.id] = row
 
     def listed(self, key: int) -> dict[int, Device]:
         """The devices that the addresses of an open push stood for and that there still are."""
-        return self._open[key].reach(self._room.registry)
+        return self._open[key].reach(self._deliveries.registry)
 
     def targets(self) -> Mapping[TargetKind, TargetRule]:
-        return {TargetKind.PUSH: ListedTarget(self._room, self._fanouts, self)}
+        return {TargetKind.PUSH: ListedTarget(self._deliveries, self._fanouts, self)}
 
     def check_device(self, app: str, record: DeviceRecord, device: Device | None) -> None:
         if device is None or record.addresses != device.record.addresses:
@@ -146,8 +146,8 @@ class Pushes(CoreFeature):
     def point(self, app: str, address: str, target: Target | None) -> None:
         """Let an address stand for a target, or for none any more."""
         row = self.addresses.point(app, address, target)
-        self._room.journal.commit.addresses[app, address] = row
-        self._room.journal.hurry()
+        self._deliveries.commits.open.addresses[app, address] = row
+        self._deliveries.commits.hurry()
 
     def submit(self, app: str, source: str, order: Order, now: Micros) -> Message:
         """Own a push, or refuse it with nothing done. One unknown address among several does not
@@ -183,7 +183,7 @@ class Pushes(CoreFeature):
         self._ids.use(identity)
         for delivery in taken_back:
             reason = f"replaced by the push {order.push_id!r}"
-            self._room.step(delivery, Step.REPLACE, now, reason)
+            self._deliveries.step(delivery, Step.REPLACE, now, reason)
         return message
 
     def is_used(self, identity: bytes) -> bool:
@@ -202,7 +202,7 @@ class Pushes(CoreFeature):
                 if order.assumed:
                     place = _fitting(place, order)
                 if not place.everyone:
-                    check_possible(self._room, place.devices, order.submission, now)
+                    check_possible(self._deliveries, place.devices, order.submission, now)
                 found.append((text, place))
             except LasthopError as error:
                 found.append((text, error))
@@ -216,7 +216,7 @@ class Pushes(CoreFeature):
         address = parse_address(text)
         if self._ppg_names and address.gateway not in self._ppg_names:
             raise AddressNotServed("an address of another gateway", gateway=address.gateway)
-        return self.addresses.find(app, address, self._room.registry)
+        return self.addresses.find(app, address, self._deliveries.registry)
 
     def _replacing(
         self, order: Order, places: list[tuple[str, Place | LasthopError]], now: Micros
@@ -253,7 +253,7 @@ class Pushes(CoreFeature):
 
     def _pending(self, message: int, now: Micros) -> dict[int, Delivery]:
         """The deliveries of a message that can be taken back, by device."""
-        item = self._room.items.get(message)
+        item = self._deliveries.items.get(message)
         if item is None:
             return {}
         self._hasten(item, now)
@@ -276,7 +276,7 @@ class Pushes(CoreFeature):
 
         A code for each; `None` when nothing of the push is open, so that it can only be too late.
         """
-        item = self._room.items.get(known.message)
+        item = self._deliveries.items.get(known.message)
         push = self._open.get(known.message)
         if item is None or push is None:
             return None
@@ -297,7 +297,7 @@ class Pushes(CoreFeature):
             return
         for delivery in list(item.deliveries):
             if places.issuperset(push.places(delivery.session.device.number)):
-                self._room.step(delivery, Step.CANCEL, now, reason)
+                self._deliveries.step(delivery, Step.CANCEL, now, reason)
 
     def reports(self, known: KnownPush) -> list[tuple[str, Report]] | None:
         """What is reported of a push that is open, address by address; `None` when it is over, and
@@ -339,8 +339,8 @@ class Pushes(CoreFeature):
 class ListedTarget(PlainTarget):
     """The devices that several addresses of one push stood for when it was accepted."""
 
-    def __init__(self, room: Mailroom, fanouts: Fanouts, pushes: Pushes) -> None:
-        super().__init__(room, fanouts)
+    def __init__(self, deliveries: Deliveries, fanouts: Fanouts, pushes: PushFeature) -> None:
+        super().__init__(deliveries, fanouts)
         self._pushes = pushes
 
     def resume(self, item: Item) -> Mapping[int, Device]:

@@ -13,11 +13,11 @@ from lasthop.clock import MILLISECOND, Micros
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.feature import CoreFeature, Operate, SessionPart
 from lasthop.core.lifecycle import DELIVERED, PENDING, SENDING, Step
-from lasthop.core.ranked.delivery import RankedDelivery, ranked_of
-from lasthop.core.ranked.keeper import Keeper
-from lasthop.core.ranked.lane import Lanes
+from lasthop.core.ranked.feed_queue import FeedQueue
+from lasthop.core.ranked.ranked_delivery import RankedDelivery, ranked_of
 from lasthop.core.ranked.records import OVER
 from lasthop.core.ranked.restoring import FeedsRestored
+from lasthop.core.ranked.subscription import RankedSubscription
 from lasthop.core.session import Session
 from lasthop.core.spine import Spine
 from lasthop.decision.reasons import BELOW_THRESHOLD
@@ -74,10 +74,10 @@ HAD = "the application has had it"
 class RankedPart(SessionPart):
     """The ranked topics of one device."""
 
-    def __init__(self, feeds: Feeds, session: Session) -> None:
+    def __init__(self, feeds: RankedFeature, session: Session) -> None:
         self._feeds = feeds
         self._session = session
-        self.keepers: dict[str, Keeper] = {}
+        self.keepers: dict[str, RankedSubscription] = {}
 
     @property
     def keeps(self) -> bool:  # type: ignore[override]
@@ -93,18 +93,18 @@ class RankedPart(SessionPart):
         return self._feeds.unread(self._session)
 
 
-class Feeds(CoreFeature):
+class RankedFeature(CoreFeature):
     """Owns the keepers of all sessions."""
 
     def __init__(self, spine: Spine) -> None:
-        self._room = room = spine.room
+        self._deliveries = deliveries = spine.deliveries
         self._acceptance = spine.acceptance
         self._book = spine.identity.policies
         spine.terms = self
         self._parts: dict[Session, RankedPart] = {}
         self._restored: FeedsRestored | None = None
         """While the gateway comes back."""
-        self.lanes = Lanes(room, self)
+        self.lanes = FeedQueue(deliveries, self)
         self._there: dict[Session, int] = {}
         """Devices in contact that understand ranked topics, and how many of their numbers must be
         here before anything is decided for them."""
@@ -127,16 +127,16 @@ class Feeds(CoreFeature):
 
     # Subscriptions.
 
-    def keepers(self, session: Session) -> Mapping[str, Keeper]:
+    def keepers(self, session: Session) -> Mapping[str, RankedSubscription]:
         """The feeds of a device, by topic."""
         part = self._parts.get(session)
         return {} if part is None else part.keepers
 
-    def keeper(self, session: Session, topic: str) -> Keeper | None:
+    def keeper(self, session: Session, topic: str) -> RankedSubscription | None:
         """The feed of a topic, if the subscription has terms."""
         return self.keepers(session).get(topic)
 
-    def add(self, keeper: Keeper) -> None:
+    def add(self, keeper: RankedSubscription) -> None:
         """A device has a feed of a topic, or another one than before."""
         session = keeper.session
         part = self._parts.get(session)
@@ -163,21 +163,26 @@ class Feeds(CoreFeature):
             return
         zone = session.device.record.zone
         for topic, keeper in list(self.keepers(session).items()):
-            wanted = keeper.terms.subscription(zone, retention=self._room.limits.retained)
+            wanted = keeper.terms.subscription(zone, retention=self._deliveries.limits.retained)
             if wanted != keeper.subscription:
                 self._renew(session, topic, keeper.terms, keeper, now)
 
     def _renew(
-        self, session: Session, topic: str, terms: TopicTerms, old: Keeper | None, now: Micros
+        self,
+        session: Session,
+        topic: str,
+        terms: TopicTerms,
+        old: RankedSubscription | None,
+        now: Micros,
     ) -> None:
         device = session.device
         choice = terms.choice(self._book.choose(device.app, device.name, topic))
-        keeper = Keeper(self._room, session, topic, terms, choice, now)
+        keeper = RankedSubscription(self._deliveries, session, topic, terms, choice, now)
         if old is not None:
             old.gone = True
         self.add(keeper)
         device.record.terms = device.record.terms | {topic: terms}
-        self._room.journal.tell(
+        self._deliveries.commits.record(
             Kind.SUBSCRIBED,
             now,
             session,
@@ -192,7 +197,7 @@ class Feeds(CoreFeature):
         if self.ready(session):
             self._up(keeper, now)
 
-    def _inherit(self, keeper: Keeper, old: Keeper, now: Micros) -> None:
+    def _inherit(self, keeper: RankedSubscription, old: RankedSubscription, now: Micros) -> None:
         """New terms for what is there already."""
         keeper.lane.extendleft(reversed(old.lane))
         keeper.policy.succeed(old.policy)
@@ -216,21 +221,21 @@ class Feeds(CoreFeature):
         if keeper is None:
             return
         keeper.gone = True
-        changes = self._room.journal.commit.ranked_changes()
+        changes = self._deliveries.commits.open.ranked_changes()
         number = session.device.number
         for ranked in self._of(keeper):
             key, delivery = ranked.key, ranked.delivery
             if not ranked.instructs:
                 if delivery.state is PENDING and ranked.stamp:
                     session.dequeue(delivery)
-                self._room.give_up(delivery, _end_of(delivery), now, "the subscription ended")
+                self._deliveries.give_up(delivery, _end_of(delivery), now, "the subscription ended")
             changes.kept[key, number] = KeptRow(key, number, topic, OVER, 0.0, None, 0, 0, 0)
         keeper.lane.clear()
         keeper.say(FeedEnded())
         self.lanes.flush(keeper, now)
         self._forget_feed(keeper)
 
-    def _drop(self, session: Session, topic: str) -> Keeper | None:
+    def _drop(self, session: Session, topic: str) -> RankedSubscription | None:
         keeper = self.keeper(session, topic)
         if keeper is not None:
             del self._parts[session].keepers[topic]
@@ -238,11 +243,11 @@ class Feeds(CoreFeature):
             session.device.record.terms = {t: v for t, v in terms.items() if t != topic}
         return keeper
 
-    def _forget_feed(self, keeper: Keeper) -> None:
+    def _forget_feed(self, keeper: RankedSubscription) -> None:
         number = keeper.session.device.number
         keeper.gone = True
         row = FeedRow(number, keeper.topic, 0, b"")
-        self._room.journal.commit.ranked_changes().feeds[number, keeper.topic, 0] = row
+        self._deliveries.commits.open.ranked_changes().feeds[number, keeper.topic, 0] = row
 
     def removed(self, session: Session, now: Micros) -> None:
         for keeper in self.keepers(session).values():
@@ -251,7 +256,7 @@ class Feeds(CoreFeature):
         self._there.pop(session, None)
         self._storage.pop(session, None)
 
-    def _of(self, keeper: Keeper) -> list[RankedDelivery]:
+    def _of(self, keeper: RankedSubscription) -> list[RankedDelivery]:
         mailbox = keeper.session.mailbox.values()
         found = (ranked_of(delivery) for delivery in mailbox)
         return [ranked for ranked in found if ranked is not None and ranked.feed is keeper]
@@ -264,7 +269,7 @@ class Feeds(CoreFeature):
                 changed += self.follow(keeper, now)
         return changed
 
-    def follow(self, keeper: Keeper, now: Micros) -> bool:
+    def follow(self, keeper: RankedSubscription, now: Micros) -> bool:
         """Let a feed follow the policy that the book has for it."""
         device = keeper.session.device
         choice = keeper.terms.choice(self._book.choose(device.app, device.name, keeper.topic))
@@ -279,9 +284,9 @@ class Feeds(CoreFeature):
         """Let a delivery of a ranked topic be decided by its feed."""
         keeper = self.takes(delivery.session, delivery.item.message)
         if keeper is not None:
-            RankedDelivery(self._room, self, delivery, keeper)
+            RankedDelivery(self._deliveries, self, delivery, keeper)
 
-    def takes(self, session: Session, message: Message) -> Keeper | None:
+    def takes(self, session: Session, message: Message) -> RankedSubscription | None:
         """The feed that decides about this message for a device."""
         target = message.target
         if target.kind is not TOPIC or message.content_type == FEED_TYPE:
@@ -301,18 +306,18 @@ class Feeds(CoreFeature):
         if item is not None:
             message = item.message
         message.rank = rank
-        room = self._room
-        room.journal.commit.ranked_changes().ranks[message.key] = rank
-        room.journal.tell(
+        deliveries = self._deliveries
+        deliveries.commits.open.ranked_changes().ranks[message.key] = rank
+        deliveries.commits.record(
             Kind.RANK_CHANGED, now, app=app, msg=message.key, rank=rank, target=str(message.target)
         )
-        room.journal.hurry()
+        deliveries.commits.hurry()
         open_for = 0 if item is None else len(item.deliveries)
         had = []
         for number in delivered:
-            device = room.registry.numbered(number)
-            if device is not None and message.key not in room.session(device).mailbox:
-                had.append(room.session(device))
+            device = deliveries.registry.numbered(number)
+            if device is not None and message.key not in deliveries.session(device).mailbox:
+                had.append(deliveries.session(device))
         self._rerank(item, message, had, now)
         return open_for
 
@@ -328,11 +333,11 @@ class Feeds(CoreFeature):
             if keeper is not None and message.rank < keeper.subscription.threshold:
                 keeper.retract(message.key, BELOW_THRESHOLD, now)
                 keeper.note()
-                self._room.touch(session)
+                self._deliveries.touch(session)
 
     def proceed(self, now: Micros) -> None:
         """Tell the next feeds of new ranks, as many as a commit is to have."""
-        left = self._room.limits.fanout_batch
+        left = self._deliveries.limits.fanout_batch
         while self._reranking and left:
             deliveries = self._reranking[0][1]
             while deliveries and left:
@@ -344,7 +349,7 @@ class Feeds(CoreFeature):
             if not deliveries:
                 self._reranking.popleft()
         if self._reranking:
-            self._room.journal.hurry()
+            self._deliveries.commits.hurry()
 
     # Contact.
 
@@ -365,7 +370,7 @@ class Feeds(CoreFeature):
             self._lost(session, frozenset(), now)
             for delivery in self.unread(session):
                 # It was to be shown when the device lost its memory, which would have told.
-                self._room.give_up(delivery, Step.GIVE_UP, now, "the device lost its memory")
+                self._deliveries.give_up(delivery, Step.GIVE_UP, now, "the device lost its memory")
 
     def _lost(self, session: Session, held: frozenset[int], now: Micros) -> None:
         """The device keeps these and nothing else."""
@@ -379,7 +384,7 @@ class Feeds(CoreFeature):
                 if ranked is not None:
                     self.lanes.take_back(ranked, "lost with the device's memory", now)
             if lost:
-                self._room.journal.tell(
+                self._deliveries.commits.record(
                     Kind.REPORTED,
                     now,
                     session,
@@ -408,8 +413,10 @@ class Feeds(CoreFeature):
             if keeper.lane:
                 self.lanes.flush(keeper, now)
 
-    def _up(self, keeper: Keeper, now: Micros) -> None:
-        self._room.journal.tell(Kind.REPORTED, now, keeper.session, topic=keeper.topic, count=0)
+    def _up(self, keeper: RankedSubscription, now: Micros) -> None:
+        self._deliveries.commits.record(
+            Kind.REPORTED, now, keeper.session, topic=keeper.topic, count=0
+        )
         limits = (keeper.terms.storage, self._storage.get(keeper.session))
         storage = min((n for n in limits if n is not None), default=None)
         if storage != keeper.feed.state().storage:
@@ -436,7 +443,7 @@ class Feeds(CoreFeature):
         keeper = self.keeper(session, topic)
         if keeper is None:
             raise NotFound("there is no ranked subscription to this topic", topic=topic)
-        self._room.journal.tell(
+        self._deliveries.commits.record(
             Kind.READ,
             now,
             session,
@@ -475,7 +482,7 @@ class Feeds(CoreFeature):
     def _read(
         self,
         session: Session,
-        keeper: Keeper | None,
+        keeper: RankedSubscription | None,
         topic: str,
         at_ms: int,
         wanted: int | None,
@@ -483,7 +490,7 @@ class Feeds(CoreFeature):
         now: Micros,
     ) -> None:
         at = min(at_ms * MILLISECOND, now)
-        self._room.journal.tell(
+        self._deliveries.commits.record(
             Kind.READ,
             now,
             session,
@@ -493,7 +500,7 @@ class Feeds(CoreFeature):
             at=at,
         )
         for key in keys:
-            self._room.journal.tell(Kind.READ, now, session, topic=topic, msg=key, at=at)
+            self._deliveries.commits.record(Kind.READ, now, session, topic=topic, msg=key, at=at)
         if keeper is not None:
             keeper.take(OfflineRead(at, wanted, keys), now)
         self._had(session, keys, now)
@@ -508,7 +515,7 @@ class Feeds(CoreFeature):
 
     def _end(self, ranked: RankedDelivery, step: Step, reason: str, now: Micros) -> None:
         keeper = ranked.feed
-        event = self._room.step(ranked.delivery, step, now, reason)
+        event = self._deliveries.step(ranked.delivery, step, now, reason)
         if keeper is not None:
             keeper.mark(event)
 
@@ -522,7 +529,7 @@ class Feeds(CoreFeature):
             if ranked is None or ranked.feed is None:
                 continue
             keeper, message = ranked.feed, ranked.delivery.item.message
-            self._room.journal.tell(
+            self._deliveries.commits.record(
                 Kind.REPORTED, now, session, topic=keeper.topic, reason="unread", keys=(key,)
             )
             keeper.take(Unread((Held(key, message.rank, message.deliver_before),)), now)
@@ -543,8 +550,8 @@ class Feeds(CoreFeature):
                         # It would come again, and the device would know it.
                         delivery = ranked.delivery
                         session.dequeue(delivery)
-                        self._room.step(delivery, Step.RELEASE, now, "the device has it")
-                        self._room.step(delivery, Step.RECEIVE, now, "the device has it")
+                        self._deliveries.step(delivery, Step.RELEASE, now, "the device has it")
+                        self._deliveries.step(delivery, Step.RECEIVE, now, "the device has it")
                         ranked.stamp = 0
                         keeper.note(item.key)
                 elif place is not Place.ENDED or ranked is not None:
@@ -554,24 +561,24 @@ class Feeds(CoreFeature):
                     keeper.take(Unread((Held(item.key, item.rank, expires_at),)), now)
         if self._there.get(session) == INVENTORY:
             self._there[session] = 0
-            self._room.touch(session)
+            self._deliveries.touch(session)
 
     def acknowledged(self, ranked: RankedDelivery, now: Micros) -> None:
         """The number of a feed's delivery is closed: the device has it, or has done as told."""
         keeper, delivery = ranked.feed, ranked.delivery
         if ranked.instructs or keeper is None or not ranked.keep:
-            self._room.step(delivery, Step.DELIVER, now)
+            self._deliveries.step(delivery, Step.DELIVER, now)
             if ranked.followed and ranked.shown:
                 self._had(delivery.session, ranked.shown, now)
             return
         if delivery.state is SENDING:
-            self._room.step(delivery, Step.RECEIVE, now)
+            self._deliveries.step(delivery, Step.RECEIVE, now)
             ranked.stamp = 0
             keeper.note(ranked.key)
         if ranked.forget:
             self.lanes.take_back(ranked, "taken back", now)
         if keeper.lane:
-            self._room.touch(delivery.session)
+            self._deliveries.touch(delivery.session)
 
     # After a restart.
 
@@ -582,12 +589,12 @@ class Feeds(CoreFeature):
             row = (ranked.stamp, not ranked.instructs, -message.rank, ranked)
             self._queued_again.append(row)
         elif not ranked.arrived and message.deliver_after is not None:
-            self._room.timers.add(max(now, message.deliver_after), ranked.delivery)
+            self._deliveries.timers.add(max(now, message.deliver_after), ranked.delivery)
         if message.deliver_before is not None:
-            self._room.timers.add(message.deliver_before, ranked.delivery)
+            self._deliveries.timers.add(message.deliver_before, ranked.delivery)
 
     def restore(self, restored: Restored, now: Micros) -> None:
-        self._restored = FeedsRestored(self._room, self, restored.ranked, now)
+        self._restored = FeedsRestored(self._deliveries, self, restored.ranked, now)
 
     def reopening(self, delivery: Delivery, row: DeliveryRow) -> None:
         if self._restored is not None:
@@ -612,7 +619,7 @@ class Feeds(CoreFeature):
         keeper = self.keeper(session, topic)
         if keeper is not None and keeper.muted != quiet:
             keeper.muted = quiet
-            self._room.journal.tell(
+            self._deliveries.commits.record(
                 Kind.CONTEXT_CHANGED,
                 now,
                 session,

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
-from lasthop.clock import DAY, SECOND, Micros
+from lasthop.clock import Micros
 from lasthop.core.behaviour import Behaviours
+from lasthop.core.commits import Commits
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.effects import Changed, Effect
 from lasthop.core.feature import Decider, Sender
-from lasthop.core.journal import Journal
 from lasthop.core.lifecycle import DELIVERED, SENDING, TRANSITIONS, Step
+from lasthop.core.limits import Limits
 from lasthop.core.moments import Moments
 from lasthop.core.registry import Device, Registry
 from lasthop.core.retransmission import Retransmission
@@ -36,89 +36,14 @@ class Waker(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What one gateway takes on. Each number says who it protects."""
-
-    body: int = 1 << 20
-    """Bytes of a message, for an app whose behaviour does not say otherwise."""
-    largest_body: int = 16 << 20
-    """What an app's behaviour may allow: a body is in memory as a whole when it is accepted and
-    when the application gets it. What is larger is a stream."""
-    segment: int = 16 << 10
-    """Bytes of a body above which it goes ahead of its message in pieces, so that what is more
-    urgent can overtake it."""
-    uploads: int = 16
-    uploads_per_device: int = 4
-    """Bodies that come in from devices at a time; they are in memory while they grow. Others wait
-    for their turn."""
-    stream_window: int = 256 << 10
-    """Bytes of one stream that the gateway holds; the sender waits until the receiver has taken
-    some. More than a quarter of a second at a megabyte a second gains nothing."""
-    streams: int = 1024
-    """Open at a time: with the window 256 MiB of memory at most."""
-    streams_per_device: int = 16
-    stream_patience: Micros = 7 * DAY
-    """How long a stream may stand still before it is given up."""
-    open_per_device: int = 100_000
-    """A device that never comes back must not fill the store."""
-    resident: int = 256 << 20
-    """Bytes of bodies kept in memory; beyond it the oldest stay in the store only, until their
-    turn comes."""
-    context: int = 16 << 10
-    """Bytes of a device's context report: it is kept in memory with the device."""
-    subscriptions_per_device: int = 1000
-    circles_per_device: int = 1000
-    """Groups and queues."""
-    bound_members: int = 1000
-    """Of an atomic or claimable message: they are decided about in one commit."""
-    claim_patience: Micros = 7 * DAY
-    """How long a message can be claimed that has no deliver_before."""
-    queue_length: int = 100_000
-    """Messages that wait in one queue: consumers that never come must not fill the store."""
-    retained: int = 10_000
-    """Messages of one ranked topic that wait for one device; beyond it the worst go, whatever a
-    subscription asks for."""
-    fanout_batch: int = 500
-    """Deliveries of one message in one commit: a large topic must not hold up everyone else's
-    commit."""
-    large_commit: int = 100
-    """Events with which a commit is handed to the writer while another one is being written.
-    Smaller ones are worth waiting for more."""
-    window_messages: int = 1024
-    window_bytes: int = 4 << 20
-    """Credit given to a device: what it may send before the gateway has made it durable."""
-    flight_messages: int = 4096
-    flight_bytes: int = 4 << 20
-    """Under way to one device at most, however large a window it names. Every round trip costs a
-    commit, so the number bounds what one device can take in a second; the bytes bound what a slow
-    link keeps waiting in buffers, where it can no longer expire."""
-    carried_per_device: int = 128
-    """With carriers at a time. Each round costs a commit; what is with a carrier can no longer be
-    taken back."""
-    carried_attempts: int = 3
-    """For what left over the air and was never confirmed: the client may show every one of
-    them."""
-    carried_patience: Micros = DAY
-    """How long a device is looked for that cannot be reached over the air, where the publisher
-    sets no limit."""
-    max_frame: int = (1 << 20) + 1024
-    preserve: Micros = 7 * DAY
-    heartbeat: Micros = 270 * SECOND
-    """Below the five minutes after which many networks forget an idle connection; for a device that
-    does not know better."""
-    longest_heartbeat: Micros = 3600 * SECOND
-    """What a device may ask for. One that is gone counts as there for two and a half times that."""
-
-
-class Mailroom:
+class Deliveries:
     """The open deliveries of all devices."""
 
     def __init__(
-        self, *, registry: Registry, journal: Journal, keys: KeyMaker, limits: Limits
+        self, *, registry: Registry, commits: Commits, keys: KeyMaker, limits: Limits
     ) -> None:
         self.registry = registry
-        self.journal = journal
+        self.commits = commits
         self.keys = keys
         self.limits = limits
         self.moments = Moments()
@@ -227,7 +152,7 @@ class Mailroom:
             session.arrive(delivery)
         delivery.state = state
         delivery.changed_at = now
-        event = self.journal.story(delivery, kind, now, reason)
+        event = self.commits.record_step(delivery, kind, now, reason)
         if delivery.seq >= 0:
             event.epoch = delivery.epoch
             event.seq = delivery.seq
@@ -274,13 +199,13 @@ class Mailroom:
         key = delivery.item.message.key
         if key in self.watched:
             change = Changed(key, delivery.session.device.number, delivery.state)
-            self.journal.when_durable(lambda _: self.effects.append(change))
+            self.commits.when_durable(lambda _: self.effects.append(change))
 
     def announce_message(self, key: int) -> None:
         """Tell those who watch a message that something was decided about it as a whole."""
         if key in self.watched:
             change = Changed(key, 0, None)
-            self.journal.when_durable(lambda _: self.effects.append(change))
+            self.commits.when_durable(lambda _: self.effects.append(change))
 
     def _end(self, delivery: Delivery) -> None:
         session = delivery.session
@@ -305,7 +230,7 @@ class Mailroom:
         resident = self._resident
         while self._resident_bytes > self.limits.resident:
             item = next(iter(resident.values()))
-            if item.stored_key > self.journal.durable_key:
+            if item.stored_key > self.commits.durable_key:
                 return
             del resident[item.stored_key]
             self._resident_bytes -= item.size

@@ -127,10 +127,12 @@ class Consultation:
         )
 
 
-class Post:
+class SurrogateQueue:
     """What waits for one app's surrogate, and its state as it counts."""
 
-    def __init__(self, app: str, terms: SurrogateTerms, wake: Callable[[Post], None]) -> None:
+    def __init__(
+        self, app: str, terms: SurrogateTerms, wake: Callable[[SurrogateQueue], None]
+    ) -> None:
         self.app = app
         self.terms = terms
         self.state: dict[str, bytes] = {}

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import msgspec
 
 from lasthop.clock import SECOND, Micros
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.groups.members import MemberIndex
-from lasthop.core.mailroom import Mailroom
 from lasthop.core.names import check_name
 from lasthop.core.session import Session
 from lasthop.errors import Forbidden, InvalidRequest, NotFound, QuotaExceeded
@@ -23,7 +23,7 @@ MAX_CIRCLES = 10_000
 KINDS = frozenset({TargetKind.GROUP, TargetKind.QUEUE})
 
 
-class Circle(msgspec.Struct, kw_only=True, omit_defaults=True):
+class GroupRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What is known of a group or a queue beside its members."""
 
     title: str = ""
@@ -39,16 +39,16 @@ class Circle(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(Circle).decode
+_decode = msgspec.msgpack.Decoder(GroupRecord).decode
 
 
-class Circles:
+class GroupRecords:
     """All groups and queues."""
 
-    def __init__(self, room: Mailroom, members: MemberIndex) -> None:
-        self._room = room
+    def __init__(self, deliveries: Deliveries, members: MemberIndex) -> None:
+        self._deliveries = deliveries
         self._members = members
-        self._circles: dict[tuple[str, str], Circle] = {}
+        self._circles: dict[tuple[str, str], GroupRecord] = {}
         self._count: dict[str, int] = {}
 
     def restore(self, rows: Iterable[CircleRow]) -> None:
@@ -56,18 +56,18 @@ class Circles:
         for row in rows:
             self._keep(row.app, row.target, _decode(row.record))
 
-    def find(self, app: str, target: Target) -> Circle | None:
+    def find(self, app: str, target: Target) -> GroupRecord | None:
         """A group or queue, if there is one of this name."""
         return self._circles.get((app, str(target)))
 
-    def known(self, app: str, target: Target) -> Circle:
+    def known(self, app: str, target: Target) -> GroupRecord:
         """A group or queue that there must be."""
         circle = self.find(app, target)
         if circle is None:
             raise NotFound(f"no such {target.kind}", app=app, name=target.name)
         return circle
 
-    def all(self, app: str, kind: TargetKind) -> list[tuple[str, Circle]]:
+    def all(self, app: str, kind: TargetKind) -> list[tuple[str, GroupRecord]]:
         """Those of an app, by name."""
         start = f"{kind}:"
         found = [
@@ -77,7 +77,7 @@ class Circles:
         ]
         return sorted(found)
 
-    def make(self, app: str, target: Target, circle: Circle, now: Micros) -> bool:
+    def make(self, app: str, target: Target, circle: GroupRecord, now: Micros) -> bool:
         """Let there be a group or queue, or change it; false when it was just so."""
         check_name(target.name)
         before = self.find(app, target)
@@ -103,11 +103,11 @@ class Circles:
         circle = self.find(device.app, target)
         if circle is not None and not circle.open and by_itself:
             raise Forbidden(f"only an administrator adds to this {target.kind}", name=target.name)
-        most = self._room.limits.circles_per_device
+        most = self._deliveries.limits.circles_per_device
         if len(device.record.circles) >= most and str(target) not in device.record.circles:
             raise QuotaExceeded("too many groups and queues", retry_after=60, limit=most)
         if circle is None:
-            self.make(device.app, target, Circle(), now)
+            self.make(device.app, target, GroupRecord(), now)
         if not self._members.join(device, target):
             return False
         self._changed(session, Kind.JOINED, target, now)
@@ -123,22 +123,22 @@ class Circles:
 
     def _changed(self, session: Session, kind: Kind, target: Target, now: Micros) -> None:
         device = session.device
-        self._room.journal.commit.devices[device.number] = device.row()
-        self._room.journal.tell(kind, now, session, target=str(target))
-        self._room.journal.hurry()
+        self._deliveries.commits.open.devices[device.number] = device.row()
+        self._deliveries.commits.record(kind, now, session, target=str(target))
+        self._deliveries.commits.hurry()
 
-    def _keep(self, app: str, target: str, circle: Circle) -> None:
+    def _keep(self, app: str, target: str, circle: GroupRecord) -> None:
         if (app, target) not in self._circles:
             self._count[app] = self._count.get(app, 0) + 1
         self._circles[app, target] = circle
 
     def _note(self, app: str, target: Target, record: bytes) -> None:
         row = CircleRow(app, str(target), record)
-        self._room.journal.commit.bond_changes().circles[app, str(target)] = row
-        self._room.journal.hurry()
+        self._deliveries.commits.open.bond_changes().circles[app, str(target)] = row
+        self._deliveries.commits.hurry()
 
 
-def parse_circle(text: str | None) -> Target:
+def parse_group(text: str | None) -> Target:
     """Read `group:NAME` or `queue:NAME`."""
     kind, colon, name = (text or "").partition(":")
     if not colon or kind not in KINDS:

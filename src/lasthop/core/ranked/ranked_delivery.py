@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from lasthop.clock import Micros
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery
 from lasthop.core.envelope import PLAIN_HEADERS
 from lasthop.core.feature import Decider, OrderKey
 from lasthop.core.lifecycle import PENDING, State, Step
-from lasthop.core.mailroom import Mailroom
 from lasthop.events import Event
 from lasthop.message import DEFAULT_PRIORITY, TargetKind
 from lasthop.wire.hop.frames import MessageFrame
 
 if TYPE_CHECKING:
-    from lasthop.core.ranked.keeper import Keeper
+    from lasthop.core.ranked.subscription import RankedSubscription
 
 
 class RankedSteps(Protocol):
@@ -39,7 +39,7 @@ class RankedDelivery(Decider):
 
     __slots__ = (
         "_common",
-        "_room",
+        "_deliveries",
         "arrived",
         "delivery",
         "feed",
@@ -54,10 +54,14 @@ class RankedDelivery(Decider):
     pulled = False
 
     def __init__(
-        self, room: Mailroom, common: RankedSteps, delivery: Delivery, keeper: Keeper | None
+        self,
+        deliveries: Deliveries,
+        common: RankedSteps,
+        delivery: Delivery,
+        keeper: RankedSubscription | None,
     ) -> None:
-        super().__init__(room)
-        self._room = room
+        super().__init__(deliveries)
+        self._deliveries = deliveries
         self._common = common
         self.delivery = delivery
         delivery.decider = self
@@ -165,7 +169,7 @@ class RankedDelivery(Decider):
             return False
         before = delivery.item.message.deliver_before
         if before is not None:
-            self._room.timers.add(max(before, now), delivery)
+            self._deliveries.timers.add(max(before, now), delivery)
         return True
 
 

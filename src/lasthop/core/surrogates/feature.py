@@ -18,9 +18,9 @@ from lasthop.core.feature import Arrival, CoreFeature, DeliveryObserver, Gate
 from lasthop.core.session import Session
 from lasthop.core.spine import Spine
 from lasthop.core.submission import Submission
-from lasthop.core.surrogates.outcome import Outcomes, remark
-from lasthop.core.surrogates.post import Consultation, Post
 from lasthop.core.surrogates.revision import Revision
+from lasthop.core.surrogates.verdicts import VerdictRules, remark
+from lasthop.core.surrogates.waiting import Consultation, SurrogateQueue
 from lasthop.errors import LasthopError, QuotaExceeded
 from lasthop.message import GATEWAY, Message, TargetKind
 from lasthop.store.commit import DeliveryRow, Restored
@@ -37,16 +37,18 @@ NOT_ASKED = ("surrogate:", GATEWAY)
 REMEMBERED_REASON = 200
 
 
-class Surrogates(CoreFeature, Gate, DeliveryObserver):
+class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
     """The posts of all apps that have a surrogate."""
 
     def __init__(self, spine: Spine) -> None:
-        self._room = spine.room
+        self._deliveries = spine.deliveries
         self._acceptance = spine.acceptance
         terms = spine.identity.surrogates
-        self._outcomes = Outcomes(spine.room, spine.acceptance)
-        self._touched: dict[str, Post] = {}
-        self._posts = {app: Post(app, of_app, self._touch) for app, of_app in terms.items()}
+        self._outcomes = VerdictRules(spine.deliveries, spine.acceptance)
+        self._touched: dict[str, SurrogateQueue] = {}
+        self._posts = {
+            app: SurrogateQueue(app, of_app, self._touch) for app, of_app in terms.items()
+        }
         self._awaited: dict[tuple[int, int], Consultation] = {}
         """Deliveries that wait, by message and device."""
         self._held: dict[int, Consultation] = {}
@@ -144,7 +146,7 @@ class Surrogates(CoreFeature, Gate, DeliveryObserver):
 
     def _note(self, consultation: Consultation, *, done: bool = False) -> None:
         row = consultation.row(done=done)
-        self._room.journal.commit.surrogate_changes().consults[row.number] = row
+        self._deliveries.commits.open.surrogate_changes().consults[row.number] = row
 
     def _keep(self, consultation: Consultation, *, ready: bool) -> None:
         key = consultation.item.message.key
@@ -175,7 +177,7 @@ class Surrogates(CoreFeature, Gate, DeliveryObserver):
             del self._awaited[key, consultation.session.device.number]
         self._posts[consultation.session.device.app].waiting -= 1
 
-    def _touch(self, post: Post) -> None:
+    def _touch(self, post: SurrogateQueue) -> None:
         self._touched[post.app] = post
 
     # The driver.
@@ -188,9 +190,9 @@ class Surrogates(CoreFeature, Gate, DeliveryObserver):
         for post in posts.values():
             given = post.take()
             if given:
-                self._room.effects.append(Consult(post.app, [c.mail(now) for c in given]))
+                self._deliveries.effects.append(Consult(post.app, [c.mail(now) for c in given]))
             elif post.fetching is not None:
-                self._room.effects.append(Fetch([post.fetching]))
+                self._deliveries.effects.append(Fetch([post.fetching]))
 
     def fetched(self, messages: Mapping[int, Message], now: Micros) -> None:
         """The answer to a `Fetch`, of whomever."""
@@ -198,9 +200,9 @@ class Surrogates(CoreFeature, Gate, DeliveryObserver):
             if post.fetching in messages:
                 key, post.fetching = post.fetching, None
                 assert key is not None
-                item = self._room.items.get(key)
+                item = self._deliveries.items.get(key)
                 if item is not None:
-                    self._room.refill(item, messages[key].body)
+                    self._deliveries.refill(item, messages[key].body)
                 self._touch(post)
         self.after_settling(now)
 
@@ -222,7 +224,7 @@ class Surrogates(CoreFeature, Gate, DeliveryObserver):
         if not consultation.over:
             self._close(consultation)
             self._outcomes.apply(post, consultation, verdict, made, now)
-        self._room.journal.hurry()
+        self._deliveries.commits.hurry()
         self._touch(post)
         return None
 
@@ -245,24 +247,28 @@ class Surrogates(CoreFeature, Gate, DeliveryObserver):
         elif not given[0].over:
             self._failed(post, given[0], reason, now)
 
-    def _failed(self, post: Post, consultation: Consultation, reason: str, now: Micros) -> None:
+    def _failed(
+        self, post: SurrogateQueue, consultation: Consultation, reason: str, now: Micros
+    ) -> None:
         consultation.attempts += 1
         limit = post.terms.attempts
         if consultation.attempts >= limit:
             self._give_up(post, consultation, reason, now)
             return
         told = f"its surrogate failed ({consultation.attempts} of {limit}): {reason}"
-        remark(self._room, consultation, told, now)
+        remark(self._deliveries, consultation, told, now)
         self._note(consultation)
         post.resting = True
-        self._room.timers.add(now + (FIRST_REST << 2 * (consultation.attempts - 1)), post)
+        self._deliveries.timers.add(now + (FIRST_REST << 2 * (consultation.attempts - 1)), post)
 
-    def _give_up(self, post: Post, consultation: Consultation, reason: str, now: Micros) -> None:
+    def _give_up(
+        self, post: SurrogateQueue, consultation: Consultation, reason: str, now: Micros
+    ) -> None:
         if not consultation.over:
             self._close(consultation)
             self._outcomes.give_up(post, consultation, reason, now)
 
-    def post(self, app: str) -> Post | None:
+    def post(self, app: str) -> SurrogateQueue | None:
         """An app's post, to look at."""
         return self._posts.get(app)
 
@@ -310,7 +316,7 @@ class Surrogates(CoreFeature, Gate, DeliveryObserver):
                 headers=revision.headers,
                 rank=revision.rank,
             )
-            Revision(self._room, delivery, message, revision.content, revision.size)
+            Revision(self._deliveries, delivery, message, revision.content, revision.size)
 
     def reopened(self, delivery: Delivery, now: Micros) -> bool:
         key = (delivery.item.message.key, delivery.session.device.number)
@@ -321,7 +327,7 @@ class Surrogates(CoreFeature, Gate, DeliveryObserver):
         consultation.attempts = row.attempts
         if row.app not in self._posts:
             self._note(consultation, done=True)
-            remark(self._room, consultation, "its surrogate is no longer there", now)
+            remark(self._deliveries, consultation, "its surrogate is no longer there", now)
             return False
         after = delivery.item.message.deliver_after
         self._keep(consultation, ready=after is None or after <= now)
@@ -333,21 +339,21 @@ class Surrogates(CoreFeature, Gate, DeliveryObserver):
             self._hold_again(self._held_rows.pop(message.key), message, now)
         for row in (*self._rows.values(), *self._held_rows.values()):
             row.done = True
-            self._room.journal.commit.surrogate_changes().consults[row.number] = row
+            self._deliveries.commits.open.surrogate_changes().consults[row.number] = row
         self._rows.clear()
         self._held_rows.clear()
         self._revisions.clear()
 
     def _hold_again(self, row: ConsultRow, message: Message, now: Micros) -> None:
-        device = self._room.registry.numbered(row.device)
+        device = self._deliveries.registry.numbered(row.device)
         if device is None:
             self._held_rows[row.message] = row
             return
-        item = self._room.own(message)
+        item = self._deliveries.own(message)
         item.spreading = True
         consultation = Consultation(
             row.number,
-            self._room.session(device),
+            self._deliveries.session(device),
             item,
             answers=row.answers,
             sent_as=row.sent_as,
@@ -358,4 +364,4 @@ class Surrogates(CoreFeature, Gate, DeliveryObserver):
         else:
             self._note(consultation, done=True)
             self._outcomes.pass_on(consultation, None, "its surrogate is no longer there", now)
-        self._room.evict()
+        self._deliveries.evict()

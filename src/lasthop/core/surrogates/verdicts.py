@@ -10,15 +10,15 @@ import msgspec
 
 from lasthop.clock import Micros
 from lasthop.core.acceptance import Acceptance
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery
 from lasthop.core.lifecycle import Step
-from lasthop.core.mailroom import Mailroom
 from lasthop.core.names import parse_target
 from lasthop.core.refusal import refuse
 from lasthop.core.replies import answered
 from lasthop.core.submission import Submission, submission_of
-from lasthop.core.surrogates.post import Consultation, Failing, Post
 from lasthop.core.surrogates.revision import Revision
+from lasthop.core.surrogates.waiting import Consultation, Failing, SurrogateQueue
 from lasthop.errors import InvalidRequest, LasthopError, SurrogateFailed, TooLarge
 from lasthop.events import Kind
 from lasthop.message import Message, Target, TargetKind
@@ -27,15 +27,15 @@ from lasthop.surrogate.mail import Action, Content, Outgoing, Verdict, changed
 from lasthop.surrogate.surrogate import MOST_SENDS
 
 
-class Outcomes:
+class VerdictRules:
     """Does what surrogates decide."""
 
-    def __init__(self, room: Mailroom, acceptance: Acceptance) -> None:
-        self._room = room
+    def __init__(self, deliveries: Deliveries, acceptance: Acceptance) -> None:
+        self._deliveries = deliveries
         self._acceptance = acceptance
 
     def check(
-        self, post: Post, consultation: Consultation, verdict: Verdict, now: Micros
+        self, post: SurrogateQueue, consultation: Consultation, verdict: Verdict, now: Micros
     ) -> Message | None:
         """Take in what the surrogate sends, all or nothing; returns its answer, if it gives one.
         Raises `LasthopError` when the verdict as a whole cannot be followed."""
@@ -45,7 +45,7 @@ class Outcomes:
         if len(verdict.sends) > MOST_SENDS:
             raise TooLarge("too many messages", count=len(verdict.sends), limit=MOST_SENDS)
         if verdict.content is not None:
-            body = self._room.limits.body
+            body = self._deliveries.limits.body
             if len(verdict.content.body) > body:
                 raise TooLarge("body too large", size=len(verdict.content.body), limit=body)
         submissions = [_submission(send, now) for send in verdict.sends]
@@ -58,17 +58,17 @@ class Outcomes:
         messages = self._acceptance.accept(device.app, f"surrogate:{device.name}", submissions, now)
         return messages[-1] if answers else None
 
-    def remember(self, post: Post, verdict: Verdict) -> None:
+    def remember(self, post: SurrogateQueue, verdict: Verdict) -> None:
         """The surrogate's state has changed."""
         if verdict.state:
             post.change(verdict.state)
-            rows = self._room.journal.commit.surrogate_changes().states
+            rows = self._deliveries.commits.open.surrogate_changes().states
             for name, value in verdict.state.items():
                 rows[post.app, name] = StateRow(post.app, name, value)
 
     def apply(
         self,
-        post: Post,
+        post: SurrogateQueue,
         consultation: Consultation,
         verdict: Verdict,
         answer: Message | None,
@@ -88,14 +88,16 @@ class Outcomes:
             assert answer is not None
             if consultation.delivery is not None:
                 request = consultation.item.message.key
-                answered(self._room, consultation.session, request, answer, now)
+                answered(self._deliveries, consultation.session, request, answer, now)
             self._stop(consultation, "answered by its surrogate", now)
         else:
             post.outcomes["dropped"] += 1
             because = f": {verdict.reason}" if verdict.reason else ""
             self._stop(consultation, f"dropped by its surrogate{because}", now)
 
-    def give_up(self, post: Post, consultation: Consultation, reason: str, now: Micros) -> None:
+    def give_up(
+        self, post: SurrogateQueue, consultation: Consultation, reason: str, now: Micros
+    ) -> None:
         """The surrogate cannot do it: go on without it, or not at all."""
         if post.terms.failing is Failing.RELAY:
             told = f"relayed as it is, since its surrogate failed: {reason}"
@@ -114,11 +116,11 @@ class Outcomes:
         """Let the message go on, perhaps with other content."""
         delivery = consultation.delivery
         if delivery is not None:
-            remark(self._room, consultation, told, now)
+            remark(self._deliveries, consultation, told, now)
             if content is not None:
                 self._revise(delivery, content, now)
             delivery.session.enqueue(delivery)
-            self._room.touch(delivery.session)
+            self._deliveries.touch(delivery.session)
             return
         self.let_fall(consultation)
         message = consultation.item.message
@@ -130,54 +132,60 @@ class Outcomes:
             # Under a new key, also if nothing has changed: keys are in the order of verdicts then.
             (message,) = self._acceptance.accept(message.app, message.source, [submission], now)
         except LasthopError as error:
-            remark(self._room, consultation, told, now)
+            remark(self._deliveries, consultation, told, now)
             # Nobody is there any more, or it is too late: its sender hears of it as always.
             key = consultation.sent_as or None
             refuse(self._acceptance, consultation.session, key, error, now)
             return
         # In the log it is the message that others get.
-        remark(self._room, consultation, told, now, message.key)
+        remark(self._deliveries, consultation, told, now, message.key)
         if consultation.answers:
-            answered(self._room, consultation.session, consultation.answers, message, now)
+            answered(self._deliveries, consultation.session, consultation.answers, message, now)
 
     def let_fall(self, consultation: Consultation) -> None:
         """A message of a device goes no further."""
         consultation.item.spreading = False
-        self._room.release(consultation.item)
+        self._deliveries.release(consultation.item)
 
     def _revise(self, delivery: Delivery, content: Content, now: Micros) -> None:
-        room = self._room
-        key = room.keys.key(now)
+        deliveries = self._deliveries
+        key = deliveries.keys.key(now)
         message = msgspec.structs.replace(delivery.item.message, **msgspec.structs.asdict(content))
         device = delivery.session.device
-        room.journal.add_message(
+        deliveries.commits.add_message(
             msgspec.structs.replace(
                 message,
                 key=key,
-                salt=room.keys.salt(),
+                salt=deliveries.keys.salt(),
                 target=Target(TargetKind.DEVICE, device.name),
             )
         )
-        Revision(room, delivery, message, key, len(content.body)).note(device.number, open=True)
+        Revision(deliveries, delivery, message, key, len(content.body)).note(
+            device.number, open=True
+        )
 
     def _stop(self, consultation: Consultation, told: str, now: Micros) -> None:
         if consultation.delivery is not None:
-            self._room.step(consultation.delivery, Step.SUPPRESS, now, told)
+            self._deliveries.step(consultation.delivery, Step.SUPPRESS, now, told)
         else:
-            remark(self._room, consultation, told, now)
+            remark(self._deliveries, consultation, told, now)
             self.let_fall(consultation)
 
 
 def remark(
-    room: Mailroom, consultation: Consultation, told: str, now: Micros, key: int | None = None
+    deliveries: Deliveries,
+    consultation: Consultation,
+    told: str,
+    now: Micros,
+    key: int | None = None,
 ) -> None:
     """Put into the log what the surrogate did; with a message of a device, as which it goes on."""
     delivery = consultation.delivery
     if delivery is not None:
-        room.journal.story(delivery, Kind.CONSULTED, now, told)
+        deliveries.commits.record_step(delivery, Kind.CONSULTED, now, told)
         return
     message = consultation.item.message
-    room.journal.tell(
+    deliveries.commits.record(
         Kind.VETTED,
         now,
         consultation.session,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lasthop.clock import SECOND, Micros
-from lasthop.core.groups.bond import (
+from lasthop.core.groups.decider import (
     WITHDRAWN,
-    Bond,
+    GroupDecider,
     Standing,
     close_number,
     detach,
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 PARKED = State.PARKED
 
 
-class Errand(Bond):
+class QueueEntry(GroupDecider):
     """A message that one consumer is to have."""
 
     __slots__ = ("_queue", "active", "left", "over", "parked", "spent", "until", "waiting")
 
     def __init__(self, queue: SharedQueue, item: Item) -> None:
-        super().__init__(queue.room, item)
+        super().__init__(queue.deliveries, item)
         self._queue = queue
         item.spreading = True  # Deliveries of it are to come, until it is over.
         self.active: Delivery | None = None
@@ -55,16 +55,16 @@ class Errand(Bond):
     def begin(self, now: Micros) -> None:
         """It was accepted."""
         key = self.item.message.key
-        self.room.journal.commit.fanouts[key] = FanoutRow(key, 0, 0, done=False)
+        self.deliveries.commits.open.fanouts[key] = FanoutRow(key, 0, 0, done=False)
         self._watch(now)
         self.wait(now)
 
     def _watch(self, now: Micros) -> None:
         message = self.item.message
         if message.deliver_before is not None:
-            self.room.timers.add(message.deliver_before, self)
+            self.deliveries.timers.add(message.deliver_before, self)
         if message.deliver_after is not None and message.deliver_after > now:
-            self.room.timers.add(message.deliver_after, self)
+            self.deliveries.timers.add(message.deliver_after, self)
 
     def wait(self, now: Micros) -> None:
         """Nobody has it: its turn comes, if its time has."""
@@ -82,9 +82,9 @@ class Errand(Bond):
             self._queue.fanouts.deliver(self.item, session.device, now)
             delivery = session.mailbox[self.item.message.key]
         else:
-            self.room.step(delivery, Step.REQUEUE, now, "given to it once more")
+            self.deliveries.step(delivery, Step.REQUEUE, now, "given to it once more")
             session.enqueue(delivery)
-            self.room.touch(session)
+            self.deliveries.touch(session)
         delivery.redelivered = self.left
         self.active = delivery
         self._allow(now)
@@ -95,8 +95,8 @@ class Errand(Bond):
         assert delivery is not None
         self._let_go(delivery)
         self.left = self.left or is_under_way(delivery)
-        self.room.step(delivery, Step.PARK, now, reason)
-        close_number(self.room, delivery)
+        self.deliveries.step(delivery, Step.PARK, now, reason)
+        close_number(self.deliveries, delivery)
         detach(delivery)
         self.parked[delivery.session.device.number] = delivery
         self.wait(now)
@@ -127,7 +127,7 @@ class Errand(Bond):
 
     def _allow(self, now: Micros) -> None:
         self.until = now + self._queue.circle.patience
-        self.room.timers.add(self.until, self)
+        self.deliveries.timers.add(self.until, self)
 
     def _is_leaving(self, delivery: Delivery) -> bool:
         """Whether its number is about to leave over the open channel, and cannot be called
@@ -175,25 +175,25 @@ class Errand(Bond):
         self.over = True
         key = self.item.message.key
         self._queue.gone(self)
-        self.room.journal.commit.fanouts[key] = FanoutRow(key, 0, 0, done=True)
-        self.room.journal.hurry()
+        self.deliveries.commits.open.fanouts[key] = FanoutRow(key, 0, 0, done=True)
+        self.deliveries.commits.hurry()
         others = [*self.parked.values()]
         if self.active is not None and self.active.state is PENDING:
             others.append(self.active)
         self.parked = {}
         for delivery in others:
             if step is Step.EXPIRE:
-                self.room.give_up(delivery, step, now, reason)
+                self.deliveries.give_up(delivery, step, now, reason)
             else:
-                self.room.step(delivery, step, now, reason)
+                self.deliveries.step(delivery, step, now, reason)
         self.item.spreading = False
-        self.room.release(self.item)
+        self.deliveries.release(self.item)
 
     def _stand(self, standing: Standing, reason: str, now: Micros) -> None:
         """Nobody ever had it, so no delivery tells of its end."""
         message = self.item.message
         row = BondRow(message.key, standing, open=False, at=now)
-        self.room.journal.commit.bond_changes().bonds[message.key] = row
+        self.deliveries.commits.open.bond_changes().bonds[message.key] = row
         self._queue.settled(message, standing, reason, now, count=0)
 
     def withdraw(self, step: Step, now: Micros, reason: str) -> tuple[int, int]:

@@ -10,12 +10,12 @@ import heapq
 
 from lasthop.clock import Micros
 from lasthop.core.channel_state import ChannelState
+from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery
 from lasthop.core.effects import Send
 from lasthop.core.feature import Leaving, OrderKey
 from lasthop.core.lifecycle import PENDING, Step
-from lasthop.core.mailroom import Mailroom
-from lasthop.core.preferences.steering import HeldLane, Steering
+from lasthop.core.preferences.device_preferences import DevicePreferences, HeldQueue
 from lasthop.core.sending import divert, leaving, release, weight_of
 from lasthop.core.session import Session
 from lasthop.decision.choice import Choice
@@ -28,15 +28,15 @@ from lasthop.wire.hop.frames import Wanted
 AHEAD = "its body goes ahead of it"
 
 
-class Pilot:
+class PreferenceScheduler:
     """Decides for devices that have preferences, and keeps their books."""
 
-    def __init__(self, room: Mailroom) -> None:
-        self._room = room
-        self._changed: dict[Steering, None] = {}
+    def __init__(self, deliveries: Deliveries) -> None:
+        self._deliveries = deliveries
+        self._changed: dict[DevicePreferences, None] = {}
         """Whose budgets are to be written."""
 
-    def pump(self, session: Session, steering: Steering, now: Micros) -> list[Delivery]:
+    def pump(self, session: Session, steering: DevicePreferences, now: Micros) -> list[Delivery]:
         """Release what may leave now, the best lane first."""
         released: list[Delivery] = []
         if steering.reconsider:
@@ -54,14 +54,14 @@ class Pilot:
                 held.add(delivery)
             else:
                 self._offer(session, steering, delivery, released, now)
-        self._arm(steering, steering.grants.give(self._room, now))
+        self._arm(steering, steering.grants.give(self._deliveries, now))
         self.settle(session, steering, now)
         return released
 
     def _go_on(
         self,
         session: Session,
-        steering: Steering,
+        steering: DevicePreferences,
         lane: OrderKey,
         released: list[Delivery],
         now: Micros,
@@ -88,24 +88,24 @@ class Pilot:
     def _offer(
         self,
         session: Session,
-        steering: Steering,
+        steering: DevicePreferences,
         delivery: Delivery,
         released: list[Delivery],
         now: Micros,
         before: str = "",
     ) -> None:
-        room = self._room
+        deliveries = self._deliveries
         body = None if delivery.ahead else session.transfers.get(delivery.item.message.key)
         if body is not None and steering.grants.covers(body):
             self._let_ahead(steering, delivery)
             return
-        if divert(room, delivery, now):
+        if divert(deliveries, delivery, now):
             return
         choice = steering.choice(delivery, weight_of(delivery), now)
         if isinstance(choice, Unsatisfiable):
-            room.give_up(delivery, Step.SUPPRESS, now, str(choice.reason()))
+            deliveries.give_up(delivery, Step.SUPPRESS, now, str(choice.reason()))
         elif choice.action is Action.EXPIRE:
-            room.give_up(delivery, Step.EXPIRE, now, in_words(choice.reasons))
+            deliveries.give_up(delivery, Step.EXPIRE, now, in_words(choice.reasons))
         elif choice.action is Action.HOLD:
             self._hold(steering, delivery, choice, now, before)
         elif (said := leaving(delivery, choice.channel)) is not Leaving.GO:
@@ -114,36 +114,41 @@ class Pilot:
             body = session.transfers.get(delivery.item.message.key)
             if body is not None:
                 # Before the next one is asked about what is left.
-                self._arm(steering, steering.grants.ask(body, room, now))
+                self._arm(steering, steering.grants.ask(body, deliveries, now))
             self._let_ahead(steering, delivery)
         else:
             steering.reserve(delivery, choice, now)
             words = in_words(choice.reasons)
-            event = release(room, session, delivery, now, words)
+            event = release(deliveries, session, delivery, now, words)
             if choice.link is not None:
                 event.link = choice.link
             released.append(delivery)
 
-    def _let_ahead(self, steering: Steering, delivery: Delivery) -> None:
+    def _let_ahead(self, steering: DevicePreferences, delivery: Delivery) -> None:
         """Its lane waits until its body has arrived."""
-        held = HeldLane(AHEAD)
+        held = HeldQueue(AHEAD)
         held.add(delivery)
         steering.held[delivery.decider.order(delivery)] = held
 
     def _hold(
-        self, steering: Steering, delivery: Delivery, choice: Choice, now: Micros, before: str
+        self,
+        steering: DevicePreferences,
+        delivery: Delivery,
+        choice: Choice,
+        now: Micros,
+        before: str,
     ) -> None:
         by_rank = bool(steering.caps.covering(delivery.item.message.queue))
-        held = HeldLane(in_words(choice.reasons), by_rank=by_rank)
+        held = HeldQueue(in_words(choice.reasons), by_rank=by_rank)
         held.add(delivery)
         steering.held[delivery.decider.order(delivery)] = held
         self._arm(steering, choice.until)
         if held.reason != before:
-            event = self._room.journal.story(delivery, Kind.HELD, now, held.reason)
+            event = self._deliveries.commits.record_step(delivery, Kind.HELD, now, held.reason)
             event.at = choice.until or 0
 
     def line(
-        self, session: Session, steering: Steering, delivery: Delivery, now: Micros
+        self, session: Session, steering: DevicePreferences, delivery: Delivery, now: Micros
     ) -> ChannelState | None:
         """The line for something that has been released; `None`: no link may carry it just now, or
         it is promised."""
@@ -168,7 +173,7 @@ class Pilot:
             return None
         return session.line  # It is late, which whoever sends it notices.
 
-    def settle(self, session: Session, steering: Steering, now: Micros) -> None:
+    def settle(self, session: Session, steering: DevicePreferences, now: Micros) -> None:
         """Something was decided: note what it cost, and tell the device what it could do."""
         if steering.books.changed:
             steering.books.changed = False
@@ -181,12 +186,12 @@ class Pilot:
         wanted = session.contacts, steering.wanted
         if steering.wanted and steering.told != wanted:
             steering.told = wanted
-            self._room.effects.append(Send(session.channel, [Wanted(steering.wanted)]))
+            self._deliveries.effects.append(Send(session.channel, [Wanted(steering.wanted)]))
 
-    def _arm(self, steering: Steering, until: Micros | None) -> None:
+    def _arm(self, steering: DevicePreferences, until: Micros | None) -> None:
         if until is not None and (steering.due is None or until < steering.due):
             steering.due = until
-            self._room.timers.add(until, steering)
+            self._deliveries.timers.add(until, steering)
 
     def note(self) -> None:
         """Write the budgets that have changed with the open commit."""
