@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from lasthop.clock import Micros
+from lasthop.core.delivery import Delivery, Item
 from lasthop.core.envelope import PLAIN_HEADERS
 from lasthop.core.groups.decider import (
     WITHDRAWN,
+    GroupBook,
     GroupDecider,
     Standing,
     close_number,
@@ -24,15 +25,11 @@ from lasthop.core.groups.decider import (
     is_under_way,
 )
 from lasthop.core.lifecycle import DELIVERED, PENDING, State, Step
+from lasthop.core.registry import Device
 from lasthop.message import Binding
 from lasthop.store.bonds import BondRow
 from lasthop.wire.hop.decisions import Decision, Verdict
 from lasthop.wire.hop.frames import MessageFrame
-
-if TYPE_CHECKING:
-    from lasthop.core.delivery import Delivery, Item
-    from lasthop.core.groups.feature import GroupFeature
-    from lasthop.core.registry import Device
 
 HELD = "held until every member has it"
 RELEASED = "every member had it"
@@ -46,7 +43,7 @@ class AtomicMessage(GroupDecider):
 
     own_deadline = True
 
-    def __init__(self, groups: GroupFeature, item: Item, members: tuple[int, ...]) -> None:
+    def __init__(self, groups: GroupBook, item: Item, members: tuple[int, ...]) -> None:
         super().__init__(groups.deliveries, item)
         self._groups = groups
         self._size = len(members)

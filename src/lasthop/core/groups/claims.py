@@ -8,23 +8,20 @@ has not been shown the message never is.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import msgspec
 
 from lasthop.clock import Micros
-from lasthop.core.groups.decider import WITHDRAWN, GroupDecider, Standing, is_under_way
+from lasthop.core.delivery import Delivery, Item
+from lasthop.core.groups.decider import WITHDRAWN, GroupBook, GroupDecider, Standing, is_under_way
 from lasthop.core.lifecycle import PENDING, Step
+from lasthop.core.registry import Device
 from lasthop.errors import Forbidden
 from lasthop.events import Kind
 from lasthop.message import Message, Target, TargetKind
 from lasthop.store.bonds import BondRow
 from lasthop.wire.hop.decisions import Decision, Verdict
-
-if TYPE_CHECKING:
-    from lasthop.core.delivery import Delivery, Item
-    from lasthop.core.groups.feature import GroupFeature
-    from lasthop.core.registry import Device
 
 
 class ClaimedMessage(msgspec.Struct, array_like=True):
@@ -42,6 +39,14 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(ClaimedMessage).decode
 
 
+class ClaimBook(GroupBook, Protocol):
+    """What claims of all groups have in common."""
+
+    def over(self, record: ClaimRecord) -> None:
+        """Nobody can claim a message any more."""
+        ...
+
+
 class ClaimRecord:
     """One claimable message, as long as somebody may ask for it. It outlives its deliveries: what
     was shown today may be claimed tomorrow."""
@@ -49,7 +54,7 @@ class ClaimRecord:
     __slots__ = ("_groups", "about", "key", "members", "standing", "winner")
 
     def __init__(
-        self, groups: GroupFeature, key: int, about: ClaimedMessage, members: tuple[int, ...]
+        self, groups: ClaimBook, key: int, about: ClaimedMessage, members: tuple[int, ...]
     ) -> None:
         self._groups = groups
         self.key = key
@@ -59,7 +64,7 @@ class ClaimRecord:
         self.winner = 0
 
     @classmethod
-    def of(cls, groups: GroupFeature, message: Message, members: tuple[int, ...]) -> ClaimRecord:
+    def of(cls, groups: ClaimBook, message: Message, members: tuple[int, ...]) -> ClaimRecord:
         """Of a message that was just accepted."""
         before = message.deliver_before
         if before is None:
@@ -75,7 +80,7 @@ class ClaimRecord:
         return cls(groups, message.key, about, members)
 
     @classmethod
-    def resume(cls, groups: GroupFeature, row: BondRow) -> ClaimRecord:
+    def resume(cls, groups: ClaimBook, row: BondRow) -> ClaimRecord:
         """As it stood before a restart."""
         contest = cls(groups, row.message, _decode(row.record), row.members)
         contest.standing = Standing(row.state)
@@ -193,7 +198,7 @@ class ClaimableMessage(GroupDecider):
 
     __slots__ = ("_groups", "contest")
 
-    def __init__(self, groups: GroupFeature, item: Item, contest: ClaimRecord) -> None:
+    def __init__(self, groups: ClaimBook, item: Item, contest: ClaimRecord) -> None:
         super().__init__(groups.deliveries, item)
         self._groups = groups
         self.contest = contest

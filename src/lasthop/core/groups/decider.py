@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from lasthop.clock import Micros
+from lasthop.core.deliveries import Deliveries
+from lasthop.core.delivery import Delivery, Item
 from lasthop.core.effects import Send
+from lasthop.core.fanout import Fanouts
 from lasthop.core.feature import Decider
+from lasthop.core.groups.notices import DecisionNotices
 from lasthop.core.lifecycle import SENDING, State, Step
+from lasthop.core.registry import Device
+from lasthop.message import Message
+from lasthop.wire.hop.decisions import Decision
 from lasthop.wire.hop.frames import Skip
-
-if TYPE_CHECKING:
-    from lasthop.core.deliveries import Deliveries
-    from lasthop.core.delivery import Delivery, Item
-    from lasthop.core.registry import Device
 
 
 class Standing(IntEnum):
@@ -43,6 +45,31 @@ WITHDRAWN: dict[Step, Standing] = {
     Step.REPLACE: Standing.REPLACED,
     Step.ABORT: Standing.ABORTED,
 }
+
+
+class Settled(Protocol):
+    """Puts down in the log what was decided about a message as a whole."""
+
+    def __call__(
+        self, message: Message, standing: Standing, reason: str, now: Micros, *, count: int
+    ) -> None: ...
+
+
+class GroupBook(Protocol):
+    """What the messages of all groups have in common."""
+
+    @property
+    def deliveries(self) -> Deliveries: ...
+    @property
+    def fanouts(self) -> Fanouts: ...
+    @property
+    def decisions(self) -> DecisionNotices: ...
+    @property
+    def settled(self) -> Settled: ...
+
+    def report(self, message: Message, decision: Decision, now: Micros) -> None:
+        """Tell the device that sent a message what was decided about it."""
+        ...
 
 
 class GroupDecider(Decider):

@@ -4,7 +4,6 @@ hear of it."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Protocol
 
 import msgspec
 
@@ -60,14 +59,6 @@ SWEEP = 1024
 """Replace keys that are looked through at least."""
 
 FIRM = frozenset({Reliability.AT_LEAST_ONCE_PROCESSING, Reliability.EXACTLY_ONCE})
-
-
-class Settled(Protocol):
-    """Puts down in the log what was decided about a message as a whole."""
-
-    def __call__(
-        self, message: Message, standing: Standing, reason: str, now: Micros, *, count: int
-    ) -> None: ...
 
 
 class Consumer(SessionPart):

@@ -5,20 +5,17 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from lasthop.clock import Micros
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Item
 from lasthop.core.fanout import Fanouts
+from lasthop.core.groups.decider import Settled
 from lasthop.core.groups.queue_entry import QueueEntry
 from lasthop.core.groups.records import GroupRecord
 from lasthop.core.lifecycle import PENDING
 from lasthop.core.session import Session
 from lasthop.errors import QuotaExceeded
-
-if TYPE_CHECKING:
-    from lasthop.core.groups.feature import Settled
 
 
 class SharedQueue:
