@@ -124,11 +124,11 @@ class TestAHandshake:
         rig.connect(window=Credit(2, 100))
         rig.resume()
         device = rig.gateway.registry.named(APP, "phone")
-        assert rig.gateway.deliveries.session(device).window == DEFAULT_WINDOW
+        assert rig.gateway.deliveries.session(device).lane.window == DEFAULT_WINDOW
 
     def test_the_window_is_never_above_the_gateway_s_own(self, rig: Rig) -> None:
         rig.connect(window=Credit(1 << 40, 1 << 40))
-        window = rig.gateway.deliveries.named(APP, "phone").window
+        window = rig.gateway.deliveries.named(APP, "phone").lane.window
         assert (window.messages, window.bytes) == (4096, 4 << 20)
 
     def test_a_device_may_ask_for_a_shorter_preservation_and_has_it(self, rig: Rig) -> None:
@@ -257,14 +257,14 @@ class TestAcknowledgements:
         before = rig.now + SECOND
         rig.publish(*[to("phone", deliver_before=before)] * 4, to("phone", **BEST_EFFORT))
         rig.settle()
-        assert (session.flight_bytes, session.leaving) == (25, 1)
+        assert (session.lane.flight_bytes, session.lane.leaving) == (25, 1)
         rig.run()
         rig.hear(channel, Dropped(((0, 1),)), Ack(2, 1))
-        assert (session.flight_bytes, session.leaving) == (10, 0)
+        assert (session.lane.flight_bytes, session.lane.leaving) == (10, 0)
         rig.lose(channel)
         rig.pass_time(8 * DAY)
         assert rig.states() == {State.EXPIRED: 1, State.TIMED_OUT: 3, State.SENT: 1}
-        assert session.flight_bytes == 0
+        assert session.lane.flight_bytes == 0
 
 
 class TestANewEpoch:
@@ -403,7 +403,7 @@ class TestCredit:
         rig.publish(*[to("phone", **BEST_EFFORT)] * 2, *[to("phone")] * 4)
         rig.settle()
         session = rig.gateway.deliveries.named(APP, "phone")
-        assert session.outbound.in_flight + session.leaving == 2
+        assert session.lane.outbound.in_flight + session.lane.leaving == 2
         rig.run()
         assert [frame.seq for frame in rig.messages(channel)] == [None, None, 0, 1]
         rig.ack(channel, 1, 0)

@@ -36,7 +36,7 @@ def says(
     rig: Rig, channel: int, operation: int, body: bytes = b"", *, key: int = KEY, **headers: Any
 ) -> MessageFrame | None:
     """Let a device say something; what the gateway answered, if anything."""
-    number = rig.gateway.contacts.session(channel).inbound.received  # type: ignore[union-attr]
+    number = rig.gateway.contacts.session(channel).lane.inbound.received  # type: ignore[union-attr]
     before = len(rig.messages(channel))
     headers = {"operation": operation, **headers}
     rig.hear(channel, MessageFrame(number, key, None, Headers(**headers), body))

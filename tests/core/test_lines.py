@@ -307,10 +307,10 @@ def test_a_window_counts_as_it_was_said_last_over_the_newest_channel(rig: Rig) -
     rig.hear(second, Credit(9, 900))
     rig.hear(first, Credit(0, 0))  # Said before, over a slower channel.
     session = rig.gateway.deliveries.named(APP, "phone")
-    assert session.window == Credit(9, 900)
+    assert session.lane.window == Credit(9, 900)
     rig.hear(first, Credit(5, 500))  # Said again, since the second one is gone.
     rig.lose(second)
-    assert session.window == Credit(5, 500)
+    assert session.lane.window == Credit(5, 500)
     rig.publish(to("phone", b"a"))
     rig.run()
     assert rig.bodies(first) == [b"a"]

@@ -280,9 +280,9 @@ class World(RuleBasedStateMachine):
         room = self.rig.gateway.deliveries
         for session in room._sessions.values():
             sending = [d for d in session.mailbox.values() if d.state is State.SENDING]
-            assert session.flight_bytes == sum(d.item.size for d in sending)
-            assert session.leaving == sum(d.seq < 0 for d in sending)
-            assert session.sendable <= session.outbound.assigned
+            assert session.lane.flight_bytes == sum(d.item.size for d in sending)
+            assert session.lane.leaving == sum(d.seq < 0 for d in sending)
+            assert session.lane.sendable <= session.lane.outbound.assigned
             assert all(d in d.item.deliveries for d in session.mailbox.values())
         away = [item.message.key for item in room.items.values() if not item.resident]
         assert len(self.rig.store.messages(away)) == len(away), "a body is nowhere"

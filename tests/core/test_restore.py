@@ -70,7 +70,7 @@ def test_what_the_device_holds_beyond_a_gap_is_never_closed(rig: Rig) -> None:
     assert rig.skips(channel) == []
     assert [frame.seq for frame in rig.messages(channel)] == [0, 1]
     session = rig.gateway.deliveries.named(APP, "phone")
-    assert session.flight_bytes == 1
+    assert session.lane.flight_bytes == 1
 
 
 def test_delays_and_deadlines_still_hold(rig: Rig) -> None:

@@ -177,7 +177,7 @@ async def test_a_missing_receipt_is_missed_as_soon_as_receipts_usually_come(
         for _ in range(5):
             await gateway.publish("known")
             await take(phone, 1)
-        await until(lambda: line.receipts is not None and not session.outbound.in_flight)
+        await until(lambda: line.receipts is not None and not session.lane.outbound.in_flight)
         # From now on the newer channel swallows what it is given.
         channel = gateway.engine._channels[line.channel]
         send = type(channel).send
@@ -191,7 +191,7 @@ async def test_a_missing_receipt_is_missed_as_soon_as_receipts_usually_come(
         await gateway.publish("swallowed")
         timer = session.retransmission
         assert timer is not None
-        await until(lambda: bool(session.outbound.in_flight) and timer.due is not None)
+        await until(lambda: bool(session.lane.outbound.in_flight) and timer.due is not None)
         assert timer.due is not None
         (delivery,) = session.mailbox.values()
         assert delivery.sent_over == line.channel

@@ -252,7 +252,7 @@ def _together(day: Rehearsal) -> None:
     day.publish(jobs)
     day.lose(80)
     day.pass_time(HOUR)
-    all_of_it = day.gateway.deliveries.named(APP, "eve").sendable
+    all_of_it = day.gateway.deliveries.named(APP, "eve").lane.sendable
     day.hear(81, Ack(all_of_it, all_of_it))
     day.gateway.groups.leave(APP, "bob", jobs, day.now)
     day.settle()

@@ -111,7 +111,7 @@ class Contacts:
         self.disconnect(session, CloseCode.REPLACED, "a newer channel took over", now)
         answer = self._number(session, hello, now)
         # WELCOME says what we have, and the device sends the rest under whatever numbers it likes.
-        session.inbound.drop_beyond()
+        session.lane.inbound.drop_beyond()
         session.contacts += 1
         session.preserve = self._deliveries.limits.preserve
         if hello.preserve is not None:
@@ -119,7 +119,7 @@ class Contacts:
         self._set_window(session, hello.window or DEFAULT_WINDOW)
         resumed = isinstance(answer, Resume)
         line = self._connect(session, channel, hello, now, resumed=resumed)
-        line.window = session.window
+        line.window = session.lane.window
         if isinstance(answer, Resume):
             self._drop(session, hello.dropped, now)
             self.acknowledge(session, answer.ack, now)
@@ -160,8 +160,8 @@ class Contacts:
             channel=channel,
             epoch=session.epoch,
             resumed=resumed,
-            count=session.window.messages,
-            size=session.window.bytes,
+            count=session.lane.window.messages,
+            size=session.lane.window.bytes,
             reason=reason,
         )
         return line
@@ -190,7 +190,7 @@ class Contacts:
         if (
             not session.greeted
             or claimed != (session.incarnation, session.epoch)
-            or highest > session.sendable
+            or highest > session.lane.sendable
         ):
             gone = Disconnect(channel, CloseCode.BYE, "there is no contact to join")
             self._deliveries.effects.append(gone)
@@ -251,8 +251,8 @@ class Contacts:
         copied = session.incarnation != self._terms.incarnation
         known = GatewaySession(
             current=session.numbering(),
-            assigned=-1 if copied else session.sendable,
-            acknowledged=session.outbound.received,
+            assigned=-1 if copied else session.lane.sendable,
+            acknowledged=session.lane.outbound.received,
             previous=session.previous,
         )
         answer = answer_to(known, hello)
@@ -260,7 +260,7 @@ class Contacts:
             if (hello.incarnation, hello.epoch) == (session.incarnation, session.epoch):
                 # Its numbers run ahead of ours: we are an older copy of ourselves. What it says of
                 # the part that we know is true all the same.
-                received = min(hello.received, session.sendable)
+                received = min(hello.received, session.lane.sendable)
                 self.acknowledge(session, Ack(received, min(hello.delivered, received)), now)
             self._begin_epoch(session, answer, now)
         return answer
@@ -292,7 +292,7 @@ class Contacts:
             epoch=session.epoch,
             resumed=resumed,
             superseded=answer.superseded if isinstance(answer, NewEpoch) else None,
-            received=session.inbound.received,
+            received=session.lane.inbound.received,
             closed=answer.closed if isinstance(answer, Resume) else 0,
             accept=self._terms.accept,
             window=Credit(limits.window_messages, limits.window_bytes),
@@ -305,9 +305,9 @@ class Contacts:
 
     def acknowledge(self, session: Session, ack: Ack, now: Micros) -> None:
         """The device has received, and its application has had, this much."""
-        outbound = session.outbound
+        outbound = session.lane.outbound
         highest = ack.individual[-1][1] if ack.individual else ack.received
-        if highest > session.sendable:
+        if highest > session.lane.sendable:
             raise OutOfOrder("acknowledged what was never sent", number=highest - 1)
         oldest = outbound.received
         progress = outbound.acknowledge(ack)
@@ -335,10 +335,10 @@ class Contacts:
 
     def _drop(self, session: Session, ranges: tuple[tuple[int, int], ...], now: Micros) -> None:
         for first, stop in ranges:
-            if stop > session.sendable:
+            if stop > session.lane.sendable:
                 raise OutOfOrder("dropped what was never sent", number=stop - 1)
-            for seq in range(max(first, session.outbound.delivered), stop):
-                delivery = session.outbound.get(seq)
+            for seq in range(max(first, session.lane.outbound.delivered), stop):
+                delivery = session.lane.outbound.get(seq)
                 if not isinstance(delivery, Delivery) or delivery.state >= DELIVERED:
                     continue
                 delivery.decider.dropped(delivery, now)
@@ -351,7 +351,7 @@ class Contacts:
             return
         line.paused = paused
         session.sender.changed()
-        window = Credit(0, 0) if session.paused else session.window
+        window = Credit(0, 0) if session.paused else session.lane.window
         self._deliveries.commits.record(
             Kind.CREDIT_CHANGED,
             now,
@@ -375,15 +375,15 @@ class Contacts:
         said = [line.window for line in session.lines if line.window is not None]
         if not said:
             return
-        before = session.window
+        before = session.lane.window
         self._set_window(session, said[-1])
-        if session.window != before:
+        if session.lane.window != before:
             self._deliveries.commits.record(
                 Kind.CREDIT_CHANGED,
                 now,
                 session,
-                count=session.window.messages,
-                size=session.window.bytes,
+                count=session.lane.window.messages,
+                size=session.lane.window.bytes,
             )
             self._deliveries.touch(session)
 
@@ -419,7 +419,7 @@ class Contacts:
         session.lost_at = now
         for away in self._moments.away:
             away(session, now)
-        under_way = session.outbound.delivered < session.outbound.assigned
+        under_way = session.lane.outbound.delivered < session.lane.outbound.assigned
         if under_way or any(part.keeps for part in session.parts):
             self._dispatcher.preserve(session)
 
@@ -442,4 +442,4 @@ class Contacts:
             window = Credit(
                 min(window.messages, limits.flight_messages), min(window.bytes, limits.flight_bytes)
             )
-        session.window = window
+        session.lane.window = window

@@ -149,7 +149,7 @@ class Deliveries:
         state, kind = TRANSITIONS[before, step]
         session = delivery.session
         if before is SENDING:
-            session.arrive(delivery)
+            session.lane.arrive(delivery.seq, delivery.item.size)
         delivery.state = state
         delivery.changed_at = now
         event = self.commits.record_step(delivery, kind, now, reason)

@@ -16,10 +16,11 @@ from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery
 from lasthop.core.effects import Fetch, Send
 from lasthop.core.envelope import frame_of, too_large
+from lasthop.core.lane import ALL
 from lasthop.core.lifecycle import DELIVERED, PENDING, SENDING, State, Step
 from lasthop.core.retransmission import Retransmission
 from lasthop.core.sending import weight_of
-from lasthop.core.session import ALL, Session
+from lasthop.core.session import Session
 from lasthop.message import Message, Reliability
 from lasthop.wire.hop.frames import Frame, Skip
 
@@ -41,12 +42,12 @@ class Dispatcher:
 
     def pump(self, session: Session, now: Micros) -> None:
         """Release what the device takes now, best first."""
-        if session.sent_to != ALL and session.greeted and not session.paused:
+        if session.lane.sent_to != ALL and session.greeted and not session.paused:
             self._go_on(session, now)
         released = session.sender.pump(session, now)
         if released:
             leave = partial(
-                self._leave, session, session.contacts, session.outbound.assigned, released
+                self._leave, session, session.contacts, session.lane.outbound.assigned, released
             )
             self._deliveries.commits.when_durable(leave)
 
@@ -63,7 +64,7 @@ class Dispatcher:
         If that is over, the next one begins with everything that is unacknowledged.
         """
         if session.contacts == contact and session.greeted:
-            session.sendable = sendable
+            session.lane.sendable = sendable
             self.transmit(session, released, now)
         else:
             self._take_back(session, released, now)
@@ -82,15 +83,15 @@ class Dispatcher:
     def resume(self, session: Session, now: Micros) -> None:
         """The device has said what it has: send it everything else, as far as it has room, and
         close what has ended."""
-        session.sendable = session.outbound.assigned
-        session.sent_to = 0
+        session.lane.sendable = session.lane.outbound.assigned
+        session.lane.sent_to = 0
         self._go_on(session, now)
 
     def _go_on(self, session: Session, now: Micros) -> None:
         """Send what had left in an earlier contact, up to what the device takes in this one."""
-        outbound = session.outbound
-        limit = outbound.received + session.window.messages
-        sent_to, session.sent_to = session.sent_to, ALL
+        outbound = session.lane.outbound
+        limit = outbound.received + session.lane.window.messages
+        sent_to, session.lane.sent_to = session.lane.sent_to, ALL
         skips: list[Frame] = []
         again: list[Delivery] = []
         for seq, item in outbound.unacknowledged():
@@ -101,7 +102,7 @@ class Dispatcher:
             elif seq < limit:
                 again.append(item)
             else:
-                session.sent_to = seq
+                session.lane.sent_to = seq
                 break
         self._close(session, skips)
         self.transmit(session, again, now)
@@ -111,8 +112,8 @@ class Dispatcher:
         over the others."""
         skips: list[Frame] = []
         again: list[Delivery] = []
-        for seq, item in session.outbound.unacknowledged():
-            if seq >= min(session.sendable, session.sent_to):
+        for seq, item in session.lane.outbound.unacknowledged():
+            if seq >= min(session.lane.sendable, session.lane.sent_to):
                 break
             if not isinstance(item, Delivery) or item.state >= DELIVERED:
                 skips.append(Skip(seq))
@@ -131,7 +132,7 @@ class Dispatcher:
     ) -> None:
         """Hand what is durable to a line. What was left to the store comes later: the device puts
         it in order."""
-        outbound = session.outbound
+        outbound = session.lane.outbound
         effects = self._deliveries.effects
         sender = session.sender
         plain = sender is self._deliveries.sender
@@ -258,7 +259,7 @@ class Dispatcher:
 
     def _await_acknowledgement(self, session: Session, channel: int, now: Micros) -> None:
         timer = session.retransmission
-        if timer is not None and session.outbound.in_flight:
+        if timer is not None and session.lane.outbound.in_flight:
             timer.sent(now, self._patience(session, channel))
             self._arm(timer)
 
@@ -266,7 +267,7 @@ class Dispatcher:
         """The oldest number that was under way has been acknowledged."""
         timer = session.retransmission
         if timer is not None:
-            outbound = session.outbound
+            outbound = session.lane.outbound
             oldest = outbound.get(outbound.received)
             channel = oldest.sent_over if isinstance(oldest, Delivery) else session.channel
             wait = self._patience(session, channel)
@@ -297,8 +298,8 @@ class Dispatcher:
         """What has just left for the first time is given its time."""
         skips: list[Frame] = []
         again: list[Delivery] = []
-        for seq, item in session.outbound.unacknowledged():
-            if seq >= min(session.sendable, session.sent_to):
+        for seq, item in session.lane.outbound.unacknowledged():
+            if seq >= min(session.lane.sendable, session.lane.sent_to):
                 break
             if not isinstance(item, Delivery) or item.state >= DELIVERED:
                 skips.append(Skip(seq))

@@ -71,13 +71,13 @@ class Inbound:
             return
         if not within:
             raise CreditExceeded("more is unacknowledged than the window allows")
-        for ready in session.inbound.receive(frame.seq, frame):
+        for ready in session.lane.inbound.receive(frame.seq, frame):
             self._act(session, ready, now)
         self._acknowledge(session, now)
 
     def skip(self, session: Session, skip: Skip, now: Micros) -> None:
         """The device closed these numbers."""
-        for ready in session.inbound.skip(skip.first, skip.count):
+        for ready in session.lane.inbound.skip(skip.first, skip.count):
             self._act(session, ready, now)
         self._acknowledge(session, now)
 
@@ -104,9 +104,9 @@ class Inbound:
         """Acknowledge what has been taken as soon as it is durable."""
         if session.taken_bytes or session.ack_due:
             size = 0
-            if not session.inbound.missing():
+            if not session.lane.inbound.missing():
                 size, session.taken_bytes = session.taken_bytes, 0
-            ack = Ack(session.inbound.received, session.inbound.received)
+            ack = Ack(session.lane.inbound.received, session.lane.inbound.received)
             answer = ack if session.ack_due else None
             session.ack_due = False
             durable = partial(self._durable, session, session.contacts, answer, size)

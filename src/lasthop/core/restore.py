@@ -101,16 +101,16 @@ def _carried_before(deliveries: Deliveries, delivery: Delivery, now: Micros) -> 
 
 def _under_way_again(deliveries: Deliveries, delivery: Delivery, now: Micros) -> None:
     session = delivery.session
-    if not isinstance(session.outbound.get(delivery.seq), Skip):
+    if not isinstance(session.lane.outbound.get(delivery.seq), Skip):
         raise StoreBroken(
             "an open delivery has a number that is not under way",
             message=delivery.item.message.key,
             device=session.device.number,
             seq=delivery.seq,
         )
-    session.outbound.put(delivery.seq, delivery)
+    session.lane.outbound.put(delivery.seq, delivery)
     if delivery.state is State.SENDING:
-        session.flight_bytes += delivery.item.size
+        session.lane.flight_bytes += delivery.item.size
     # Transmissions are noted when there is time: it may have left without a trace.
     delivery.attempts = max(1, delivery.attempts)
     _watch_deadline(deliveries, delivery, now)
@@ -130,16 +130,16 @@ def _resume(session: Session, row: SessionRow, now: Micros) -> None:
         Numbering(incarnation.to_bytes(8), epoch, received)
         for incarnation, epoch, received in row.previous
     )
-    session.sendable = row.assigned
+    session.lane.sendable = row.assigned
     session.lost_at = now
     # Until its delivery is found a number stands for a skip: those that ended stay so.
-    session.outbound.restore(
+    session.lane.outbound.restore(
         assigned=row.assigned,
         received=row.received,
         delivered=row.delivered,
         items=((seq, Skip(seq)) for seq in range(row.delivered, row.assigned)),
     )
-    session.inbound.restore(received=row.inbound, delivered=row.inbound)
+    session.lane.inbound.restore(received=row.inbound, delivered=row.inbound)
 
 
 def _wait_again(deliveries: Deliveries, delivery: Delivery, now: Micros) -> None:

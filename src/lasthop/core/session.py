@@ -16,6 +16,7 @@ from lasthop.clock import Micros
 from lasthop.core.channel_state import AWAY, ChannelState, fits
 from lasthop.core.delivery import Delivery
 from lasthop.core.feature import AwaySender, Sender, SessionPart
+from lasthop.core.lane import Lane
 from lasthop.core.lifecycle import DELIVERED, PENDING
 from lasthop.core.registry import Device
 from lasthop.core.retransmission import Retransmission
@@ -23,9 +24,8 @@ from lasthop.core.transfer import Transfer
 from lasthop.decision.routes import Refusal, obstacle
 from lasthop.message import Quality
 from lasthop.store.commit import SessionRow
-from lasthop.wire.hop.frames import DEFAULT_WINDOW, MessageFrame, Skip
+from lasthop.wire.hop.frames import Skip
 from lasthop.wire.hop.persistence import Numbering
-from lasthop.wire.hop.sequence import Inbound, Outbound
 
 UnderWay: TypeAlias = Delivery | Skip
 """What a number stands for; a skip where the gateway no longer knows, after a restart."""
@@ -33,9 +33,6 @@ UnderWay: TypeAlias = Delivery | Skip
 _NO_INCARNATION = bytes(8)
 
 NO_TRANSFERS: Mapping[int, Transfer] = MappingProxyType({})
-
-ALL = 1 << 62
-"""Beyond every number."""
 
 
 class Session:
@@ -54,29 +51,23 @@ class Session:
         "dirty",
         "epoch",
         "events",
-        "flight_bytes",
         "held_bytes",
-        "inbound",
         "incarnation",
-        "leaving",
+        "lane",
         "line",
         "lines",
         "lost_at",
         "mailbox",
-        "outbound",
         "parts",
         "preserve",
         "preserved",
         "previous",
         "replaceable",
         "retransmission",
-        "sendable",
         "sender",
-        "sent_to",
         "taken_bytes",
         "touched",
         "transfers",
-        "window",
     )
 
     def __init__(self, device: Device, *, preserve: Micros, sender: Sender) -> None:
@@ -92,8 +83,8 @@ class Session:
         self.epoch = 0
         self.incarnation = _NO_INCARNATION
         self.previous: tuple[Numbering, ...] = ()
-        self.outbound: Outbound[UnderWay] = Outbound()
-        self.inbound: Inbound[MessageFrame] = Inbound()
+        self.lane: Lane[UnderWay] = Lane()
+        """Numbers, window, and what is in flight."""
         self.events = 0
         """How many events the log has of this device."""
         self.mailbox: dict[int, Delivery] = {}
@@ -101,14 +92,6 @@ class Session:
         self._waiting: list[tuple[int, int, Delivery]] | None = None
         self.replaceable: dict[tuple[str, str], Delivery] | None = None
         """Deliveries that nothing of has left, by replace key."""
-        self.sendable = 0
-        """Numbers below are durable and may have left; the device can know of no others."""
-        self.sent_to = ALL
-        """Numbers from here on have left in an earlier contact and wait for room in this one."""
-        self.flight_bytes = 0
-        """Of what is released and not received."""
-        self.leaving = 0
-        """Best-effort messages that are released and not handed to the link yet."""
         self.held_bytes = 0
         """Of what the device sent and is not durable yet,"""
         self.taken_bytes = 0
@@ -121,7 +104,6 @@ class Session:
         """How often the device has come back and said what it has."""
         self.retransmission: Retransmission[Session] | None = None
         """Only while a line may lose frames, or another one could be tried."""
-        self.window = DEFAULT_WINDOW
         self.preserve = preserve
         self.preserved = False
         """Whether a timer runs for the end of its preservation; never more than one."""
@@ -132,14 +114,14 @@ class Session:
 
     def row(self) -> SessionRow:
         """The session as the store keeps it."""
-        outbound = self.outbound
+        outbound = self.lane.outbound
         return SessionRow(
             self.device.number,
             self.epoch,
             outbound.assigned,
             outbound.received,
             outbound.delivered,
-            self.inbound.received,
+            self.lane.inbound.received,
             self.events,
             int.from_bytes(self.incarnation),
             tuple((int.from_bytes(n.incarnation), n.epoch, n.received) for n in self.previous),
@@ -224,7 +206,7 @@ class Session:
 
     def numbering(self) -> Numbering:
         """The epoch in force."""
-        return Numbering(self.incarnation, self.epoch, self.inbound.received)
+        return Numbering(self.incarnation, self.epoch, self.lane.inbound.received)
 
     @property
     def paused(self) -> bool:
@@ -232,19 +214,8 @@ class Session:
         return self.line.paused and all(line.paused for line in self.lines)
 
     def has_credit(self, size: int) -> bool:
-        """Whether the device takes one more message of so many bytes now.
-
-        One message may exceed the window of bytes when nothing is under way, so that no size is
-        stuck for ever.
-        """
-        window = self.window
-        outbound = self.outbound
-        # By number, as the device counts: a gap that is not acknowledged holds back what follows.
-        ahead = outbound.assigned - outbound.received + self.leaving
-        if ahead >= window.messages or self.paused:
-            return False
-        # The same comparison as `wire.hop.credit`, which the device applies.
-        return self.flight_bytes == 0 or self.flight_bytes + size <= window.bytes
+        """Whether the device takes one more message of so many bytes now."""
+        return self.lane.has_credit(size) and not self.paused
 
     def enqueue(self, delivery: Delivery) -> None:
         """Put a pending delivery in its place: by priority, then in order of acceptance, unless its
@@ -281,16 +252,9 @@ class Session:
         """Count a delivery as under way, under the next number if it is to have one."""
         if numbered:
             delivery.epoch = self.epoch
-            delivery.seq = self.outbound.push(delivery)
+            delivery.seq = self.lane.depart(delivery, delivery.item.size)
         else:
-            self.leaving += 1
-        self.flight_bytes += delivery.item.size
-
-    def arrive(self, delivery: Delivery) -> None:
-        """It is under way no longer, whatever became of it."""
-        self.flight_bytes -= delivery.item.size
-        if delivery.seq < 0:
-            self.leaving -= 1
+            self.lane.depart_unnumbered(delivery.item.size)
 
     def replace(self, replace_key: str, delivery: Delivery) -> Delivery | None:
         """Let a delivery stand under its publisher's replace key; returns the one that it takes
@@ -315,7 +279,7 @@ class Session:
         """Everything that has a number and is not at its end, in order."""
         return [
             item
-            for _, item in self.outbound.undelivered()
+            for _, item in self.lane.outbound.undelivered()
             if isinstance(item, Delivery) and item.state < DELIVERED
         ]
 
@@ -324,10 +288,7 @@ class Session:
         self.incarnation = incarnation
         self.epoch = epoch
         self.previous = previous
-        self.outbound = Outbound()
-        self.inbound = Inbound()
-        self.sendable = 0
-        self.sent_to = ALL
+        self.lane.restart()
         self.held_bytes -= self.taken_bytes
         self.taken_bytes = 0
         self.ack_due = False

@@ -397,7 +397,7 @@ class Rehearsal:
         session = gateway.deliveries.named(APP, name)
         steering = preferences_of(session)
         held = steering is not None and bool(steering.held or steering.parked)
-        return held or session.best() is not None or bool(session.outbound.in_flight)
+        return held or session.best() is not None or bool(session.lane.outbound.in_flight)
 
     def _judge(self) -> Verdict:
         wishes = {w.number: w for batch in self._schedule.batches for w in batch.wishes}

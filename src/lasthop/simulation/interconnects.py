@@ -247,7 +247,7 @@ class Thrift:
         """The gateway hands frames of a session to a channel."""
         if session is None:
             return
-        received = session.outbound.received
+        received = session.lane.outbound.received
         for frame in frames:
             if type(frame) is MessageFrame and frame.seq is not None and frame.seq < received:
                 told = f"{session.device.name} was sent {frame.seq} again, which it acknowledged"

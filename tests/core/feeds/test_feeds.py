@@ -216,7 +216,7 @@ def test_the_number_of_what_was_read_before_it_left_is_closed(phone: Phone) -> N
     look = MessageFrame(phone.sent, 2000, "news", asked, encode_look(Look(None, 0)))
     rig.hear(channel, look, run=False)
     rig.settle()
-    assert rig.gateway.deliveries.named(APP, "phone").outbound.assigned > number
+    assert rig.gateway.deliveries.named(APP, "phone").lane.outbound.assigned > number
     # It has it from an earlier contact, and its report of an earlier read has only come now.
     read = encode_report(Report(reads=(Reading(rig.now // 1000, None, (key,)),)))
     told = Headers(operation=Operation.REPORT)

@@ -180,7 +180,7 @@ class Groups(RuleBasedStateMachine):
             session = self.rig.gateway.deliveries.named(APP, device)
             there = session.greeted and session.channel == puppet.channel
             if there and any(key == seen for seen, _ in puppet.shown):
-                self._claim(puppet, session.inbound.received, key)
+                self._claim(puppet, session.lane.inbound.received, key)
 
     def _claim(self, puppet: Puppet, number: int, key: int) -> None:
         puppet.own += 1

@@ -90,7 +90,7 @@ class AirFeature(CoreFeature):
                 deliver_after=message.deliver_after,
                 deliver_before=message.deliver_before,
                 in_contact=True,
-                has_credit=session.leaving < most,
+                has_credit=session.lane.leaving < most,
                 now=now,
             )
             if decision.action is Action.HOLD:

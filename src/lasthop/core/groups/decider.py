@@ -104,7 +104,7 @@ class GroupDecider(Decider):
 def detach(delivery: Delivery) -> None:
     """Its number, if it has one, stands for it no longer: what the device says of that does not
     concern it, and a device that does not have the number need not wait for it."""
-    outbound, seq = delivery.session.outbound, delivery.seq
+    outbound, seq = delivery.session.lane.outbound, delivery.seq
     if seq >= 0 and outbound.get(seq) is delivery:
         outbound.put(seq, Skip(seq))
     delivery.seq = delivery.epoch = -1
@@ -114,13 +114,13 @@ def close_number(deliveries: Deliveries, delivery: Delivery) -> None:
     """It was called back: the device need not wait for its number, should that not have left, as
     soon as it is durable why. One that has it already does not mind."""
     session, seq = delivery.session, delivery.seq
-    if seq < 0 or not session.greeted or not session.outbound.awaits(seq):
+    if seq < 0 or not session.greeted or not session.lane.outbound.awaits(seq):
         return
     contact = session.contacts
 
     def close(_: Micros) -> None:
         there = session.greeted and session.contacts == contact
-        if there and session.outbound.awaits(seq):
+        if there and session.lane.outbound.awaits(seq):
             deliveries.effects.append(Send(session.channel, [Skip(seq)]))
 
     deliveries.commits.when_durable(close)

@@ -179,7 +179,7 @@ class PreferenceScheduler:
             steering.books.changed = False
             self._changed[steering] = None
             steering.spent = True
-        if steering.spent and not session.outbound.in_flight:
+        if steering.spent and not session.lane.outbound.in_flight:
             # Not before: what it has carried would be sent again, for money, over another.
             steering.spent = False
             steering.look_for_closures(now)

@@ -402,7 +402,7 @@ class RankedFeature(CoreFeature):
     def look_at(self, session: Session, now: Micros) -> None:
         """Draw the consequences for the feeds of a session that was touched."""
         awaited = self._there.get(session)
-        if awaited is not None and awaited > 0 and session.inbound.received >= awaited:
+        if awaited is not None and awaited > 0 and session.lane.inbound.received >= awaited:
             self._there[session] = 0
         keepers = list(self.keepers(session).values())
         if self.ready(session):

@@ -203,16 +203,16 @@ class Views:
         gateway = self._gateway
         device = gateway.registry.named(app, name)
         session = gateway.deliveries.session(device)
-        outbound = session.outbound
+        outbound = session.lane.outbound
         return DeviceView(
             info=device_of(device, session),
             lines=self._lines(session),
             assigned=outbound.assigned,
             received=outbound.received,
             delivered=outbound.delivered,
-            inbound=session.inbound.received,
+            inbound=session.lane.inbound.received,
             in_flight=outbound.in_flight,
-            window=(session.window.messages, session.window.bytes),
+            window=(session.lane.window.messages, session.lane.window.bytes),
             mailbox=[_mail(delivery) for delivery in islice(session.mailbox.values(), PAGE)],
             mailbox_size=len(session.mailbox),
         )
