@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
@@ -21,10 +22,12 @@ from lasthop.core.effects import (
     Send,
     SendPiece,
 )
-from lasthop.core.gateway import Gateway, Identity, Receipt, Submission
+from lasthop.core.feature import CoreFeature
+from lasthop.core.gateway import FEATURES, Gateway, Identity, Receipt, Submission
 from lasthop.core.lifecycle import State
 from lasthop.core.limits import Limits
 from lasthop.core.registry import DeviceRecord
+from lasthop.core.spine import Spine
 from lasthop.core.surrogates.waiting import SurrogateTerms
 from lasthop.decision.routes import Route
 from lasthop.delivery.carrier import Outcome
@@ -54,8 +57,10 @@ class Rig:
         *,
         store: MemoryStore | None = None,
         surrogate: SurrogateTerms | None = None,
+        features: Sequence[Callable[[Spine], CoreFeature]] = FEATURES,
     ) -> None:
         self.now = START
+        self._features = features
         served = {} if surrogate is None else {APP: surrogate}
         self.identity = Identity(open_house=True, limits=limits or Limits(), surrogates=served)
         self.store = store or MemoryStore(incarnation=7)
@@ -82,6 +87,7 @@ class Rig:
             self.store.open(),
             random64=lambda: self.random.getrandbits(64),
             now=self.now,
+            features=self._features,
         )
 
     # The driver.

@@ -53,8 +53,8 @@ def acknowledge_before_it_is_durable(patch: Patch) -> None:
 def send_the_message_before_its_body(patch: Patch) -> None:
     leaving = Bodies.leaving
 
-    def at_once(self: Bodies, delivery: Any, channel: int) -> Leaving:
-        if leaving(self, delivery, channel) is Leaving.WAIT:
+    def at_once(self: Bodies, delivery: Any, channel: int, now: int) -> Leaving:
+        if leaving(self, delivery, channel, now) is Leaving.WAIT:
             delivery.ahead = True
         return Leaving.GO
 

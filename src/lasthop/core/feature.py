@@ -159,7 +159,7 @@ class Gate:
         """The delay of a delivery is over. True: it still waits at the gate."""
         return False
 
-    def leaving(self, delivery: Delivery, channel: int) -> Leaving:
+    def leaving(self, delivery: Delivery, channel: int, now: Micros) -> Leaving:
         """Whether a delivery may be released, over this channel if that is known."""
         return Leaving.GO
 

@@ -44,10 +44,10 @@ def release(
     return event
 
 
-def leaving(delivery: Delivery, channel: int = 0) -> Leaving:
+def leaving(delivery: Delivery, now: Micros, channel: int = 0) -> Leaving:
     """What the gates of a delivery say of its release: the first that objects."""
     for gate in delivery.item.gates:
-        said = gate.leaving(delivery, channel)
+        said = gate.leaving(delivery, channel, now)
         if said is not GO:
             return said
     return GO
@@ -103,7 +103,7 @@ class PlainSender(Sender):
                 deliveries.give_up(delivery, Step.EXPIRE, now, decision.reason)
                 continue
             if item.gates and (message.quality is None or session.unmet(message.quality) is None):
-                said = leaving(delivery)
+                said = leaving(delivery, now)
                 if said is ASIDE:
                     session.take_best()
                     continue

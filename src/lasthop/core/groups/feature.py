@@ -142,7 +142,7 @@ class GroupFeature(CoreFeature, Gate):
         if message.target.kind is GROUP and message.content_type != DECISION_TYPE:
             item.gates = (*item.gates, self)
 
-    def leaving(self, delivery: Delivery, channel: int) -> Leaving:
+    def leaving(self, delivery: Delivery, channel: int, now: Micros) -> Leaving:
         """What is bound waits for a device that knows how to hold it back."""
         session = delivery.session
         if not delivery.item.message.binding or session in self._holding:

@@ -176,7 +176,7 @@ class Bodies(Gate, DeliveryObserver):
         if delivery.session.transfers:
             self._deliveries.touch(delivery.session)
 
-    def leaving(self, delivery: Delivery, channel: int) -> Leaving:
+    def leaving(self, delivery: Delivery, channel: int, now: Micros) -> Leaving:
         """A large body goes ahead of its message."""
         session = delivery.session
         line = session.line_of(channel) or session.line

@@ -108,7 +108,7 @@ class PreferenceScheduler:
             deliveries.give_up(delivery, Step.EXPIRE, now, in_words(choice.reasons))
         elif choice.action is Action.HOLD:
             self._hold(steering, delivery, choice, now, before)
-        elif (said := leaving(delivery, choice.channel)) is not Leaving.GO:
+        elif (said := leaving(delivery, now, choice.channel)) is not Leaving.GO:
             if said is Leaving.ASIDE:
                 return
             body = session.transfers.get(delivery.item.message.key)
