@@ -1,10 +1,10 @@
-"""The gateway's one HTTP port: how it is, how it has been, devices by WebSocket, and the REST door
-for everything else."""
+"""The gateway's one HTTP port: how it is, how it has been, devices by WebSocket, pages for people,
+and the REST door for everything else."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from lasthop.runtime import metrics
 from lasthop.runtime.metrics import Metrics
@@ -14,6 +14,16 @@ Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class PagesApp(Protocol):
+    """Pages for people, at paths of their own."""
+
+    def shows(self, method: str, path: str) -> bool:
+        """Whether a request is for a page."""
+        ...
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send, /) -> Awaitable[None]: ...
 
 
 class Front:
@@ -27,6 +37,7 @@ class Front:
         self,
         rest: App,
         *,
+        pages: PagesApp | None = None,
         websocket: tuple[str, App],
         requests: tuple[str, App],
         pap: tuple[str, App],
@@ -37,6 +48,7 @@ class Front:
         the same for devices that use nothing but HTTP requests, with everything below the path;
         `pap` for push initiators."""
         self._rest = rest
+        self._pages = pages
         self._websocket = websocket
         self._requests, self._by_requests = requests
         self._below = f"{self._requests}/" if self._requests else None
@@ -61,6 +73,8 @@ class Front:
             scope["path"] == self._requests or scope["path"].startswith(self._below)
         ):
             await self._by_requests(scope, receive, send)
+        elif self._pages is not None and self._pages.shows(scope["method"], scope["path"]):
+            await self._pages(scope, receive, send)
         else:
             await self._rest(scope, receive, send)
 

@@ -227,9 +227,10 @@ async def running(
             hold=settings.http.hold,
             max_frame=settings.limits.core(settings.ota).max_frame,
         )
-        people, live = dashboard(settings, door, engine, metrics, learned)
+        pages_for_people, live = dashboard(settings, door, engine, metrics, learned)
         front = Front(
-            people,
+            door,
+            pages=pages_for_people,
             websocket=(settings.http.websocket, by_websocket),
             requests=(settings.http.requests, by_requests),
             pap=(settings.pap.path, pap_door),

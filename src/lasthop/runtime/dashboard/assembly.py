@@ -23,7 +23,7 @@ from lasthop.runtime.settings import Settings
 def dashboard(
     settings: Settings, door: Door, engine: Engine, metrics: Metrics, policies: LearnedPolicies
 ) -> tuple[Pages, Live]:
-    """The pages, which stand in front of the REST door, and the samples that they show."""
+    """The pages, which stand beside the REST door, and the samples that they show."""
     live = Live(partial(_totals, metrics, engine), engine.now)
     metrics.also = live.committed
     data = Path(settings.data)

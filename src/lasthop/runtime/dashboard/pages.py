@@ -1,4 +1,4 @@
-"""The pages' own paths, and who may see what; everything else is passed on to the REST door.
+"""The pages' own paths, and who may see what.
 
     /                     where to go from here
     /device               a device in the browser
@@ -67,8 +67,12 @@ class Query(msgspec.Struct, forbid_unknown_fields=True):
     after: str = ""
 
 
+PUBLIC = {"/": "home", "/device": "device", "/favicon.ico": ""}
+"""Paths that anybody may see, and the pages there."""
+
+
 class Pages:
-    """An ASGI application in front of the REST door."""
+    """An ASGI application for the pages; they ask the REST door for what they show."""
 
     def __init__(
         self,
@@ -92,34 +96,32 @@ class Pages:
         self._lake = lake
         self._files = Files(websocket=websocket)
 
-    async def __call__(self, connection: Connection, receive: Receive, send: Send) -> None:
-        if connection["type"] == "http":
-            path, method = connection["path"], connection["method"]
-            if path == ROOT or path.startswith(f"{ROOT}/"):
-                await self._dashboard(connection, receive, send)
-                return
-            if method in {"GET", "HEAD"}:
-                response = self._public(path, joined(connection["headers"]))
-                if response is not None:
-                    await response(connection, receive, send)
-                    return
-        await self._door(connection, receive, send)
+    def shows(self, method: str, path: str) -> bool:
+        """Whether a request is for a page or one of its files, and not for the REST door."""
+        if path == ROOT or path.startswith(f"{ROOT}/"):
+            return True
+        if method not in {"GET", "HEAD"}:
+            return False
+        return path in PUBLIC or (path.startswith("/sdk/") and self._files.find(path) is not None)
 
-    def _public(self, path: str, headers: dict[bytes, bytes]) -> Response | None:
-        """Pages and files without secrets."""
-        if path == "/":
-            file = self._files.page("home")
-        elif path == "/device":
-            file = self._files.page("device")
-        elif path == "/favicon.ico":
-            return RedirectResponse(f"{ROOT}/static/icon.svg")
-        elif path.startswith("/sdk/"):
-            found = self._files.find(path)
-            if found is None:
-                return None
-            file = found
+    async def __call__(self, connection: Connection, receive: Receive, send: Send) -> None:
+        path = connection["path"]
+        if path == ROOT or path.startswith(f"{ROOT}/"):
+            await self._dashboard(connection, receive, send)
         else:
-            return None
+            response = self._public(path, joined(connection["headers"]))
+            await response(connection, receive, send)
+
+    def _public(self, path: str, headers: dict[bytes, bytes]) -> Response:
+        """Pages and files without secrets."""
+        if path == "/favicon.ico":
+            return RedirectResponse(f"{ROOT}/static/icon.svg")
+        if path in PUBLIC:
+            file = self._files.page(PUBLIC[path])
+        else:
+            found = self._files.find(path)
+            assert found is not None, "only what is shown comes here"
+            file = found
         return file.response(headers.get(b"if-none-match", b""))
 
     async def _dashboard(self, connection: Connection, receive: Receive, send: Send) -> None:
