@@ -213,7 +213,7 @@ class TestResponses:
         (notify,) = rig.notifies
         assert self.entity(rig, notify) == b"yes"
         initiator.hear()
-        assert not rig.gateway.deliveries.awaited
+        assert not rig.gateway.notifications._awaited
 
     def test_it_is_not_waited_for_without_end(self, rig: Rig, initiator: Initiator) -> None:
         key = initiator.push("1", user("bob"), method=WITH_RESPONSE)

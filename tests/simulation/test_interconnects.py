@@ -212,7 +212,8 @@ def test_a_planted_bug_is_caught(mutation: Callable[[Patch], None], monkeypatch:
 
 def test_sending_again_what_was_acknowledged_is_noticed() -> None:
     device = Device(1, "app", "phone", DeviceRecord())
-    session = Session(device, preserve=HOUR, sender=Sender())
+    nobody: Any = None
+    session = Session(device, preserve=HOUR, sender=Sender(), away_sender=nobody)
     session.lane.outbound.restore(assigned=5, received=3, delivered=3, items=[])
     thrift = Thrift()
     thrift.sent(None, [MessageFrame(0, 1)])

@@ -183,7 +183,7 @@ class Acceptance:
             devices.update((device.number, device) for device in self._fanouts.still_to_come(key))
         withdrawal = self.withdraw(item, Step.REPLACE, now, "replaced by its publisher")
         rule = self._moments.targets[submission.target.kind]
-        if not devices and not (withdrawal.taken_back and rule.owns):
+        if not (devices or withdrawal.taken_back) or not rule.keeps(devices):
             return withdrawal, None
         return withdrawal, self._own(app, source, submission, devices, now)
 
@@ -264,7 +264,7 @@ class Acceptance:
                 count=len(devices),
             )
         rule = self._moments.targets[s.target.kind]
-        if devices or rule.owns:
+        if rule.keeps(devices):
             item = deliveries.own(message)
             if attach is not None:
                 attach(item)

@@ -19,6 +19,7 @@ class ChannelState:
     __slots__ = (
         "busy",
         "channel",
+        "features",
         "fed_at",
         "gauge",
         "greeted",
@@ -29,7 +30,6 @@ class ChannelState:
         "pace",
         "paused",
         "receipts",
-        "streams",
         "window",
     )
 
@@ -41,7 +41,7 @@ class ChannelState:
         network: str = "",
         max_frame: int = DEFAULT_MAX_FRAME,
         lossy: bool = False,
-        streams: bool = False,
+        features: int = 0,
     ) -> None:
         self.channel = channel
         self.link = link
@@ -61,8 +61,8 @@ class ChannelState:
         """Its unsent buffer is full."""
         self.window: Credit | None = None
         """What the device last said over it that it takes at a time."""
-        self.streams = streams
-        """Whether the device takes bodies and streams in pieces."""
+        self.features = features
+        """What the device understands beyond the core."""
         self.busy = False
         """A piece is in its unsent buffer: the next one waits, so that messages overtake."""
         self.fed_at: Micros = 0

@@ -62,7 +62,7 @@ class Commits:
         self._events: list[Event] = []
         self._dirty_deliveries: list[Delivery] = []
         self._dirty_sessions: list[Session] = []
-        self._dirty_feeds: list[Noted] = []
+        self._noted: list[Noted] = []
         self._departed: deque[tuple[Event, Delivery]] = deque()
         """What has left and is not in the log yet, oldest first; some of it is by now."""
         self._waiting: deque[tuple[int, Callable[[Micros], None]]] = deque()
@@ -91,7 +91,7 @@ class Commits:
 
     @property
     def _empty(self) -> bool:
-        noted = self._events or self._dirty_sessions or self._dirty_feeds
+        noted = self._events or self._dirty_sessions or self._noted
         return not noted and self._open.empty
 
     def touch_session(self, session: Session, now: Micros) -> None:
@@ -102,9 +102,9 @@ class Commits:
             if self._due is None:
                 self._due = now + LAZY_DELAY
 
-    def note_feed(self, feed: Noted) -> None:
-        """Let a feed write itself into the open commit when it is taken."""
-        self._dirty_feeds.append(feed)
+    def note(self, writer: Noted) -> None:
+        """Let something write itself into the open commit when that is taken."""
+        self._noted.append(writer)
 
     def add_message(self, message: Message) -> None:
         """Write this message with the open commit."""
@@ -270,10 +270,10 @@ class Commits:
             commit.sessions[session.device.number] = session.row()
         self._dirty_deliveries = []
         self._dirty_sessions = []
-        if self._dirty_feeds:
-            for feed in self._dirty_feeds:
-                feed.write(commit)
-            self._dirty_feeds = []
+        if self._noted:
+            for writer in self._noted:
+                writer.write(commit)
+            self._noted = []
         if commit.messages:
             self._keys_taken.append((commit.n, commit.messages[-1].key))
         self._taken = commit.n

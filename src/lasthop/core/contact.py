@@ -26,7 +26,6 @@ from lasthop.wire.hop.frames import (
     CloseCode,
     Credit,
     Dropped,
-    Feature,
     Hello,
     Welcome,
 )
@@ -146,7 +145,7 @@ class Contacts:
             network=hello.network or "",
             max_frame=hello.max_frame,
             lossy=channel in self._lossy,
-            streams=bool(hello.features & Feature.STREAMS),
+            features=hello.features,
         )
         self._by_channel[channel] = session
         session.add(line)
@@ -420,7 +419,7 @@ class Contacts:
         for away in self._moments.away:
             away(session, now)
         under_way = session.lane.outbound.delivered < session.lane.outbound.assigned
-        if under_way or any(part.keeps for part in session.parts):
+        if under_way or any(delivery for part in session.parts for delivery in part.on_device()):
             self._dispatcher.preserve(session)
 
     def disconnect(self, session: Session, code: CloseCode, reason: str, now: Micros) -> None:

@@ -8,7 +8,6 @@ and the row, and forgets what has ended.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from typing import Protocol
 
 from lasthop.clock import Micros
@@ -16,7 +15,7 @@ from lasthop.core.behaviour import Behaviours
 from lasthop.core.commits import Commits
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.effects import Changed, Effect
-from lasthop.core.feature import Decider, Sender
+from lasthop.core.feature import AwaySender, Decider, Sender
 from lasthop.core.lifecycle import DELIVERED, SENDING, TRANSITIONS, Step
 from lasthop.core.limits import Limits
 from lasthop.core.moments import Moments
@@ -51,14 +50,14 @@ class Deliveries:
         self.items: dict[int, Item] = {}
         self.effects: list[Effect] = []
         self.watched: Counter[int] = Counter()
-        self.awaited: dict[tuple[int, int], Callable[[int], None]] = {}
-        """Who wants to hear of the answer to a message of one device."""
         self.behaviours = Behaviours({})
         """By app, how its messages are treated; most apps have none."""
         self.plain = Decider(self)
         """Decides for everything that no feature decides about."""
-        self.sender = Sender()
-        """Sends to everyone for whom no feature sends."""
+        self.sender: Sender
+        """Sends to everyone for whom no feature sends; the gateway sets it."""
+        self.away_sender: AwaySender
+        """The same for those who are not in contact."""
         self._sessions: dict[int, Session] = {}
         self._touched: list[Session] = []
         self._resident: dict[int, Item] = {}
@@ -71,7 +70,12 @@ class Deliveries:
         """The device's session; it begins with the first need for one."""
         session = self._sessions.get(device.number)
         if session is None:
-            session = Session(device, preserve=self.limits.preserve, sender=self.sender)
+            session = Session(
+                device,
+                preserve=self.limits.preserve,
+                sender=self.sender,
+                away_sender=self.away_sender,
+            )
             self._sessions[device.number] = session
             for opened in self.moments.opened:
                 opened(session)

@@ -145,9 +145,10 @@ class Dispatcher:
             item = delivery.item
             if delivery.state is not SENDING and delivery.state is not RECEIVED:
                 # Its number is waited for if it ended before it left.
-                ending = delivery.state >= DELIVERED and not delivery.decider.closes_number
-                if ending and outbound.awaits(delivery.seq):
-                    ended.append(Skip(delivery.seq))
+                if delivery.state >= DELIVERED and outbound.awaits(delivery.seq):
+                    skip = delivery.decider.skip(delivery)
+                    if skip is not None:
+                        ended.append(skip)
                 continue
             again = delivery.state is RECEIVED or (delivery.attempts and delivery.seq >= 0)
             if again and not outbound.awaits(delivery.seq):

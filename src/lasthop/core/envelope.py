@@ -97,11 +97,8 @@ def headers_of(delivery: Delivery) -> Headers | None:
 
 
 def _sender(message: Message) -> str | None:
-    """The device that it comes from; what a surrogate answered for a device is the device's."""
-    kind, _, name = message.source.partition(":")
-    if kind == "device":
-        return message.source
-    return f"device:{name}" if kind == "surrogate" and message.answer else None
+    """The device that a message comes from."""
+    return message.source if message.source.startswith("device:") else None
 
 
 def _offset(time: Micros | None, start: Micros) -> int | None:

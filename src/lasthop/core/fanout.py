@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping
-from contextlib import suppress
 
 from lasthop.clock import Micros
 from lasthop.core.deliveries import Deliveries
@@ -238,9 +237,12 @@ class Fanouts:
         item = self._deliveries.items[row.message]
         message = item.message
         rule = self._moments.targets[message.target.kind]
-        reached: Mapping[int, Device] = {}
-        with suppress(NotFound):  # Everyone who was meant may have been removed since.
+        try:
             reached = rule.resume(item)
+        except NotFound:
+            reached = {}  # Everyone who was meant has been removed since.
+        if reached is None:
+            return
         devices = [d for n, d in reached.items() if row.cursor < n <= row.last]
         devices.sort(key=lambda d: -d.number)
         selection = rule.select(message.app, message, reached, resident=item.resident)
@@ -339,7 +341,7 @@ class Fanouts:
             if against is not None:
                 deliveries.step(delivery, Step.SUPPRESS, now, str(against.reason()))
                 return
-        if message.replace_key is not None and decider.replaceable:
+        if message.replace_key is not None:
             self._supersede(delivery, message.replace_key, now)
         if alone or not decider.began(delivery, event, decision.until, now):
             if kept_by is not None:
@@ -349,14 +351,14 @@ class Fanouts:
                 deliveries.touch(session)
             if decision.until is not None:
                 deliveries.timers.add(decision.until, delivery)
-        if message.deliver_before is not None and not decider.own_deadline:
-            deliveries.timers.add(message.deliver_before, delivery)
+        if message.deliver_before is not None:
+            decider.watch(delivery, message.deliver_before)
 
     def _must_arrive(self, content_type: str) -> bool:
         word = self._moments.words.get(content_type)
         return word is not None and word.must_arrive
 
     def _supersede(self, delivery: Delivery, replace_key: str, now: Micros) -> None:
-        old = delivery.session.replace(replace_key, delivery)
+        old = delivery.decider.supersede(delivery, replace_key)
         if old is not None:
             self._deliveries.step(old, Step.REPLACE, now, f"replaced under {replace_key!r}")

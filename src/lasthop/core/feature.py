@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from lasthop.clock import Micros
 from lasthop.core.channel_state import ChannelState
@@ -19,15 +19,16 @@ from lasthop.core.effects import Disconnect
 from lasthop.core.lifecycle import CONFIRMED_BY, Confirmation, Step
 from lasthop.core.registry import Device, DeviceRecord
 from lasthop.core.submission import Submission
+from lasthop.core.timers import Timers
 from lasthop.core.transfer import Transfer
 from lasthop.decision.routes import Refusal
 from lasthop.decision.schedule import Timed
 from lasthop.decision.volume.terms import TopicTerms
 from lasthop.errors import Contradiction
 from lasthop.events import Event
-from lasthop.message import Message, Quality, TargetKind
+from lasthop.message import Message, Quality, Reliability, TargetKind
 from lasthop.store.commit import DeliveryRow, Restored
-from lasthop.wire.hop.frames import Frame, Headers, Hello, MessageFrame
+from lasthop.wire.hop.frames import Frame, Headers, Hello, MessageFrame, Skip
 
 if TYPE_CHECKING:
     from lasthop.core.delivery import Delivery, Item
@@ -48,6 +49,11 @@ def order_of(message: Message) -> OrderKey:
 class Steps(Protocol):
     """The one way in which a delivery changes its state."""
 
+    @property
+    def timers(self) -> Timers[Any]:
+        """What is looked at again when its time has come."""
+        ...
+
     def step(
         self, delivery: Delivery, step: Step, now: Micros, reason: str = "", *, code: int = 0
     ) -> Event:
@@ -61,14 +67,6 @@ class Decider:
 
     __slots__ = ("steps",)
 
-    own_deadline = False
-    """Whether the decider itself watches deliver_before, for all deliveries together."""
-    replaceable = True
-    """Whether a newer message with the same replace key takes the place of a single delivery."""
-    closes_number = False
-    """Whether the decider itself tells the device not to wait for a number any more."""
-    numbered = False
-    """Whether a delivery has a number even if nobody asked for an acknowledgement."""
     carried = True
     """Whether a carrier may have the delivery: not if the device has to answer for it."""
     pulled = True
@@ -81,9 +79,22 @@ class Decider:
         """A delivery was accepted, and may leave after `until`. True: it waits with the decider."""
         return False
 
+    def supersede(self, delivery: Delivery, replace_key: str) -> Delivery | None:
+        """Let a delivery stand under its replace key. Returns the one that it takes the place
+        of."""
+        return delivery.session.replace(replace_key, delivery)
+
+    def watch(self, delivery: Delivery, deadline: Micros) -> None:
+        """Have the delivery looked at again at its deadline."""
+        self.steps.timers.add(deadline, delivery)
+
     def due(self, delivery: Delivery, now: Micros) -> bool:
         """A time of the delivery has come. True: nothing more is to be done about it."""
         return False
+
+    def numbers(self, delivery: Delivery) -> bool:
+        """Whether the delivery gets a number, which the device acknowledges."""
+        return delivery.item.message.reliability is not Reliability.BEST_EFFORT
 
     def released(self, delivery: Delivery, now: Micros, reason: str) -> Event:
         """The delivery has its number, if it is to have one: it can no longer be taken back."""
@@ -107,6 +118,10 @@ class Decider:
 
     def ended(self, delivery: Delivery) -> None:
         """The delivery is over, whoever said so."""
+
+    def skip(self, delivery: Delivery) -> Skip | None:
+        """The delivery was over before it left: what to tell a device that waits for its number."""
+        return Skip(delivery.seq)
 
     def frame(self, delivery: Delivery, frame: MessageFrame) -> MessageFrame:
         """The delivery as it travels, from what it would be by itself."""
@@ -198,9 +213,6 @@ class DeliveryObserver:
 
 class SessionPart:
     """What one device has of a feature."""
-
-    keeps = False
-    """Whether the device may keep messages of which no number is under way."""
 
     def decide(self, delivery: Delivery) -> None:
         """A delivery begins: the part may become its decider."""
@@ -324,6 +336,10 @@ class AwaySender(Protocol):
     """Sends what no channel can have: the device is not there, or its link is not what the
     publisher requires."""
 
+    def reaches(self, session: Session) -> bool:
+        """Whether anything may leave for a device that is not in contact."""
+        ...
+
     def pump(self, session: Session, now: Micros) -> None:
         """Release what may leave without any channel."""
         ...
@@ -352,9 +368,8 @@ class Selection(Protocol):
 class TargetRule(Protocol):
     """Whom a kind of target stands for."""
 
-    @property
-    def owns(self) -> bool:
-        """Whether a message is kept though it is for nobody yet."""
+    def keeps(self, devices: Mapping[int, Device]) -> bool:
+        """Whether a message for these devices is kept: one may be for nobody yet."""
         ...
 
     def reach(self, app: str, submission: Submission, now: Micros) -> Mapping[int, Device]:
@@ -376,8 +391,9 @@ class TargetRule(Protocol):
         """Begin the deliveries of an accepted message."""
         ...
 
-    def resume(self, item: Item) -> Mapping[int, Device]:
-        """Whom a message is for whose deliveries were still being begun at a restart."""
+    def resume(self, item: Item) -> Mapping[int, Device] | None:
+        """Whom a message is for whose deliveries were still being begun at a restart. None: they
+        begin in another way."""
         ...
 
     def spreading(self, item: Item, members: tuple[int, ...]) -> None:
@@ -472,6 +488,9 @@ class CoreFeature:
         """Take back a message of which no delivery is open: how many were taken back, and for how
         many it is too late. None: there is nothing to take back."""
         return None
+
+    def replied(self, message: int, device: int, reply: int) -> None:
+        """A device has answered a message that a publisher sent, by a message of this key."""
 
     def intake(self, arrival: Arrival, now: Micros) -> bool:
         """A device sent a message. True: the feature has taken it, and nobody else will."""

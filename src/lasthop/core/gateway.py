@@ -34,7 +34,7 @@ from lasthop.core.ranked.feature import RankedFeature
 from lasthop.core.reception import Reception
 from lasthop.core.registry import Registry
 from lasthop.core.restore import restore
-from lasthop.core.sending import PlainSender
+from lasthop.core.sending import NoAwaySender, PlainSender
 from lasthop.core.services.feature import ServiceFeature
 from lasthop.core.spine import Spine
 from lasthop.core.submission import Submission
@@ -94,6 +94,7 @@ class Gateway:
             registry=self.registry, commits=commits, keys=keys, limits=identity.limits
         )
         deliveries.sender = PlainSender(deliveries)
+        deliveries.away_sender = NoAwaySender(deliveries)
         deliveries.behaviours = Behaviours(identity.behaviours)
         deliveries.behaviours.restore(restored.memories)
         self._commits = commits
@@ -216,7 +217,7 @@ class Gateway:
                     for part in session.parts:
                         part.after_sending(now)
                     session.sender.settled(session, now)
-                elif session.away_sender is not None:
+                else:
                     session.away_sender.pump(session, now)
             self._commits.let_go(now)
             for settle in moments.settle:

@@ -140,7 +140,7 @@ class Inbound:
             raise InvalidRequest("a message needs a target: a topic or `to`")
         if frame.topic:
             target = Target(TargetKind.TOPIC, check_topic(frame.topic))
-        elif headers.to == PUBLISHERS and headers.stream:
+        elif headers.to == PUBLISHERS:
             target = Target(TargetKind.PUBLISHER, "")
         else:
             target = parse_target(headers.to)
@@ -185,7 +185,7 @@ class Inbound:
             handling=headers.handling,
             queue=headers.queue,
             in_reply_to=answers,
-            correlation=frame.key if headers.reply_within is not None or headers.binding else None,
+            correlation=frame.key if headers.reply_within is not None else None,
             reply_before=_after(headers.reply_within, start),
             headers=headers.extra,
             answer=answer,
@@ -195,6 +195,8 @@ class Inbound:
         arrival = Arrival(session, frame, headers, submission, answers_to)
         message: Message | None = None
         if not any(intake(arrival, now) for intake in self._moments.intake):
+            if target.kind is TargetKind.PUBLISHER and not answers_to:
+                parse_target(headers.to)  # Only what it answers says which publisher is meant.
             device = session.device
             source = f"device:{device.name}"
             message = self._acceptance.accept(device.app, source, [submission], now)[0]

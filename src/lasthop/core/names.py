@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from lasthop.errors import InvalidRequest, TooLarge
@@ -62,8 +63,16 @@ def parse_target(text: str | None) -> Target:
             " or app:",
             target=text,
         )
-    if kind == TargetKind.TOPIC:
-        check_topic(name)
-    elif kind in (TargetKind.GROUP, TargetKind.QUEUE):
-        check_name(name)
-    return Target(TargetKind(kind), name)
+    target = Target(TargetKind(kind), name)
+    check = _CHECKED.get(target.kind)
+    if check is not None:
+        check(name)
+    return target
+
+
+_CHECKED: dict[TargetKind, Callable[[str], str]] = {
+    TargetKind.TOPIC: check_topic,
+    TargetKind.GROUP: check_name,
+    TargetKind.QUEUE: check_name,
+}
+"""Names that have a form of their own."""

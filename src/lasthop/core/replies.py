@@ -27,8 +27,8 @@ def note_reply(deliveries: Deliveries, session: Session, message: int, reply: in
     delivery = session.mailbox.get(message)
     if delivery is not None and not delivery.reply:
         delivery.reply = reply  # The rows that are still to come keep it.
-    if (message, number) in deliveries.awaited:
-        deliveries.awaited[message, number](reply)
+    for replied in deliveries.moments.replied:
+        replied(message, number, reply)
     if message in deliveries.watched:
         change = Changed(message, number, None, reply)
         deliveries.commits.when_durable(lambda _: deliveries.effects.append(change))

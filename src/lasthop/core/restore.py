@@ -49,9 +49,7 @@ def restore(
         deliveries.release(item)
         deliveries.evict()
     for fanout_row in spreading.values():
-        target = deliveries.items[fanout_row.message].message.target
-        if not moments.targets[target.kind].owns:
-            fanouts.resume(fanout_row)
+        fanouts.resume(fanout_row)
     for finish in moments.finish:
         finish(now)
 
@@ -118,8 +116,8 @@ def _under_way_again(deliveries: Deliveries, delivery: Delivery, now: Micros) ->
 
 def _watch_deadline(deliveries: Deliveries, delivery: Delivery, now: Micros) -> None:
     before = delivery.item.message.deliver_before
-    if before is not None and not delivery.decider.own_deadline:
-        deliveries.timers.add(max(before, now), delivery)
+    if before is not None:
+        delivery.decider.watch(delivery, max(before, now))
 
 
 def _resume(session: Session, row: SessionRow, now: Micros) -> None:
@@ -145,14 +143,14 @@ def _resume(session: Session, row: SessionRow, now: Micros) -> None:
 def _wait_again(deliveries: Deliveries, delivery: Delivery, now: Micros) -> None:
     message = delivery.item.message
     session = delivery.session
-    if message.replace_key is not None and delivery.revocable and delivery.decider.replaceable:
-        session.replace(message.replace_key, delivery)
+    if message.replace_key is not None and delivery.revocable:
+        delivery.decider.supersede(delivery, message.replace_key)
     waits = any(gate.reopened(delivery, now) for gate in delivery.item.gates)
     if message.deliver_after is not None and message.deliver_after > now:
         deliveries.timers.add(message.deliver_after, delivery)
     elif not waits:
         session.enqueue(delivery)
-        if session.away_sender is not None:
+        if session.reachable:
             deliveries.touch(session)
-    if message.deliver_before is not None and not delivery.decider.own_deadline:
-        deliveries.timers.add(message.deliver_before, delivery)
+    if message.deliver_before is not None:
+        delivery.decider.watch(delivery, message.deliver_before)

@@ -15,6 +15,7 @@ from lasthop.core.retransmission import patience
 from lasthop.core.session import Session
 from lasthop.core.transfer import Transfer
 from lasthop.decision.decide import Action, decide
+from lasthop.decision.routes import Refusal
 from lasthop.events import Event
 from lasthop.message import Reliability
 from lasthop.wire.hop.roundtrip import RoundTrip
@@ -33,11 +34,11 @@ def release(
     says so."""
     message = delivery.item.message
     decider = delivery.decider
-    numbered = message.reliability is not BEST_EFFORT or decider.numbered
-    session.depart(delivery, numbered=numbered)
     if decider is deliveries.plain:
+        session.depart(delivery, numbered=message.reliability is not BEST_EFFORT)
         event = deliveries.step(delivery, RELEASE, now, reason)
     else:
+        session.depart(delivery, numbered=decider.numbers(delivery))
         event = decider.released(delivery, now, reason)
     if message.replace_key is not None:
         session.not_replaceable(delivery)
@@ -62,19 +63,33 @@ def weight_of(delivery: Delivery) -> int:
     return delivery.item.size
 
 
-def divert(deliveries: Deliveries, delivery: Delivery, now: Micros) -> bool:
+def divert(delivery: Delivery, now: Micros) -> bool:
     """Find another way for what a publisher requires of the link and none of the channels is.
     False: a channel will do."""
     quality = delivery.item.message.quality
     against = None if quality is None else delivery.session.unmet(quality)
     if against is None:
         return False
-    away = delivery.session.away_sender
-    if away is not None and delivery.decider.carried:
-        away.divert(delivery, against, now)
-    else:
-        deliveries.give_up(delivery, Step.GIVE_UP, now, against.reason, code=against.code)
+    delivery.session.away_sender.divert(delivery, against, now)
     return True
+
+
+class NoAwaySender:
+    """For devices that have to come for their messages."""
+
+    def __init__(self, deliveries: Deliveries) -> None:
+        self._deliveries = deliveries
+
+    def reaches(self, session: Session) -> bool:
+        """Nothing leaves without contact."""
+        return False
+
+    def pump(self, session: Session, now: Micros) -> None:
+        """Everything waits for the device."""
+
+    def divert(self, delivery: Delivery, refusal: Refusal, now: Micros) -> None:
+        """There is no other way."""
+        self._deliveries.give_up(delivery, Step.GIVE_UP, now, refusal.reason, code=refusal.code)
 
 
 class PlainSender(Sender):
@@ -110,7 +125,7 @@ class PlainSender(Sender):
                 if said is not GO:
                     break  # What has a higher priority comes before it.
             session.take_best()
-            if message.quality is not None and divert(deliveries, delivery, now):
+            if message.quality is not None and divert(delivery, now):
                 continue
             release(deliveries, session, delivery, now, decision.reason)
             released.append(delivery)

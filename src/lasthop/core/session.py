@@ -70,11 +70,13 @@ class Session:
         "transfers",
     )
 
-    def __init__(self, device: Device, *, preserve: Micros, sender: Sender) -> None:
+    def __init__(
+        self, device: Device, *, preserve: Micros, sender: Sender, away_sender: AwaySender
+    ) -> None:
         self.device = device
         self.sender = sender
         """Says whether and over which channel a delivery leaves."""
-        self.away_sender: AwaySender | None = None
+        self.away_sender = away_sender
         """Sends what no channel can have; most devices have to come for it."""
         self.parts: tuple[SessionPart, ...] = ()
         """What the device has of features."""
@@ -140,7 +142,7 @@ class Session:
     @property
     def reachable(self) -> bool:
         """Whether anything may leave, in contact or without."""
-        return self.line.greeted or self.away_sender is not None
+        return self.line.greeted or self.away_sender.reaches(self)
 
     def add_part(self, part: SessionPart) -> None:
         """Let the device have something of a feature."""

@@ -19,11 +19,13 @@ from lasthop.message import Message, TargetKind
 class PlainTarget:
     """A target whose devices the registry knows by name. Features begin with this one."""
 
-    owns = False
-
     def __init__(self, deliveries: Deliveries, fanouts: Fanouts) -> None:
         self._deliveries = deliveries
         self._fanouts = fanouts
+
+    def keeps(self, devices: Mapping[int, Device]) -> bool:
+        """Whether there is anybody whom a message is for."""
+        return bool(devices)
 
     def reach(self, app: str, submission: Submission, now: Micros) -> Mapping[int, Device]:
         """Whom a message is for now."""
@@ -42,7 +44,7 @@ class PlainTarget:
         """Begin the deliveries of an accepted message."""
         self._fanouts.begin(item, devices, now)
 
-    def resume(self, item: Item) -> Mapping[int, Device]:
+    def resume(self, item: Item) -> Mapping[int, Device] | None:
         """Whom a message is for whose deliveries were still being begun at a restart."""
         return self._deliveries.registry.reach(item.message.app, item.message.target)
 

@@ -112,6 +112,10 @@ class AirFeature(CoreFeature):
     def divert(self, delivery: Delivery, refusal: Refusal, now: Micros) -> None:
         """The device is there, and its link is not what the publisher requires: take one of its
         routes, if it has any."""
+        if not delivery.decider.carried:
+            # What needs the device's answer cannot go where none comes back.
+            self._deliveries.give_up(delivery, Step.GIVE_UP, now, refusal.reason, code=refusal.code)
+            return
         if delivery.session.sender.rests(delivery, now):
             return
         selected = self._release(delivery, now)
@@ -261,16 +265,21 @@ class AirFeature(CoreFeature):
         for device in self.hosts.at(host):
             self.reachable(self._deliveries.session(device), now)
 
+    def reaches(self, session: Session) -> bool:
+        """Whether the device has a route."""
+        return bool(session.device.record.routes)
+
     def opened(self, session: Session) -> None:
         if session.device.record.routes:
             session.away_sender = self
 
     def amended(self, session: Session, changes: Mapping[str, object], now: Micros) -> None:
-        session.away_sender = self if session.device.record.routes else None
+        routes = session.device.record.routes
+        session.away_sender = self if routes else self._deliveries.away_sender
         self.reachable(session, now)
 
     def greeted(self, session: Session, now: Micros, *, joined: bool) -> None:
-        if not joined and session.away_sender is not None:
+        if not joined and self.reaches(session):
             self.reachable(session, now)
 
     def reachable(self, session: Session, now: Micros) -> None:

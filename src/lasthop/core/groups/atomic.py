@@ -41,8 +41,6 @@ class AtomicMessage(GroupDecider):
 
     __slots__ = ("_broken", "_groups", "_had", "_size", "before", "standing")
 
-    own_deadline = True
-
     def __init__(self, groups: GroupBook, item: Item, members: tuple[int, ...]) -> None:
         super().__init__(groups.deliveries, item)
         self._groups = groups
@@ -72,6 +70,9 @@ class AtomicMessage(GroupDecider):
         still = self.standing in (Standing.HELD, Standing.RELEASED)
         row = BondRow(key, self.standing, still, at=now, members=members)
         self.deliveries.commits.open.bond_changes().bonds[key] = row
+
+    def watch(self, delivery: Delivery, deadline: Micros) -> None:
+        """The deadline is that of all members together."""
 
     def frame(self, delivery: Delivery, frame: MessageFrame) -> MessageFrame:
         if not self.holds:

@@ -77,8 +77,6 @@ class GroupDecider(Decider):
 
     __slots__ = ("deliveries", "item")
 
-    replaceable = False
-    closes_number = True
     carried = False
 
     def __init__(self, deliveries: Deliveries, item: Item) -> None:
@@ -86,6 +84,12 @@ class GroupDecider(Decider):
         self.deliveries = deliveries
         self.item = item
         item.decider = self
+
+    def supersede(self, delivery: Delivery, replace_key: str) -> None:
+        """The message as a whole stands under its replace key, not each delivery."""
+
+    def skip(self, delivery: Delivery) -> None:
+        """Whoever took it back has told the device already."""
 
     def withdraw(self, step: Step, now: Micros, reason: str) -> tuple[int, int]:
         return 0, len(self.item.deliveries)

@@ -14,6 +14,7 @@ from lasthop.core.delivery import Delivery, Item
 from lasthop.core.envelope import PLAIN_HEADERS
 from lasthop.core.fanout import Fanouts
 from lasthop.core.feature import (
+    Arrival,
     CoreFeature,
     Gate,
     Leaving,
@@ -132,6 +133,12 @@ class GroupFeature(CoreFeature, Gate):
         self.claim(session, headers.in_reply_to, frame.key, now)
 
     # What a message for a group has to pass.
+
+    def intake(self, arrival: Arrival, now: Micros) -> bool:
+        """Whoever sends a message that is decided about as a whole is told what was decided."""
+        if arrival.submission.binding:
+            arrival.submission.correlation = arrival.frame.key
+        return False
 
     def check(self, submission: Submission) -> None:
         if submission.binding and submission.target.kind is not GROUP:
@@ -511,10 +518,21 @@ class GroupTarget(PlainTarget):
         self._groups.remember_roster(item, ())
 
 
-class QueueTarget(GroupTarget):
+class QueueTarget(PlainTarget):
     """A queue: a message belongs to it, and one consumer after the other may have it."""
 
-    owns = True
+    def __init__(self, deliveries: Deliveries, fanouts: Fanouts, groups: GroupFeature) -> None:
+        super().__init__(deliveries, fanouts)
+        self._groups = groups
+
+    def reach(self, app: str, submission: Submission, now: Micros) -> Mapping[int, Device]:
+        return self._groups.reach(app, submission, now)
+
+    def keeps(self, devices: Mapping[int, Device]) -> bool:
+        return True
+
+    def resume(self, item: Item) -> None:
+        """It is offered to consumers again."""
 
     def begin(self, item: Item, devices: Mapping[int, Device], now: Micros) -> None:
         self._groups.begin(item, devices, now)

@@ -21,7 +21,7 @@ from lasthop.core.dispatch import Dispatcher
 from lasthop.core.effects import Fetch
 from lasthop.core.feature import DeliveryObserver, Gate, Leaving
 from lasthop.core.lifecycle import PENDING, SENDING, State, Step
-from lasthop.core.pieces.pump import PiecePump
+from lasthop.core.pieces.pump import PiecePump, takes_pieces
 from lasthop.core.session import Session
 from lasthop.core.transfer import Transfer
 from lasthop.errors import NotFound
@@ -180,7 +180,7 @@ class Bodies(Gate, DeliveryObserver):
         """A large body goes ahead of its message."""
         session = delivery.session
         line = session.line_of(channel) or session.line
-        if delivery.ahead or not line.streams or self.is_poke(delivery, line):
+        if delivery.ahead or not takes_pieces(line) or self.is_poke(delivery, line):
             return Leaving.GO
         if delivery.item.size <= self._segment:
             return Leaving.GO
@@ -198,7 +198,7 @@ class Bodies(Gate, DeliveryObserver):
         has them, or will pull them. What a channel cannot carry in pieces counts whole."""
         session, size = delivery.session, delivery.item.size
         lines = [line for line in session.lines if line.greeted]
-        if not all(line.streams for line in lines):
+        if not all(takes_pieces(line) for line in lines):
             return size
         if delivery.ahead or all(self.is_poke(delivery, line) for line in lines):
             return 0
@@ -212,15 +212,15 @@ class Bodies(Gate, DeliveryObserver):
         if not (firm and delivery.decider.pulled):
             return False  # It may be over before the device can ask.
         if message.pull:
-            return line.streams
+            return takes_pieces(line)
         behaviour = self._deliveries.behaviours.get(message.app)
         if behaviour is None or delivery.item.size <= self._segment:
             return False
-        return line.streams and line.link in behaviour.pull_on
+        return takes_pieces(line) and line.link in behaviour.pull_on
 
     def frame(self, delivery: Delivery, channel: ChannelState, frame: MessageFrame) -> MessageFrame:
         """The message without its body, where that has gone ahead or waits to be pulled."""
-        if not channel.streams:
+        if not takes_pieces(channel):
             return frame
         if delivery.ahead:
             said: dict[str, int] = {"ahead": delivery.item.size}

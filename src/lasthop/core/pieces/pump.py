@@ -16,7 +16,7 @@ from lasthop.core.pieces.session_transfers import SessionTransfers, Sink
 from lasthop.core.retransmission import FIRST_TIMEOUT
 from lasthop.core.session import Session
 from lasthop.core.transfer import Transfer
-from lasthop.wire.hop.frames import Ending, EndStatus, Frame, Piece, Taken
+from lasthop.wire.hop.frames import Ending, EndStatus, Feature, Frame, Piece, Taken
 from lasthop.wire.hop.transfer import Pace
 
 OVER = "it is over here"
@@ -25,6 +25,11 @@ UNKNOWN = "no such stream"
 MOST_OVER = 1024
 """Last words that are kept until a device confirms them. One that asks about ever more that is over
 and confirms nothing gets its answers, but we remember no more of them."""
+
+
+def takes_pieces(channel: ChannelState) -> bool:
+    """Whether a device takes bodies and streams in pieces over a channel."""
+    return bool(channel.features & Feature.STREAMS)
 
 
 class PiecePump:
@@ -185,7 +190,7 @@ class PiecePump:
 
     def pump(self, session: Session, desk: SessionTransfers, now: Micros) -> None:
         """Say what is to be said, and let the next pieces leave."""
-        if not session.greeted or not session.line.streams:
+        if not session.greeted or not takes_pieces(session.line):
             return
         frames = self._words(session, desk, now)
         if frames:

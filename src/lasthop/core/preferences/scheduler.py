@@ -99,7 +99,7 @@ class PreferenceScheduler:
         if body is not None and steering.grants.covers(body):
             self._let_ahead(steering, delivery)
             return
-        if divert(deliveries, delivery, now):
+        if divert(delivery, now):
             return
         choice = steering.choice(delivery, weight_of(delivery), now)
         if isinstance(choice, Unsatisfiable):

@@ -137,6 +137,9 @@ class PushFeature(CoreFeature):
         if device is None or record.addresses != device.record.addresses:
             self.addresses.check(app, record.addresses, device)
 
+    def replied(self, message: int, device: int, reply: int) -> None:
+        self.notifications.replied(message, device, reply)
+
     def wake(self, now: Micros) -> None:
         self.notifications.wake(now)
 

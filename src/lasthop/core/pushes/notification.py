@@ -111,6 +111,14 @@ class Notifications:
         """Destinations with something in their queue that only waits for others."""
         self._timers: Timers[Notification | Destination] = Timers()
         self._in_flight = 0
+        self._awaited: dict[tuple[int, int], Callable[[int], None]] = {}
+        """Who waits for the answer of a device to a message."""
+
+    def replied(self, message: int, device: int, reply: int) -> None:
+        """A device has answered a message: it may be waited for."""
+        heard = self._awaited.get((message, device))
+        if heard is not None:
+            heard(reply)
 
     def __len__(self) -> int:
         return len(self._pending)
@@ -173,7 +181,7 @@ class Notifications:
         self._pending[notification.key] = notification
         if row.awaited_from:
             heard = partial(self._replied, notification)
-            self._deliveries.awaited[row.message, row.awaited_from] = heard
+            self._awaited[row.message, row.awaited_from] = heard
         return notification
 
     def _replied(self, notification: Notification, reply: int) -> None:
@@ -186,7 +194,7 @@ class Notifications:
         self._deliveries.commits.when_durable(partial(self._due, notification))
 
     def _forget_wait(self, row: NotificationRow) -> None:
-        self._deliveries.awaited.pop((row.message, row.awaited_from), None)
+        self._awaited.pop((row.message, row.awaited_from), None)
 
     def next_due(self) -> Micros | None:
         """When `wake` wants to be called."""

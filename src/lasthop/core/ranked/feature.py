@@ -79,10 +79,6 @@ class RankedPart(SessionPart):
         self._session = session
         self.keepers: dict[str, RankedSubscription] = {}
 
-    @property
-    def keeps(self) -> bool:  # type: ignore[override]
-        return bool(self.keepers)
-
     def decide(self, delivery: Delivery) -> None:
         self._feeds.decide(delivery)
 

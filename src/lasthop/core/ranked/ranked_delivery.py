@@ -49,7 +49,6 @@ class RankedDelivery(Decider):
         "shown",
     )
 
-    numbered = True
     carried = False
     pulled = False
 
@@ -115,6 +114,10 @@ class RankedDelivery(Decider):
         if not self.stamp:
             self.stamp = self.key  # Nobody decides about it any more: it takes its own turn.
         return False
+
+    def numbers(self, delivery: Delivery) -> bool:
+        """By its number the device tells what became of it, whatever its publisher asked for."""
+        return True
 
     def released(self, delivery: Delivery, now: Micros, reason: str) -> Event:
         if self.feed is None:

@@ -295,7 +295,7 @@ class RankedSubscription:
             self._changed.add(key)
         if not self.dirty:
             self.dirty = True
-            self._deliveries.commits.note_feed(self)
+            self._deliveries.commits.note(self)
 
     def write(self, commit: Commit) -> None:
         """Put into a commit what has changed."""

@@ -12,8 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from lasthop.clock import MILLISECOND, Micros
+from lasthop.core.channel_state import ChannelState
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.effects import Consult, Fetch
+from lasthop.core.envelope import PLAIN_HEADERS
 from lasthop.core.feature import Arrival, CoreFeature, DeliveryObserver, Gate
 from lasthop.core.session import Session
 from lasthop.core.spine import Spine
@@ -26,6 +28,7 @@ from lasthop.message import GATEWAY, Message, TargetKind
 from lasthop.store.commit import DeliveryRow, Restored
 from lasthop.store.surrogates import ConsultRow, RevisionRow
 from lasthop.surrogate.mail import Verdict
+from lasthop.wire.hop.frames import MessageFrame
 
 FIRST_REST = 100 * MILLISECOND
 """After a failure: long enough for a passing trouble, short beside the deadline of a message. It
@@ -35,6 +38,18 @@ NOT_ASKED = ("surrogate:", GATEWAY)
 """Sources whose messages pass: what surrogates send themselves, and what the gateway says."""
 
 REMEMBERED_REASON = 200
+
+
+BY_SURROGATE = "surrogate:"
+
+
+class AnsweredForDevice(Gate):
+    """What a surrogate answered for a device is the device's answer to whoever asked."""
+
+    def frame(self, delivery: Delivery, channel: ChannelState, frame: MessageFrame) -> MessageFrame:
+        name = delivery.item.message.source.removeprefix(BY_SURROGATE)
+        headers = replace(frame.headers or PLAIN_HEADERS, source=f"device:{name}")
+        return replace(frame, headers=headers)
 
 
 class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
@@ -69,6 +84,9 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
         message = item.message
         if message.app in self._posts and not message.source.startswith(NOT_ASKED):
             item.gates = (*item.gates, self)
+
+        elif message.source.startswith(BY_SURROGATE) and message.answer:
+            item.gates = (*item.gates, AnsweredForDevice())
 
     def keeps(self, delivery: Delivery) -> str:
         return "waits for its surrogate"
