@@ -15,7 +15,7 @@ help:
 	@echo '             10,000 documents through each level of Weft, a tenth through max (WEFT_DOCUMENTS=n),'
 	@echo '             6,000 random schemas for jing (RELAXNG_SEEDS=n)'
 	@echo 'make fuzz    a coverage-guided fuzzer on each codec (TARGET=name, SECONDS=600; needs atheris)'
-	@echo 'make lint    format, lint, type and layer checks only'
+	@echo 'make lint    format, lint, type, layer and word checks only'
 	@echo 'make format  format the code and fix what can be fixed'
 	@echo 'make lock    pin the dependencies again (ARGS=--upgrade for newer versions)'
 	@echo 'make accelerate  compile the hot modules, optional (ARGS=--clean to go back to pure Python)'
