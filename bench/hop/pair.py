@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.hop.conversation import Ready
 from bench.hop.jobs import Expect, Prepared, Publish, Published, Received
-from bench.hop.processes import Child, Failed, cpu_seconds
+from bench.hop.processes import ROOT, Child, Failed, cpu_seconds
 from bench.hop.systems import System
 
 SETTLE = 0.25
@@ -93,12 +93,18 @@ class Pair:
 
 @contextmanager
 def paired(
-    system: System, name: str, *, directory: Path, port: int | None = None
+    system: System,
+    name: str,
+    *,
+    directory: Path,
+    port: int | None = None,
+    checkout: Path = ROOT,
 ) -> Iterator[Pair]:
-    """A publisher and a device that have this topic, queue or mailbox to themselves."""
+    """A publisher and a device that have this topic, queue or mailbox to themselves; the device
+    is that of a checkout."""
     log = directory / f"{system.key}-{name}.log"
     device_job = system.device(name, system.broker.port if port is None else port)
-    device = Child("bench.hop.device", device_job, log=log)
+    device = Child("bench.hop.device", device_job, log=log, checkout=checkout)
     try:
         device.hear(Ready)
         publisher = Child("bench.hop.publisher", system.publisher(name), log=log)

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 
 ROOT = Path(__file__).resolve().parents[2]
-"""Where `bench` is found by the processes that are started."""
+"""The checkout whose `bench` and `lasthop` the processes that are started find."""
 
 Said = TypeVar("Said", bound=msgspec.Struct)
 
@@ -130,7 +130,9 @@ def spawn(
 class Child:
     """A Python process of ours that is told what to do, and answers, in lines of JSON."""
 
-    def __init__(self, module: str, job: msgspec.Struct, *, log: Path) -> None:
+    def __init__(
+        self, module: str, job: msgspec.Struct, *, log: Path, checkout: Path = ROOT
+    ) -> None:
         self._name = f"{module} {type(job).__name__}"
         self._log = log
         with log.open("ab") as errors:
@@ -139,8 +141,8 @@ class Child:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                cwd=ROOT,
-                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                cwd=checkout,
+                env={**os.environ, "PYTHONPATH": f"{checkout / 'src'}{os.pathsep}{checkout}"},
                 bufsize=0,
             )
         self._buffer = b""

@@ -227,10 +227,7 @@ def _latency(rate: float, *, p99: bool) -> Metric:
 
 
 def _spread(spread: Spread | None, digits: int = 0) -> str:
-    if spread is None:
-        return "-"
-    low, high = f"{spread.lowest:,.{digits}f}", f"{spread.highest:,.{digits}f}"
-    return f"{spread.median:,.{digits}f} ({low} to {high})"
+    return "-" if spread is None else spread.text(digits)
 
 
 def _ratio(ours: float | None, theirs: float | None) -> str:

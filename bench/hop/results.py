@@ -29,6 +29,14 @@ class Spread(msgspec.Struct, frozen=True):
         """
         return cls(median(values), min(values), max(values))
 
+    def text(self, digits: int = 0) -> str:
+        """
+        >>> Spread.of([3, 1000, 2]).text(1)
+        '3.0 (2.0 to 1,000.0)'
+        """
+        low, high = f"{self.lowest:,.{digits}f}", f"{self.highest:,.{digits}f}"
+        return f"{self.median:,.{digits}f} ({low} to {high})"
+
 
 class Latency(msgspec.Struct, frozen=True):
     """Publisher to device at a constant rate, in microseconds."""

@@ -40,6 +40,7 @@ WorkIn = Annotated[
         "lasthop bench hop",
         "lasthop bench hop --rounds 5 --rate 500 --rate 2000 --json",
         "lasthop bench hop --only lasthop --only mosquitto --messages 10000",
+        "lasthop bench hop --against ../before --rounds 9",
     )
 )
 def hop(
@@ -53,12 +54,33 @@ def hop(
     only: Annotated[
         list[str] | None, typer.Option(help="lasthop, mosquitto or rabbitmq. [all]")
     ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="CHECKOUT",
+            help="Compare throughput and CPU with another working tree of lasthop instead.",
+        ),
+    ] = None,
     directory: WorkIn = None,
     as_json: Json = False,
 ) -> None:
     known = ("lasthop", "mosquitto", "rabbitmq")
     if unknown := [name for name in only or () if name not in known]:
         raise Failure(f"--only {unknown[0]}: choose from {', '.join(known)}", exit_code=2)
+    if against is not None:
+        if only:
+            raise Failure("--only names peers, and --against compares with none", exit_code=2)
+        if not all((against / part / "__init__.py").is_file() for part in ("src/lasthop", "bench")):
+            raise Failure(f"--against {against}: that is no checkout of lasthop", exit_code=2)
+        raise typer.Exit(
+            _benchmark("hop.against").run(
+                against=against,
+                messages=messages,
+                rounds=rounds,
+                directory=directory,
+                as_json=as_json,
+            )
+        )
     status = _benchmark("hop.command").run(
         messages=messages,
         rounds=rounds,
