@@ -278,7 +278,7 @@ class World(RuleBasedStateMachine):
     @invariant()
     def what_is_in_memory_adds_up(self) -> None:
         room = self.rig.gateway.deliveries
-        for session in room._sessions.values():
+        for session in room.by_number.values():
             sending = [d for d in session.mailbox.values() if d.state is State.SENDING]
             assert session.lane.flight_bytes == sum(d.item.size for d in sending)
             assert session.lane.leaving == sum(d.seq < 0 for d in sending)
@@ -290,7 +290,7 @@ class World(RuleBasedStateMachine):
         assert room._resident_bytes == sum(item.size for item in resident)
         assert set(room._resident) == {item.message.key for item in resident}
         deliveries = [d for item in room.items.values() for d in item.deliveries]
-        assert len(deliveries) == sum(len(s.mailbox) for s in room._sessions.values())
+        assert len(deliveries) == sum(len(s.mailbox) for s in room.by_number.values())
 
     @invariant()
     def numbers_follow_acceptance_in_every_lane(self) -> None:

@@ -264,7 +264,7 @@ class Acceptance:
                 count=len(devices),
             )
         rule = self._moments.targets[s.target.kind]
-        if rule.keeps(devices):
+        if devices or rule.keeps(devices):
             item = deliveries.own(message)
             if attach is not None:
                 attach(item)

@@ -58,7 +58,8 @@ class Deliveries:
         """Sends to everyone for whom no feature sends; the gateway sets it."""
         self.away_sender: AwaySender
         """The same for those who are not in contact."""
-        self._sessions: dict[int, Session] = {}
+        self.by_number: dict[int, Session] = {}
+        """The sessions of all devices of whom there is something to remember."""
         self._touched: list[Session] = []
         self._resident: dict[int, Item] = {}
         """Whose bodies are in memory, oldest first."""
@@ -68,7 +69,7 @@ class Deliveries:
 
     def session(self, device: Device) -> Session:
         """The device's session; it begins with the first need for one."""
-        session = self._sessions.get(device.number)
+        session = self.by_number.get(device.number)
         if session is None:
             session = Session(
                 device,
@@ -76,27 +77,28 @@ class Deliveries:
                 sender=self.sender,
                 away_sender=self.away_sender,
             )
-            self._sessions[device.number] = session
+            self.by_number[device.number] = session
             for opened in self.moments.opened:
                 opened(session)
         return session
 
     def forget_session(self, device: Device) -> None:
         """The device is gone."""
-        self._sessions.pop(device.number, None)
+        self.by_number.pop(device.number, None)
 
     def sessions(self) -> list[Session]:
         """Everyone of whom there is something to remember."""
-        return list(self._sessions.values())
+        return list(self.by_number.values())
 
     def sessions_in_contact(self) -> list[Session]:
         """Everyone who is there now."""
-        return [session for session in self._sessions.values() if session.channel]
+        return [session for session in self.by_number.values() if session.channel]
 
     def own(self, message: Message) -> Item:
         """Keep a message until its last delivery has ended."""
         item = Item(message, self.plain)
-        self.keep(item)
+        self.items[message.key] = self._resident[message.key] = item
+        self._resident_bytes += item.size
         for owned in self.moments.owned:
             owned(item)
         return item
@@ -119,11 +121,15 @@ class Deliveries:
     def release(self, item: Item) -> None:
         """Keep a message no longer, unless a delivery of it is open or to come."""
         if not item.deliveries and not item.spreading:
-            self.forget(item)
+            key = item.message.key
+            self.items.pop(key, None)
+            if self._resident.pop(key, None) is not None:
+                self._resident_bytes -= item.size
             # They know each other: as a circle they would be left to the collector.
-            observers, item.observers = item.observers, ()
-            for observer in observers:
-                observer.over(item)
+            if item.observers:
+                observers, item.observers = item.observers, ()
+                for observer in observers:
+                    observer.over(item)
 
     def open_delivery(self, item: Item, session: Session, now: Micros) -> Delivery:
         """Begin a delivery, in its device's mailbox; its first event is the caller's to record."""
@@ -213,7 +219,9 @@ class Deliveries:
 
     def _end(self, delivery: Delivery) -> None:
         session = delivery.session
-        item = delivery.item.unwrap(delivery)
+        item = delivery.item
+        if type(item) is not Item:
+            item = item.unwrap(delivery)
         message = item.message
         mailbox = session.mailbox
         del mailbox[message.key]

@@ -99,7 +99,6 @@ class Delivery:
         "seq",
         "session",
         "state",
-        "turn",
     )
 
     def __init__(self, item: Item, session: Session, now: int) -> None:
@@ -111,8 +110,7 @@ class Delivery:
         """Who decides its steps."""
         self.priority = message.priority
         self.place = message.key
-        """Its turn to leave among those of its priority: lower first, then by `turn`."""
-        self.turn = 0
+        """Its turn to leave among those of its priority: lower first."""
         self.state: State = PENDING
         self.epoch = -1
         self.seq = -1
@@ -139,7 +137,7 @@ class Delivery:
 
     def __lt__(self, other: Delivery) -> bool:
         """Whose turn it is of two with the same place."""
-        return self.turn < other.turn
+        return self.decider.turn < other.decider.turn
 
     @property
     def revocable(self) -> bool:

@@ -15,7 +15,7 @@ from lasthop.core.channel_state import AWAY, ChannelState
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery
 from lasthop.core.effects import Fetch, Send
-from lasthop.core.envelope import frame_of, too_large
+from lasthop.core.envelope import ENVELOPE, frame_of, too_large
 from lasthop.core.lane import ALL
 from lasthop.core.lifecycle import DELIVERED, PENDING, SENDING, State, Step
 from lasthop.core.retransmission import Retransmission
@@ -352,7 +352,7 @@ class Dispatcher:
         frame = frame_of(delivery, deliveries.moments.words)
         for gate in delivery.item.gates:
             frame = gate.frame(delivery, line, frame)
-        if too_large(frame, line.max_frame):
+        if len(frame.body) + ENVELOPE > line.max_frame and too_large(frame, line.max_frame):
             deliveries.step(delivery, Step.GIVE_UP, now, "larger than what the device takes")
             if delivery.seq >= 0:
                 self._close(session, [Skip(delivery.seq)])

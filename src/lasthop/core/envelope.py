@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from lasthop.clock import MILLISECOND, Micros
 from lasthop.core.delivery import Delivery
-from lasthop.core.feature import Word
+from lasthop.core.feature import Decider, Word
 from lasthop.errors import TooLarge
 from lasthop.message import (
     DEFAULT_CONTENT_TYPE,
@@ -37,7 +37,8 @@ def frame_of(delivery: Delivery, words: Mapping[str, Word]) -> MessageFrame:
             return word.frame(delivery)
     seq = delivery.seq if delivery.seq >= 0 else None
     frame = MessageFrame(seq, message.key, message.target.topic, headers, message.body)
-    return delivery.decider.frame(delivery, frame)
+    decider = delivery.decider
+    return frame if type(decider) is Decider else decider.frame(delivery, frame)
 
 
 ENVELOPE = 4096
@@ -45,9 +46,8 @@ ENVELOPE = 4096
 
 
 def too_large(frame: MessageFrame, max_frame: int) -> bool:
-    """Whether a device that takes frames of `max_frame` bytes cannot take this."""
-    if len(frame.body) + ENVELOPE <= max_frame:
-        return False
+    """Whether a device that takes frames of `max_frame` bytes cannot take this. Nobody need ask if
+    there is room for an `ENVELOPE` besides the body."""
     try:
         Encoder(WireMapping.UNORDERED, max_frame=max_frame).encode(frame, bytearray())
     except TooLarge:

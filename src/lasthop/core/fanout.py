@@ -104,12 +104,15 @@ class Fanouts:
         """The driver has served everybody else: there is time again."""
         self._left = BATCHES_PER_TURN * self._deliveries.limits.fanout_batch
 
-    def begin(self, item: Item, devices: Mapping[int, Device], now: Micros) -> None:
+    def begin(
+        self,
+        item: Item,
+        devices: Mapping[int, Device],
+        now: Micros,
+        selection: Selection | None = None,
+    ) -> None:
         """Begin the deliveries of an accepted message: all at once if they are few and there is
         time for them, and not before those of an earlier message of its lane."""
-        message = item.message
-        rule = self._moments.targets[message.target.kind]
-        selection = rule.select(message.app, message, devices, resident=item.resident)
         if len(devices) == 1 and not self._under_way and selection is None:
             for device in devices.values():
                 self._deliver(item, device, now)

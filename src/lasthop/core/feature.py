@@ -67,6 +67,8 @@ class Decider:
 
     __slots__ = ("steps",)
 
+    turn = 0
+    """Whose turn it is of two deliveries with the same place."""
     carried = True
     """Whether a carrier may have the delivery: not if the device has to answer for it."""
     pulled = True

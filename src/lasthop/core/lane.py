@@ -56,16 +56,6 @@ class Lane(Generic[T]):
         # The same comparison as `wire.hop.credit`, which the device applies.
         return self.flight_bytes == 0 or self.flight_bytes + size <= window.bytes
 
-    def depart(self, what: T, size: int) -> int:
-        """Count something as under way under the next number, which is returned."""
-        self.flight_bytes += size
-        return self.outbound.push(what)
-
-    def depart_unnumbered(self, size: int) -> None:
-        """Count something as under way that nobody will acknowledge."""
-        self.flight_bytes += size
-        self.leaving += 1
-
     def arrive(self, seq: int, size: int) -> None:
         """Something is under way no longer, whatever became of it; `seq` is below 0 if it had no
         number."""

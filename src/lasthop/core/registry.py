@@ -194,7 +194,7 @@ class Registry:
         A topic may have no subscribers: its publisher need not know.
         """
         if target.kind is DEVICE:
-            device = self.named(app, target.name)
+            device = self._by_name.get((app, target.name)) or self.named(app, target.name)
             return {device.number: device}
         if target.kind is USER:
             found = self._by_user.get((app, target.name))

@@ -101,14 +101,16 @@ class PlainSender(Sender):
     def pump(self, session: Session, now: Micros) -> list[Delivery]:
         released: list[Delivery] = []
         deliveries = self._deliveries
+        greeted, has_credit = session.greeted, session.lane.has_credit
+        takes_more = not session.paused
         while (delivery := session.best()) is not None:
             item = delivery.item
             message = item.message
             decision = decide(
                 deliver_after=message.deliver_after,
                 deliver_before=message.deliver_before,
-                in_contact=session.greeted,
-                has_credit=session.has_credit(item.size),
+                in_contact=greeted,
+                has_credit=takes_more and has_credit(item.size),
                 now=now,
             )
             if decision.action is HOLD:

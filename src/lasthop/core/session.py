@@ -217,7 +217,7 @@ class Session:
 
     def has_credit(self, size: int) -> bool:
         """Whether the device takes one more message of so many bytes now."""
-        return self.lane.has_credit(size) and not self.paused
+        return self.lane.has_credit(size) and not (self.line.paused and self.paused)
 
     def enqueue(self, delivery: Delivery) -> None:
         """Put a pending delivery in its place: by priority, then in order of acceptance, unless its
@@ -252,11 +252,13 @@ class Session:
 
     def depart(self, delivery: Delivery, *, numbered: bool) -> None:
         """Count a delivery as under way, under the next number if it is to have one."""
+        lane = self.lane
+        lane.flight_bytes += delivery.item.size
         if numbered:
             delivery.epoch = self.epoch
-            delivery.seq = self.lane.depart(delivery, delivery.item.size)
+            delivery.seq = lane.outbound.push(delivery)
         else:
-            self.lane.depart_unnumbered(delivery.item.size)
+            lane.leaving += 1
 
     def replace(self, replace_key: str, delivery: Delivery) -> Delivery | None:
         """Let a delivery stand under its publisher's replace key; returns the one that it takes

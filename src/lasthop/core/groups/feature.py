@@ -144,11 +144,6 @@ class GroupFeature(CoreFeature, Gate):
         if submission.binding and submission.target.kind is not GROUP:
             raise InvalidRequest("only a message for a group is atomic or can be claimed")
 
-    def owned(self, item: Item) -> None:
-        message = item.message
-        if message.target.kind is GROUP and message.content_type != DECISION_TYPE:
-            item.gates = (*item.gates, self)
-
     def leaving(self, delivery: Delivery, channel: int, now: Micros) -> Leaving:
         """What is bound waits for a device that knows how to hold it back."""
         session = delivery.session
@@ -442,6 +437,8 @@ class GroupFeature(CoreFeature, Gate):
         if message.content_type == DECISION_TYPE and message.source == GATEWAY:
             self._attach_notice(item)
             return
+        if message.target.kind is GROUP:
+            item.gates = (*item.gates, self)
         row = self._rows.get(message.key)
         bond: GroupDecider | None = None
         if message.target.kind is QUEUE:
@@ -505,6 +502,7 @@ class GroupTarget(PlainTarget):
         return self._groups.reach(app, submission, now)
 
     def begin(self, item: Item, devices: Mapping[int, Device], now: Micros) -> None:
+        item.gates = (*item.gates, self._groups)
         self._groups.begin(item, devices, now)
         super().begin(item, devices, now)
 

@@ -165,11 +165,10 @@ class Bodies(Gate, DeliveryObserver):
         self._earlier = deliveries.commits.durable_key
         """What was accepted before this start: the device may have some of it already."""
 
-    def owned(self, item: Item) -> None:
-        """A message with a large body, or one that is pulled, passes this gate."""
-        if item.size > self._segment or item.message.pull:
-            item.gates = (*item.gates, self)
-            item.observe(self)
+    def attach(self, item: Item) -> None:
+        """Let a message with a large body, or one that is pulled, pass this gate."""
+        item.gates = (*item.gates, self)
+        item.observe(self)
 
     def ended(self, delivery: Delivery) -> None:
         """What went ahead of it may be of no use now."""

@@ -35,6 +35,7 @@ class PieceFeature(CoreFeature):
     def __init__(self, spine: Spine) -> None:
         deliveries = spine.deliveries
         self._contacts = spine.contacts
+        self._segment = deliveries.limits.segment
         self._courier = PiecePump(deliveries)
         self._bodies = Bodies(deliveries, self._courier, spine.dispatcher)
         self._courier.wanted = self._bodies.wanted
@@ -55,7 +56,8 @@ class PieceFeature(CoreFeature):
         self._bodies.pull(session, headers.in_reply_to)
 
     def owned(self, item: Item) -> None:
-        self._bodies.owned(item)
+        if item.size > self._segment or item.message.pull:
+            self._bodies.attach(item)
 
     def intake(self, arrival: Arrival, now: Micros) -> bool:
         """A stream is opened, and is nobody else's to look at; a body that came ahead joins its

@@ -64,7 +64,7 @@ class FeedQueue:
         """Its turn comes after everything that was queued before it."""
         delivery = ranked.delivery
         ranked.stamp = stamp
-        delivery.turn = next(self._turns)
+        ranked.turn = next(self._turns)
         delivery.session.enqueue(delivery)
         self._deliveries.touch(delivery.session)
 

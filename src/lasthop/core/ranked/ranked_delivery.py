@@ -47,6 +47,7 @@ class RankedDelivery(Decider):
         "forget",
         "keep",
         "shown",
+        "turn",
     )
 
     carried = False
@@ -66,6 +67,7 @@ class RankedDelivery(Decider):
         delivery.decider = self
         delivery.priority = DEFAULT_PRIORITY
         delivery.place = 0
+        self.turn = 0
         self.feed = keeper
         """Who decides about it; nobody any more when the subscription has ended."""
         self.arrived = False

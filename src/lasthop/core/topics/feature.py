@@ -157,6 +157,11 @@ class TopicTarget(PlainTarget):
         body = what.body if resident else None
         return self._filters.sieve(app, what.target.name, devices, what.content_type, body)
 
+    def begin(self, item: Item, devices: Mapping[int, Device], now: Micros) -> None:
+        message = item.message
+        selection = self.select(message.app, message, devices, resident=item.resident)
+        self._fanouts.begin(item, devices, now, selection)
+
     def find_out(self, order: OrderKey, item: Item, selection: Selection) -> None:
         assert isinstance(selection, Sieve)
         self._unread.put(order, item, selection)
