@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
 import sys
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,6 +23,10 @@ from lasthop.errors import OutcomeOpen
 from lasthop.runtime.cli import COMMANDS
 from tests.runtime.conftest import Lasthop
 from tests.runtime.processes import GatewayProcess
+
+LOADED = (
+    "print([name for name in sys.modules if name in ('lasthop.access', 'lasthop.core.gateway')])"
+)
 
 
 def every_command() -> list[list[str]]:
@@ -47,6 +52,17 @@ def test_help_lists_every_command_and_loads_none_of_them(lasthop: Lasthop) -> No
     for name, about in COMMANDS.items():
         assert name in said
         assert about in said
+
+
+def test_commands_for_a_running_gateway_load_none_themselves() -> None:
+    modules = "device, credential, address"
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys\nfrom lasthop.runtime.cli import {modules}\n{LOADED}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "[]\n"
 
 
 def test_the_version_can_be_asked_for(lasthop: Lasthop) -> None:

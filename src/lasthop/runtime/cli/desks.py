@@ -9,7 +9,6 @@ from pathlib import Path
 
 from lasthop.runtime.cli.administration import Administration
 from lasthop.runtime.cli.at_gateway import AtGateway
-from lasthop.runtime.cli.at_store import AtStore
 from lasthop.runtime.cli.client import Client
 
 
@@ -17,6 +16,9 @@ from lasthop.runtime.cli.client import Client
 def desk(url: str, token: str | None, app: str, data: Path | None) -> Iterator[Administration]:
     """The counter to go to."""
     if data is not None:
+        # A whole gateway, which commands for a running one need not wait for.
+        from lasthop.runtime.cli.at_store import AtStore  # noqa: PLC0415
+
         yield AtStore(data, app)
         return
     with Client(url, token=token, app=app) as client:

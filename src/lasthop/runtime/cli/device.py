@@ -30,8 +30,8 @@ from lasthop.runtime.cli.options import (
 from lasthop.runtime.cli.output import say, say_json
 from lasthop.runtime.cli.reference_device import Plan
 from lasthop.runtime.cli.tables import table
+from lasthop.runtime.defaults import DEFAULT_TCP
 from lasthop.runtime.failure import Failure
-from lasthop.runtime.settings import DEFAULT_TCP
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The device's name.")]
 

@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 import msgspec
 
 from lasthop.runtime.cli.client import Client
+from lasthop.runtime.defaults import DEFAULT_HTTP, DEFAULT_TCP
 from lasthop.runtime.demo.children import Child
 from lasthop.runtime.failure import Failure
 from lasthop.runtime.places import Places
-from lasthop.runtime.settings import DEFAULT_HTTP, DEFAULT_TCP
 
 ANY_PORT = "127.0.0.1:0"
 

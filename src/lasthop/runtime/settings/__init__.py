@@ -13,14 +13,12 @@ from __future__ import annotations
 
 from lasthop.runtime.settings.capacity import Ota, Retention
 from lasthop.runtime.settings.gateway import Settings, listed
-from lasthop.runtime.settings.listeners import DEFAULT_HTTP, DEFAULT_TCP, Tls
+from lasthop.runtime.settings.listeners import Tls
 from lasthop.runtime.settings.naming import names, variable
 from lasthop.runtime.settings.reading import load
 from lasthop.runtime.settings.writing import render, values
 
 __all__ = [
-    "DEFAULT_HTTP",
-    "DEFAULT_TCP",
     "Ota",
     "Retention",
     "Settings",

@@ -10,10 +10,8 @@ from msgspec import Meta
 from lasthop.clock import SECOND
 from lasthop.delivery.http import LONGEST_HOLD
 from lasthop.delivery.listener import MAX_CONNECTIONS
+from lasthop.runtime.defaults import DEFAULT_HTTP, DEFAULT_TCP
 from lasthop.runtime.units import Address, Duration
-
-DEFAULT_HTTP = Address("127.0.0.1:8080")
-DEFAULT_TCP = Address("127.0.0.1:7300")
 
 
 class Http(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
