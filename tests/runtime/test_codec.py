@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -29,8 +30,26 @@ def blocks_shown() -> list[tuple[str, str]]:
     return re.findall(r"^```(.+?)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 
-def test_the_page_shows_what_happens(tmp_path: Path) -> None:
+def shell(command: str, folder: Path) -> tuple[int, str]:
+    """The status and the output of a line that needs a shell."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["sh", "-c", command],
+        cwd=folder,
+        env={**os.environ, "PATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+def test_the_page_shows_what_happens(
+    lasthop: Lasthop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     commands = 0
     for head, content in blocks_shown():
         if (name := re.search(r"file=(\S+)", head)) is not None:
@@ -39,18 +58,14 @@ def test_the_page_shows_what_happens(tmp_path: Path) -> None:
         assert head == "console"
         for shown in content.removeprefix("$ ").split("\n$ "):
             command, _, expected = shown.partition("\n")
-            done = subprocess.run(
-                ["sh", "-c", command],
-                cwd=tmp_path,
-                env={**os.environ, "PATH": path},
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                timeout=60,
-                check=False,
-            )
-            assert done.stdout.rstrip("\n") == expected.rstrip("\n"), command
-            assert (done.returncode == 0) is not expected.startswith("lasthop: ")
+            fails = expected.startswith("lasthop: ")
+            if command.startswith("lasthop "):
+                done = lasthop(*shlex.split(command)[1:], fails=fails)
+                code, said = done.code, done.out + done.err
+            else:
+                code, said = shell(command, tmp_path)
+            assert said.rstrip("\n") == expected.rstrip("\n"), command
+            assert (code == 0) is not fails
             commands += 1
     assert commands > 10
 

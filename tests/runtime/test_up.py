@@ -16,6 +16,7 @@ import pytest
 
 from lasthop.runtime import greeting
 from lasthop.runtime.places import Places
+from tests.runtime.conftest import Lasthop
 from tests.runtime.processes import (
     DEADLINE,
     ENVIRONMENT,
@@ -27,13 +28,13 @@ from tests.runtime.processes import (
 )
 
 
-def refused(*arguments: str, **environment: str) -> str:
+def refused(*arguments: str) -> str:
     """Run `lasthop up`, which must fail; returns what it said."""
     done = subprocess.run(
         [*LASTHOP, "up", *arguments],
         capture_output=True,
         text=True,
-        env=ENVIRONMENT | environment,
+        env=ENVIRONMENT,
         timeout=DEADLINE,
         check=False,
     )
@@ -114,9 +115,16 @@ def test_a_second_gateway_on_one_data_directory_is_refused(tmp_path: Path) -> No
     ],
 )
 def test_a_mistake_is_said_in_one_line(
-    tmp_path: Path, arguments: list[str], environment: dict[str, str], message: str
+    lasthop: Lasthop,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    arguments: list[str],
+    environment: dict[str, str],
+    message: str,
 ) -> None:
-    assert message in refused("--data", str(tmp_path), *arguments, **environment)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert message in lasthop("up", "--data", str(tmp_path), *arguments, fails=True).error
 
 
 def test_a_file_that_is_no_store_is_refused(tmp_path: Path) -> None:
