@@ -1,13 +1,14 @@
-# `make demo` shows everything, `make up` runs a gateway, `make test` checks everything; each sets up
-# what it needs first.
+# `make demo` shows everything, `make up` runs a gateway, `make quick` checks most and `make test`
+# everything; each sets up what it needs first.
 .DEFAULT_GOAL := help
-.PHONY: help demo up test nightly fuzz lint format lock accelerate clean
+.PHONY: help demo up quick test nightly fuzz lint format lock accelerate clean
 
 ARGS ?=
 
 help:
 	@echo 'make demo    set up and see it at work: a gateway, devices on bad links, publishers, learning'
 	@echo 'make up      set up and run the gateway (ARGS="--help" for its options)'
+	@echo 'make quick   after every change: static checks and the tests that take no time (ARGS="-k name")'
 	@echo 'make test    set up and run every check (ARGS="-k name" goes to pytest)'
 	@echo 'make nightly the long checks: 100,000 fault schedules (SCHEDULES=n), 5,000 of pushes'
 	@echo '             (KILLS=n, SEED=n to repeat a series of kills), 8,000 documents for libwbxml,'
@@ -27,6 +28,9 @@ demo: .venv/.run .venv/.demo
 up: .venv/.run
 	@exec .venv/bin/lasthop up $(ARGS)
 
+quick: .venv/.dev
+	@scripts/quick $(ARGS)
+
 test: .venv/.dev
 	@scripts/system-packages peers
 	@scripts/check $(ARGS)
@@ -35,6 +39,9 @@ nightly: .venv/.dev
 	@.venv/bin/lasthop sim faults --schedules $${SCHEDULES:-100000}
 	@.venv/bin/lasthop sim pap --schedules $${PAP_SCHEDULES:-5000}
 	@.venv/bin/lasthop sim air --schedules $${AIR_SCHEDULES:-5000}
+	@LASTHOP_BUDGET_SCHEDULES=$${BUDGET_SCHEDULES:-300} .venv/bin/pytest --timeout 1800 tests/simulation/test_budgets.py
+	@VOLUME_TRACES=$${VOLUME_TRACES:-12000} .venv/bin/pytest --timeout 600 tests/decision/volume/test_oracle.py
+	@SCHEDULE_NIGHTS=$${SCHEDULE_NIGHTS:-3000} .venv/bin/pytest --timeout 600 tests/decision/when/test_schedule.py
 	@RANKED_TRACES=$${RANKED_TRACES:-10000} .venv/bin/pytest tests/simulation/test_ranked_oracle.py
 	@RESETS=1 .venv/bin/pytest tests/delivery/conformance/test_resets.py
 	@KILLS=$${KILLS:-50} .venv/bin/pytest -s tests/runtime/test_kills.py $(ARGS)

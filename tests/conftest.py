@@ -7,12 +7,23 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.groups import GroupScheduling
+from tests.quick import left_out
 
 # How long a draw or an example takes says how busy the machine is, not whether the code is right.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
+# For people who wait (`make quick`): what ten examples do not find, `make test` will.
+settings.register_profile("quick", settings.get_profile("patient"), max_examples=10)
 
 USE_UVLOOP = find_spec("uvloop") is not None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what `make quick` leaves out."""
+    for item in items:
+        if left_out(item):
+            item.add_marker(pytest.mark.full)
 
 
 def pytest_collection_finish() -> None:

@@ -1,5 +1,6 @@
 """What was learned outlives a restart, and a state that does not fit is found out."""
 
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -143,11 +144,17 @@ def test_a_snapshot_belongs_to_an_end_and_a_profile() -> None:
     assert passed(again, decoder, document(content("y"))) == document(content("y"))
 
 
-def state(*path: int, value: Any) -> bytes:
-    """A snapshot with something else at one place."""
+@cache
+def saved() -> bytes:
+    """A snapshot of an end that has learned something."""
     encoder = Encoder(Level.MAX)
     messages(encoder, sample(1))
-    fields = msgspec.msgpack.decode(save_encoder(encoder))
+    return save_encoder(encoder)
+
+
+def state(*path: int, value: Any) -> bytes:
+    """A snapshot with something else at one place."""
+    fields = msgspec.msgpack.decode(saved())
     inner = fields
     for step in path[:-1]:
         inner = inner[step]
