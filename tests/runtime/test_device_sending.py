@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from tests.runtime.conftest import Lasthop
 from tests.runtime.processes import ENVIRONMENT, LASTHOP, GatewayProcess
 
 WISHES = {
@@ -72,7 +73,7 @@ def test_a_second_link_is_joined_and_used(tmp_path: Path) -> None:
         assert accepted["link"] == "mno"
 
 
-def test_what_is_wrong_is_said_in_one_line(tmp_path: Path) -> None:
+def test_what_is_wrong_is_said_in_one_line(lasthop: Lasthop, tmp_path: Path) -> None:
     broken = tmp_path / "wishes.json"
     broken.write_text('{"limits": [{"amount": -1, "measure": "bytes", "period": "day"}]}')
     for arguments, words in (
@@ -82,7 +83,5 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path: Path) -> None:
         (["--send-queue", "bulk"], "say more about --send"),
         (["--send", "topic:t", "--read", "1"], "does not go with --send"),
     ):
-        ended = run("--url", "tcp://127.0.0.1:9", "--name", "phone", *arguments)
-        assert ended.returncode != 0
-        assert words in ended.stderr
-        assert len(ended.stderr.splitlines()) == 1, ended.stderr
+        device = ("device", "run", "--json", "--url", "tcp://127.0.0.1:9", "--name", "phone")
+        assert words in lasthop(*device, *arguments, fails=True).error
