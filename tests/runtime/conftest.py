@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 
 from lasthop.runtime.cli import main
 from tests.runtime.processes import GatewayProcess
@@ -44,7 +45,9 @@ Lasthop = Callable[..., Result]
 
 
 @pytest.fixture
-def lasthop(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Lasthop:
+def lasthop(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Lasthop]:
     """Run `lasthop ARGUMENTS`; it must succeed, unless `fails`."""
     for name in ("LASTHOP_URL", "LASTHOP_TOKEN", "LASTHOP_APP", "LASTHOP_CONFIG"):
         monkeypatch.delenv(name, raising=False)
@@ -59,7 +62,8 @@ def lasthop(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
         assert "Traceback" not in err
         return result
 
-    return run
+    yield run
+    structlog.reset_defaults()  # Some commands say where their process logs to.
 
 
 @pytest.fixture(scope="module")
