@@ -38,9 +38,9 @@ from lasthop.core.limits import Limits
 from lasthop.core.pushes.notification import Patience
 from lasthop.core.surrogates.waiting import SurrogateTerms
 from lasthop.decision.budgets import parse_limits
-from lasthop.decision.policies.choice import Choice
 from lasthop.decision.preferences import Preferences
 from lasthop.decision.routes import Variant
+from lasthop.decision.volume.policy_choice import Choice
 from lasthop.delivery.carrier import (
     Aborted,
     Carrier,

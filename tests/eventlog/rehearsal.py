@@ -16,8 +16,8 @@ from lasthop.core.surrogates.waiting import SurrogateTerms
 from lasthop.decision.budgets import Limit, Measure
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.localtime import Period
-from lasthop.decision.policies.choice import Choice, OnePolicy
 from lasthop.decision.preferences import Preferences
+from lasthop.decision.volume.policy_choice import Choice, OnePolicy
 from lasthop.decision.volume.subscription import Mode
 from lasthop.decision.volume.terms import TopicTerms
 from lasthop.eventlog.check import StoredDelivery

@@ -9,7 +9,7 @@ import pytest
 
 from lasthop.clock import HOUR, MINUTE
 from lasthop.core.gateway import Identity
-from lasthop.decision.policies.choice import Choice, OnePolicy
+from lasthop.decision.volume.policy_choice import Choice, OnePolicy
 from lasthop.events import Event
 from lasthop.pipeline.replay import COLUMNS, Row, check
 from lasthop.wire.hop.feeds import Reading, Report

@@ -14,8 +14,8 @@ from structlog.testing import capture_logs
 from lasthop.clock import SECOND
 from lasthop.core.gateway import Identity
 from lasthop.decision.policies import POLICIES, Tuning
-from lasthop.decision.policies.choice import Choice
 from lasthop.decision.policies.memory import memory_of
+from lasthop.decision.volume.policy_choice import Choice
 from lasthop.policy import FORMAT, Forwarding, Lineage, Policies
 from lasthop.policy.shelf import CONTENT, POINTER, Shelf
 from lasthop.runtime import learned as learned_module

@@ -10,8 +10,8 @@ from lasthop.core.limits import Limits
 from lasthop.core.pushes.notification import Patience
 from lasthop.core.surrogates.waiting import SurrogateTerms
 from lasthop.decision.budgets import Limit
-from lasthop.decision.policies.choice import OnePolicy, PolicyBook
 from lasthop.decision.routes import Variant
+from lasthop.decision.volume.policy_choice import OnePolicy, PolicyBook
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

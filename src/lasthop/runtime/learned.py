@@ -16,8 +16,8 @@ import structlog
 
 from lasthop.clock import HOUR, Micros
 from lasthop.decision.policies import POLICIES, Tuning
-from lasthop.decision.policies.choice import Choice
 from lasthop.decision.policies.memory import recall
+from lasthop.decision.volume.policy_choice import Choice
 from lasthop.errors import InvalidRequest, LasthopError
 from lasthop.policy import BUILT_IN, Forwarding, PolicyIndex
 from lasthop.policy.shelf import POINTER, Shelf

@@ -30,7 +30,7 @@ from lasthop.access.rest import MESSAGES, Door, make_app
 from lasthop.clock import MINUTE
 from lasthop.core.credentials import Scope
 from lasthop.core.gateway import Gateway, Identity
-from lasthop.decision.policies.choice import PolicyBook
+from lasthop.decision.volume.policy_choice import PolicyBook
 from lasthop.delivery.http import HttpListener
 from lasthop.delivery.listener import Listener
 from lasthop.delivery.websocket import WebSocketListener

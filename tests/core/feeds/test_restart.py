@@ -9,8 +9,8 @@ from lasthop.clock import HOUR, SECOND
 from lasthop.core.lifecycle import State
 from lasthop.core.ranked.subscription import RankedSubscription
 from lasthop.decision.policies import POLICIES
-from lasthop.decision.policies.choice import SNAPSHOT_AFTER, Choice
 from lasthop.decision.policies.memory import memory_of
+from lasthop.decision.volume.policy_choice import SNAPSHOT_AFTER, Choice
 from lasthop.wire.hop.feeds import Look, encode_look
 from lasthop.wire.hop.frames import Dropped, Headers, MessageFrame, Operation
 from tests.core.feeds.phone import Phone

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from lasthop.decision.policies.choice import Choice
 from lasthop.decision.volume.entry import Place
 from lasthop.decision.volume.memory import FeedState
+from lasthop.decision.volume.policy_choice import Choice
 
 HOT, COLD = 0, 1
 """The parts of a feed's row: one changes with everything, the other seldom and is larger."""

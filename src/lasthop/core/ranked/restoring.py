@@ -22,8 +22,8 @@ from lasthop.core.ranked.records import (
 from lasthop.core.ranked.subscription import RankedSubscription
 from lasthop.core.session import Session
 from lasthop.decision.policies import POLICIES
-from lasthop.decision.policies.choice import Choice
 from lasthop.decision.volume.memory import EntryState
+from lasthop.decision.volume.policy_choice import Choice
 from lasthop.message import TargetKind
 from lasthop.store.ranked import KeptRow, RankedRestored
 from lasthop.wire.hop.feeds import decode_instructions

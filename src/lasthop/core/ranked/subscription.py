@@ -20,7 +20,6 @@ from lasthop.core.ranked.ranked_delivery import RankedDelivery, ranked_of
 from lasthop.core.ranked.records import COLD, EARLY, HOT, OVER, PLACES, SHOWN, UNFOLLOWED, Hot, pack
 from lasthop.core.session import Session
 from lasthop.decision.policies import Tuning
-from lasthop.decision.policies.choice import Choice, Remembered, policy_of
 from lasthop.decision.reasons import ASKED, EXPIRED, NO_ROOM, WITHDRAWN
 from lasthop.decision.volume.effects import Drop, Effect, Forward, Hold, Rerank, Retract, Show
 from lasthop.decision.volume.entry import Place
@@ -34,6 +33,7 @@ from lasthop.decision.volume.inputs import (
     Woken,
 )
 from lasthop.decision.volume.memory import EntryState
+from lasthop.decision.volume.policy_choice import Choice, Remembered, policy_of
 from lasthop.decision.volume.subscription import Subscription
 from lasthop.decision.volume.terms import TopicTerms
 from lasthop.events import Event, Kind

@@ -12,7 +12,7 @@ from msgspec import Meta
 from lasthop.clock import SECOND
 from lasthop.decision.constraints import QuietHours
 from lasthop.decision.policies import POLICIES
-from lasthop.decision.policies.choice import Choice
+from lasthop.decision.volume.policy_choice import Choice
 from lasthop.decision.volume.subscription import Mode, Subscription
 from lasthop.errors import InvalidRequest
 

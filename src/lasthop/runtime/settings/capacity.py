@@ -10,8 +10,8 @@ from msgspec import Meta
 from lasthop.access.rest.settings import RestSettings
 from lasthop.clock import DAY
 from lasthop.core.limits import Limits as CoreLimits
-from lasthop.decision.policies.choice import Choice
 from lasthop.decision.routes import Variant
+from lasthop.decision.volume.policy_choice import Choice
 from lasthop.runtime.units import Address, Duration, LimitList, Size
 
 _limits = CoreLimits()
