@@ -16,7 +16,7 @@ from lasthop.core.delivery import Item
 from lasthop.core.fanout import Fanouts
 from lasthop.core.lifecycle import Step
 from lasthop.core.registry import Device
-from lasthop.core.submission import Submission, check_times
+from lasthop.core.submission import Submission, check_times, message_of
 from lasthop.errors import (
     Conflict,
     InvalidRequest,
@@ -273,35 +273,14 @@ class Acceptance:
 
     def _make(self, app: str, source: str, s: Submission, now: Micros) -> Message:
         deliveries = self._deliveries
-        message = Message(
-            deliveries.keys.key(now),
-            deliveries.keys.salt(),
-            app,
-            source,
-            s.target,
-            now,
-            s.body,
-            s.content_type,
-            s.title,
-            s.priority,
-            s.rank,
-            s.deliver_after,
-            s.deliver_before,
-            s.delay_tolerance,
-            s.reliability,
-            s.method,
-            s.handling,
-            s.queue,
-            s.replace_key,
-            s.in_reply_to,
-            s.correlation,
-            s.reply_before,
-            s.headers,
-            s.quality,
-            s.answer,
-            s.binding,
-            s.stream,
-            s.pull,
+        keys = deliveries.keys
+        message = message_of(
+            s,
+            key=keys.key(now),
+            salt=keys.salt(),
+            app=app,
+            source=source,
+            accepted_at=now,
         )
         deliveries.commits.add_message(message)
         return message

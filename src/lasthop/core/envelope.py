@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lasthop.clock import MILLISECOND, Micros
+from lasthop.core.copying import at_default, maker
 from lasthop.core.delivery import Delivery
 from lasthop.core.feature import Decider, Word
 from lasthop.errors import TooLarge
-from lasthop.message import (
-    DEFAULT_CONTENT_TYPE,
-    DEFAULT_PRIORITY,
-    Handling,
-    Message,
-    Reliability,
-    key_time,
-)
+from lasthop.message import DEFAULT_CONTENT_TYPE, Message, key_time
 from lasthop.wire.hop.encoder import Encoder
 from lasthop.wire.hop.frames import Headers, MessageFrame
 from lasthop.wire.hop.mapping import Mapping as WireMapping
@@ -23,18 +17,38 @@ from lasthop.wire.hop.mapping import Mapping as WireMapping
 PLAIN_HEADERS = Headers(content_type=DEFAULT_CONTENT_TYPE)
 """What a plain message says of itself, for those that say more."""
 
-FOREGROUND, EXACTLY_ONCE = Handling.FOREGROUND, Reliability.EXACTLY_ONCE
+OTHERWISE = frozenset({"source", "binding", "pull"})
+"""Fields of a message that travel otherwise than as they are: a device hears of devices only, and
+what bears on one group or channel is added by who knows that."""
+
+TIMES = {"deliver_before": "deliver_within", "reply_before": "reply_within"}
+COPIED = {"headers": "extra"} | {
+    name: name
+    for name in Message.__struct_fields__
+    if name in Headers.__struct_fields__ and name not in OTHERWISE
+}
+"""The header in which each field of a message travels to a device: as a time from the key's, or as
+it is. What a header is named after travels without being listed anywhere."""
+
+_is_plain = at_default(Message, COPIED | TIMES)
+_headers_of = maker(
+    Headers,
+    {header: field for field, header in COPIED.items()},
+    (*TIMES.values(), "source", "redelivered"),
+)
 
 
 def frame_of(delivery: Delivery, words: Mapping[str, Word]) -> MessageFrame:
     """The message as it travels to the device. What the gateway itself has to say travels as its
     content type wants it."""
     message = delivery.item.message
-    headers = headers_of(delivery)
-    if headers is not None:
+    headers: Headers | None = None
+    # A plain message has no headers at all.
+    if not _is_plain(message) or delivery.redelivered or message.source.startswith("device:"):
         word = words.get(message.content_type)
         if word is not None:
             return word.frame(delivery)
+        headers = _headers(message, redelivered=delivery.redelivered)
     seq = delivery.seq if delivery.seq >= 0 else None
     frame = MessageFrame(seq, message.key, message.target.topic, headers, message.body)
     decider = delivery.decider
@@ -55,44 +69,14 @@ def too_large(frame: MessageFrame, max_frame: int) -> bool:
     return False
 
 
-def headers_of(delivery: Delivery) -> Headers | None:
-    """What differs from the defaults; `None` for a plain message."""
-    m = delivery.item.message
-    if (
-        m.content_type == DEFAULT_CONTENT_TYPE
-        and m.priority == DEFAULT_PRIORITY
-        and m.deliver_before is None
-        and m.in_reply_to is None
-        and m.reply_before is None
-        and m.handling is FOREGROUND
-        and m.reliability is EXACTLY_ONCE
-        and m.title is None
-        and not m.rank
-        and not m.headers
-        and m.queue is None
-        and not m.stream
-        and not delivery.redelivered
-        and not m.source.startswith("device:")
-    ):
-        return None
-    start = key_time(m.key)
-    return Headers(
-        content_type=m.content_type,
-        priority=m.priority,
-        deliver_within=_offset(m.deliver_before, start),
-        in_reply_to=m.in_reply_to,
-        reply_within=_offset(m.reply_before, start),
-        handling=m.handling,
-        reliability=m.reliability,
-        title=m.title,
-        rank=m.rank,
-        source=_sender(m),
-        correlation=m.correlation,
-        redelivered=delivery.redelivered,
-        extra=m.headers,
-        queue=m.queue,
-        answer=m.answer,
-        stream=m.stream,
+def _headers(message: Message, *, redelivered: bool) -> Headers:
+    start = key_time(message.key)
+    return _headers_of(
+        message,
+        deliver_within=_offset(message.deliver_before, start),
+        reply_within=_offset(message.reply_before, start),
+        source=_sender(message),
+        redelivered=redelivered,
     )
 
 

@@ -13,6 +13,7 @@ import msgspec
 
 from lasthop.clock import MILLISECOND, Micros
 from lasthop.core.acceptance import Acceptance
+from lasthop.core.copying import maker
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.effects import Overheard, Send
 from lasthop.core.feature import Arrival, Operate
@@ -47,6 +48,33 @@ _decode_context = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 """What a column of the log holds."""
 _decode_read = msgspec.json.Decoder(dict[str, _Count]).decode
+
+OTHERWISE = frozenset({"content_type", "in_reply_to", "correlation", "answer", "stream", "pull"})
+"""Headers that a submission does not have as they are: the first four depend on others, a stream is
+the business of its feature, and a device's body is never left with it to be pulled."""
+
+FROM_DEVICES = {"headers": "extra"} | {
+    name: name
+    for name in Submission.__struct_fields__
+    if name in Headers.__struct_fields__ and name not in OTHERWISE
+}
+"""The header of a device's message in which each field of its submission stands."""
+
+_submission_of = maker(
+    Submission,
+    FROM_DEVICES,
+    (
+        "target",
+        "body",
+        "content_type",
+        "deliver_before",
+        "in_reply_to",
+        "correlation",
+        "reply_before",
+        "answer",
+        "unsaid",
+    ),
+)
 
 
 class Inbound:
@@ -173,23 +201,16 @@ class Inbound:
         answer = headers.correlation is not None and answers is not None
         if answer:
             answers = headers.correlation
-        submission = Submission(
+        submission = _submission_of(
+            headers,
             target=target,
             body=frame.body,
             content_type=headers.content_type or DEFAULT_CONTENT_TYPE,
-            title=headers.title,
-            priority=headers.priority,
-            rank=headers.rank,
             deliver_before=_after(headers.deliver_within, start),
-            reliability=headers.reliability,
-            handling=headers.handling,
-            queue=headers.queue,
             in_reply_to=answers,
             correlation=frame.key if headers.reply_within is not None else None,
             reply_before=_after(headers.reply_within, start),
-            headers=headers.extra,
             answer=answer,
-            binding=headers.binding,
             unsaid=_unsaid(headers),
         )
         arrival = Arrival(session, frame, headers, submission, answers_to)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from lasthop.clock import Micros
+from lasthop.core.copying import maker
 from lasthop.errors import Expired, InvalidRequest
 from lasthop.message import (
     DEFAULT_CONTENT_TYPE,
@@ -19,7 +22,7 @@ from lasthop.message import (
 )
 
 
-class Submission(msgspec.Struct, kw_only=True, gc=False):
+class Submission(msgspec.Struct, gc=False):
     """A message that somebody wants sent, valid in form. Times are absolute."""
 
     target: Target
@@ -49,10 +52,21 @@ class Submission(msgspec.Struct, kw_only=True, gc=False):
     """Of handling, reliability and pull: what the sender leaves to the app's behaviour."""
 
 
-def submission_of(message: Message) -> Submission:
-    """What somebody would submit to have this message sent."""
-    fields = [name for name in Submission.__struct_fields__ if name != "unsaid"]
-    return Submission(**{name: getattr(message, name) for name in fields})
+SAID = tuple(name for name in Submission.__struct_fields__ if name != "unsaid")
+"""What a message has from its submission, by the same name."""
+
+message_of = maker(
+    Message,
+    {name: name for name in SAID},
+    [name for name in Message.__struct_fields__ if name not in SAID],
+)
+"""The message that a submission becomes: `message_of(submission, key=, salt=, app=, source=,
+accepted_at=)`."""
+
+submission_of: Callable[[Message], Submission] = maker(
+    Submission, {name: name for name in SAID}, ()
+)
+"""What somebody would submit to have a message sent."""
 
 
 def check_times(submission: Submission, now: Micros) -> None:

@@ -40,14 +40,14 @@ class DecisionNotices:
             return
         deliveries = self._deliveries
         message = Message(
-            deliveries.keys.key(now),
-            deliveries.keys.salt(),
-            app,
-            GATEWAY,
-            target,
-            now,
-            encode_decision(decision),
-            DECISION_TYPE,
+            key=deliveries.keys.key(now),
+            salt=deliveries.keys.salt(),
+            app=app,
+            source=GATEWAY,
+            target=target,
+            accepted_at=now,
+            body=encode_decision(decision),
+            content_type=DECISION_TYPE,
             priority=priority,
             in_reply_to=about,
         )

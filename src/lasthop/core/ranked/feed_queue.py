@@ -106,14 +106,14 @@ class FeedQueue:
         deliveries = self._deliveries
         device = keeper.session.device
         message = Message(
-            deliveries.keys.key(now),
-            deliveries.keys.salt(),
-            device.app,
-            GATEWAY,
-            Target(TargetKind.DEVICE, device.name),
-            now,
-            encode_instructions(tuple(said)),
-            FEED_TYPE,
+            key=deliveries.keys.key(now),
+            salt=deliveries.keys.salt(),
+            app=device.app,
+            source=GATEWAY,
+            target=Target(TargetKind.DEVICE, device.name),
+            accepted_at=now,
+            body=encode_instructions(tuple(said)),
+            content_type=FEED_TYPE,
             queue=keeper.topic,
             in_reply_to=reply_to,
         )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lasthop.clock import Micros
+from lasthop.core.copying import maker
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.session import Session
 from lasthop.store.surrogates import ConsultRow
@@ -20,6 +21,9 @@ MOST_GIVEN = 64
 some ten inputs."""
 
 MOST_GIVEN_BYTES = 1 << 20
+
+
+_content_of = maker(Content, {name: name for name in Content.__struct_fields__}, ())
 
 
 class Failing(StrEnum):
@@ -105,25 +109,25 @@ class Consultation:
     def mail(self, now: Micros) -> Mail:
         """As the surrogate sees it."""
         m = self.item.message
-        self.content = Content(m.body, m.content_type, m.title, m.headers, m.rank)
+        self.content = _content_of(m)
         device = self.session.device
         return Mail(
-            self.number,
-            Way.TO_DEVICE if self.delivery is not None else Way.FROM_DEVICE,
-            device.name,
-            m.key,
-            self.content,
-            now,
-            self.session.greeted,
-            m.source,
-            str(m.target),
-            device.record.user,
-            m.queue,
-            m.priority,
-            m.deliver_before,
-            m.reply_before,
-            self.answers,
-            self.attempts + 1,
+            number=self.number,
+            way=Way.TO_DEVICE if self.delivery is not None else Way.FROM_DEVICE,
+            device=device.name,
+            key=m.key,
+            content=self.content,
+            at=now,
+            online=self.session.greeted,
+            source=m.source,
+            target=str(m.target),
+            user=device.record.user,
+            queue=m.queue,
+            priority=m.priority,
+            deliver_before=m.deliver_before,
+            reply_before=m.reply_before,
+            answers=self.answers,
+            attempt=self.attempts + 1,
         )
 
 

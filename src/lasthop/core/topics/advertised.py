@@ -93,14 +93,14 @@ class AdvertisedTopics:
     def _notice(self, app: str, target: Target, now: Micros) -> Message:
         deliveries = self._deliveries
         message = Message(
-            deliveries.keys.key(now),
-            deliveries.keys.salt(),
-            app,
-            GATEWAY,
-            target,
-            now,
-            encode_instructions((TopicWithdrawn(),)),
-            FEED_TYPE,
+            key=deliveries.keys.key(now),
+            salt=deliveries.keys.salt(),
+            app=app,
+            source=GATEWAY,
+            target=target,
+            accepted_at=now,
+            body=encode_instructions((TopicWithdrawn(),)),
+            content_type=FEED_TYPE,
         )
         deliveries.commits.add_message(message)
         return message

@@ -186,7 +186,7 @@ class Close(msgspec.Struct, frozen=True, gc=False):
     reason: str = ""
 
 
-class Headers(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+class Headers(msgspec.Struct, frozen=True, gc=False):
     """What is said of a body. A message with nothing but defaults has None instead."""
 
     content_type: str | None = None
