@@ -60,6 +60,7 @@ async def test_options_are_headers_with_or_without_x(
         Rank="1.5",
         TTL="2h",
         X_Delay="30",
+        Delay_Tolerance="10m",
         Replace_Key="k",
         Reliability="best-effort",
         Content_Type="text/markdown",
@@ -69,6 +70,7 @@ async def test_options_are_headers_with_or_without_x(
     assert message.rank == 1.5
     assert message.deliver_before == START + 2 * HOUR
     assert message.deliver_after == START + 30 * SECOND
+    assert message.delay_tolerance == 600 * SECOND
     assert message.replace_key == "k"
     assert message.reliability is Reliability.BEST_EFFORT
     assert message.content_type == "text/markdown"
@@ -96,6 +98,7 @@ async def test_expires_is_a_time_or_a_duration(
         ({"x-priority": "12"}, "priority"),
         ({"rank": "best"}, "rank"),
         ({"delay": "later"}, "delay"),
+        ({"delay-tolerance": "a bit"}, "delay_tolerance"),
         ({"expires": "never"}, "ttl"),
         ({"expires": "2025-99-99"}, "deliver_before"),
         ({"ttl": "1h", "expires": "2030-01-01T00:00:00Z"}, "ttl"),

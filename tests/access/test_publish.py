@@ -154,6 +154,14 @@ async def test_deadlines_for_delivery_and_reply(http: httpx.AsyncClient, desk: M
     assert message.reply_before == START + 30 * SECOND
 
 
+@pytest.mark.parametrize("given", [90, "90", "90s", "1m30s"])
+async def test_a_tolerated_delay_is_a_duration(
+    http: httpx.AsyncClient, desk: MemoryDesk, given: float | str
+) -> None:
+    message = await publish_one(http, desk, delay_tolerance=given)
+    assert message.delay_tolerance == 90 * SECOND
+
+
 @pytest.mark.parametrize(
     "method, reliability",
     [
@@ -204,6 +212,9 @@ BAD: list[tuple[dict[str, Any], int, str | None, str]] = [
     ({"deliver_before": 1_700_000_000}, 422, None, "has passed"),
     ({"ttl": 0}, 422, None, "has passed"),
     ({"delay": "2h", "ttl": "1h"}, 400, None, "must come before"),
+    ({"delay_tolerance": "some"}, 400, "delay_tolerance", "a duration is a number of seconds"),
+    ({"delay_tolerance": -1}, 400, "delay_tolerance", "between 0 and ten years"),
+    ({"delay_tolerance": "32d"}, 400, "delay_tolerance", "a delay lies between 0 and 31 days"),
     ({"reliability": "twice"}, 400, "reliability", "Invalid enum value"),
     ({"method": "pigeon"}, 400, "method", "Invalid enum value"),
     ({"method": "unconfirmed", "reliability": "exactly-once"}, 400, "method", "contradicts"),

@@ -99,6 +99,24 @@ class TestMessages:
         assert rig.acks(channel) == [2]
         assert rig.disconnected == []
 
+    def test_say_what_delay_they_tolerate(self, rig: Rig) -> None:
+        tablet = rig.connect("tablet")
+        channel = rig.connect()
+        rig.hear(channel, says(0, Operation.DATA, to="device:tablet", tolerance=1500))
+        (frame,) = rig.messages(tablet)
+        (message,) = rig.store.messages([frame.key or 0]).values()
+        assert message.delay_tolerance == 1_500_000
+        assert frame.headers is not None
+        assert frame.headers.tolerance is None
+
+    def test_that_tolerate_more_than_a_month_are_refused(self, rig: Rig) -> None:
+        rig.connect("tablet")
+        channel = rig.connect()
+        month = 31 * 86_400_000
+        rig.hear(channel, says(0, Operation.DATA, to="device:tablet", tolerance=month + 1))
+        assert refusal(rig, channel) == "invalid_request"
+        assert b"a delay lies between 0 and 31 days" in rig.messages(channel)[-1].body
+
 
 class TestReplies:
     def asked(self, rig: Rig) -> tuple[int, int]:

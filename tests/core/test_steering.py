@@ -211,6 +211,16 @@ def test_what_an_absence_has_delayed_is_sent_however_little_delay_was_tolerated(
     assert rig.state(key) is State.SENDING
 
 
+def test_a_message_that_tolerates_less_than_its_queue_waits_for_less(rig: Rig) -> None:
+    calendar = LinkCalendar.of([Entry("wifi", EVERY_DAY, 0, 24, 0.5)], zone_name="UTC")
+    mno = phone(rig, calendar=calendar, queues=(QueueTerms("news", max_delay=10 * MINUTE),))
+    rig.publish(to("phone", b"a", queue="news", delay_tolerance=2 * MINUTE))
+    rig.run()
+    assert rig.bodies(mno) == []
+    rig.pass_time(MINUTE)
+    assert rig.bodies(mno) == [b"a"]
+
+
 def test_a_tolerant_queue_waits_for_the_better_link_and_no_longer(rig: Rig) -> None:
     calendar = LinkCalendar.of([Entry("wifi", EVERY_DAY, 0, 24, 0.5)], zone_name="UTC")
     mno = phone(rig, calendar=calendar, queues=(QueueTerms("news", max_delay=10 * MINUTE),))

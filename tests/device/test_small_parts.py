@@ -131,6 +131,7 @@ def test_everything_that_can_be_said_of_a_message_is_said() -> None:
         priority=9,
         rank=1.5,
         expires_in=2.5,
+        delay_tolerance=60,
         reliability=Reliability.AT_LEAST_ONCE_DELIVERY,
         handling=Handling.SILENT,
         queue="q",
@@ -146,6 +147,7 @@ def test_everything_that_can_be_said_of_a_message_is_said() -> None:
         priority=9,
         rank=1.5,
         deliver_within=2500,
+        tolerance=60_000,
         reliability=Reliability.AT_LEAST_ONCE_DELIVERY,
         handling=Handling.SILENT,
         queue="q",
@@ -171,6 +173,12 @@ def test_a_target_has_a_kind(target: str) -> None:
 def test_a_priority_has_one_digit(priority: int) -> None:
     with pytest.raises(InvalidRequest, match="a priority is 0 to 9"):
         compose.message("device:x", "body", priority=priority)
+
+
+@pytest.mark.parametrize("seconds", [-1, 31 * 86_400 + 1, float("nan")])
+def test_a_tolerated_delay_is_at_most_a_month(seconds: float) -> None:
+    with pytest.raises(InvalidRequest, match="a delay_tolerance is 0 to 31 days, in seconds"):
+        compose.message("device:x", "body", delay_tolerance=seconds)
 
 
 def test_a_reply_finds_its_way_back() -> None:

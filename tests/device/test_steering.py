@@ -311,6 +311,13 @@ class TestWaiting:
         assert NOW + 50 * SECOND < due < NOW + MINUTE
         assert peer.left(due - NOW) == {ON_MNO: ["a"]}
 
+    def test_no_longer_than_the_message_itself_tolerates(self) -> None:
+        peer = self.patient()
+        peer.send("a", tolerance=60_000)
+        assert peer.left() == {}
+        assert peer.session.next_expiry() == NOW + 54 * SECOND
+        assert peer.left(54 * SECOND) == {ON_MNO: ["a"]}
+
     def test_the_wait_goes_on_after_a_restart(self) -> None:
         peer = self.patient()
         peer.send("a")

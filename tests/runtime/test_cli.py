@@ -116,6 +116,8 @@ def test_a_push_may_carry_every_option(lasthop: Lasthop, up: GatewayProcess) -> 
         "7",
         "--ttl",
         "1h",
+        "--delay-tolerance",
+        "5m",
         "--replace-key",
         "k",
         "--once",

@@ -5,6 +5,8 @@ import { utf8 } from "./wire/bytes.js";
 import { DEFAULT_CONTENT_TYPE, Operation } from "./wire/frames.js";
 
 const JSON_TYPE = "application/json";
+/** Seconds: the gateway knows nothing of links so far ahead. */
+const MAX_DELAY = 31 * 86_400;
 const ADDRESSABLE = ["device", "user", "topic", "service", "group", "queue", "app"];
 
 /**
@@ -22,6 +24,7 @@ const ADDRESSABLE = ["device", "user", "topic", "service", "group", "queue", "ap
  * @property {number} [priority] 0 to 9.
  * @property {number} [rank]
  * @property {number} [expiresIn] Seconds after which nobody shall get it any more.
+ * @property {number} [delayTolerance] Seconds that it may wait for a better link or moment.
  * @property {number} [reliability]
  * @property {number} [handling]
  * @property {string} [queue]
@@ -43,17 +46,21 @@ const invalid = (detail, fields) => new LasthopError("invalid_request", detail, 
 
 /** @param {Body} body @param {Options} options @returns {Headers} */
 function headersOf(body, options) {
-  const { priority, rank, expiresIn } = options;
+  const { priority, rank, expiresIn, delayTolerance } = options;
   if (priority !== undefined && !(Number.isInteger(priority) && priority >= 0 && priority <= 9)) {
     throw invalid("a priority is 0 to 9", { priority });
   }
   if (rank !== undefined && !Number.isFinite(rank)) throw invalid("a rank is a finite number", { rank });
   if (expiresIn !== undefined && !(expiresIn >= 0)) throw invalid("expiresIn is a number of seconds", { expiresIn });
+  if (delayTolerance !== undefined && !(delayTolerance >= 0 && delayTolerance <= MAX_DELAY)) {
+    throw invalid("a delayTolerance is 0 to 31 days, in seconds", { delayTolerance });
+  }
   return {
     contentType: options.contentType ?? (typeof body === "string" ? DEFAULT_CONTENT_TYPE : "application/octet-stream"),
     priority,
     rank,
     deliverWithin: expiresIn === undefined ? undefined : Math.ceil(expiresIn * 1000),
+    tolerance: delayTolerance === undefined ? undefined : Math.ceil(delayTolerance * 1000),
     reliability: options.reliability,
     handling: options.handling,
     title: options.title,

@@ -8,6 +8,7 @@ import msgspec
 
 from lasthop.clock import Micros
 from lasthop.core.copying import maker
+from lasthop.decision.delay import MAX_DELAY
 from lasthop.errors import Expired, InvalidRequest
 from lasthop.message import (
     DEFAULT_CONTENT_TYPE,
@@ -70,7 +71,12 @@ submission_of: Callable[[Message], Submission] = maker(
 
 
 def check_times(submission: Submission, now: Micros) -> None:
-    """Refuse what is too late for everyone."""
+    """Refuse what is too late for everyone, or tolerates no delay that there is."""
+    tolerance = submission.delay_tolerance
+    if tolerance is not None and not 0 <= tolerance <= MAX_DELAY:
+        raise InvalidRequest(
+            "delay_tolerance: a delay lies between 0 and 31 days", field="delay_tolerance"
+        )
     before, after = submission.deliver_before, submission.deliver_after
     if before is None:
         return

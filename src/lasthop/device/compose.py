@@ -8,6 +8,7 @@ from typing import Literal, TypedDict, Unpack
 import msgspec
 
 from lasthop.clock import SECOND, Micros
+from lasthop.decision.delay import MAX_DELAY
 from lasthop.decision.preferences import Preferences
 from lasthop.device.message import Message
 from lasthop.device.requests import Expectation
@@ -58,6 +59,9 @@ class Options(TypedDict, total=False):
     rank: float
     expires_in: float
     """Seconds after which nobody shall get it any more."""
+    delay_tolerance: float
+    """Seconds that it may be held for a better link or moment, here and at the gateway, if the
+    preferences allow its queue more: at most 31 days."""
     reliability: Reliability
     handling: Handling
     queue: str
@@ -123,6 +127,9 @@ def claim(of: Message) -> Draft:
     return Draft(Headers(operation=Operation.CLAIM, in_reply_to=of.frame.key))
 
 
+_OF_MESSAGES = frozenset({"expires_in", "reliability", "rank", "delay_tolerance"})
+
+
 def stream(target: str, **options: Unpack[Options]) -> Draft:
     """What opens a stream to `device:NAME`, or to `publisher:`."""
     kind, colon, name = target.partition(":")
@@ -131,8 +138,8 @@ def stream(target: str, **options: Unpack[Options]) -> Draft:
         raise InvalidRequest(
             "a stream goes to device:NAME, or to publisher: to be fetched", target=target
         )
-    if "expires_in" in options or "reliability" in options or "rank" in options:
-        raise InvalidRequest("a stream has no deadline, rank or reliability of its own")
+    if options.keys() & _OF_MESSAGES:
+        raise InvalidRequest("a stream has no deadline, rank, reliability or delay of its own")
     headers = _headers(b"", options, to=target)
     return Draft(msgspec.structs.replace(headers, stream=True))
 
@@ -296,7 +303,19 @@ def _headers(
         correlation=correlation,
         gather=gather,
         binding=_binding(options),
+        tolerance=_tolerance(options),
     )
+
+
+def _tolerance(options: Options) -> int | None:
+    seconds = options.get("delay_tolerance")
+    if seconds is None:
+        return None
+    if not 0 <= seconds <= MAX_DELAY / SECOND:
+        raise InvalidRequest(
+            "a delay_tolerance is 0 to 31 days, in seconds", delay_tolerance=seconds
+        )
+    return milliseconds(round(seconds * SECOND))
 
 
 def _binding(options: Options) -> Binding:

@@ -52,6 +52,12 @@ class Outgoing(msgspec.Struct, gc=False, eq=False):
         return None if within is None else key_time(self.key) + within * MILLISECOND
 
     @property
+    def tolerance(self) -> Micros | None:
+        """How long it may wait for a better link or moment, if it says so itself."""
+        delay = None if self.frame.headers is None else self.frame.headers.tolerance
+        return None if delay is None else delay * MILLISECOND
+
+    @property
     def asks(self) -> bool:
         """Whether somebody waits for an answer to it."""
         return self.frame.headers is not None and self.frame.headers.reply_within is not None

@@ -326,6 +326,7 @@ class Pilot:
             size=self._size(item),
             since=key_time(item.key),
             deliver_before=item.deadline,
+            delay_tolerance=item.tolerance,
             attempts=self.steering.books.attempts(item.key),
         )
         choice = self.steering.choice(question, item.queue, now)

@@ -135,6 +135,7 @@ headers = st.builds(
     ahead=st.none() | counts,
     pull=st.none() | counts,
     stream=st.booleans(),
+    tolerance=st.none() | counts,
 ).map(lambda made: made if made != Headers() else Headers(priority=1))
 
 topics = st.sampled_from(["news", "news/local", "t"]) | texts

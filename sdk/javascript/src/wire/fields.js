@@ -289,6 +289,29 @@ export const WELCOME = new Table(
   [28, "found", NUMBER],
 );
 
+/**
+ * @typedef {object} Headers What is said of a body; what is left out is at its default.
+ * @property {string} [contentType]
+ * @property {number} [priority]
+ * @property {number} [deliverWithin] Milliseconds after the key's time.
+ * @property {bigint} [inReplyTo]
+ * @property {number} [replyWithin] Milliseconds after the key's time.
+ * @property {number} [operation]
+ * @property {number} [handling]
+ * @property {number} [reliability]
+ * @property {string} [title]
+ * @property {number} [rank]
+ * @property {string} [source]
+ * @property {string} [to]
+ * @property {boolean} [redelivered]
+ * @property {[string, string][]} [extra]
+ * @property {string} [queue]
+ * @property {bigint} [correlation]
+ * @property {boolean} [keep]
+ * @property {boolean} [answer] To a request: whoever does not wait for it lets it go.
+ * @property {boolean} [gather]
+ * @property {number} [tolerance] Milliseconds that it may wait for a better link or moment.
+ */
 export const HEADERS = new Table(
   [1, "contentType", TEXT],
   [2, "priority", octet("priority", 9), DEFAULT_PRIORITY],
@@ -309,4 +332,5 @@ export const HEADERS = new Table(
   [17, "keep", MARK, false],
   [21, "answer", MARK, false],
   [22, "gather", MARK, false],
+  [26, "tolerance", NUMBER],
 );

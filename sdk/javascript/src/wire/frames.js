@@ -55,26 +55,7 @@ export const CloseCode = Object.freeze({
  * @typedef {[number, number][]} Ranges Half-open ranges, ascending, with gaps between them.
  * @typedef {{messages: number, bytes: number}} Credit
  *
- * @typedef {object} Headers What is said of a body; what is left out is at its default.
- * @property {string} [contentType]
- * @property {number} [priority]
- * @property {number} [deliverWithin] Milliseconds after the key's time.
- * @property {bigint} [inReplyTo]
- * @property {number} [replyWithin] Milliseconds after the key's time.
- * @property {number} [operation]
- * @property {number} [handling]
- * @property {number} [reliability]
- * @property {string} [title]
- * @property {number} [rank]
- * @property {string} [source]
- * @property {string} [to]
- * @property {boolean} [redelivered]
- * @property {[string, string][]} [extra]
- * @property {string} [queue]
- * @property {bigint} [correlation]
- * @property {boolean} [keep]
- * @property {boolean} [answer] To a request: whoever does not wait for it lets it go.
- * @property {boolean} [gather]
+ * @typedef {import("./fields.js").Headers} Headers
  *
  * @typedef {object} MessageFrame
  * @property {"message"} type

@@ -67,6 +67,7 @@ FIELDS = {
     b"priority": "priority",
     b"ttl": "ttl",
     b"delay": "delay",
+    b"delay-tolerance": "delay_tolerance",
     b"replace-key": "replace_key",
     b"reliability": "reliability",
     b"handling": "handling",

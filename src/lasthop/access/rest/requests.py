@@ -101,6 +101,13 @@ class Publication(
     ttl: Annotated[
         Moment | None, Meta(description="deliver_before from now: seconds, or 90s, 2h, 3d")
     ] = None
+    delay_tolerance: Annotated[
+        Moment | None,
+        Meta(
+            description="How long it may be held for a better link or moment, if the device allows"
+            " its queue more: seconds, or 90s, 2h; at most 31 days"
+        ),
+    ] = None
     reliability: Annotated[
         Literal["best-effort", "at-least-once-delivery", "at-least-once-processing", "exactly-once"]
         | None,
@@ -246,6 +253,8 @@ class Converter:
             s.deliver_after = self._time("deliver_after", p.deliver_after, "delay", p.delay)
         if p.deliver_before is not None or p.ttl is not None:
             s.deliver_before = self._time("deliver_before", p.deliver_before, "ttl", p.ttl)
+        if p.delay_tolerance is not None:
+            s.delay_tolerance = duration(p.delay_tolerance, "delay_tolerance")
         if p.reply_within is not None:
             s.reply_before = self._now + duration(p.reply_within, "reply_within")
 

@@ -63,6 +63,10 @@ def push(
         str | None, typer.Option(metavar="TIME", help="Useless after: 90s, 2h, 3d.")
     ] = None,
     delay: Annotated[str | None, typer.Option(metavar="TIME", help="Not before: 90s, 2h.")] = None,
+    delay_tolerance: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Held no longer for a better link: 90s, 2h."),
+    ] = None,
     replace_key: Annotated[
         str | None, typer.Option(metavar="KEY", help="Replace what is pending under this key.")
     ] = None,
@@ -105,6 +109,7 @@ def push(
         "priority": priority,
         "ttl": ttl,
         "delay": delay,
+        "delay_tolerance": delay_tolerance,
         "replace_key": replace_key,
         "content_type": content_type,
         "atomic": atomic or None,

@@ -52,16 +52,16 @@ class Field(NamedTuple):
 class Table:
     """The fields of one kind of frame."""
 
-    __slots__ = ("_by_tag", "_fields")
+    __slots__ = ("_by_tag", "fields")
 
     def __init__(self, *fields: Field) -> None:
-        self._fields = fields
+        self.fields = fields
         self._by_tag = {field.tag: field for field in fields}
 
     def write(self, value: Any, *, omit: str = "") -> bytes:
         """Every attribute of `value` that is not at its default, except the one named by `omit`."""
         out = bytearray()
-        for tag, name, kind, default in self._fields:
+        for tag, name, kind, default in self.fields:
             item = getattr(value, name)
             if item == default or name == omit:
                 continue
@@ -169,4 +169,5 @@ HEADERS = Table(
     Field(23, "ahead", NUMBER),
     Field(24, "pull", NUMBER),
     Field(25, "stream", MARK, False),
+    Field(26, "tolerance", NUMBER),
 )

@@ -228,6 +228,8 @@ class Headers(msgspec.Struct, frozen=True, gc=False):
     """The body, so many bytes, stays with the gateway until a PULL asks for it."""
     stream: bool = False
     """The message opens a stream, whose pieces have its key."""
+    tolerance: int | None = None
+    """Milliseconds that a message of a device may wait for a better link or moment."""
 
 
 class MessageFrame(msgspec.Struct, frozen=True, gc=False):
