@@ -372,7 +372,7 @@ def test_whatever_differs_in_one_field_travels_with_headers(field: str) -> None:
     """A comparison that forgets a field would drop it silently."""
     rig = Rig()
     channel = rig.connect()
-    value = rig.now + SECOND if field in envelope.TIMES else OTHER[field]
+    value: Any = rig.now + SECOND if field in envelope.TIMES else OTHER[field]
     if field == "reliability":
         value = Reliability.AT_LEAST_ONCE_DELIVERY
     rig.publish(to("phone", **{field: value}))

@@ -6,6 +6,9 @@ import pytest
 
 from lasthop.clock import DAY
 from lasthop.core.behaviour import Behaviour
+from lasthop.decision.policies import POLICIES, Policy
+from lasthop.decision.policies.choice import Choice
+from lasthop.decision.volume.terms import TopicTerms
 from lasthop.errors import InvalidRequest
 from lasthop.runtime.settings import Settings, load, names, render, values, variable
 from lasthop.store.base import Durability
@@ -237,3 +240,21 @@ def test_one_listener_beyond_this_machine_closes_the_open_house(listener: str) -
 
 def test_the_open_house_can_be_closed_on_loopback_too() -> None:
     assert not load(options={"access.anonymous": "never"}).open_house
+
+
+def test_a_policy_that_is_in_the_one_list_needs_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(POLICIES, "mine", Policy)
+    assert load(options={"topics.policy": "mine"}).topics.choice() == Choice("mine")
+    assert '"on-demand", "buffer", "rate", "expiration", "unified", "predictive", "mine"' in (
+        " ".join(render(Settings()).replace("\n# ", " ").split())
+    )
+    TopicTerms(policy="mine")
+
+
+def test_a_policy_that_is_not_there_is_refused_with_those_that_are() -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        load(options={"topics.policy": "unifed"})
+    known = "on-line, on-demand, buffer, rate, expiration, unified, predictive"
+    assert str(caught.value) == f"topics.policy: there is no 'unifed', but {known}"

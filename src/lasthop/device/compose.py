@@ -221,7 +221,7 @@ class Wishes(TypedDict, total=False):
     storage: int
     """So many unread ones are kept here."""
     policy: str
-    """What is sent ahead: unified, on-line, on-demand, buffer, rate, expiration, predictive."""
+    """What is sent ahead: a name in `lasthop.decision.policies.POLICIES`."""
     prefetch_limit: int
     expiration_threshold: float
     """Seconds."""

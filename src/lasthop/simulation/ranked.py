@@ -17,7 +17,8 @@ RANKED = "ranked"
 
 THRESHOLD = 3.0
 
-POLICIES = ("on-demand", "on-line", "buffer", "unified", "rate")
+DRAWN = ("on-demand", "on-line", "buffer", "unified", "rate")
+"""Some of the policies: schedules are drawn from them by seed, and a seed stays what it was."""
 
 
 def add_ranked(schedule: Schedule) -> None:
@@ -51,7 +52,7 @@ def add_ranked(schedule: Schedule) -> None:
 
 
 def _terms(random: Random) -> dict[str, object]:
-    terms: dict[str, object] = {"threshold": THRESHOLD, "policy": random.choice(POLICIES)}
+    terms: dict[str, object] = {"threshold": THRESHOLD, "policy": random.choice(DRAWN)}
     if random.random() < 0.5:
         terms["max"] = random.choice((1, 2, 5))
     if random.random() < 0.3:

@@ -1,4 +1,8 @@
-"""When to forward: every policy, by the name that settings and the command line use."""
+"""When to forward: the one list of policies, by the names that settings, terms, policy files and
+the command line use.
+
+A policy takes its place in `POLICIES`, and nothing else lists it.
+"""
 
 from __future__ import annotations
 

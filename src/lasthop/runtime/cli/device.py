@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 import uvloop
 
+from lasthop.decision.policies import POLICIES
 from lasthop.decision.routes import Variant
 from lasthop.device.compose import Wishes
 from lasthop.runtime import logs
@@ -93,7 +94,7 @@ def run(
         float | None, typer.Option(help="What ranks so high is shown at once.")
     ] = None,
     policy: Annotated[
-        str | None, typer.Option(help="What is sent ahead of a read: unified, on-line ...")
+        str | None, typer.Option(help=f"What is sent ahead of a read: {', '.join(POLICIES)}.")
     ] = None,
     storage: Annotated[
         int | None, typer.Option(help="Unread messages of a topic that fit here.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
@@ -10,8 +10,9 @@ from msgspec import Meta
 from lasthop.access.rest.settings import RestSettings
 from lasthop.clock import DAY
 from lasthop.core.limits import Limits as CoreLimits
+from lasthop.decision.policies import POLICIES
 from lasthop.decision.routes import Variant
-from lasthop.decision.volume.policy_choice import Choice
+from lasthop.decision.volume.policy_choice import DEFAULT_POLICY, Choice
 from lasthop.runtime.units import Address, Duration, LimitList, Size
 
 _limits = CoreLimits()
@@ -166,9 +167,12 @@ class Topics(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What is sent ahead to devices that keep the best of a topic until it is read."""
 
     policy: Annotated[
-        Literal["unified", "predictive", "buffer", "rate", "expiration", "on-line", "on-demand"],
-        Meta(description="The forwarding policy of subscriptions that name none."),
-    ] = "unified"
+        str,
+        Meta(
+            description="The forwarding policy of subscriptions that name none.",
+            extra={"words": POLICIES},
+        ),
+    ] = DEFAULT_POLICY
 
     def choice(self) -> Choice:
         """As the gateway takes it."""

@@ -51,6 +51,9 @@ def allowed_words(hint: Any) -> tuple[str, ...]:
     """The words that a value of this type, or each of several, may be; none when it need not be
     one of a few."""
     if get_origin(hint) is Annotated:
+        words = (described(hint).extra or {}).get("words")
+        if words is not None:
+            return tuple(words)
         hint = get_args(hint)[0]
     if get_origin(hint) is tuple:
         return allowed_words(get_args(hint)[0])

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from lasthop.decision.policies import POLICIES
 from lasthop.errors import InvalidRequest
 from lasthop.runtime.settings.apps import MAX_STATE, PER_APP
 from lasthop.runtime.settings.converting import Values, app_sections, converted
@@ -74,6 +75,10 @@ def _refuse_contradictions(settings: Settings) -> None:
     for app, surrogate in settings.surrogates.items():
         if surrogate.state > MAX_STATE:
             raise InvalidRequest(f"surrogates.{app}.state: at most {Size(MAX_STATE)}")
+    policy = settings.topics.policy
+    if policy not in POLICIES:
+        known = ", ".join(POLICIES)
+        raise InvalidRequest(f"topics.policy: there is no {policy!r}, but {known}")
     largest = max(settings.limits.body, settings.limits.largest_body)
     for app, behaviour in settings.behaviours.items():
         if (behaviour.max_size or 0) > largest:
