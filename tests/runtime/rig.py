@@ -35,6 +35,10 @@ class Line:
     def local(self) -> bool:
         return True
 
+    @property
+    def reliable(self) -> bool:
+        return True
+
     def send(self, frames: Sequence[Frame]) -> None:
         self.sent += frames
         self._news.set()

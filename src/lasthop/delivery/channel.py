@@ -24,6 +24,12 @@ class Channel(Protocol):
         """Whether the peer is on this machine."""
         ...
 
+    @property
+    def reliable(self) -> bool:
+        """Whether everything arrives that was sent before the end. Otherwise, what is not
+        acknowledged in time is sent again."""
+        ...
+
     def send(self, frames: Sequence[Frame]) -> None:
         """Hand frames to the link, in order; after the end of the channel they are dropped."""
         ...

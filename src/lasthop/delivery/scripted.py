@@ -11,9 +11,12 @@ from lasthop.wire.hop.frames import Close, CloseCode, Frame
 class ScriptedChannel:
     """A peer without a network. It keeps what it is sent until somebody takes it."""
 
-    def __init__(self, switchboard: Switchboard, *, local: bool = True) -> None:
+    def __init__(
+        self, switchboard: Switchboard, *, local: bool = True, reliable: bool = True
+    ) -> None:
         self.number = 0
         self.local = local
+        self.reliable = reliable
         self.closed: Close | None = None
         """The gateway's last word."""
         self._switchboard = switchboard

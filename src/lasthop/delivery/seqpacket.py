@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 
 from lasthop.clock import Clock
 from lasthop.delivery.channel import Switchboard
@@ -22,6 +23,9 @@ PAUSE = 1.0
 class SeqpacketListener(Listener):
     """Listens on a socket that keeps boundaries."""
 
+    mapping = Mapping.DATAGRAM
+    link = SeqpacketLink
+
     def __init__(
         self,
         switchboard: Switchboard,
@@ -30,12 +34,12 @@ class SeqpacketListener(Listener):
         max_connections: int = MAX_CONNECTIONS,
     ) -> None:
         super().__init__(
-            switchboard, clock=clock, mapping=Mapping.DATAGRAM, max_connections=max_connections
+            switchboard, clock=clock, mapping=self.mapping, max_connections=max_connections
         )
         self._listening: list[socket.socket] = []
 
-    async def start(self, listener: socket.socket) -> None:
-        """Take connections from a bound socket."""
+    async def start(self, listener: socket.socket, *, tls: ssl.SSLContext | None = None) -> None:
+        """Take connections from a bound socket; nobody encrypts them, with `tls` or without."""
         listener.setblocking(False)
         listener.listen(BACKLOG)
         self._listening.append(listener)
@@ -65,4 +69,4 @@ class SeqpacketListener(Listener):
                 loop.remove_reader(listener)
                 loop.call_later(PAUSE, self._watch, listener)
                 return
-            SeqpacketLink(self._ends, self.machine(), connected, throttle=True).start()
+            self.link(self._ends, self.machine(), connected, throttle=True).start()

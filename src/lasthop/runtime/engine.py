@@ -242,6 +242,7 @@ class Engine:
         self._last_channel += 1
         channel.number = self._last_channel
         self._channels[channel.number] = channel
+        self.gateway.channel_opened(channel.number, reliable=channel.reliable)
 
     def received(self, channel: Channel, frames: Sequence[Frame]) -> None:
         self.gateway.frames_received(channel.number, frames, self._clock.now(), local=channel.local)

@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lasthop.clock import Clock
-from lasthop.delivery.beep import BeepListener
 from lasthop.delivery.channel import Switchboard
 from lasthop.delivery.listener import Listener
-from lasthop.delivery.seqpacket import SeqpacketListener
-from lasthop.delivery.tcp import TcpListener
 from lasthop.runtime.failure import Failure
 from lasthop.runtime.listening import address_of, listen
 from lasthop.runtime.places import Places
 from lasthop.runtime.settings import Settings
+from lasthop.transport.schemes import SCHEMES
 from lasthop.transport.seqpacket import l2cap_socket
 
 ANY_ADAPTER = "00:00:00:00:00:00"
@@ -61,18 +59,13 @@ async def serve(
 ) -> dict[str, Listener]:
     """Let devices in by all but the HTTP port; `stack` lets them go."""
     listeners: dict[str, Listener] = {}
-    by_tcp = listeners["tcp"] = TcpListener(switchboard, clock=clock)
-    stack.push_async_callback(by_tcp.stop)
-    await by_tcp.start(sockets.tcp, tls=tls)
-    if sockets.beep is not None:
-        by_beep = listeners["beep"] = BeepListener(switchboard, clock=clock)
-        stack.push_async_callback(by_beep.stop)
-        await by_beep.start(sockets.beep, tls=tls)
-    for name, bound in (("seqpacket", sockets.seqpacket), ("l2cap", sockets.l2cap)):
+    for scheme in ("tcp", "beep", "seqpacket", "l2cap"):
+        bound = getattr(sockets, scheme)
         if bound is not None:
-            by_packets = listeners[name] = SeqpacketListener(switchboard, clock=clock)
-            stack.push_async_callback(by_packets.stop)
-            await by_packets.start(bound)
+            listener = SCHEMES[scheme].listener()(switchboard, clock=clock)
+            listeners[scheme] = listener
+            stack.push_async_callback(listener.stop)
+            await listener.start(bound, tls=tls)
     return listeners
 
 

@@ -1,12 +1,5 @@
-"""Where a gateway is, as a URL.
-
-tcp://HOST:PORT     tcps://HOST:PORT     unix:PATH
-ws://HOST:PORT/PATH     wss://HOST:PORT/PATH
-http://HOST:PORT/PATH     https://HOST:PORT/PATH
-poll+http://HOST:PORT/PATH?every=SECONDS     poll+https://HOST:PORT/PATH?every=SECONDS
-seqpacket:PATH     l2cap://ADDRESS:PSM
-beep://HOST:PORT     beeps://HOST:PORT
-"""
+"""Where a gateway is, as a URL: `tcp://HOST:PORT`, `wss://HOST/PATH`, `unix:PATH`. The schemes are
+those of `transport.schemes`."""
 
 from __future__ import annotations
 
@@ -17,30 +10,13 @@ import msgspec
 
 from lasthop.clock import SECOND, Micros
 from lasthop.errors import InvalidRequest
+from lasthop.transport.schemes import SCHEMES, Form
 
-DEFAULT_PORT = 7300
-DEFAULT_BEEP_PORT = 7301
 DEFAULT_PATH = "/hop"
 
 DEFAULT_INTERVAL: Micros = 30 * SECOND
 """Between two polls of a device that names no interval: a user waits no longer for an answer, and a
 radio that falls asleep after ten seconds still does."""
-
-_PORTS = {
-    "tcp": DEFAULT_PORT,
-    "tcps": DEFAULT_PORT,
-    "ws": 80,
-    "wss": 443,
-    "http": 80,
-    "https": 443,
-    "poll+http": 80,
-    "poll+https": 443,
-    "beep": DEFAULT_BEEP_PORT,
-    "beeps": DEFAULT_BEEP_PORT,
-}
-_SECURE = frozenset({"tcps", "wss", "https", "poll+https", "beeps"})
-_LOCAL = ("unix", "seqpacket")
-SCHEMES = (*_PORTS, *_LOCAL, "l2cap")
 
 _BLUETOOTH = re.compile("[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}")
 
@@ -59,25 +35,25 @@ class Address(msgspec.Struct, frozen=True):
     @property
     def secure(self) -> bool:
         """Whether what is said there is encrypted, and the gateway's certificate checked."""
-        return self.scheme in _SECURE
+        return SCHEMES[self.scheme].secure
 
     @property
     def lasting(self) -> bool:
-        """Whether one connection lasts as long as the link: only then the link shows how much
-        silence a network allows."""
-        return self.scheme not in ("http", "https", "poll+http", "poll+https")
+        """Whether one connection lasts as long as the link."""
+        return SCHEMES[self.scheme].lasting
 
 
 def parse(url: str) -> Address:
     """Read an address, or raise InvalidRequest."""
     scheme, colon, rest = url.partition(":")
     place = rest.removeprefix("//")
-    if not colon or scheme not in SCHEMES or (not place and scheme in _LOCAL):
+    kind = SCHEMES.get(scheme) if colon else None
+    if kind is None or (not place and kind.form is Form.FILE):
         raise InvalidRequest(f"an address begins with one of {', '.join(SCHEMES)}", address=url)
-    if scheme in _LOCAL:
+    if kind.form is Form.FILE:
         return Address(scheme, path=place, url=url)
-    if scheme == "l2cap":
-        return _bluetooth(url, place)
+    if kind.form is Form.BLUETOOTH:
+        return _bluetooth(url, scheme, place)
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -86,15 +62,15 @@ def parse(url: str) -> Address:
     if not host:
         raise InvalidRequest("an address names a host", address=url)
     path = parts.path
-    if scheme in ("tcp", "tcps", "beep", "beeps") and path not in ("", "/"):
+    if kind.form is Form.HOST and path not in ("", "/"):
         raise InvalidRequest(f"an address of {scheme} has no path", address=url)
-    if "http" in scheme:
+    if kind.form is Form.ROOT:
         path = path if path != "/" else ""
         path = (path or DEFAULT_PATH).rstrip("/")
         if not (path.isascii() and path.isprintable()) or " " in path:
             raise InvalidRequest("a path has only printable characters of ASCII", address=url)
-    every = _interval(parts, url) if scheme.startswith("poll+") else None
-    return Address(scheme, host, port or _PORTS[scheme], path, url, every)
+    every = _interval(parts, url) if kind.polled else None
+    return Address(scheme, host, port or kind.port, path, url, every)
 
 
 def _interval(parts: SplitResult, url: str) -> Micros:
@@ -110,10 +86,10 @@ def _interval(parts: SplitResult, url: str) -> Micros:
     return round(seconds * SECOND)
 
 
-def _bluetooth(url: str, place: str) -> Address:
+def _bluetooth(url: str, scheme: str, place: str) -> Address:
     host, _, psm = place.rpartition(":")
     if not _BLUETOOTH.fullmatch(host) or not re.fullmatch("[0-9]{1,5}", psm):
         raise InvalidRequest(
-            "an address of l2cap is like l2cap://00:11:22:33:44:55:4099", address=url
+            f"an address of {scheme} is like {scheme}://00:11:22:33:44:55:4099", address=url
         )
-    return Address("l2cap", host.upper(), int(psm), url=url)
+    return Address(scheme, host.upper(), int(psm), url=url)

@@ -16,6 +16,7 @@ from lasthop.transport.beep import BeepConnection
 from lasthop.transport.keepalive import HttpServer
 from lasthop.transport.link import Ends, Link
 from lasthop.transport.requests import RequestsLink
+from lasthop.transport.schemes import SCHEMES
 from lasthop.transport.stream import StreamLink
 from lasthop.transport.websocket import SUBPROTOCOL, WebSocketLink
 from lasthop.wire.hop.frames import Hello
@@ -36,37 +37,31 @@ async def dial(
         tls = await asyncio.to_thread(ssl.create_default_context)
     context = tls if address.secure else None
     async with asyncio.timeout(TIMEOUT):
-        if address.scheme in ("ws", "wss"):
-            return await _dial_websocket(address, hello, ends, context)
-        if address.scheme.endswith(("http", "https")):
-            return await _dial_http(address, hello, ends, context)
-        if address.scheme in ("seqpacket", "l2cap"):
-            return await _dial_seqpacket(address, hello, ends)
-        if address.scheme in ("beep", "beeps"):
-            return await _dial_beep(address, hello, ends, context)
-        return await _dial_stream(address, _stream(hello, ends), context)
+        link: Link = await SCHEMES[address.scheme].dial()(address, hello, ends, context)
+    return link
 
 
-def _stream(hello: Hello, ends: Ends) -> Callable[[], StreamLink]:
+async def dial_stream(
+    address: Address, hello: Hello, ends: Ends, tls: ssl.SSLContext | None
+) -> Link:
+    """A link over TCP, TLS or a Unix socket."""
+
     def make() -> StreamLink:
         machine = Dialing(hello, mapping=Mapping.STREAM, now=ends.clock.now())
         return StreamLink(ends, machine)
 
-    return make
-
-
-async def _dial_stream(
-    address: Address, make: Callable[[], StreamLink], tls: ssl.SSLContext | None
-) -> Link:
     loop = asyncio.get_running_loop()
-    if address.scheme == "unix":
+    if not address.host:
         _, link = await loop.create_unix_connection(make, address.path)
     else:
         _, link = await loop.create_connection(make, address.host, address.port, ssl=tls)
     return link
 
 
-async def _dial_seqpacket(address: Address, hello: Hello, ends: Ends) -> Link:
+async def dial_seqpacket(
+    address: Address, hello: Hello, ends: Ends, _tls: ssl.SSLContext | None
+) -> Link:
+    """A link over a socket that keeps boundaries, which nobody encrypts."""
     connected = await seqpacket.connect(address)
     machine = Dialing(hello, mapping=Mapping.DATAGRAM, now=ends.clock.now())
     link = seqpacket.SeqpacketLink(ends, machine, connected)
@@ -74,9 +69,9 @@ async def _dial_seqpacket(address: Address, hello: Hello, ends: Ends) -> Link:
     return link
 
 
-async def _dial_beep(
-    address: Address, hello: Hello, ends: Ends, tls: ssl.SSLContext | None
-) -> Link:
+async def dial_beep(address: Address, hello: Hello, ends: Ends, tls: ssl.SSLContext | None) -> Link:
+    """A link over a channel of BEEP."""
+
     def machine() -> Dialing:
         return Dialing(hello, mapping=Mapping.DATAGRAM, now=ends.clock.now())
 
@@ -93,9 +88,8 @@ async def _dial_beep(
         raise
 
 
-async def _dial_http(
-    address: Address, hello: Hello, ends: Ends, tls: ssl.SSLContext | None
-) -> Link:
+async def dial_http(address: Address, hello: Hello, ends: Ends, tls: ssl.SSLContext | None) -> Link:
+    """A link over HTTP requests."""
     server = HttpServer(
         address.host, address.port, tls=tls, limit=max(BODY, hello.max_frame) + HEAD
     )
@@ -109,9 +103,10 @@ async def _dial_http(
     return link
 
 
-async def _dial_websocket(
+async def dial_websocket(
     address: Address, hello: Hello, ends: Ends, tls: ssl.SSLContext | None
 ) -> Link:
+    """A link over a WebSocket."""
     try:
         socket = await connect(
             address.url,

@@ -7,6 +7,7 @@ import ssl
 
 from lasthop.errors import InvalidRequest
 from lasthop.transport.address import Address
+from lasthop.transport.schemes import secure_schemes
 
 
 def insist(address: Address, tls: ssl.SSLContext | None) -> None:
@@ -16,7 +17,7 @@ def insist(address: Address, tls: ssl.SSLContext | None) -> None:
     """
     if not address.secure:
         raise InvalidRequest(
-            "the device speaks over encrypted links only: tcps, wss, https, poll+https or beeps",
+            f"the device speaks over encrypted links only: {secure_schemes()}",
             address=address.url,
         )
     if tls is not None and not (tls.verify_mode is ssl.CERT_REQUIRED and tls.check_hostname):

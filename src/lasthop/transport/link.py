@@ -70,6 +70,8 @@ class Link:
 
     ordered = True
     """Whether what is sent cannot overtake what was sent before it."""
+    reliable = True
+    """Whether everything that was sent before the end arrives."""
 
     def __init__(self, ends: Ends, machine: Machine, *, local: bool) -> None:
         self._ends = ends

@@ -45,6 +45,10 @@ class WatchedChannel:
     def local(self) -> bool:
         return self._channel.local
 
+    @property
+    def reliable(self) -> bool:
+        return self._channel.reliable
+
     def send(self, frames: Sequence[Frame]) -> None:
         self._house.sent(self.device, frames)
         self._channel.send(frames)

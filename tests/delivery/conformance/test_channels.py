@@ -9,6 +9,7 @@ import pytest
 
 from lasthop.clock import SECOND
 from lasthop.transport.link import Link
+from lasthop.transport.schemes import SCHEMES
 from lasthop.wire.hop.frames import Ack, Close, CloseCode, Hello, MessageFrame
 from lasthop.wire.hop.handshake import Dialing
 from lasthop.wire.hop.heartbeat import UNHEARD, Pinging
@@ -63,6 +64,12 @@ async def test_a_device_is_heard_and_welcomed(place: Place) -> None:
         assert place.board.channels[0].local
         assert caller.diary.opened[0].welcome.incarnation == WELCOME.incarnation
         assert place.listener.connections == 1
+
+
+async def test_a_channel_promises_what_the_table_says(place: Place) -> None:
+    async with calling(place) as caller:
+        assert place.board.channels[0].reliable is SCHEMES[place.kind].reliable
+        assert caller.link.reliable is SCHEMES[place.kind].reliable
 
 
 async def test_both_speak_whenever_they_like(place: Place) -> None:

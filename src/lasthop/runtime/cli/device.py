@@ -33,6 +33,7 @@ from lasthop.runtime.cli.reference_device import Plan
 from lasthop.runtime.cli.tables import table
 from lasthop.runtime.defaults import DEFAULT_TCP
 from lasthop.runtime.failure import Failure
+from lasthop.transport.schemes import all_schemes
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The device's name.")]
 
@@ -68,7 +69,7 @@ def run(
         typer.Option(
             "--url",
             metavar="URL",
-            help="tcp, ws, http, poll+http, beep, each with an s for TLS; unix, seqpacket, l2cap.",
+            help=f"{all_schemes()}.",
         ),
     ] = f"tcp://{DEFAULT_TCP}",
     app: App = DEFAULT_APP,
