@@ -7,7 +7,7 @@ import pytest
 from lasthop.clock import DAY
 from lasthop.core.behaviour import Behaviour
 from lasthop.decision.policies import POLICIES, Policy
-from lasthop.decision.policies.choice import Choice
+from lasthop.decision.volume.policy_choice import Choice
 from lasthop.decision.volume.terms import TopicTerms
 from lasthop.errors import InvalidRequest
 from lasthop.runtime.settings import Settings, load, names, render, values, variable

@@ -36,7 +36,7 @@ def wire() -> Iterator[str]:
     """Frames, their fields by tag, and the numbers that stand for something."""
     for name, table in sorted(vars(fields).items()):
         if isinstance(table, fields.Table):
-            for field in table._fields:
+            for field in table.fields:
                 kinds = [k for k, kind in vars(wire_kinds).items() if kind is field.kind]
                 yield f"{name} {field.tag} {field.name} {kinds[0]} {field.default!r}"
     for name, number in vars(layout).items():
