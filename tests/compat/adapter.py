@@ -82,9 +82,14 @@ from lasthop.simulation.interconnects import Arrived, Broken, OrderedLink, Reque
 from lasthop.simulation.kernel import START, Kernel
 from lasthop.simulation.link import End, Link, Weather
 from lasthop.store.base import Durability, Reader, Store
+from lasthop.store.bonds import BondsRestored
 from lasthop.store.commit import Commit, DeliveryRow
+from lasthop.store.pushes import PushesRestored
+from lasthop.store.ranked import RankedRestored
 from lasthop.store.sqlite import SqliteStore
 from lasthop.store.sqlite.backup import restore
+from lasthop.store.streams import StreamsRestored
+from lasthop.store.surrogates import SurrogatesRestored
 from lasthop.surrogate import Surrogate
 from lasthop.surrogate.mail import Verdict
 from lasthop.surrogate.surrogate import Desk as SurrogateDesk
@@ -1252,15 +1257,25 @@ def fresh_files(directory: Path) -> None:
     SqliteInbox(directory / "fresh.inbox", power_safe=False).close()
 
 
+_FEATURES: dict[str, type[Any]] = {
+    "ranked": RankedRestored,
+    "surrogates": SurrogatesRestored,
+    "bonds": BondsRestored,
+    "streams": StreamsRestored,
+}
+
+
 def restored(directory: Path) -> dict[str, Any]:
     """All that a store tells a gateway which starts, as it is kept there."""
     store = SqliteStore(directory, durability=Durability.RELAXED)
     try:
         found = store.open()
-        plain = {
-            name: _plain(getattr(found, name)) for name in found.__struct_fields__ if name != "boot"
-        }
-        return {**plain, "counts": _plain(store.counts())}
+        names = [name for name in found.__struct_fields__ if name not in ("boot", "kept")]
+        plain = {name: _plain(getattr(found, name)) for name in names}
+        plain |= _plain(found.of(PushesRestored))
+        plain |= {name: _plain(found.of(kind)) for name, kind in _FEATURES.items()}
+        counts = _plain(store.counts())
+        return {**plain, "counts": counts | counts.pop("rows")}
     finally:
         store.close()
 

@@ -11,7 +11,7 @@ from lasthop.core.pushes.report import reports_of
 from lasthop.core.registry import DeviceRecord
 from lasthop.core.submission import Submission
 from lasthop.message import DeliveryMethod, Target, TargetKind
-from lasthop.store.commit import KnownPush
+from lasthop.store.pushes import KnownPush
 from lasthop.wire.pap.answers import Answer, Verdict
 from lasthop.wire.pap.documents import ReplaceMethod, ResultNotificationMessage
 from lasthop.wire.pap.outcomes import Report
@@ -42,7 +42,7 @@ class Initiator:
         return device.number
 
     def known(self, push_id: str) -> KnownPush | None:
-        found = self.rig.store.find_pushes([identify(APP, ME, push_id)])
+        found = self.rig.store.find(KnownPush, [identify(APP, ME, push_id)])
         return next(iter(found.values()), None)
 
     def push(

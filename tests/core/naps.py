@@ -29,7 +29,7 @@ from lasthop.core.lifecycle import Step
 from lasthop.core.session import Session
 from lasthop.core.spine import Spine
 from lasthop.errors import InvalidRequest
-from lasthop.store.commit import MemoryRow, Restored
+from lasthop.store.commit import Restored
 from lasthop.wire.hop.frames import Headers, MessageFrame
 
 NAP = 200
@@ -108,8 +108,8 @@ class Naps(CoreFeature, Gate, DeliveryObserver):
             raise InvalidRequest("a nap has a number of seconds")
         nap = self._of(session)
         nap.until = now + int(frame.body) * SECOND
-        row = MemoryRow(session.device.number, "nap", b"%d" % nap.until)
-        self.deliveries.commits.open.memories[row.device, row.name] = row
+        commit = self.deliveries.commits.open
+        commit.remember(session.device.number, "nap", b"%d" % nap.until)
         self.deliveries.timers.add(nap.until, nap)
 
     def _of(self, session: Session) -> Nap:
@@ -138,9 +138,9 @@ class Naps(CoreFeature, Gate, DeliveryObserver):
         self.ended_while_napping += nap is not None and nap.until > delivery.changed_at
 
     def restore(self, restored: Restored, now: Micros) -> None:
-        for row in restored.memories:
+        for row in restored.memories_of("nap"):
             device = self.deliveries.registry.numbered(row.device)
-            if row.name == "nap" and device is not None:
+            if device is not None:
                 nap = self._of(self.deliveries.session(device))
                 nap.until = int(row.state)
                 self.deliveries.timers.add(nap.until, nap)

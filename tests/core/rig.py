@@ -34,7 +34,9 @@ from lasthop.delivery.carrier import Outcome
 from lasthop.message import Reliability, Target, TargetKind, parse_id
 from lasthop.store.commit import Commit, DeliveryRow
 from lasthop.store.memory import MemoryStore
+from lasthop.store.tables.pushes import PushesInMemory
 from lasthop.wire.hop.frames import Ack, Frame, Headers, Hello, MessageFrame, Skip, Welcome
+from tests.store.peek import rows_of
 
 START: Micros = 1_763_200_000_000_000
 APP = "app"
@@ -204,7 +206,7 @@ class Rig:
             elif isinstance(effect, Overheard):
                 self.overheard.setdefault(effect.channel, []).extend(effect.frames)
             elif isinstance(effect, Notify):
-                told = {(row.message, row.place) for row in self.store._kept.notifications.values()}
+                told = rows_of(self.store, PushesInMemory).notifications
                 assert (effect.message, effect.place) in told, effect
                 self.notifies.append(effect)
             elif isinstance(effect, Consult):

@@ -15,11 +15,13 @@ from lasthop.core.pushes.notification import Patience
 from lasthop.core.pushes.results import write_result
 from lasthop.errors import QuotaExceeded
 from lasthop.message import DeliveryMethod, Message, Target, TargetKind
+from lasthop.store.tables.pushes import PushesInMemory
 from lasthop.wire.hop.frames import Ack, Frame, Headers, MessageFrame, Operation
 from lasthop.wire.pap.answers import Answer, Verdict
 from lasthop.wire.pap.submission import read_submission
 from tests.core.initiator import UNREACHABLE, Initiator, user
 from tests.core.rig import APP, Rig
+from tests.store.peek import rows_of
 
 WITH_RESPONSE = DeliveryMethod.CONFIRMED_WITH_RESPONSE
 LATER = Answer(Verdict.LATER, "it answered with code 4001")
@@ -63,7 +65,7 @@ class TestTelling:
         assert result.quality.method is DeliveryMethod.CONFIRMED
         initiator.hear()
         assert notified(rig) == ["notified"]
-        assert rig.store.counts().notifications == 0
+        assert not rows_of(rig.store, PushesInMemory).notifications
         rig.crash()
         rig.pass_time(DAY)
         assert not rig.notifies
@@ -81,7 +83,7 @@ class TestTelling:
         rig.pass_time(SECOND)
         assert initiator.results() == first
         initiator.hear()
-        assert rig.store.counts().notifications == 0
+        assert not rows_of(rig.store, PushesInMemory).notifications
 
     def test_what_fails_is_tried_again_later_and_later(
         self, rig: Rig, initiator: Initiator
@@ -105,7 +107,7 @@ class TestTelling:
         assert times[-1] > 23 * HOUR
         assert notified(rig)[-1] == "notification_given_up"
         assert notified(rig)[:-1] == ["notification_failed"] * len(times)
-        assert rig.store.counts().notifications == 0
+        assert not rows_of(rig.store, PushesInMemory).notifications
 
     def test_attempts_and_pauses_outlive_a_restart(self, rig: Rig, initiator: Initiator) -> None:
         deliver(rig, initiator, "1")

@@ -7,7 +7,7 @@ import pytest
 from lasthop.core.lifecycle import State
 from lasthop.core.pushes.report import REPORTS, refused, report_of
 from lasthop.message import DeliveryMethod
-from lasthop.store.commit import Addressee
+from lasthop.store.pushes import Addressee
 from lasthop.wire.pap.codes import CODES, STATES, MessageState, Operation
 
 NONE = DeliveryMethod.NOT_SPECIFIED

@@ -20,6 +20,7 @@ from lasthop.device.message import Message
 from lasthop.device.streams import OutgoingStream
 from lasthop.errors import Conflict, InvalidRequest, TooLarge
 from lasthop.message import Target, TargetKind
+from lasthop.store.streams import StreamRow
 from tests.device.gateway import APP, LiveGateway, live_gateway, until, websocket_server
 from tests.device.test_client import quick_backoff
 
@@ -116,8 +117,7 @@ async def test_a_stream_from_a_publisher_reaches_the_application(gateway: LiveGa
         assert await reading == body
         await until(lambda: gateway.engine.gateway.streams.get(stream.key) is None)
         assert await phone.incoming_streams() == []
-        await until(lambda: (row := gateway.store.stream(stream.key)) is None or not row.open)
-        assert gateway.store.stream(stream.key) is not None
+        await until(lambda: not gateway.store.find(StreamRow, [stream.key])[stream.key].open)
 
 
 async def test_a_stream_between_devices_is_held_back_by_its_reader(gateway: LiveGateway) -> None:

@@ -16,9 +16,11 @@ from lasthop.message import Target, TargetKind, parse_id
 from lasthop.runtime import engine as engine_module
 from lasthop.store.commit import Commit
 from lasthop.store.memory import MemoryStore
+from lasthop.store.tables.pushes import PushesInMemory
 from lasthop.wire.hop.frames import Ack, CloseCode
 from lasthop.wire.pap.answers import Answer, Verdict
 from tests.runtime.rig import DEADLINE, Rig
+from tests.store.peek import rows_of
 
 
 @pytest.fixture
@@ -297,4 +299,4 @@ class TestTelling:
         await self.push(rig)
         async with asyncio.timeout(DEADLINE):
             await rig.engine.stop()
-        assert rig.store.counts().notifications == 1
+        assert len(rows_of(rig.store, PushesInMemory).notifications) == 1

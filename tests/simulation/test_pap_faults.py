@@ -22,7 +22,7 @@ from lasthop.runtime.cli import app
 from lasthop.simulation.campaign import campaign, run_some
 from lasthop.simulation.pap import initiator
 from lasthop.simulation.pap.faults import run
-from lasthop.store.memory import MemoryStore
+from lasthop.store.tables.pushes import PushesInMemory
 from lasthop.wire.pap.documents import ReplaceMethod
 from lasthop.wire.pap.outcomes import RELEASED, REPLACEMENT, Replacement, Report
 
@@ -110,7 +110,7 @@ def forget_push_ids_in_a_crash(patch: Patch) -> None:
 
 
 def accept_pushes_without_their_rows(patch: Patch) -> None:
-    patch.setattr(MemoryStore, "find_pushes", lambda self, ids: {})
+    patch.setattr(PushesInMemory, "find", lambda self, ids: {})
 
 
 def always_say_that_it_was_cancelled(patch: Patch) -> None:

@@ -18,6 +18,7 @@ from lasthop.device.kept import Kept
 from lasthop.simulation.campaign import run_some
 from lasthop.store.commit import Commit
 from lasthop.store.memory import MemoryStore
+from lasthop.store.ranked import RankedChanges
 from tests.simulation.ranked_bench import RankedBench, watched
 
 SCHEDULES = 300
@@ -32,8 +33,7 @@ def forget_where_messages_are(patch: Patch) -> None:
 
     def without(self: MemoryStore, *commits: Commit) -> None:
         for commit in commits:
-            if commit.ranked is not None:
-                commit.ranked.kept.clear()
+            commit.of(RankedChanges).kept.clear()
         apply(self, *commits)
 
     patch.setattr(MemoryStore, "apply", without)
@@ -104,10 +104,9 @@ def forget_new_ranks(patch: Patch) -> None:
 
     def without(self: MemoryStore, *commits: Commit) -> None:
         for commit in commits:
-            if commit.ranked is not None:
-                commit.ranked.ranks.clear()
-                for row in commit.ranked.kept.values():
-                    row.rank = 5.0
+            commit.of(RankedChanges).ranks.clear()
+            for row in commit.of(RankedChanges).kept.values():
+                row.rank = 5.0
         apply(self, *commits)
 
     patch.setattr(MemoryStore, "apply", without)

@@ -17,6 +17,7 @@ from lasthop.message import Message
 from lasthop.simulation.campaign import run_some
 from lasthop.store.commit import Commit
 from lasthop.store.memory import MemoryStore
+from lasthop.store.surrogates import SurrogateChanges
 from lasthop.surrogate.state import Ledger
 
 SCHEDULES = 300
@@ -34,11 +35,11 @@ def commit_the_state_late(patch: Patch) -> None:
     def late(self: MemoryStore, *commits: Commit) -> None:
         for commit in commits:
             earlier = held.pop(self, {})
-            if commit.surrogates is not None:
-                states = commit.surrogates.states
-                held[self], commit.surrogates.states = dict(states), earlier
+            if SurrogateChanges in commit.changes:
+                changes = commit.of(SurrogateChanges)
+                held[self], changes.states = changes.states, earlier
             elif earlier:
-                commit.surrogate_changes().states = earlier
+                commit.of(SurrogateChanges).states = earlier
             apply(self, commit)
 
     patch.setattr(MemoryStore, "apply", late)

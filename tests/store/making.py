@@ -8,8 +8,6 @@ from lasthop.clock import DAY, SECOND, Micros
 from lasthop.message import KeyMaker, Message, Target, TargetKind
 from lasthop.store.bonds import BondChanges, BondRow, CircleRow
 from lasthop.store.commit import (
-    Addressee,
-    AddressRow,
     Commit,
     CredentialRow,
     DeliveryRow,
@@ -17,13 +15,11 @@ from lasthop.store.commit import (
     FanoutRow,
     KeyRow,
     MemoryRow,
-    NotificationRow,
-    PushRow,
     ReplyRow,
     SessionRow,
 )
+from lasthop.store.pushes import Addressee, AddressRow, NotificationRow, PushChanges, PushRow
 from lasthop.store.ranked import FeedRow, KeptRow, RankedChanges, TopicRow
-from lasthop.store.surrogates import SurrogateChanges
 
 START: Micros = 1_763_200_000 * SECOND
 FAR_FUTURE: Micros = START + 10_000 * DAY
@@ -61,12 +57,7 @@ class Maker:
         fanouts: Iterable[FanoutRow] = (),
         credentials: Iterable[CredentialRow] = (),
         memories: Iterable[MemoryRow] = (),
-        addresses: Iterable[AddressRow] = (),
-        pushes: Iterable[PushRow] = (),
-        notifications: Iterable[NotificationRow] = (),
-        ranked: RankedChanges | None = None,
-        surrogates: SurrogateChanges | None = None,
-        bonds: BondChanges | None = None,
+        changes: Iterable[object] = (),
         events: int = 0,
     ) -> Commit:
         commit = Commit(
@@ -82,12 +73,7 @@ class Maker:
             fanouts={row.message: row for row in fanouts},
             credentials={row.hash: row for row in credentials},
             memories={(row.device, row.name): row for row in memories},
-            addresses={(row.app, row.address): row for row in addresses},
-            pushes={row.id: row for row in pushes},
-            notifications={(row.message, row.place): row for row in notifications},
-            ranked=ranked,
-            surrogates=surrogates,
-            bonds=bonds,
+            changes={type(each): each for each in changes},
             events=bytearray(b"".join(event_line(self.next_event + i) for i in range(events))),
             event_count=events,
         )
@@ -160,6 +146,19 @@ def notification(
     row = NotificationRow(key, place, "delivered", 1000, START, "confirmed", START, START, attempts)
     row.done = done
     return row
+
+
+def pushed(
+    *,
+    addresses: Iterable[AddressRow] = (),
+    pushes: Iterable[PushRow] = (),
+    notifications: Iterable[NotificationRow] = (),
+) -> PushChanges:
+    return PushChanges(
+        addresses={(row.app, row.address): row for row in addresses},
+        pushes={row.id: row for row in pushes},
+        notifications={(row.message, row.place): row for row in notifications},
+    )
 
 
 def ranked(

@@ -10,26 +10,37 @@ import msgspec
 
 from lasthop.message import Message, first_key_at
 from lasthop.store.base import Counts, Forgotten, Store
-from lasthop.store.bonds import BondChanges, BondRow, CircleRow
+from lasthop.store.bonds import BondChanges, BondRow, BondsRestored, CircleRow
 from lasthop.store.commit import (
-    AddressRow,
     Commit,
     CredentialRow,
     DeliveryRow,
     DeviceRow,
     FanoutRow,
     KeyRow,
-    KnownPush,
     MemoryRow,
-    NotificationRow,
     OpenMessage,
-    OpenPush,
-    PushRow,
     Restored,
     SessionRow,
 )
-from lasthop.store.ranked import FeedRow, KeptRow, RankedChanges, TopicRow
-from lasthop.store.surrogates import ConsultRow, RevisionRow, StateRow, SurrogateChanges
+from lasthop.store.pushes import (
+    AddressRow,
+    KnownPush,
+    NotificationRow,
+    OpenPush,
+    PushChanges,
+    PushesRestored,
+    PushRow,
+)
+from lasthop.store.ranked import FeedRow, KeptRow, RankedChanges, RankedRestored, TopicRow
+from lasthop.store.streams import PieceRow, StreamChanges, StreamRow, StreamsRestored
+from lasthop.store.surrogates import (
+    ConsultRow,
+    RevisionRow,
+    StateRow,
+    SurrogateChanges,
+    SurrogatesRestored,
+)
 
 
 class Model:
@@ -61,6 +72,8 @@ class Model:
         self.revisions: dict[int, RevisionRow] = {}
         self.circles: list[CircleRow] = []
         self.bonds: list[BondRow] = []
+        self.streams: dict[int, StreamRow] = {}
+        self.pieces: list[PieceRow] = []
         self.events: list[tuple[int, list[bytes]]] = []
 
     def apply(self, commit: Commit) -> None:
@@ -99,28 +112,29 @@ class Model:
         for credential in commit.credentials.values():
             self.credentials = [row for row in self.credentials if row.hash != credential.hash]
             self.credentials.append(credential)
-        for address in commit.addresses.values():
-            name = (address.app, address.address)
-            self.addresses = [r for r in self.addresses if (r.app, r.address) != name]
-            self.addresses += [address] if address.target else []
-        for push in commit.pushes.values():
-            self.push_ids[push.id] = push.message
-            self.pushes = [row for row in self.pushes if row.id != push.id] + [push]
-        for told in commit.notifications.values():
-            at = (told.message, told.place)
-            self.notifications = [r for r in self.notifications if (r.message, r.place) != at]
-            self.notifications += [] if told.done else [told]
-        if commit.ranked is not None:
-            self._apply_ranked(commit.ranked)
-        if commit.surrogates is not None:
-            self._apply_surrogates(commit.surrogates)
-        if commit.bonds is not None:
-            self._apply_bonds(commit.bonds)
+        self._apply_pushes(commit.of(PushChanges))
+        self._apply_ranked(commit.of(RankedChanges))
+        self._apply_surrogates(commit.of(SurrogateChanges))
+        self._apply_bonds(commit.of(BondChanges))
+        self._apply_streams(commit.of(StreamChanges))
         if commit.event_count:
             lines = bytes(commit.events).splitlines()
             assert len(lines) == commit.event_count
             self.events.append((commit.first_event, lines))
             self.next_event += len(lines)
+
+    def _apply_pushes(self, changes: PushChanges) -> None:
+        for address in changes.addresses.values():
+            name = (address.app, address.address)
+            self.addresses = [r for r in self.addresses if (r.app, r.address) != name]
+            self.addresses += [address] if address.target else []
+        for push in changes.pushes.values():
+            self.push_ids[push.id] = push.message
+            self.pushes = [row for row in self.pushes if row.id != push.id] + [push]
+        for told in changes.notifications.values():
+            at = (told.message, told.place)
+            self.notifications = [r for r in self.notifications if (r.message, r.place) != at]
+            self.notifications += [] if told.done else [told]
 
     def _apply_ranked(self, changes: RankedChanges) -> None:
         removed = {(f.device, f.topic) for f in changes.feeds.values() if not f.record}
@@ -155,6 +169,16 @@ class Model:
         for bond in changes.bonds.values():
             self.bonds = [row for row in self.bonds if row.message != bond.message] + [bond]
 
+    def _apply_streams(self, changes: StreamChanges) -> None:
+        for piece in changes.pieces:
+            at = (piece.stream, piece.offset)
+            self.pieces = [row for row in self.pieces if (row.stream, row.offset) != at] + [piece]
+        for key, below in changes.handed_on.items():
+            self.pieces = [r for r in self.pieces if r.stream != key or r.offset >= below]
+        self.streams |= changes.rows
+        over = {key for key, row in changes.rows.items() if not row.open}
+        self.pieces = [row for row in self.pieces if row.stream not in over]
+
     def _forget(self, number: int) -> None:
         self.devices = [row for row in self.devices if row.device != number]
         self.sessions = [row for row in self.sessions if row.device != number]
@@ -175,6 +199,7 @@ class Model:
         self.pushes = [row for row in self.pushes if row.message not in gone]
         self.revisions = {key: row for key, row in self.revisions.items() if key not in gone}
         self.bonds = [row for row in self.bonds if row.message not in gone]
+        self.streams = {k: row for k, row in self.streams.items() if k >= limit or row.open}
         self.keys = [row for row in self.keys if row.at >= keys_before]
         self.events = [page for page in self.events if page[0] + len(page[1]) > horizon]
         return self._difference(before)
@@ -218,9 +243,11 @@ class Model:
             fanouts=len(self.fanouts),
             credentials=len(self.credentials),
             events=sum(len(lines) for _, lines in self.events),
-            pushes=len(self.push_ids),
-            notifications=len(self.notifications),
-            addresses=len(self.addresses),
+            rows={
+                "pushes": len(self.push_ids),
+                "notifications": len(self.notifications),
+                "addresses": len(self.addresses),
+            },
         )
 
     def check(self, store: Store) -> None:
@@ -234,12 +261,13 @@ class Model:
             keys = {row.key: row for row in self.keys if row.app == app}
             assert store.find_keys(app, [*keys, "unknown"]) == keys
         kept_rows = {row.id: row for row in self.pushes}
-        assert store.find_bonds([row.message for row in self.bonds] + [0]) == {
+        assert store.find(BondRow, [row.message for row in self.bonds] + [0]) == {
             row.message: row for row in self.bonds
         }
-        assert store.find_pushes([*self.push_ids, b"unknown"]) == {
+        assert store.find(KnownPush, [*self.push_ids, b"unknown"]) == {
             i: KnownPush(message, kept_rows.get(i)) for i, message in self.push_ids.items()
         }
+        assert store.find(StreamRow, [*self.streams, 0]) == self.streams
         pages = [(p.first, p.lines.splitlines()) for p in store.events(0, 1 << 30)]
         assert pages == self.events
         for first, lines in self.events:
@@ -259,11 +287,12 @@ class Model:
             self.memories, key=lambda row: (row.device, row.name)
         )
         assert list(restored.keys) == sorted(self.keys, key=lambda r: (r.at, r.app, r.key))
-        assert list(restored.addresses) == by_key(self.addresses)
-        assert list(restored.notifications) == by_key(self.notifications)
+        pushes = restored.of(PushesRestored)
+        assert list(pushes.addresses) == by_key(self.addresses)
+        assert list(pushes.notifications) == by_key(self.notifications)
         unfinished = {row.message for row in self.deliveries if row.open}
         unfinished |= {row.message for row in self.fanouts + self.notifications}
-        assert list(restored.pushes) == [
+        assert list(pushes.pushes) == [
             OpenPush(
                 push,
                 [
@@ -275,21 +304,26 @@ class Model:
             for push in sorted(self.pushes, key=lambda row: row.message)
             if push.message in unfinished
         ]
-        assert list(restored.ranked.feeds) == by_key(self.feeds)
-        assert [(r.message, r.device, r) for r in restored.ranked.kept] == sorted(
+        ranked = restored.of(RankedRestored)
+        assert list(ranked.feeds) == by_key(self.feeds)
+        assert [(r.message, r.device, r) for r in ranked.kept] == sorted(
             ((r.message, r.device, r) for r in self.kept), key=lambda row: row[:2]
         )
-        assert list(restored.ranked.topics) == by_key(self.topics)
-        surrogates = restored.surrogates
+        assert list(ranked.topics) == by_key(self.topics)
+        surrogates = restored.of(SurrogatesRestored)
         assert list(surrogates.consults) == [row for _, row in sorted(self.consults.items())]
         assert list(surrogates.states) == [row for _, row in sorted(self.states.items())]
         revisions = [row for _, row in sorted(self.revisions.items()) if row.open]
         assert list(surrogates.revisions) == revisions
         held = {row.message for row in self.consults.values() if row.from_device}
         assert list(surrogates.held) == [m for m in self.messages if m.key in held]
-        assert list(restored.bonds.circles) == by_key(self.circles)
+        bonds = restored.of(BondsRestored)
+        assert list(bonds.circles) == by_key(self.circles)
         wanted = [row for row in self.bonds if row.open or row.record]
-        assert list(restored.bonds.bonds) == sorted(wanted, key=lambda row: row.message)
+        assert list(bonds.bonds) == sorted(wanted, key=lambda row: row.message)
+        streams = restored.of(StreamsRestored)
+        assert list(streams.rows) == [row for _, row in sorted(self.streams.items()) if row.open]
+        assert list(streams.pieces) == by_key(self.pieces)
         opened = [row for row in by_key(self.deliveries) if row.open]
         needed = {row.message for row in opened} | {row.message for row in self.fanouts}
         assert list(restored.open) == [

@@ -9,14 +9,10 @@ from lasthop.clock import SECOND
 from lasthop.errors import StoreBroken
 from lasthop.message import MAX_KEY, Message, Target, TargetKind
 from lasthop.store.base import Counts, Store
-from lasthop.store.commit import (
-    FanoutRow,
-    KnownPush,
-    MemoryRow,
-    OpenMessage,
-    OpenPush,
-    ReplyRow,
-)
+from lasthop.store.bonds import BondChanges
+from lasthop.store.commit import FanoutRow, MemoryRow, OpenMessage, ReplyRow
+from lasthop.store.pushes import KnownPush, OpenPush, PushesRestored
+from lasthop.store.streams import PieceRow, StreamChanges, StreamRow, StreamsRestored
 from tests.store.conftest import Driver
 from tests.store.making import (
     DELIVERED,
@@ -33,6 +29,7 @@ from tests.store.making import (
     key,
     notification,
     push,
+    pushed,
     session,
 )
 
@@ -117,6 +114,15 @@ class TestOpening:
             make.commit(memories=[MemoryRow(2, "a", b"y")]),
         )
         assert list(driver.restart().memories) == [MemoryRow(2, "a", b"y")]
+
+    def test_what_is_remembered_is_found_by_its_name(self, driver: Driver) -> None:
+        commit = Maker().commit()
+        for number, name in ((2, "a"), (1, "b"), (1, "a"), (0, "c")):
+            commit.remember(number, name, b"x")
+        driver.store.apply(commit)
+        restored = driver.restart()
+        assert restored.memories_of("a") == [MemoryRow(1, "a", b"x"), MemoryRow(2, "a", b"x")]
+        assert [row.device for row in restored.memories_of("b", "c")] == [0, 1]
 
     def test_a_removed_device_takes_its_memories_along(self, driver: Driver) -> None:
         make = Maker()
@@ -411,6 +417,7 @@ class TestReading:
             fanouts=1,
             credentials=1,
             events=4,
+            rows={"pushes": 0, "notifications": 0, "addresses": 0},
         )
 
 
@@ -551,6 +558,38 @@ class TestErasing:
         assert store.deliveries(message.key) == [delivery(message, 2)]
 
 
+class TestFeatures:
+    def test_a_commit_makes_changes_when_they_are_asked_for(self) -> None:
+        commit = Maker().commit()
+        assert commit.empty
+        changes = commit.of(BondChanges)
+        assert commit.of(BondChanges) is changes
+        assert not commit.empty
+
+    def test_changes_that_no_table_keeps_are_not_lost_in_silence(self, store: Store) -> None:
+        with pytest.raises(KeyError):
+            store.apply(Maker().commit(changes=[object()]))
+
+    def test_what_is_over_goes_in_one_commit_and_comes_again_in_the_next(
+        self, driver: Driver
+    ) -> None:
+        make = Maker()
+        driver.store.apply(
+            make.commit(
+                changes=[StreamChanges(pieces=[PieceRow(1, 0, b""), PieceRow(1, 2, b"b")])]
+            ),
+            make.commit(changes=[StreamChanges(rows={1: StreamRow(1, False, b"")})]),
+            make.commit(
+                changes=[StreamChanges(pieces=[PieceRow(1, 4, b"c"), PieceRow(1, 6, b"d")])]
+            ),
+            make.commit(changes=[StreamChanges(handed_on={1: 5})]),
+        )
+        assert driver.store.find(StreamRow, [1, 2]) == {1: StreamRow(1, False, b"")}
+        restored = driver.restart().of(StreamsRestored)
+        assert list(restored.rows) == []
+        assert list(restored.pieces) == [PieceRow(1, 6, b"d")]
+
+
 class TestPushes:
     def test_a_push_id_is_known_for_ever(self, driver: Driver) -> None:
         make = Maker()
@@ -558,18 +597,24 @@ class TestPushes:
         rows = [delivery(m, state=DELIVERED) for m in (first, second)]
         pushes = [push(1, first.key), push(2, second.key)]
         driver.store.apply(
-            make.commit([first, second], rows, pushes=pushes, notifications=[notification(second)])
+            make.commit(
+                [first, second],
+                rows,
+                changes=[pushed(pushes=pushes, notifications=[notification(second)])],
+            )
         )
         retire_all(driver.store, messages_before=FAR_FUTURE)
         found = {pushes[0].id: KnownPush(first.key, None)}
-        assert driver.store.find_pushes([pushes[0].id, b"other"]) == found
+        assert driver.store.find(KnownPush, [pushes[0].id, b"other"]) == found
         # What is still to be reported keeps its message.
-        assert driver.store.find_pushes([pushes[1].id])[pushes[1].id].row == pushes[1]
-        driver.store.apply(make.commit(notifications=[notification(second, done=True)]))
+        assert driver.store.find(KnownPush, [pushes[1].id])[pushes[1].id].row == pushes[1]
+        driver.store.apply(
+            make.commit(changes=[pushed(notifications=[notification(second, done=True)])])
+        )
         retire_all(driver.store, messages_before=FAR_FUTURE)
         driver.restart()
         found[pushes[1].id] = KnownPush(second.key, None)
-        assert driver.store.find_pushes([p.id for p in pushes]) == found
+        assert driver.store.find(KnownPush, [p.id for p in pushes]) == found
 
     def test_what_is_open_comes_back_with_its_ended_deliveries(self, driver: Driver) -> None:
         make = Maker()
@@ -579,10 +624,12 @@ class TestPushes:
         pushes = [push(1, first.key), push(2, second.key), push(3, third.key)]
         driver.store.apply(
             make.commit(
-                [first, second, third], rows, pushes=pushes, notifications=[notification(third)]
+                [first, second, third],
+                rows,
+                changes=[pushed(pushes=pushes, notifications=[notification(third)])],
             )
         )
-        restored = driver.restart()
+        restored = driver.restart().of(PushesRestored)
         assert list(restored.pushes) == [
             OpenPush(pushes[0], rows[:1]),
             OpenPush(pushes[2], rows[3:]),
@@ -591,6 +638,6 @@ class TestPushes:
 
     def test_an_address_without_a_target_is_removed(self, driver: Driver) -> None:
         make = Maker()
-        driver.store.apply(make.commit(addresses=[address("a"), address("b")]))
-        driver.store.apply(make.commit(addresses=[address("a", "")]))
-        assert list(driver.restart().addresses) == [address("b")]
+        driver.store.apply(make.commit(changes=[pushed(addresses=[address("a"), address("b")])]))
+        driver.store.apply(make.commit(changes=[pushed(addresses=[address("a", "")])]))
+        assert list(driver.restart().of(PushesRestored).addresses) == [address("b")]

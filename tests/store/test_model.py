@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import TypeVar
 from unittest import mock
 
 from hypothesis import settings, strategies as st
@@ -16,6 +17,7 @@ from lasthop.store.base import Forgotten, Store
 from lasthop.store.bonds import BondChanges, BondRow, CircleRow
 from lasthop.store.commit import Commit, FanoutRow, MemoryRow, ReplyRow
 from lasthop.store.ranked import FeedRow, RankedChanges, TopicRow
+from lasthop.store.streams import PieceRow, StreamChanges, StreamRow
 from lasthop.store.surrogates import ConsultRow, RevisionRow, StateRow, SurrogateChanges
 from tests.store.conftest import Driver, memory_driver, sqlite_driver
 from tests.store.making import (
@@ -30,10 +32,13 @@ from tests.store.making import (
     key,
     notification,
     push,
+    pushed,
     ranked,
     session,
 )
 from tests.store.model import Model
+
+Changes = TypeVar("Changes")
 
 devices = st.integers(1, 6)
 seconds = st.integers(0, 40)
@@ -99,18 +104,23 @@ class Drivers(RuleBasedStateMachine):
                     MemoryRow(data.draw(number), data.draw(st.sampled_from("ab")), b"x" * events)
                     for _ in range(new // 2)
                 ],
-                addresses=[
-                    address(data.draw(st.sampled_from("ab")), "user:x" * data.draw(st.booleans()))
-                    for _ in range(events)
+                changes=[
+                    pushed(
+                        addresses=[
+                            address(name, "user:x" * data.draw(st.booleans()))
+                            for name in data.draw(st.lists(st.sampled_from("ab"), max_size=events))
+                        ],
+                        pushes=[push(self.pushes + i, m.key) for i, m in enumerate(messages)],
+                        notifications=[
+                            notification(m, events, attempts=new, done=data.draw(st.booleans()))
+                            for m in data.draw(chosen)[:2]
+                        ],
+                    ),
+                    *surrogates,
+                    *data.draw(some(self._ranked(alive))),
+                    *data.draw(some(self._bonds())),
+                    *data.draw(some(self._streams())),
                 ],
-                pushes=[push(self.pushes + i, message.key) for i, message in enumerate(messages)],
-                notifications=[
-                    notification(m, events, attempts=new, done=data.draw(st.booleans()))
-                    for m in data.draw(chosen)[:2]
-                ],
-                ranked=data.draw(st.none() | self._ranked(alive)),
-                surrogates=surrogates,
-                bonds=data.draw(st.none() | self._bonds()),
                 events=events,
             )
         )
@@ -159,12 +169,25 @@ class Drivers(RuleBasedStateMachine):
             ),
         )
 
+    def _streams(self) -> st.SearchStrategy[StreamChanges]:
+        keys = st.sampled_from(self.known[:3] or [1])
+        offsets = st.integers(0, 4)
+        bodies = st.sampled_from([b"", b"\0\xff", b"more"])
+        return st.builds(
+            StreamChanges,
+            rows=st.lists(st.builds(StreamRow, keys, st.booleans(), bodies), max_size=3).map(
+                lambda rows: {row.key: row for row in rows}
+            ),
+            pieces=st.lists(st.builds(PieceRow, keys, offsets, bodies), max_size=4),
+            handed_on=st.dictionaries(keys, offsets, max_size=2),
+        )
+
     def _surrogates(
         self, data: st.DataObject, alive: list[int]
-    ) -> tuple[SurrogateChanges | None, list[Message]]:
+    ) -> tuple[list[SurrogateChanges], list[Message]]:
         """What waits for surrogates, what they made, and what they remember."""
         if not data.draw(st.booleans()):
-            return None, []
+            return [], []
         changes = SurrogateChanges()
         messages = self.make.messages(data.draw(st.integers(0, 2)))
         for message in messages:
@@ -186,7 +209,7 @@ class Drivers(RuleBasedStateMachine):
         for name in data.draw(st.lists(st.sampled_from(["a", "b", "wärme"]))):
             value = data.draw(st.sampled_from([b"", b"x", bytes(300)]))
             changes.states["app", name] = StateRow("app", name, value)
-        return changes, messages
+        return [changes], messages
 
     @rule()
     def apply_together(self) -> None:
@@ -260,6 +283,11 @@ class Drivers(RuleBasedStateMachine):
         for store in self.stores:
             store.close()
         self.directory.cleanup()
+
+
+def some(changes: st.SearchStrategy[Changes]) -> st.SearchStrategy[list[Changes]]:
+    """What a commit has, or has not."""
+    return st.lists(changes, max_size=1)
 
 
 def removals(alive: list[int]) -> st.SearchStrategy[list[int]]:

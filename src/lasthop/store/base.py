@@ -10,16 +10,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from operator import lt
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
 from lasthop.clock import Micros
 from lasthop.errors import StoreBroken
 from lasthop.message import Message
-from lasthop.store.bonds import BondRow
-from lasthop.store.commit import Commit, DeliveryRow, DeviceRow, KeyRow, KnownPush, Restored
-from lasthop.store.streams import StreamRow
+from lasthop.store.commit import Commit, DeliveryRow, DeviceRow, KeyRow, Restored
+
+Row = TypeVar("Row")
 
 RECENT_KEYS = 10_000
 """How many idempotency keys `open` hands to core: retries mostly come within seconds, and the rest
@@ -83,9 +83,8 @@ class Counts(msgspec.Struct):
     fanouts: int
     credentials: int
     events: int
-    pushes: int = 0
-    notifications: int = 0
-    addresses: int = 0
+    rows: dict[str, int] = {}
+    """Of features, by their names for them."""
 
 
 class Reader(Protocol):
@@ -110,16 +109,9 @@ class Reader(Protocol):
         """The idempotency keys of an app that are known, by key."""
         ...
 
-    def find_bonds(self, messages: Iterable[int]) -> dict[int, BondRow]:
-        """What holds the deliveries of these messages together, by message."""
-        ...
-
-    def find_pushes(self, ids: Iterable[bytes]) -> dict[bytes, KnownPush]:
-        """The pushes with these ids that there have ever been."""
-        ...
-
-    def stream(self, key: int) -> StreamRow | None:
-        """The stream that the message with this key opened, also when it is over."""
+    def find(self, kind: type[Row], keys: Iterable[Any]) -> dict[Any, Row]:
+        """What a feature keeps under these keys, also when it is over: a `BondRow` or a `StreamRow`
+        by message, a `KnownPush` by id."""
         ...
 
     def device(self, app: str, name: str) -> DeviceRow | None:
@@ -167,10 +159,9 @@ class Store(Reader, Protocol):
 
         A commit belongs to the store from the moment it is handed over until this returns: nobody
         changes it or its rows. A row replaces the one with the same key, but a removed device
-        takes its session with it and stays removed, a fan-out or notification that is done and an
-        address without a target are dropped, a reply
-        counts only for a delivery that is there and has none, messages are only ever added, and
-        pieces go when they are handed on or their stream is over.
+        takes its session with it and stays removed, a fan-out that is done is dropped, a reply
+        counts only for a delivery that is there and has none, and messages are only ever added.
+        What removes the row of a feature is said with the row.
 
         Raises `StoreFull` when there is no room; then nothing was written, and the same commits
         may be applied again later. Raises `StoreBroken` when the numbering has a gap, or when the
@@ -192,9 +183,8 @@ class Store(Reader, Protocol):
     ) -> Forgotten:
         """Do one step of forgetting what is old.
 
-        Goes: a message accepted before `messages_before` with no open delivery, no unfinished
-        fan-out, no open bond and nothing to report, with its deliveries, its bond and all of its
-        push but the id; an
+        Goes: a message accepted before `messages_before` with no open delivery and no unfinished
+        fan-out, that no feature still needs, with its deliveries and what features keep of it; an
         idempotency key from before `keys_before`; a page of events that is exported and not among
         the newest `keep_events`.
         """

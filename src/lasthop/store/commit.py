@@ -7,16 +7,15 @@ and a number is durable only when all smaller ones are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
 
 import msgspec
 
 from lasthop.clock import Micros
 from lasthop.message import Message
-from lasthop.store.bonds import BondChanges, BondsRestored
-from lasthop.store.ranked import RankedChanges, RankedRestored
-from lasthop.store.streams import StreamChanges, StreamsRestored
-from lasthop.store.surrogates import SurrogateChanges, SurrogatesRestored
+
+Kind = TypeVar("Kind")
 
 
 class DeliveryRow(msgspec.Struct, array_like=True, gc=False):
@@ -123,78 +122,6 @@ class MemoryRow(msgspec.Struct, array_like=True):
     state: bytes
 
 
-class AddressRow(msgspec.Struct, array_like=True):
-    """A client address and who it stands for: `device:`, `user:`, `topic:` with a name, or `app:`.
-    Without a target it is to be removed."""
-
-    app: str
-    address: str
-    """Type and value: `PLMN:+15551999`, `USER:staff%40example.org`."""
-    target: str
-
-
-class Addressee(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """One address of a push, exactly as its initiator wrote it."""
-
-    text: str
-    everyone: bool = False
-    """Whether each of its devices counts, or any one will do."""
-    devices: tuple[int, ...] | None = None
-    """In ascending order. None: everyone whom the message went to, for a push to one address."""
-    code: int = 0
-    """Why the push was not accepted for this address, as a code of PAP; 0 when it was."""
-
-
-class PushRow(msgspec.Struct, array_like=True, gc=False):
-    """What an initiator asked for with a message, as far as the message itself does not say it."""
-
-    id: bytes
-    """Stands for app, initiator and push-id; kept for ever, so that none is used twice."""
-    message: int
-    app: str
-    push_id: str
-    addresses: tuple[Addressee, ...]
-    notify_to: str = ""
-    version: str = ""
-    """Of PAP, in which the initiator wrote."""
-    withdrawn_at: Micros = 0
-    """When it was cancelled for those whose delivery had not even begun."""
-
-
-class KnownPush(msgspec.Struct):
-    """A push-id that was used; of what was asked nothing is left when the message is gone."""
-
-    message: int
-    row: PushRow | None
-
-
-class OpenPush(msgspec.Struct):
-    """A push that is not over, with those of its deliveries that are."""
-
-    row: PushRow
-    ended: list[DeliveryRow]
-
-
-class NotificationRow(msgspec.Struct, array_like=True, gc=False):
-    """What is to be reported to an initiator, and the state of our attempts to."""
-
-    message: int
-    place: int
-    """Of the address among the push's."""
-    state: str
-    code: int
-    event_time: Micros
-    method: str
-    first_at: Micros
-    due: Micros
-    attempts: int = 0
-    reply: int = 0
-    """Key of the client's answer that goes along."""
-    awaited_from: int = 0
-    """The device whose answer is waited for until it is due."""
-    done: bool = False
-
-
 class Commit(msgspec.Struct):
     """Everything that one commit changes. Of two rows for the same key the later one counts."""
 
@@ -211,40 +138,22 @@ class Commit(msgspec.Struct):
     fanouts: dict[int, FanoutRow] = {}
     credentials: dict[bytes, CredentialRow] = {}
     memories: dict[tuple[int, str], MemoryRow] = {}
-    addresses: dict[tuple[str, str], AddressRow] = {}
-    pushes: dict[bytes, PushRow] = {}
-    notifications: dict[tuple[int, int], NotificationRow] = {}
-    ranked: RankedChanges | None = None
-    surrogates: SurrogateChanges | None = None
-    bonds: BondChanges | None = None
-    streams: StreamChanges | None = None
+    changes: dict[type[Any], Any] = {}
+    """What features change, by the type of their changes."""
     events: bytearray = bytearray()
     """JSON lines, each ended by a newline."""
     event_count: int = 0
 
-    def ranked_changes(self) -> RankedChanges:
-        """What it changes of ranked topics, to be added to."""
-        if self.ranked is None:
-            self.ranked = RankedChanges()
-        return self.ranked
+    def of(self, kind: type[Kind]) -> Kind:
+        """What it changes of one kind, to be added to."""
+        found: Kind | None = self.changes.get(kind)
+        if found is None:
+            found = self.changes[kind] = kind()
+        return found
 
-    def surrogate_changes(self) -> SurrogateChanges:
-        """What it changes for surrogates, to be added to."""
-        if self.surrogates is None:
-            self.surrogates = SurrogateChanges()
-        return self.surrogates
-
-    def bond_changes(self) -> BondChanges:
-        """What it changes of groups, queues and bonds, to be added to."""
-        if self.bonds is None:
-            self.bonds = BondChanges()
-        return self.bonds
-
-    def stream_changes(self) -> StreamChanges:
-        """What it changes of streams, to be added to."""
-        if self.streams is None:
-            self.streams = StreamChanges()
-        return self.streams
+    def remember(self, device: int, name: str, state: bytes) -> None:
+        """Let a part of core remember this about a device; see `MemoryRow`."""
+        self.memories[device, name] = MemoryRow(device, name, state)
 
     @property
     def empty(self) -> bool:
@@ -261,13 +170,7 @@ class Commit(msgspec.Struct):
             or self.fanouts
             or self.credentials
             or self.memories
-            or self.addresses
-            or self.pushes
-            or self.notifications
-            or self.ranked is not None
-            or self.surrogates is not None
-            or self.bonds is not None
-            or self.streams is not None
+            or self.changes
         )
 
 
@@ -299,11 +202,14 @@ class Restored(msgspec.Struct):
     """Only the newest few; older ones are looked up."""
     credentials: Iterable[CredentialRow]
     memories: Iterable[MemoryRow]
-    addresses: Iterable[AddressRow] = ()
-    pushes: Iterable[OpenPush] = ()
-    """Those whose message is open, or that have something to report; may be read once."""
-    notifications: Iterable[NotificationRow] = ()
-    ranked: RankedRestored = RankedRestored()
-    surrogates: SurrogatesRestored = SurrogatesRestored()
-    bonds: BondsRestored = BondsRestored()
-    streams: StreamsRestored = StreamsRestored()
+    kept: Mapping[type[Any], Any]
+    """What features have kept, by the type of it."""
+
+    def of(self, kind: type[Kind]) -> Kind:
+        """What there is of one kind."""
+        found: Kind = self.kept[kind]
+        return found
+
+    def memories_of(self, *names: str) -> list[MemoryRow]:
+        """What is remembered under these names, in ascending order of device."""
+        return [row for row in self.memories if row.name in names]

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from copy import copy
 from heapq import nlargest
 from itertools import count
 from pathlib import Path
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -20,27 +21,22 @@ from lasthop.clock import Micros
 from lasthop.errors import StoreBroken, StoreError
 from lasthop.message import Message, first_key_at
 from lasthop.store.base import RECENT_KEYS, Counts, EventPage, Forgotten, check_sequence
-from lasthop.store.bonds import RECENT_BONDS, BondChanges, BondRow, BondsRestored
 from lasthop.store.commit import (
-    AddressRow,
     Commit,
     CredentialRow,
     DeliveryRow,
     DeviceRow,
     FanoutRow,
     KeyRow,
-    KnownPush,
     MemoryRow,
-    NotificationRow,
     OpenMessage,
-    OpenPush,
     ReplyRow,
     Restored,
     SessionRow,
 )
-from lasthop.store.ranked import RankedChanges, RankedRestored
-from lasthop.store.streams import PieceRow, StreamChanges, StreamRow, StreamsRestored
-from lasthop.store.surrogates import SurrogateChanges, SurrogatesRestored
+from lasthop.store.tables import TABLES
+
+Row = TypeVar("Row")
 
 
 class _Tables:
@@ -62,16 +58,8 @@ class _Tables:
         self.fanouts: dict[int, FanoutRow] = {}
         self.credentials: dict[bytes, CredentialRow] = {}
         self.memories: dict[tuple[int, str], MemoryRow] = {}
-        self.addresses: dict[tuple[str, str], AddressRow] = {}
-        self.pushes: dict[bytes, KnownPush] = {}
-        self.push_of: dict[int, bytes] = {}
-        """By message: those of which more than the id is left."""
-        self.notifications: dict[tuple[int, int], NotificationRow] = {}
-        self.ranked = RankedChanges()
-        self.surrogates = SurrogateChanges()
-        self.bonds = BondChanges()
-        self.streams: dict[int, StreamRow] = {}
-        self.pieces: dict[int, dict[int, PieceRow]] = {}
+        self.features = {table.changes: table.memory() for table in TABLES}
+        self.finding = {table.finds: table for table in self.features.values()}
         self.events: list[EventPage] = []
 
     def add(self, commit: Commit) -> None:
@@ -95,108 +83,34 @@ class _Tables:
             if fanout.done:
                 del self.fanouts[message]
         self.credentials.update(commit.credentials)
-        self._add_push_rows(commit)
-        if commit.ranked is not None:
-            self._add_ranked(commit.ranked)
-        if commit.surrogates is not None:
-            self._add_surrogates(commit.surrogates)
-        if commit.bonds is not None:
-            self._add_bonds(commit.bonds)
-        if commit.streams is not None:
-            self._add_streams(commit.streams)
+        for kind, changes in commit.changes.items():
+            self.features[kind].write(changes)
         if commit.event_count:
             page = EventPage(self.next_event, commit.event_count, bytes(commit.events))
             self.events.append(page)
             self.next_event = page.end
 
-    def _add_ranked(self, changes: RankedChanges) -> None:
-        kept = self.ranked
-        kept.feeds.update(changes.feeds)
-        for feed in changes.feeds.values():
-            if not feed.record:
-                for part in (0, 1):
-                    kept.feeds.pop((feed.device, feed.topic, part), None)
-        kept.kept.update(changes.kept)
-        for at, row in changes.kept.items():
-            if not row.place:
-                del kept.kept[at]
-        kept.ranks.update(changes.ranks)
-        kept.topics.update(changes.topics)
+    def read_messages(self, keys: Iterable[int]) -> dict[int, Message]:
+        """Copies of the messages with these keys, as they are by now."""
+        messages = self.messages
+        found = {key: copy(messages[key]) for key in keys if key in messages}
+        for table in self.features.values():
+            table.amend(found)
+        return found
 
-    def _add_surrogates(self, changes: SurrogateChanges) -> None:
-        kept = self.surrogates
-        for number, consult in changes.consults.items():
-            kept.consults[number] = copy(consult)
-            if consult.done:
-                del kept.consults[number]
-        for name, entry in changes.states.items():
-            kept.states[name] = entry
-            if not entry.value:
-                del kept.states[name]
-        kept.revisions.update((key, copy(row)) for key, row in changes.revisions.items())
-
-    def needed_by_surrogates(self) -> set[int]:
-        """Messages that are needed without an open delivery of their own."""
-        kept = self.surrogates
-        revised = {row.content for row in kept.revisions.values() if row.open}
-        return revised | {row.message for row in kept.consults.values()}
-
-    def _add_bonds(self, changes: BondChanges) -> None:
-        self.bonds.bonds.update(changes.bonds)
-        for at, row in changes.circles.items():
-            self.bonds.circles[at] = row
-            if not row.record:
-                del self.bonds.circles[at]
-
-    def wanted_bonds(self) -> list[BondRow]:
-        """The open ones, and the newest that are over and have a record, by message."""
-        rows = self.bonds.bonds.values()
-        over = sorted((r for r in rows if r.record and not r.open), key=lambda r: r.message)
-        wanted = [row for row in rows if row.open] + over[-RECENT_BONDS:]
-        return [copy(row) for row in sorted(wanted, key=lambda row: row.message)]
-
-    def _add_streams(self, changes: StreamChanges) -> None:
-        for piece in changes.pieces:
-            self.pieces.setdefault(piece.stream, {})[piece.offset] = piece
-        for key, below in changes.handed_on.items():
-            kept = self.pieces.get(key, {})
-            for offset in [offset for offset in kept if offset < below]:
-                del kept[offset]
-        for row in changes.rows.values():
-            self.streams[row.key] = row
-            if not row.open:
-                self.pieces.pop(row.key, None)
-
-    def ranked_now(self, message: Message) -> Message:
-        """A copy of a message, with the rank that it has by now."""
-        message = copy(message)
-        message.rank = self.ranked.ranks.get(message.key, message.rank)
-        return message
+    def forget(self, keys: Collection[int]) -> None:
+        """Drop these messages, their deliveries, and what features keep of them."""
+        for key in keys:
+            del self.messages[key]
+            self.deliveries.pop(key, None)
+        for table in self.features.values():
+            table.forget(keys)
 
     def _add_replies(self, replies: list[ReplyRow]) -> None:
         for row in replies:
             delivery = self.deliveries.get(row.message, {}).get(row.device)
             if delivery is not None and not delivery.reply:
                 self.deliveries[row.message][row.device] = replace(delivery, reply=row.reply)
-
-    def _add_push_rows(self, commit: Commit) -> None:
-        for address in commit.addresses.values():
-            self.addresses[address.app, address.address] = address
-            if not address.target:
-                del self.addresses[address.app, address.address]
-        for push in commit.pushes.values():
-            self.pushes[push.id] = KnownPush(push.message, copy(push))
-            self.push_of[push.message] = push.id
-        for at, notification in commit.notifications.items():
-            self.notifications[at] = copy(notification)
-            if notification.done:
-                del self.notifications[at]
-
-    def forget_push(self, message: int) -> None:
-        """Keep nothing of a push but its id."""
-        found = self.push_of.pop(message, None)
-        if found is not None:
-            self.pushes[found] = KnownPush(message, None)
 
     def _add_devices(self, commit: Commit) -> None:
         if commit.devices:
@@ -252,63 +166,19 @@ class MemoryStore:
             keys=newest[::-1],
             credentials=[copy(row) for _, row in sorted(kept.credentials.items())],
             memories=[copy(row) for _, row in sorted(kept.memories.items())],
-            addresses=[copy(row) for _, row in sorted(kept.addresses.items())],
-            pushes=self._open_pushes(),
-            notifications=[copy(row) for _, row in sorted(kept.notifications.items())],
-            ranked=RankedRestored(
-                feeds=[copy(row) for _, row in sorted(kept.ranked.feeds.items())],
-                kept=[copy(row) for _, row in sorted(kept.ranked.kept.items())],
-                topics=[copy(row) for _, row in sorted(kept.ranked.topics.items())],
-            ),
-            surrogates=self._surrogates(),
-            bonds=BondsRestored(
-                circles=[copy(row) for _, row in sorted(kept.bonds.circles.items())],
-                bonds=kept.wanted_bonds(),
-            ),
-            streams=StreamsRestored(
-                rows=[copy(row) for _, row in sorted(kept.streams.items()) if row.open],
-                pieces=[
-                    copy(piece)
-                    for _, pieces in sorted(kept.pieces.items())
-                    for _, piece in sorted(pieces.items())
-                ],
-            ),
+            kept={type(rows): rows for rows in (f.read(kept) for f in kept.features.values())},
         )
-
-    def _surrogates(self) -> SurrogatesRestored:
-        kept = self._kept.surrogates
-        consults = [copy(row) for _, row in sorted(kept.consults.items())]
-        revisions = [copy(row) for _, row in sorted(kept.revisions.items()) if row.open]
-        held = sorted(row.message for row in consults if row.from_device)
-        return SurrogatesRestored(
-            consults=consults,
-            states=[copy(row) for _, row in sorted(kept.states.items())],
-            revisions=revisions,
-            held=self.messages(held).values(),
-        )
-
-    def _open_pushes(self) -> list[OpenPush]:
-        kept = self._kept
-        found: list[OpenPush] = []
-        told = {message for message, _ in kept.notifications}
-        for message, push_id in sorted(kept.push_of.items()):
-            rows = kept.deliveries.get(message, {})
-            row = kept.pushes[push_id].row
-            unfinished = message in kept.fanouts or any(row.open for row in rows.values())
-            if row is not None and (unfinished or message in told):
-                ended = [copy(r) for _, r in sorted(rows.items()) if not r.open]
-                found.append(OpenPush(copy(row), ended))
-        return found
 
     def _open_messages(self) -> list[OpenMessage]:
         kept = self._kept
-        found: list[OpenMessage] = []
+        found: dict[int, list[DeliveryRow]] = {}
         for key in sorted(kept.deliveries.keys() | kept.fanouts.keys()):
             rows = kept.deliveries.get(key, {})
             still_open = [copy(row) for _, row in sorted(rows.items()) if row.open]
             if still_open or key in kept.fanouts:
-                found.append(OpenMessage(kept.ranked_now(kept.messages[key]), still_open))
-        return found
+                found[key] = still_open
+        messages = kept.read_messages(found)
+        return [OpenMessage(messages[key], rows) for key, rows in found.items()]
 
     def apply(self, *commits: Commit) -> None:
         kept = self._kept
@@ -324,9 +194,7 @@ class MemoryStore:
             kept.add(commit)
 
     def messages(self, keys: Iterable[int]) -> dict[int, Message]:
-        kept = self._kept
-        messages = kept.messages
-        return {key: kept.ranked_now(messages[key]) for key in keys if key in messages}
+        return self._kept.read_messages(keys)
 
     def deliveries(self, message: int) -> list[DeliveryRow]:
         rows = self._kept.deliveries.get(message, {})
@@ -340,17 +208,8 @@ class MemoryStore:
         kept = self._kept.keys
         return {key: kept[app, key] for key in keys if (app, key) in kept}
 
-    def find_bonds(self, messages: Iterable[int]) -> dict[int, BondRow]:
-        kept = self._kept.bonds.bonds
-        return {key: copy(kept[key]) for key in messages if key in kept}
-
-    def find_pushes(self, ids: Iterable[bytes]) -> dict[bytes, KnownPush]:
-        kept = self._kept.pushes
-        return {i: KnownPush(kept[i].message, copy(kept[i].row)) for i in ids if i in kept}
-
-    def stream(self, key: int) -> StreamRow | None:
-        row = self._kept.streams.get(key)
-        return None if row is None else copy(row)
+    def find(self, kind: type[Row], keys: Iterable[Any]) -> dict[Any, Row]:
+        return self._kept.finding[kind].find(keys)
 
     def device(self, app: str, name: str) -> DeviceRow | None:
         rows = self._kept.devices.values()
@@ -402,16 +261,13 @@ class MemoryStore:
     ) -> Forgotten:
         kept = self._kept
         limit = first_key_at(messages_before)
-        to_report = {message for message, _ in kept.notifications}
-        needed = kept.needed_by_surrogates()
+        needed = {key for table in kept.features.values() for key in table.keeps()}
         done = [
             key
             for key in kept.messages
             if key < limit
             and key not in kept.fanouts
-            and key not in to_report
             and key not in needed
-            and not ((bond := kept.bonds.bonds.get(key)) is not None and bond.open)
             and not any(row.open for row in kept.deliveries.get(key, {}).values())
         ]
         old_keys = [key for key, row in kept.keys.items() if row.at < keys_before]
@@ -423,14 +279,9 @@ class MemoryStore:
             keys=len(old_keys),
             events=sum(page.count for page in old_events),
         )
-        for key in done:
-            del kept.messages[key]
-            kept.forget_push(key)
-            kept.ranked.ranks.pop(key, None)
-            kept.surrogates.revisions.pop(key, None)
-            kept.bonds.bonds.pop(key, None)
-        for key in [key for key, row in kept.streams.items() if key < limit and not row.open]:
-            del kept.streams[key]
+        kept.forget(done)
+        for table in kept.features.values():
+            table.retire(limit)
         for app_key in old_keys:
             del kept.keys[app_key]
         del kept.events[: len(old_events)]
@@ -445,18 +296,9 @@ class MemoryStore:
         for key in theirs:
             del kept.deliveries[key][device]
         alone = [key for key in theirs if not kept.deliveries[key] and key not in kept.fanouts]
-        for key in alone:
-            del kept.messages[key], kept.deliveries[key]
-            kept.forget_push(key)
-            for at in [at for at in kept.notifications if at[0] == key]:
-                del kept.notifications[at]
-            kept.ranked.ranks.pop(key, None)
-            kept.bonds.bonds.pop(key, None)
-        revised = kept.surrogates.revisions
-        contents = [row.content for row in revised.values() if row.device == device]
-        for content in contents:
-            del kept.messages[content], revised[content]
-        return Forgotten(messages=len(alone) + len(contents), deliveries=len(theirs))
+        made = [key for table in kept.features.values() for key in table.made_for(device)]
+        kept.forget([*alone, *made])
+        return Forgotten(messages=len(alone) + len(made), deliveries=len(theirs))
 
     def backup(self, path: Path) -> None:
         raise StoreBroken("a store in memory has no backup", path=str(path))
@@ -474,9 +316,7 @@ class MemoryStore:
             fanouts=len(kept.fanouts),
             credentials=len(kept.credentials),
             events=sum(page.count for page in kept.events),
-            pushes=len(kept.pushes),
-            notifications=len(kept.notifications),
-            addresses=len(kept.addresses),
+            rows={n: c for f in kept.features.values() for n, c in f.counts().items()},
         )
 
     def reader(self) -> MemoryStore:

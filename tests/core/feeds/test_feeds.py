@@ -9,6 +9,7 @@ from lasthop.core.lifecycle import State
 from lasthop.core.limits import Limits
 from lasthop.decision.volume.rules import ContextRule
 from lasthop.message import Reliability
+from lasthop.store.tables.ranked import RankedInMemory
 from lasthop.wire.hop.feeds import (
     FeedTerms,
     Forget,
@@ -23,6 +24,7 @@ from lasthop.wire.hop.feeds import (
 from lasthop.wire.hop.frames import Dropped, Headers, MessageFrame, Operation
 from tests.core.feeds.phone import Phone
 from tests.core.rig import APP, to
+from tests.store.peek import rows_of
 
 
 @pytest.fixture
@@ -286,8 +288,8 @@ def test_an_end_of_the_subscription_forgets_everything(phone: Phone) -> None:
     assert not phone.kept
     assert phone.rig.state(a) is State.TIMED_OUT, "the user may have seen it"
     assert phone.rig.state(b) is State.SUPPRESSED
-    assert not phone.rig.store._kept.ranked.feeds
-    assert not phone.rig.store._kept.ranked.kept
+    assert not rows_of(phone.rig.store, RankedInMemory).kept.feeds
+    assert not rows_of(phone.rig.store, RankedInMemory).kept.kept
     (c,) = phone.publish(1) or (0,)
     assert not phone.rig.store.deliveries(c)
 
@@ -336,7 +338,7 @@ def test_plain_subscriptions_are_as_they_were(phone: Phone) -> None:
     phone.say(Operation.SUBSCRIBE, b"")
     keys = phone.publish(5, 1)
     assert phone.came == keys
-    assert not phone.rig.store._kept.ranked.kept
+    assert not rows_of(phone.rig.store, RankedInMemory).kept.kept
 
 
 def test_a_message_is_held_back_until_its_time(phone: Phone) -> None:

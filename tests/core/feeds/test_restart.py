@@ -11,10 +11,12 @@ from lasthop.core.ranked.subscription import RankedSubscription
 from lasthop.decision.policies import POLICIES
 from lasthop.decision.policies.memory import memory_of
 from lasthop.decision.volume.policy_choice import SNAPSHOT_AFTER, Choice
+from lasthop.store.tables.ranked import RankedInMemory
 from lasthop.wire.hop.feeds import Look, encode_look
 from lasthop.wire.hop.frames import Dropped, Headers, MessageFrame, Operation
 from tests.core.feeds.phone import Phone
 from tests.core.rig import APP, to
+from tests.store.peek import rows_of
 
 
 def asked(phone: Phone, operation: Operation, body: bytes) -> MessageFrame:
@@ -25,7 +27,7 @@ def asked(phone: Phone, operation: Operation, body: bytes) -> MessageFrame:
 
 def stored(phone: Phone) -> set[int]:
     """The messages of which the store knows what a feed thinks."""
-    return {row.message for row in phone.rig.store._kept.ranked.kept.values()}
+    return {row.message for row in rows_of(phone.rig.store, RankedInMemory).kept.kept.values()}
 
 
 def restart(phone: Phone) -> None:

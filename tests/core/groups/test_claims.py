@@ -9,6 +9,7 @@ import pytest
 from lasthop.clock import DAY
 from lasthop.core.lifecycle import State
 from lasthop.message import Binding
+from lasthop.store.bonds import BondRow
 from lasthop.wire.hop.decisions import Decision, Verdict
 from lasthop.wire.hop.frames import (
     Ack,
@@ -46,7 +47,9 @@ def test_exactly_one_claim_is_granted_and_the_others_hear_of_it(rig: Crew) -> No
     three = rig.back("three", three, 0)
     assert not rig.messages(three), "who was not shown it never is"
     assert rig.all_states(key)[2] is State.SUPPRESSED
-    assert rig.store.find_bonds([key])[key].device == rig.gateway.registry.named(APP, "one").number
+    assert (
+        rig.store.find(BondRow, [key])[key].device == rig.gateway.registry.named(APP, "one").number
+    )
 
 
 @pytest.mark.parametrize("crash", [False, True])

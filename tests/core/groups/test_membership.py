@@ -8,6 +8,7 @@ from lasthop.core.groups.records import GroupRecord
 from lasthop.core.limits import Limits
 from lasthop.errors import Forbidden, NotFound, QuotaExceeded
 from lasthop.message import Binding, Target, TargetKind
+from lasthop.store.bonds import BondRow
 from lasthop.wire.hop.frames import (
     Headers,
     MessageFrame,
@@ -40,7 +41,7 @@ def test_membership_is_frozen_at_acceptance_across_a_crash() -> None:
     rig.crash()
     rig.run()
     assert len(rig.store.deliveries(key)) == 3
-    assert not rig.store.find_bonds([key])[key].open
+    assert not rig.store.find(BondRow, [key])[key].open
 
 
 def test_a_group_that_nobody_is_in_is_not_written_to(rig: Crew) -> None:

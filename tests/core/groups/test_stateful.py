@@ -19,6 +19,7 @@ from lasthop.core.groups.records import GroupRecord
 from lasthop.core.lifecycle import State
 from lasthop.core.limits import Limits
 from lasthop.message import Binding
+from lasthop.store.bonds import BondRow
 from lasthop.wire.hop.decisions import Verdict, decode_decision
 from lasthop.wire.hop.frames import ALL_FEATURES, Ack, Headers, MessageFrame, Operation, Skip
 from tests.core.groups.crew import CREW, JOBS
@@ -223,7 +224,7 @@ class Groups(RuleBasedStateMachine):
             assert states <= ({State.DELIVERED} if who else _UNSEEN), (key, states)
         for key in self.claimable:
             winners = [n for n, puppet in self.puppets.items() if puppet.granted.get(key)]
-            row = self.rig.store.find_bonds([key])[key]
+            row = self.rig.store.find(BondRow, [key])[key]
             assert len(winners) <= 1
             if winners:
                 assert row.state == Standing.CLAIMED

@@ -6,8 +6,10 @@ from typing import Any
 
 from lasthop.core.limits import Limits
 from lasthop.core.surrogates.waiting import SurrogateQueue, SurrogateTerms
+from lasthop.store.tables.surrogates import SurrogatesInMemory
 from lasthop.surrogate.mail import Action, Content, Mail, Outgoing, Verdict
 from tests.core.rig import APP, Rig
+from tests.store.peek import rows_of
 
 RELAY = Verdict()
 
@@ -31,7 +33,8 @@ class Office(Rig):
 
     @property
     def stored_state(self) -> dict[str, bytes]:
-        return {name: row.value for (_, name), row in self.store._kept.surrogates.states.items()}
+        states = rows_of(self.store, SurrogatesInMemory).kept.states
+        return {name: row.value for (_, name), row in states.items()}
 
     @property
     def mails(self) -> list[Mail]:

@@ -8,6 +8,8 @@ from lasthop.clock import SECOND
 from lasthop.core.lifecycle import State
 from lasthop.core.limits import Limits
 from lasthop.message import TargetKind
+from lasthop.store.surrogates import SurrogateChanges
+from lasthop.store.tables.surrogates import SurrogatesInMemory
 from lasthop.surrogate.mail import Action, Content, Outgoing, Verdict
 from lasthop.wire.hop.frames import Headers, MessageFrame, Operation
 from tests.core.rig import APP, START, publication, to
@@ -19,6 +21,7 @@ from tests.core.surrogates.office import (
     remembering,
     sending,
 )
+from tests.store.peek import rows_of
 
 
 def test_a_changed_message_keeps_its_id_and_has_other_content() -> None:
@@ -71,7 +74,9 @@ def test_changed_content_survives_a_crash_and_is_sent_again(resident: int) -> No
     office.ack(again, 1)
     assert office.state(key) is State.DELIVERED
     assert office.gateway.deliveries.items == {}
-    assert not any(row.open for row in office.store._kept.surrogates.revisions.values())
+    assert not any(
+        row.open for row in rows_of(office.store, SurrogatesInMemory).kept.revisions.values()
+    )
 
 
 def _publish_to_absent(office: Office) -> list[int]:
@@ -239,10 +244,10 @@ def test_everything_of_a_verdict_is_in_one_commit() -> None:
     assert office.say(verdict, run=False) is None
     commit = office.take()
     assert commit is not None
-    assert commit.surrogates is not None
-    assert [row.done for row in commit.surrogates.consults.values()] == [True]
-    assert [row.value for row in commit.surrogates.states.values()] == [b"\x01"]
-    assert [row.open for row in commit.surrogates.revisions.values()] == [True]
+    changes = commit.of(SurrogateChanges)
+    assert [row.done for row in changes.consults.values()] == [True]
+    assert [row.value for row in changes.states.values()] == [b"\x01"]
+    assert [row.open for row in changes.revisions.values()] == [True]
     assert sorted(m.body for m in commit.messages) == [b"bye", b"more"]
 
 

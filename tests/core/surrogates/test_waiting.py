@@ -9,9 +9,11 @@ from lasthop.core.lifecycle import State
 from lasthop.core.limits import Limits
 from lasthop.core.surrogates.waiting import MOST_GIVEN, Failing
 from lasthop.errors import QuotaExceeded
+from lasthop.store.tables.surrogates import SurrogatesInMemory
 from lasthop.surrogate.mail import Way
 from tests.core.rig import APP, START, Rig, publication, to
 from tests.core.surrogates.office import Office, changed, remembering
+from tests.store.peek import rows_of
 
 
 def test_a_message_waits_for_the_surrogate_before_it_leaves() -> None:
@@ -108,7 +110,7 @@ def test_a_message_that_is_cancelled_in_time_is_never_seen_by_the_surrogate() ->
     office.pass_time(2 * HOUR)
     assert office.mails == []
     assert office.post.waiting == 0
-    assert office.store._kept.surrogates.consults == {}
+    assert rows_of(office.store, SurrogatesInMemory).kept.consults == {}
 
 
 def test_deadlines_run_while_a_message_waits() -> None:
@@ -227,7 +229,7 @@ def test_a_removed_device_takes_what_it_sent_along() -> None:
     office.gateway.admin.remove(APP, "phone", office.now)
     office.run()
     assert office.post.waiting == 0
-    assert office.store._kept.surrogates.consults == {}
+    assert rows_of(office.store, SurrogatesInMemory).kept.consults == {}
     assert office.gateway.deliveries.items == {}
     office.crash()
     office.run()
@@ -328,7 +330,7 @@ def test_when_the_surrogate_is_gone_what_waited_goes_on() -> None:
     phone = office.connect("phone")
     assert office.bodies(phone) == [b"down"]
     assert office.bodies(tablet) == [b"up"]
-    assert office.store._kept.surrogates.consults == {}
+    assert rows_of(office.store, SurrogatesInMemory).kept.consults == {}
     office.crash()
     assert office.gateway.surrogates not in office.gateway.features
 

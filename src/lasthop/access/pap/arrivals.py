@@ -19,7 +19,7 @@ from lasthop.core.gateway import Gateway
 from lasthop.core.pushes.feature import Order
 from lasthop.core.pushes.push_ids import DuplicatePush, identify
 from lasthop.errors import OutcomeOpen, Overloaded
-from lasthop.store.commit import KnownPush
+from lasthop.store.pushes import KnownPush
 
 Done: TypeAlias = Callable[[Exception | None], None]
 """Told once that a push is accepted and durable, or why it is not accepted."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from lasthop.access.desk import Desk
-from lasthop.store.commit import KnownPush
+from lasthop.store.pushes import KnownPush
 
 
 class Lookups:
@@ -29,4 +29,4 @@ class Lookups:
         async with self._turn:
             wanted, self._wanted = self._wanted, set()
             self._next = None
-            return await self._desk.read(lambda reader: reader.find_pushes(wanted))
+            return await self._desk.read(lambda reader: reader.find(KnownPush, wanted))

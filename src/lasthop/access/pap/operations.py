@@ -15,7 +15,7 @@ from lasthop.core.pushes.feature import Order
 from lasthop.core.pushes.push_ids import identify
 from lasthop.core.pushes.report import reports_of
 from lasthop.errors import NotFound, Rejected
-from lasthop.store.commit import KnownPush
+from lasthop.store.pushes import KnownPush
 from lasthop.wire import tracecontext
 from lasthop.wire.pap.addresses import recognise
 from lasthop.wire.pap.codes import CODES, MessageState

@@ -27,6 +27,7 @@ from lasthop.core.groups.decider import Standing
 from lasthop.core.lifecycle import State
 from lasthop.errors import NotFound
 from lasthop.message import Message, TargetKind
+from lasthop.store.bonds import BondRow
 from lasthop.store.commit import DeliveryRow
 
 Ready: TypeAlias = Callable[[list[DeliveryRow]], bool]
@@ -134,7 +135,7 @@ async def _outcome(exchange: Exchange, message: Message) -> tuple[str | None, st
     """How a message for a group or queue stands as a whole, and who has claimed it."""
     if message.target.kind not in (TargetKind.GROUP, TargetKind.QUEUE):
         return None, None
-    found = await exchange.clerk.desk.read(lambda reader: reader.find_bonds([message.key]))
+    found = await exchange.clerk.desk.read(lambda reader: reader.find(BondRow, [message.key]))
     row = found.get(message.key)
     if row is None or row.state in _UNSAID:
         return None, None

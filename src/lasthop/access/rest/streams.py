@@ -28,6 +28,7 @@ from lasthop.core.pieces.streams import no_such_stream, read_record
 from lasthop.core.submission import Submission
 from lasthop.errors import Conflict, InvalidRequest, NotFound
 from lasthop.message import DEFAULT_PRIORITY, Target, TargetKind, parse_id
+from lasthop.store.streams import StreamRow
 
 FETCH = 1 << 20
 """Bytes of one answer."""
@@ -147,7 +148,7 @@ async def show(exchange: Exchange) -> Response:
 
     found = desk.look(look)
     if found is None:
-        row = await desk.read(lambda reader: reader.stream(key))
+        row = (await desk.read(lambda reader: reader.find(StreamRow, [key]))).get(key)
         record = None if row is None else read_record(row)
         if record is None or not _concerns(caller, record):
             raise NotFound("no such stream", id=exchange.path("id"))

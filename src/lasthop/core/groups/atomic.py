@@ -27,7 +27,7 @@ from lasthop.core.groups.decider import (
 from lasthop.core.lifecycle import DELIVERED, PENDING, State, Step
 from lasthop.core.registry import Device
 from lasthop.message import Binding
-from lasthop.store.bonds import BondRow
+from lasthop.store.bonds import BondChanges, BondRow
 from lasthop.wire.hop.decisions import Decision, Verdict
 from lasthop.wire.hop.frames import MessageFrame
 
@@ -69,7 +69,7 @@ class AtomicMessage(GroupDecider):
         key = self.item.message.key
         still = self.standing in (Standing.HELD, Standing.RELEASED)
         row = BondRow(key, self.standing, still, at=now, members=members)
-        self.deliveries.commits.open.bond_changes().bonds[key] = row
+        self.deliveries.commits.open.of(BondChanges).bonds[key] = row
 
     def watch(self, delivery: Delivery, deadline: Micros) -> None:
         """The deadline is that of all members together."""
@@ -125,7 +125,7 @@ class AtomicMessage(GroupDecider):
         elif self.standing is Standing.RELEASED and not self.item.deliveries:
             key = self.item.message.key
             row = BondRow(key, self.standing, open=False, at=delivery.changed_at)
-            self.deliveries.commits.open.bond_changes().bonds[key] = row
+            self.deliveries.commits.open.of(BondChanges).bonds[key] = row
 
     # The decision.
 

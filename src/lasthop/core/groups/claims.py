@@ -20,7 +20,7 @@ from lasthop.core.registry import Device
 from lasthop.errors import Forbidden
 from lasthop.events import Kind
 from lasthop.message import Message, Target, TargetKind
-from lasthop.store.bonds import BondRow
+from lasthop.store.bonds import BondChanges, BondRow
 from lasthop.wire.hop.decisions import Decision, Verdict
 
 
@@ -98,7 +98,7 @@ class ClaimRecord:
             tuple(sorted(self.members)),
             _encode(self.about),
         )
-        self._groups.deliveries.commits.open.bond_changes().bonds[self.key] = row
+        self._groups.deliveries.commits.open.of(BondChanges).bonds[self.key] = row
 
     @property
     def name(self) -> str:

@@ -41,7 +41,7 @@ from lasthop.core.targets import PlainTarget
 from lasthop.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded, TooLarge
 from lasthop.events import Kind
 from lasthop.message import GATEWAY, Binding, Message, Reliability, Target, TargetKind
-from lasthop.store.bonds import RECENT_BONDS, BondRow
+from lasthop.store.bonds import RECENT_BONDS, BondChanges, BondRow, BondsRestored
 from lasthop.store.commit import Restored
 from lasthop.wire.hop.decisions import Decision, Verdict, decode_decision
 from lasthop.wire.hop.frames import (
@@ -419,8 +419,9 @@ class GroupFeature(CoreFeature, Gate):
     # After a restart.
 
     def restore(self, restored: Restored, now: Micros) -> None:
-        self.circles.restore(restored.bonds.circles)
-        for row in restored.bonds.bonds:
+        kept = restored.of(BondsRestored)
+        self.circles.restore(kept.circles)
+        for row in kept.bonds:
             standing = Standing(row.state)
             if standing is Standing.SPREADING:
                 self._rosters[row.message] = row.members
@@ -488,7 +489,7 @@ class GroupFeature(CoreFeature, Gate):
             key = item.message.key
             state = Standing.SPREADING if members else Standing.SPREAD
             row = BondRow(key, state, bool(members), members=members)
-            self.deliveries.commits.open.bond_changes().bonds[key] = row
+            self.deliveries.commits.open.of(BondChanges).bonds[key] = row
 
 
 class GroupTarget(PlainTarget):

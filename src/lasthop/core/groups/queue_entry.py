@@ -18,7 +18,7 @@ from lasthop.core.groups.decider import (
     is_under_way,
 )
 from lasthop.core.lifecycle import DELIVERED, PENDING, SENDING, State, Step
-from lasthop.store.bonds import BondRow
+from lasthop.store.bonds import BondChanges, BondRow
 from lasthop.store.commit import FanoutRow
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ class QueueEntry(GroupDecider):
         """Nobody ever had it, so no delivery tells of its end."""
         message = self.item.message
         row = BondRow(message.key, standing, open=False, at=now)
-        self.deliveries.commits.open.bond_changes().bonds[message.key] = row
+        self.deliveries.commits.open.of(BondChanges).bonds[message.key] = row
         self._queue.settled(message, standing, reason, now, count=0)
 
     def withdraw(self, step: Step, now: Micros, reason: str) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from lasthop.core.session import Session
 from lasthop.errors import Forbidden, InvalidRequest, NotFound, QuotaExceeded
 from lasthop.events import Kind
 from lasthop.message import Target, TargetKind
-from lasthop.store.bonds import CircleRow
+from lasthop.store.bonds import BondChanges, CircleRow
 
 MAX_CIRCLES = 10_000
 """Groups and queues of an app: they are kept in memory, and listed."""
@@ -134,7 +134,7 @@ class GroupRecords:
 
     def _note(self, app: str, target: Target, record: bytes) -> None:
         row = CircleRow(app, str(target), record)
-        self._deliveries.commits.open.bond_changes().circles[app, str(target)] = row
+        self._deliveries.commits.open.of(BondChanges).circles[app, str(target)] = row
         self._deliveries.commits.hurry()
 
 

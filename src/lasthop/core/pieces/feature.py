@@ -18,6 +18,7 @@ from lasthop.core.submission import Submission
 from lasthop.errors import InvalidRequest
 from lasthop.message import DEFAULT_CONTENT_TYPE, Message
 from lasthop.store.commit import Restored
+from lasthop.store.streams import StreamsRestored
 from lasthop.wire.hop.frames import (
     Ending,
     Frame,
@@ -118,4 +119,4 @@ class PieceFeature(CoreFeature):
         self.streams.finish(now)
 
     def restore(self, restored: Restored, now: Micros) -> None:
-        self.streams.restored = restored.streams
+        self.streams.restored = restored.of(StreamsRestored)

@@ -28,7 +28,7 @@ from lasthop.core.transfer import Transfer
 from lasthop.errors import InvalidRequest, NotFound, QuotaExceeded
 from lasthop.events import Kind
 from lasthop.message import TargetKind
-from lasthop.store.streams import PieceRow, StreamRow, StreamsRestored
+from lasthop.store.streams import PieceRow, StreamChanges, StreamRow, StreamsRestored
 from lasthop.wire.hop.transfer import Sending
 
 PROGRESS = 8 << 20
@@ -173,7 +173,7 @@ class Streams(DeliveryObserver):
         body = stream.fresh(offset, body, self.window)
         if body:
             start = stream.append(body, now)
-            changes = self._deliveries.commits.open.stream_changes()
+            changes = self._deliveries.commits.open.of(StreamChanges)
             changes.pieces.append(PieceRow(stream.key, start, body))
             self._note(stream)
             end = stream.record.received
@@ -191,7 +191,7 @@ class Streams(DeliveryObserver):
         if offset > before:
             self._note(stream)
             if kept_from is not None:
-                changes = self._deliveries.commits.open.stream_changes()
+                changes = self._deliveries.commits.open.of(StreamChanges)
                 changes.handed_on[stream.key] = kept_from
                 self._deliveries.commits.hurry()
             if offset // PROGRESS > before // PROGRESS:
@@ -319,7 +319,7 @@ class Streams(DeliveryObserver):
 
     def _note(self, stream: Stream) -> None:
         row = StreamRow(stream.key, not stream.over, msgspec.json.encode(stream.record))
-        self._deliveries.commits.open.stream_changes().rows[stream.key] = row
+        self._deliveries.commits.open.of(StreamChanges).rows[stream.key] = row
 
     def _tell(self, stream: Stream, kind: Kind, now: Micros) -> None:
         record = stream.record

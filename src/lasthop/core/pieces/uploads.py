@@ -18,7 +18,7 @@ from lasthop.core.deliveries import Deliveries
 from lasthop.core.pieces.pump import PiecePump
 from lasthop.core.session import Session
 from lasthop.errors import InvalidRequest
-from lasthop.store.streams import PieceRow, StreamRow
+from lasthop.store.streams import PieceRow, StreamChanges, StreamRow
 from lasthop.wire.hop.frames import Ending, EndStatus, Piece
 from lasthop.wire.hop.transfer import FIRST_LIMIT, Receiving
 
@@ -176,7 +176,7 @@ class Uploads:
 
     def keep(self, upload: Upload, offset: int, body: bytes) -> None:
         """Make some bytes durable, and then acknowledge them."""
-        changes = self._deliveries.commits.open.stream_changes()
+        changes = self._deliveries.commits.open.of(StreamChanges)
         if not offset:
             record = UploadRecord(upload.session.device.number, upload.theirs)
             changes.rows[upload.key] = StreamRow(upload.key, True, msgspec.json.encode(record))
@@ -196,7 +196,7 @@ class Uploads:
         if self._open.pop(upload.key, None) is None:
             return
         upload.over = True
-        changes = self._deliveries.commits.open.stream_changes()
+        changes = self._deliveries.commits.open.of(StreamChanges)
         changes.rows[upload.key] = StreamRow(upload.key, False, b"")
         waiting, self._waiting = self._waiting, {}
         for session, theirs in waiting:
@@ -226,7 +226,7 @@ class Uploads:
         self._last = max(self._last, -key)
         device = self._deliveries.registry.numbered(record.device)
         if device is None:
-            self._deliveries.commits.open.stream_changes().rows[key] = StreamRow(key, False, b"")
+            self._deliveries.commits.open.of(StreamChanges).rows[key] = StreamRow(key, False, b"")
             return
         upload = Upload(self, self._deliveries.session(device), record.theirs, key)
         for piece in pieces:

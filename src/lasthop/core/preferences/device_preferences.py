@@ -32,7 +32,6 @@ from lasthop.decision.routes import NoLink, contradiction
 from lasthop.decision.schedule import Slot, Unsatisfiable, earliest
 from lasthop.decision.transmission import choose
 from lasthop.message import Quality
-from lasthop.store.commit import MemoryRow
 
 BUDGETS, CAPS = "budgets", "caps"
 """The names under which the store keeps them."""
@@ -129,15 +128,14 @@ class DevicePreferences:
 
     def write(self) -> None:
         """Put budgets and caps, and what all devices share, into the open commit."""
-        deliveries = self.deliveries
         device = self.session.device.number
-        memories = deliveries.commits.open.memories
-        memories[device, BUDGETS] = MemoryRow(device, BUDGETS, encode_budgets(self.budgets))
+        commit = self.deliveries.commits.open
+        commit.remember(device, BUDGETS, encode_budgets(self.budgets))
         if self.preferences.caps:
-            memories[device, CAPS] = MemoryRow(device, CAPS, self.caps.encode())
+            commit.remember(device, CAPS, self.caps.encode())
         shared = self.budgets.shared
         if shared is not None:
-            memories[0, BUDGETS] = MemoryRow(0, BUDGETS, encode_budgets(shared))
+            commit.remember(0, BUDGETS, encode_budgets(shared))
 
     def wish(self, preferences: Preferences) -> None:
         """The device wants it otherwise from now on; what was used stays used."""

@@ -90,9 +90,8 @@ class PreferenceFeature(CoreFeature):
 
     def restore(self, restored: Restored, now: Micros) -> None:
         kept: dict[int, list[MemoryRow]] = {}
-        for row in restored.memories:
-            if row.name in (BUDGETS, CAPS):
-                kept.setdefault(row.device, []).append(row)
+        for row in restored.memories_of(BUDGETS, CAPS):
+            kept.setdefault(row.device, []).append(row)
         for row in kept.pop(0, ()):
             if self.shared is not None:
                 limits = self.shared.limits

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from lasthop.core.registry import Device, DeviceRecord, Index, Registry
 from lasthop.errors import Conflict, InvalidRequest, NotFound, Rejected
 from lasthop.message import Target, TargetKind
-from lasthop.store.commit import AddressRow
+from lasthop.store.pushes import AddressRow
 from lasthop.wire.pap.addresses import IPV4, IPV6, MAN, PLMN, URI, USER, Address
 
 GROUPS = frozenset({TargetKind.TOPIC, TargetKind.APP, TargetKind.GROUP})

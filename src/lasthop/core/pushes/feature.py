@@ -29,7 +29,15 @@ from lasthop.core.submission import Submission, check_times
 from lasthop.core.targets import PlainTarget
 from lasthop.errors import LasthopError, NotFound, Overloaded, Rejected, TooLarge
 from lasthop.message import Message, Target, TargetKind
-from lasthop.store.commit import Addressee, KnownPush, OpenPush, PushRow, Restored
+from lasthop.store.commit import Restored
+from lasthop.store.pushes import (
+    Addressee,
+    KnownPush,
+    OpenPush,
+    PushChanges,
+    PushesRestored,
+    PushRow,
+)
 from lasthop.wire.pap.addresses import parse_address
 from lasthop.wire.pap.codes import MessageState
 from lasthop.wire.pap.documents import ReplaceMethod
@@ -124,7 +132,7 @@ class PushFeature(CoreFeature):
 
     def note(self, row: PushRow) -> None:
         """Write a push with the open commit."""
-        self._deliveries.commits.open.pushes[row.id] = row
+        self._deliveries.commits.open.of(PushChanges).pushes[row.id] = row
 
     def listed(self, key: int) -> dict[int, Device]:
         """The devices that the addresses of an open push stood for and that there still are."""
@@ -149,7 +157,7 @@ class PushFeature(CoreFeature):
     def point(self, app: str, address: str, target: Target | None) -> None:
         """Let an address stand for a target, or for none any more."""
         row = self.addresses.point(app, address, target)
-        self._deliveries.commits.open.addresses[app, address] = row
+        self._deliveries.commits.open.of(PushChanges).addresses[app, address] = row
         self._deliveries.commits.hurry()
 
     def submit(self, app: str, source: str, order: Order, now: Micros) -> Message:
@@ -314,10 +322,11 @@ class PushFeature(CoreFeature):
 
     def restore(self, restored: Restored, now: Micros) -> None:
         """Go on telling initiators, and keep what the store knows until the messages are there."""
-        self.addresses.restore(restored.addresses)
-        self._restored = {push.row.message: push for push in restored.pushes}
+        kept = restored.of(PushesRestored)
+        self.addresses.restore(kept.addresses)
+        self._restored = {push.row.message: push for push in kept.pushes}
         rows = {message: push.row for message, push in self._restored.items()}
-        self.notifications.restore(restored.notifications, rows)
+        self.notifications.restore(kept.notifications, rows)
 
     def attach(self, item: Item, *, spreading: bool) -> None:
         """A message is back: so is its push, if it came with one."""

@@ -26,7 +26,7 @@ from lasthop.core.timers import Timers
 from lasthop.errors import QuotaExceeded
 from lasthop.events import Kind
 from lasthop.message import DeliveryMethod, key_time
-from lasthop.store.commit import NotificationRow, PushRow
+from lasthop.store.pushes import NotificationRow, PushChanges, PushRow
 from lasthop.wire.pap.answers import Answer, Verdict
 from lasthop.wire.pap.codes import CODES, MessageState
 from lasthop.wire.pap.documents import Document, QualityOfService, ResultNotificationMessage
@@ -309,7 +309,7 @@ class Notifications:
 
     def _write(self, notification: Notification, row: NotificationRow) -> None:
         notification.row = row
-        self._deliveries.commits.open.notifications[notification.key] = row
+        self._deliveries.commits.open.of(PushChanges).notifications[notification.key] = row
 
     def _tell(self, notification: Notification, kind: Kind, reason: str, now: Micros) -> None:
         row, push = notification.row, notification.push

@@ -12,7 +12,7 @@ from lasthop.core.feature import DeliveryObserver
 from lasthop.core.lifecycle import State
 from lasthop.core.pushes.report import audience_of, report_of, withdrawn
 from lasthop.message import DeliveryMethod
-from lasthop.store.commit import PushRow
+from lasthop.store.pushes import PushRow
 from lasthop.wire.pap.codes import MessageState
 from lasthop.wire.pap.outcomes import Report, combine
 

@@ -10,7 +10,7 @@ import hashlib
 from functools import lru_cache
 
 from lasthop.errors import Conflict
-from lasthop.store.commit import KnownPush
+from lasthop.store.pushes import KnownPush
 
 RECENT = 100_000
 """Must exceed what can be accepted while a door's look into the store is under way."""

@@ -12,7 +12,8 @@ from typing import NamedTuple
 from lasthop.clock import Micros
 from lasthop.core.lifecycle import State
 from lasthop.message import DeliveryMethod
-from lasthop.store.commit import Addressee, DeliveryRow, PushRow
+from lasthop.store.commit import DeliveryRow
+from lasthop.store.pushes import Addressee, PushRow
 from lasthop.wire.pap.codes import STATES, MessageState
 from lasthop.wire.pap.outcomes import Audience, Report, combine
 

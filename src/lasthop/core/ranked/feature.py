@@ -39,7 +39,7 @@ from lasthop.errors import InvalidRequest, MalformedFrame, NotFound
 from lasthop.events import Kind
 from lasthop.message import Message, TargetKind
 from lasthop.store.commit import DeliveryRow, Restored
-from lasthop.store.ranked import FeedRow, KeptRow
+from lasthop.store.ranked import FeedRow, KeptRow, RankedChanges, RankedRestored
 from lasthop.wire.hop.feeds import (
     FeedEnded,
     FeedTerms,
@@ -217,7 +217,7 @@ class RankedFeature(CoreFeature):
         if keeper is None:
             return
         keeper.gone = True
-        changes = self._deliveries.commits.open.ranked_changes()
+        changes = self._deliveries.commits.open.of(RankedChanges)
         number = session.device.number
         for ranked in self._of(keeper):
             key, delivery = ranked.key, ranked.delivery
@@ -243,7 +243,7 @@ class RankedFeature(CoreFeature):
         number = keeper.session.device.number
         keeper.gone = True
         row = FeedRow(number, keeper.topic, 0, b"")
-        self._deliveries.commits.open.ranked_changes().feeds[number, keeper.topic, 0] = row
+        self._deliveries.commits.open.of(RankedChanges).feeds[number, keeper.topic, 0] = row
 
     def removed(self, session: Session, now: Micros) -> None:
         for keeper in self.keepers(session).values():
@@ -303,7 +303,7 @@ class RankedFeature(CoreFeature):
             message = item.message
         message.rank = rank
         deliveries = self._deliveries
-        deliveries.commits.open.ranked_changes().ranks[message.key] = rank
+        deliveries.commits.open.of(RankedChanges).ranks[message.key] = rank
         deliveries.commits.record(
             Kind.RANK_CHANGED, now, app=app, msg=message.key, rank=rank, target=str(message.target)
         )
@@ -590,7 +590,7 @@ class RankedFeature(CoreFeature):
             self._deliveries.timers.add(message.deliver_before, ranked.delivery)
 
     def restore(self, restored: Restored, now: Micros) -> None:
-        self._restored = FeedsRestored(self._deliveries, self, restored.ranked, now)
+        self._restored = FeedsRestored(self._deliveries, self, restored.of(RankedRestored), now)
 
     def reopening(self, delivery: Delivery, row: DeliveryRow) -> None:
         if self._restored is not None:

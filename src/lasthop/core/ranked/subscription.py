@@ -38,7 +38,7 @@ from lasthop.decision.volume.subscription import Subscription
 from lasthop.decision.volume.terms import TopicTerms
 from lasthop.events import Event, Kind
 from lasthop.store.commit import Commit
-from lasthop.store.ranked import FeedRow, KeptRow
+from lasthop.store.ranked import FeedRow, KeptRow, RankedChanges
 from lasthop.wire.hop.feeds import (
     Forget,
     Instruction,
@@ -302,7 +302,7 @@ class RankedSubscription:
         self.dirty = False
         if self.gone:
             return
-        changes = commit.ranked_changes()
+        changes = commit.of(RankedChanges)
         number = self.session.device.number
         changed, self._changed = self._changed | self.feed.moved(), set()
         for key in changed:

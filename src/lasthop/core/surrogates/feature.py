@@ -26,7 +26,7 @@ from lasthop.core.surrogates.waiting import Consultation, SurrogateQueue
 from lasthop.errors import LasthopError, QuotaExceeded
 from lasthop.message import GATEWAY, Message, TargetKind
 from lasthop.store.commit import DeliveryRow, Restored
-from lasthop.store.surrogates import ConsultRow, RevisionRow
+from lasthop.store.surrogates import ConsultRow, RevisionRow, SurrogateChanges, SurrogatesRestored
 from lasthop.surrogate.mail import Verdict
 from lasthop.wire.hop.frames import MessageFrame
 
@@ -75,7 +75,7 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
         self._restored_held: Iterable[Message] = ()
 
     def needed(self, restored: Restored) -> bool:
-        kept = restored.surrogates
+        kept = restored.of(SurrogatesRestored)
         return bool(self._posts or kept.consults or kept.revisions)
 
     # What an app's messages have to pass.
@@ -164,7 +164,7 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
 
     def _note(self, consultation: Consultation, *, done: bool = False) -> None:
         row = consultation.row(done=done)
-        self._deliveries.commits.open.surrogate_changes().consults[row.number] = row
+        self._deliveries.commits.open.of(SurrogateChanges).consults[row.number] = row
 
     def _keep(self, consultation: Consultation, *, ready: bool) -> None:
         key = consultation.item.message.key
@@ -306,7 +306,7 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
     # After a restart.
 
     def restore(self, restored: Restored, now: Micros) -> None:
-        kept = restored.surrogates
+        kept = restored.of(SurrogatesRestored)
         self._restored_held = kept.held
         for row in kept.consults:
             if row.from_device:
@@ -357,7 +357,7 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
             self._hold_again(self._held_rows.pop(message.key), message, now)
         for row in (*self._rows.values(), *self._held_rows.values()):
             row.done = True
-            self._deliveries.commits.open.surrogate_changes().consults[row.number] = row
+            self._deliveries.commits.open.of(SurrogateChanges).consults[row.number] = row
         self._rows.clear()
         self._held_rows.clear()
         self._revisions.clear()

@@ -6,7 +6,7 @@ from __future__ import annotations
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery, Item
 from lasthop.message import Message
-from lasthop.store.surrogates import RevisionRow
+from lasthop.store.surrogates import RevisionRow, SurrogateChanges
 
 
 class Revision(Item):
@@ -42,7 +42,7 @@ class Revision(Item):
     def note(self, device: int, *, open: bool) -> None:  # noqa: A002
         """Write it with the open commit."""
         message = self.message
-        changes = self._deliveries.commits.open.surrogate_changes()
+        changes = self._deliveries.commits.open.of(SurrogateChanges)
         changes.revisions[self._key] = RevisionRow(
             self._key,
             message.key,

@@ -22,7 +22,7 @@ from lasthop.core.surrogates.waiting import Consultation, Failing, SurrogateQueu
 from lasthop.errors import InvalidRequest, LasthopError, SurrogateFailed, TooLarge
 from lasthop.events import Kind
 from lasthop.message import Message, Target, TargetKind
-from lasthop.store.surrogates import StateRow
+from lasthop.store.surrogates import StateRow, SurrogateChanges
 from lasthop.surrogate.mail import Action, Content, Outgoing, Verdict, changed
 from lasthop.surrogate.surrogate import MOST_SENDS
 
@@ -62,7 +62,7 @@ class VerdictRules:
         """The surrogate's state has changed."""
         if verdict.state:
             post.change(verdict.state)
-            rows = self._deliveries.commits.open.surrogate_changes().states
+            rows = self._deliveries.commits.open.of(SurrogateChanges).states
             for name, value in verdict.state.items():
                 rows[post.app, name] = StateRow(post.app, name, value)
 

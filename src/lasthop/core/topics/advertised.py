@@ -13,7 +13,7 @@ from lasthop.core.session import Session
 from lasthop.errors import Conflict, NotFound, QuotaExceeded
 from lasthop.events import Kind
 from lasthop.message import GATEWAY, Message, Target, TargetKind
-from lasthop.store.ranked import TopicRow
+from lasthop.store.ranked import RankedChanges, TopicRow
 from lasthop.wire.hop.feeds import TopicWithdrawn, encode_instructions
 from lasthop.wire.hop.frames import FEED_TYPE
 
@@ -107,5 +107,5 @@ class AdvertisedTopics:
 
     def _note(self, row: TopicRow) -> None:
         self._keep(row)
-        self._deliveries.commits.open.ranked_changes().topics[row.app, row.topic] = row
+        self._deliveries.commits.open.of(RankedChanges).topics[row.app, row.topic] = row
         self._deliveries.commits.hurry()

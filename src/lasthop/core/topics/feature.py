@@ -35,6 +35,7 @@ from lasthop.errors import InvalidRequest, TooLarge
 from lasthop.events import Kind
 from lasthop.message import Message, TargetKind
 from lasthop.store.commit import Restored
+from lasthop.store.ranked import RankedRestored
 from lasthop.wire.hop.frames import FEED_TYPE, Headers, MessageFrame, Operation
 from lasthop.wire.hop.topics import XPATH_HEADER
 from lasthop.wire.xpath.reading import Reading
@@ -81,7 +82,7 @@ class TopicFeature(CoreFeature):
             self._fanouts.go_on(key, now)
 
     def restore(self, restored: Restored, now: Micros) -> None:
-        self.advertised.restore(restored.ranked.topics)
+        self.advertised.restore(restored.of(RankedRestored).topics)
 
     # What administrators do.
 

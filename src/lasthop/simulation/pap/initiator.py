@@ -22,7 +22,7 @@ from lasthop.simulation.kernel import Kernel
 from lasthop.simulation.pap.schedule import PapSchedule, PushWish
 from lasthop.simulation.publisher import APP
 from lasthop.store.base import Store
-from lasthop.store.commit import KnownPush
+from lasthop.store.pushes import KnownPush
 from lasthop.wire.pap.answers import Answer, Verdict, judge_answer
 from lasthop.wire.pap.documents import (
     Document,
@@ -193,7 +193,7 @@ class InitiatorNode:
 def known_push(store: Store, push_id: str) -> KnownPush | None:
     """What a store has of one of the initiator's pushes."""
     identity = identify(APP, SOURCE, push_id)
-    return store.find_pushes([identity]).get(identity)
+    return store.find(KnownPush, [identity]).get(identity)
 
 
 def stored_reports(store: Store, known: KnownPush) -> dict[str, Report]:

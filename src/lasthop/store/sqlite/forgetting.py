@@ -5,13 +5,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection
 
-import msgspec
-
 from lasthop.store.base import Forgotten
-from lasthop.store.sqlite.bonds import forget_bonds
 from lasthop.store.sqlite.pages import Page
 from lasthop.store.sqlite.reader import page_of
-from lasthop.store.sqlite.surrogates import NEEDED, contents_for, forget_revisions
+from lasthop.store.tables import TABLES
+from lasthop.store.tables.base import as_json
 
 PAGES_PER_STEP = 32
 """Pages of messages. With their deliveries a step took 13 ms on average and 63 ms at worst, no
@@ -41,21 +39,23 @@ def retire_messages(connection: sqlite3.Connection, *, before: int, start: int) 
         if gone:
             result.messages += len(gone)
             result.deliveries += _delete_deliveries(connection, gone, pinned)
-            _forget_pushes(connection, gone)
+            _forget(connection, gone)
             _take_off(connection, page, frozenset(gone))
     return result
 
 
+_PINNED = " UNION ".join(
+    (
+        "SELECT message FROM delivery WHERE open AND message BETWEEN ?1 AND ?2",
+        "SELECT message FROM fanout WHERE message BETWEEN ?1 AND ?2",
+        *(table.sqlite.keeps for table in TABLES if table.sqlite.keeps),
+    )
+)
+
+
 def _pinned(connection: sqlite3.Connection, page: Page) -> frozenset[int]:
     """Messages on this page that are still needed."""
-    rows = connection.execute(
-        "SELECT message FROM delivery WHERE open AND message BETWEEN ?1 AND ?2"
-        " UNION SELECT message FROM fanout WHERE message BETWEEN ?1 AND ?2"
-        " UNION SELECT message FROM notification WHERE message BETWEEN ?1 AND ?2"
-        " UNION SELECT message FROM bond WHERE open AND message BETWEEN ?1 AND ?2"
-        f" UNION {NEEDED}",
-        (page.first, page.last),
-    )
+    rows = connection.execute(_PINNED, (page.first, page.last))
     return frozenset(message for (message,) in rows)
 
 
@@ -66,26 +66,19 @@ def _delete_deliveries(
     return connection.execute(
         "DELETE FROM delivery WHERE message BETWEEN ? AND ?"
         " AND message NOT IN (SELECT value FROM json_each(?))",
-        (gone[0], gone[-1], msgspec.json.encode(list(pinned)).decode()),
+        (gone[0], gone[-1], as_json(pinned)),
     ).rowcount
 
 
-def _forget_pushes(connection: sqlite3.Connection, gone: list[int]) -> None:
-    """Keep nothing of these messages' pushes but their ids, and report nothing any more."""
-    keys = msgspec.json.encode(gone).decode()
-    those = "message IN (SELECT value FROM json_each(?))"
-    connection.execute(f"UPDATE push SET row = NULL WHERE row IS NOT NULL AND {those}", (keys,))
-    connection.execute(f"DELETE FROM notification WHERE {those}", (keys,))
+def _forget(connection: sqlite3.Connection, gone: list[int]) -> None:
+    """Drop what features keep of these messages."""
+    keys = as_json(gone)
+    for table in TABLES:
+        table.sqlite.forget(connection, keys)
 
 
 def _take_off(connection: sqlite3.Connection, page: Page, gone: Collection[int]) -> None:
     connection.execute("DELETE FROM page WHERE first = ?", (page.first,))
-    connection.execute(
-        "DELETE FROM rank WHERE message IN (SELECT value FROM json_each(?))",
-        (msgspec.json.encode(list(gone)).decode(),),
-    )
-    forget_revisions(connection, gone)
-    forget_bonds(connection, gone)
     rest = page.without(gone)
     if rest is not None:
         connection.execute(
@@ -136,14 +129,15 @@ def erase_deliveries(connection: sqlite3.Connection, device: int, *, start: int)
     alone = connection.execute(
         "SELECT value FROM json_each(?) WHERE value NOT IN (SELECT message FROM fanout)"
         " AND NOT EXISTS (SELECT 1 FROM delivery WHERE message = value) ORDER BY value",
-        (msgspec.json.encode([message for (message,) in theirs]).decode(),),
-    ).fetchall()
-    _erase_messages(connection, [message for (message,) in alone])
-    contents = contents_for(connection, device) if end is None else []
-    _erase_messages(connection, contents)
-    _forget_pushes(connection, [message for (message,) in alone])
-    erased = len(alone) + len(contents)
-    return Forgotten(messages=erased, deliveries=len(theirs), next=end)
+        (as_json(message for (message,) in theirs),),
+    )
+    gone = [message for (message,) in alone]
+    if end is None:
+        made = [key for table in TABLES for key in table.sqlite.made_for(connection, device)]
+        gone = sorted([*gone, *made])
+    _forget(connection, gone)
+    _erase_messages(connection, gone)
+    return Forgotten(messages=len(gone), deliveries=len(theirs), next=end)
 
 
 def _erase_messages(connection: sqlite3.Connection, keys: list[int]) -> None:

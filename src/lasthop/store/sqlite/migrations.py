@@ -13,11 +13,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from lasthop.errors import StoreBroken
-from lasthop.store.sqlite.bonds import TABLES as BOND_TABLES
 from lasthop.store.sqlite.connection import transaction
-from lasthop.store.sqlite.ranked import TABLES
-from lasthop.store.sqlite.streams import TABLES as STREAM_TABLES
-from lasthop.store.sqlite.surrogates import TABLES as SURROGATE_TABLES
+from lasthop.store.tables import bonds, pushes, ranked, streams, surrogates
 
 APPLICATION_ID = 0x6C686F70
 """In the file's header, so that `file` and we can tell a store from any other database: "lhop"."""
@@ -92,31 +89,11 @@ MIGRATIONS: tuple[Migration, ...] = (
                 PRIMARY KEY (device, name)) WITHOUT ROWID""",
         ),
     ),
-    Migration(
-        3,
-        (
-            # Push-ids are kept for ever: a row of 60 bytes once `row` is gone with the message.
-            """CREATE TABLE push (
-                id TEXT PRIMARY KEY,
-                message INTEGER NOT NULL,
-                row TEXT) WITHOUT ROWID""",
-            "CREATE INDEX push_message ON push (message) WHERE row IS NOT NULL",
-            """CREATE TABLE notification (
-                message INTEGER NOT NULL,
-                place INTEGER NOT NULL,
-                row TEXT NOT NULL,
-                PRIMARY KEY (message, place)) WITHOUT ROWID""",
-            """CREATE TABLE address (
-                app TEXT NOT NULL,
-                address TEXT NOT NULL,
-                row TEXT NOT NULL,
-                PRIMARY KEY (app, address)) WITHOUT ROWID""",
-        ),
-    ),
-    Migration(4, TABLES),
-    Migration(5, SURROGATE_TABLES),
-    Migration(6, BOND_TABLES),
-    Migration(7, STREAM_TABLES),
+    Migration(3, pushes.SCHEMA),
+    Migration(4, ranked.SCHEMA),
+    Migration(5, surrogates.SCHEMA),
+    Migration(6, bonds.SCHEMA),
+    Migration(7, streams.SCHEMA),
     # Pages of events may be packed, which an older program does not know.
     Migration(8, ()),
 )

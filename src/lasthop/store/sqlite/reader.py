@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from heapq import merge
@@ -17,25 +16,13 @@ import msgspec
 from lasthop.errors import StoreBroken
 from lasthop.message import Message
 from lasthop.store.base import Counts, EventPage
-from lasthop.store.bonds import BondRow
-from lasthop.store.commit import (
-    DeliveryRow,
-    DeviceRow,
-    KeyRow,
-    KnownPush,
-    OpenMessage,
-    OpenPush,
-    PushRow,
-)
+from lasthop.store.commit import DeliveryRow, DeviceRow, KeyRow, OpenMessage
 from lasthop.store.sqlite.backup import copy_into
-from lasthop.store.sqlite.bonds import find_bonds
 from lasthop.store.sqlite.connection import FILE_NAME, connect, store_errors
 from lasthop.store.sqlite.lines import unpack
 from lasthop.store.sqlite.migrations import check_version, version_of
 from lasthop.store.sqlite.pages import Page
-from lasthop.store.sqlite.ranked import rerank
-from lasthop.store.sqlite.streams import find_stream
-from lasthop.store.streams import StreamRow
+from lasthop.store.tables import TABLES
 
 BATCH = 4096
 """Rows that are read at a time where there may be millions."""
@@ -44,8 +31,8 @@ Row = TypeVar("Row")
 
 _delivery = msgspec.json.Decoder(DeliveryRow)
 _key = msgspec.json.Decoder(KeyRow)
-_push = msgspec.json.Decoder(PushRow)
-_pair = msgspec.json.Decoder(tuple[str, str | None])
+
+_FINDING = {table.sqlite.finds: table.sqlite for table in TABLES}
 
 
 class SqliteReader:
@@ -85,7 +72,8 @@ class SqliteReader:
                         found[message.key] = message
                 start = end
             if found:
-                rerank(self._connection, found)
+                for table in TABLES:
+                    table.sqlite.amend(self._connection, found)
         return found
 
     def deliveries(self, message: int) -> list[DeliveryRow]:
@@ -93,18 +81,18 @@ class SqliteReader:
         return [_delivery.decode(row) for (row,) in self._all(sql, message)]
 
     def all_deliveries(self) -> Iterator[DeliveryRow]:
-        with self._snapshot() as view:
-            for row in view._stream("SELECT row FROM delivery ORDER BY message, device"):
+        with self.snapshot() as view:
+            for (row,) in view.each("SELECT row FROM delivery ORDER BY message, device"):
                 yield _delivery.decode(row)
 
     def open_messages(self) -> Iterator[OpenMessage]:
         """The messages that have open deliveries or are still fanned out, in ascending order of
         key."""
-        with self._snapshot() as view:
+        with self.snapshot() as view:
             yield from view._open_messages()
 
     @contextmanager
-    def _snapshot(self) -> Iterator[SqliteReader]:
+    def snapshot(self) -> Iterator[SqliteReader]:
         """A connection of its own, for which nothing changes while commits are applied."""
         with closing(SqliteReader.beside(self._path.parent)) as view:
             view._connection.execute("BEGIN")
@@ -113,7 +101,7 @@ class SqliteReader:
     def _open_messages(self) -> Iterator[OpenMessage]:
         sql = "SELECT row FROM delivery WHERE open ORDER BY message, device"
         pending: list[tuple[int, list[DeliveryRow]]] = []
-        rows = (_delivery.decode(row) for row in self._stream(sql))
+        rows = (_delivery.decode(row) for (row,) in self.each(sql))
         delivered = ((row.message, row) for row in rows)
         fanned_out = ((key, None) for (key,) in self._all("SELECT message FROM fanout ORDER BY 1"))
         both = merge(delivered, fanned_out, key=itemgetter(0))
@@ -139,38 +127,9 @@ class SqliteReader:
         rows = (_key.decode(row) for (row,) in self._all(sql, app, wanted))
         return {row.key: row for row in rows}
 
-    def find_bonds(self, messages: Iterable[int]) -> dict[int, BondRow]:
+    def find(self, kind: type[Row], keys: Iterable[Any]) -> dict[Any, Row]:
         with store_errors():
-            return find_bonds(self._connection, messages)
-
-    def find_pushes(self, ids: Iterable[bytes]) -> dict[bytes, KnownPush]:
-        sql = """SELECT id, message, row FROM push
-            WHERE id IN (SELECT value FROM json_each(?))"""
-        wanted = {b64encode(i).decode(): i for i in ids}
-        rows = self._all(sql, msgspec.json.encode(list(wanted)).decode())
-        return {
-            wanted[text]: KnownPush(message, None if row is None else _push.decode(row))
-            for text, message, row in rows
-        }
-
-    def open_pushes(self) -> Iterator[OpenPush]:
-        """The pushes whose message is open or that have something to report, in ascending order of
-        message."""
-        with self._snapshot() as view:
-            sql = """SELECT json_array(push.row, delivery.row) FROM push
-                LEFT JOIN delivery ON delivery.message = push.message AND NOT delivery.open
-                WHERE push.row IS NOT NULL AND push.message IN (
-                SELECT message FROM delivery WHERE open UNION SELECT message FROM fanout
-                UNION SELECT message FROM notification)
-                ORDER BY push.message, delivery.device"""
-            pairs = map(_pair.decode, view._stream(sql))
-            for text, group in groupby(pairs, key=itemgetter(0)):
-                ended = [_delivery.decode(row) for _, row in group if row is not None]
-                yield OpenPush(_push.decode(text), ended)
-
-    def stream(self, key: int) -> StreamRow | None:
-        with store_errors():
-            return find_stream(self._connection, key)
+            return _FINDING[kind].find(self._connection, keys)
 
     def device(self, app: str, name: str) -> DeviceRow | None:
         sql = "SELECT row FROM device WHERE app = ? AND name = ? ORDER BY device DESC LIMIT 1"
@@ -216,11 +175,9 @@ class SqliteReader:
         sql = """SELECT (SELECT ifnull(sum(count), 0) FROM page),
             (SELECT count(*) FROM device), (SELECT count(*) FROM session),
             (SELECT count(*) FROM idempotency), (SELECT count(*) FROM fanout),
-            (SELECT count(*) FROM credential), (SELECT ifnull(sum(count), 0) FROM event_page),
-            (SELECT count(*) FROM push), (SELECT count(*) FROM notification),
-            (SELECT count(*) FROM address)"""
-        messages, devices, sessions, keys, fanouts, credentials, events, *more = self._all(sql)[0]
-        pushes, notifications, addresses = more
+            (SELECT count(*) FROM credential), (SELECT ifnull(sum(count), 0) FROM event_page)"""
+        messages, devices, sessions, keys, fanouts, credentials, events = self._all(sql)[0]
+        counted = [pair for table in TABLES for pair in table.sqlite.counted]
         return Counts(
             messages=messages,
             open_deliveries=states[True],
@@ -231,9 +188,7 @@ class SqliteReader:
             fanouts=fanouts,
             credentials=credentials,
             events=events,
-            pushes=pushes,
-            notifications=notifications,
-            addresses=addresses,
+            rows={name: self._all(f"SELECT count(*) FROM {of}")[0][0] for name, of in counted},
         )
 
     def backup(self, path: Path) -> None:
@@ -249,17 +204,17 @@ class SqliteReader:
         with store_errors():
             return self._connection.execute(sql, values).fetchall()
 
-    def _rows(self, table: str, kind: type[Row], order: str) -> list[Row]:
+    def rows(self, table: str, kind: type[Row], order: str) -> list[Row]:
         """A whole table that is kept in memory anyway."""
         decode = msgspec.json.Decoder(kind).decode
         return [decode(row) for (row,) in self._all(f"SELECT row FROM {table} ORDER BY {order}")]
 
-    def _stream(self, sql: str) -> Iterator[str]:
+    def each(self, sql: str) -> Iterator[tuple[Any, ...]]:
+        """Rows of which there may be millions."""
         with store_errors():
             cursor = self._connection.execute(sql)
             while batch := cursor.fetchmany(BATCH):
-                for (row,) in batch:
-                    yield row
+                yield from batch
 
 
 def page_of(connection: sqlite3.Connection, key: int) -> Page | None:

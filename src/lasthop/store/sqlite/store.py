@@ -8,25 +8,20 @@ from pathlib import Path
 
 from lasthop.clock import Micros
 from lasthop.errors import StoreBroken
-from lasthop.message import MAX_KEY, Message, first_key_at
+from lasthop.message import MAX_KEY, first_key_at
 from lasthop.private import DIRECTORY
 from lasthop.store.base import RECENT_KEYS, Durability, Forgotten, check_sequence
-from lasthop.store.bonds import BondsRestored, CircleRow
 from lasthop.store.commit import (
-    AddressRow,
     Commit,
     CredentialRow,
     DeviceRow,
     FanoutRow,
     KeyRow,
     MemoryRow,
-    NotificationRow,
     Restored,
     SessionRow,
 )
-from lasthop.store.ranked import FeedRow, KeptRow, RankedRestored, TopicRow
 from lasthop.store.sqlite.backup import new_incarnation
-from lasthop.store.sqlite.bonds import SETUP as BOND_SETUP, wanted_bonds
 from lasthop.store.sqlite.connection import (
     CACHE_KIB,
     FILE_NAME,
@@ -43,21 +38,13 @@ from lasthop.store.sqlite.forgetting import (
 )
 from lasthop.store.sqlite.lock import DirectoryLock
 from lasthop.store.sqlite.migrations import MIGRATIONS, Migration, migrate
-from lasthop.store.sqlite.ranked import SETUP as RANKED_SETUP
 from lasthop.store.sqlite.reader import SqliteReader
-from lasthop.store.sqlite.streams import open_pieces, open_streams, retire_streams
-from lasthop.store.sqlite.surrogates import SETUP as SURROGATE_SETUP
 from lasthop.store.sqlite.writing import SETUP, write
-from lasthop.store.streams import StreamsRestored
-from lasthop.store.surrogates import ConsultRow, RevisionRow, StateRow, SurrogatesRestored
+from lasthop.store.tables import TABLES
 
 CHECKPOINT_BYTES = 64 * 1024 * 1024
 """The log is carried over into the file when it has grown to this. Pages that are written several
 times until then, which are the deliveries', are carried over once."""
-
-HELD_AT_ONCE = 64
-"""Messages of devices that are read together at the start: their bodies may be large, and not all
-of them fit into memory."""
 
 _SYNCHRONOUS = {Durability.FULL: "FULL", Durability.RELAXED: "OFF"}
 
@@ -101,7 +88,7 @@ class SqliteStore(SqliteReader):
         page_size = execute("PRAGMA page_size").fetchone()[0]
         execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_BYTES // page_size}")
         execute("PRAGMA secure_delete = FAST")
-        for statement in (*SETUP, *RANKED_SETUP, *SURROGATE_SETUP, *BOND_SETUP):
+        for statement in SETUP:
             execute(statement)
         self._must_wipe = False
         self._next_commit, self._next_event, self._last_key = execute(
@@ -122,44 +109,19 @@ class SqliteStore(SqliteReader):
             next_event=self._next_event,
             last_key=self._last_key,
             next_device=next_device,
-            devices=self._rows("device", DeviceRow, "device"),
-            sessions=self._rows("session", SessionRow, "device"),
+            devices=self.rows("device", DeviceRow, "device"),
+            sessions=self.rows("session", SessionRow, "device"),
             open=self.open_messages(),
-            fanouts=self._rows("fanout", FanoutRow, "message"),
-            keys=self._rows("idempotency", KeyRow, newest)[::-1],
-            credentials=self._rows("credential", CredentialRow, "hash"),
-            memories=self._rows("memory", MemoryRow, "device, name"),
-            addresses=self._rows("address", AddressRow, "app, address"),
-            pushes=self.open_pushes(),
-            notifications=self._rows("notification", NotificationRow, "message, place"),
-            ranked=RankedRestored(
-                feeds=self._rows("feed", FeedRow, "device, topic, part"),
-                kept=self._rows("kept", KeptRow, "message, device"),
-                topics=self._rows("topic", TopicRow, "app, topic"),
-            ),
-            surrogates=self._surrogates(),
-            bonds=BondsRestored(
-                circles=self._rows("circle", CircleRow, "app, target"),
-                bonds=wanted_bonds(self._connection),
-            ),
-            streams=StreamsRestored(
-                rows=open_streams(self._connection), pieces=open_pieces(self._connection)
-            ),
+            fanouts=self.rows("fanout", FanoutRow, "message"),
+            keys=self.rows("idempotency", KeyRow, newest)[::-1],
+            credentials=self.rows("credential", CredentialRow, "hash"),
+            memories=self.rows("memory", MemoryRow, "device, name"),
+            kept={type(rows): rows for rows in self._kept()},
         )
 
-    def _surrogates(self) -> SurrogatesRestored:
-        consults = self._rows("consult", ConsultRow, "number")
-        return SurrogatesRestored(
-            consults=consults,
-            states=self._rows("surrogate_state", StateRow, "app, name"),
-            revisions=self._rows("revision WHERE open", RevisionRow, "content"),
-            held=self._held([row.message for row in consults if row.from_device]),
-        )
-
-    def _held(self, keys: list[int]) -> Iterator[Message]:
-        keys.sort()
-        for start in range(0, len(keys), HELD_AT_ONCE):
-            yield from self.messages(keys[start : start + HELD_AT_ONCE]).values()
+    def _kept(self) -> list[object]:
+        with store_errors():
+            return [table.sqlite.read(self._connection, self) for table in TABLES]
 
     def apply(self, *commits: Commit) -> None:
         check_sequence(
@@ -202,7 +164,8 @@ class SqliteStore(SqliteReader):
         with store_errors(), transaction(self._connection):
             keys = retire_keys(self._connection, before=keys_before)
             events = retire_events(self._connection, keep=keep_events)
-            retire_streams(self._connection, before=before)
+            for table in TABLES:
+                table.sqlite.retire(self._connection, before)
         again = messages.next
         if again is None and (keys.next is not None or events.next is not None):
             again = before

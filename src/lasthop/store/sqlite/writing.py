@@ -2,8 +2,10 @@
 
 A thread that runs SQL gives the interpreter lock away with every statement and waits up to 5 ms to
 get it back while the event loop is busy. So a batch of commits is encoded into a few long values
-and written by a single `INSERT` into a view, whose trigger takes them apart inside SQLite, outside
-the lock. Being one statement, it is also its own transaction. `bench/store_commit.py` compares.
+and written by a single `INSERT` into a view, whose triggers take them apart inside SQLite, outside
+the lock: one for what every commit has, and one for each feature, which costs nothing unless there
+is something of it. Being one statement, it is also its own transaction. `bench/store_commit.py`
+compares.
 """
 
 from __future__ import annotations
@@ -11,32 +13,44 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 from itertools import chain
-
-import msgspec
+from typing import Any
 
 from lasthop.message import Message
-from lasthop.store.commit import Commit, DeliveryRow, MemoryRow, NotificationRow, ReplyRow
-from lasthop.store.sqlite.bonds import write_bonds
+from lasthop.store.commit import Commit, DeliveryRow, MemoryRow, ReplyRow
 from lasthop.store.sqlite.connection import transaction
 from lasthop.store.sqlite.lines import pack
 from lasthop.store.sqlite.pages import cut_into_pages
-from lasthop.store.sqlite.ranked import write_ranked
-from lasthop.store.sqlite.streams import write_streams
-from lasthop.store.sqlite.surrogates import write_surrogates
+from lasthop.store.tables import TABLES
+from lasthop.store.tables.base import as_json, packed
 
-_json = msgspec.json.Encoder()
-
-_DONE = f"$[{NotificationRow.__struct_fields__.index('done')}]"
+_FEATURES = {table.changes: table.sqlite for table in TABLES}
 _REPLY = f"$[{DeliveryRow.__struct_fields__.index('reply')}]"
+
+_COLUMNS = (
+    "next_commit",
+    "next_event",
+    "last_key",
+    "next_device",
+    "pages",
+    "bodies",
+    "deliveries",
+    "replies",
+    "sessions",
+    "devices",
+    "removed",
+    "keys",
+    "fanouts",
+    "credentials",
+    "memories",
+    "event_pages",
+    "events",
+    *(column for feature in _FEATURES.values() for column in feature.columns),
+)
 
 # Temporary, hence part of this program and not of the stored schema. `WHERE true` keeps the parser
 # from taking ON CONFLICT for a join; `'$[0]'` is a fifth faster than the number 0 alone.
 SETUP = (
-    """CREATE TEMP VIEW incoming AS SELECT
-        0 AS next_commit, 0 AS next_event, 0 AS last_key, 0 AS next_device,
-        '' AS pages, x'' AS bodies, '' AS deliveries, '' AS replies, '' AS sessions,
-        '' AS devices, '' AS removed, '' AS keys, '' AS fanouts, '' AS credentials, '' AS memories,
-        '' AS addresses, '' AS pushes, '' AS notifications, '' AS event_pages, x'' AS events""",
+    f"CREATE TEMP VIEW incoming AS SELECT {', '.join(f'NULL AS {name}' for name in _COLUMNS)}",
     f"""CREATE TEMP TRIGGER apply INSTEAD OF INSERT ON incoming BEGIN
         INSERT INTO page (first, last, count, body)
             SELECT value ->> '$[0]', value ->> '$[1]', value ->> '$[2]',
@@ -78,23 +92,6 @@ SETUP = (
             (SELECT value ->> '$[0]', value ->> '$[1]' FROM json_each(NEW.memories)
             WHERE value ->> '$[2]' = '');
         DELETE FROM memory WHERE device IN (SELECT value FROM json_each(NEW.removed));
-        INSERT INTO address (app, address, row)
-            SELECT value ->> '$[0]', value ->> '$[1]', value
-            FROM json_each(NEW.addresses) WHERE true
-            ON CONFLICT DO UPDATE SET row = excluded.row;
-        DELETE FROM address WHERE (app, address) IN
-            (SELECT value ->> '$[0]', value ->> '$[1]'
-            FROM json_each(NEW.addresses) WHERE value ->> '$[2]' = '');
-        INSERT INTO push (id, message, row)
-            SELECT value ->> '$[0]', value ->> '$[1]', value FROM json_each(NEW.pushes) WHERE true
-            ON CONFLICT DO UPDATE SET row = excluded.row;
-        INSERT INTO notification (message, place, row)
-            SELECT value ->> '$[0]', value ->> '$[1]', value
-            FROM json_each(NEW.notifications) WHERE true
-            ON CONFLICT DO UPDATE SET row = excluded.row;
-        DELETE FROM notification WHERE (message, place) IN
-            (SELECT value ->> '$[0]', value ->> '$[1]'
-            FROM json_each(NEW.notifications) WHERE value ->> '{_DONE}');
         INSERT INTO event_page (first, count, lines)
             SELECT value ->> '$[0]', value ->> '$[1]',
                 substr(NEW.events, value ->> '$[2]', value ->> '$[3]')
@@ -105,25 +102,25 @@ SETUP = (
             last_key = max(last_key, NEW.last_key),
             next_device = max(next_device, NEW.next_device);
     END""",
+    *(
+        f"""CREATE TEMP TRIGGER apply_{feature.columns[0]} INSTEAD OF INSERT ON incoming
+        WHEN NEW.{feature.columns[0]} IS NOT NULL BEGIN {feature.apply} END"""
+        for feature in _FEATURES.values()
+    ),
 )
 
-_INSERT = f"INSERT INTO incoming VALUES ({', '.join('?' * 20)})"
+_INSERT = f"INSERT INTO incoming VALUES ({', '.join('?' * len(_COLUMNS))})"
 
 
 def write(connection: sqlite3.Connection, commits: Sequence[Commit], *, next_event: int) -> None:
     """Write commits that are known to be in sequence, all or none."""
     runs = _runs(commits)
-    special = (part for c in commits for part in (c.ranked, c.surrogates, c.bonds, c.streams))
-    if len(runs) == 1 and all(part is None for part in special):
+    if len(runs) == 1:
         connection.execute(_INSERT, _values(runs[0], next_event))
         return
     with transaction(connection):
         for run in runs:
             connection.execute(_INSERT, _values(run, next_event))
-            write_ranked(connection, run)
-            write_surrogates(connection, run)
-            write_bonds(connection, run)
-            write_streams(connection, run)
             next_event += sum(commit.event_count for commit in run)
 
 
@@ -132,22 +129,17 @@ def _runs(commits: Sequence[Commit]) -> list[list[Commit]]:
     runs: list[list[Commit]] = [[]]
     for i, commit in enumerate(commits, 1):
         runs[-1].append(commit)
-        if i < len(commits) and _removes(commit):
+        if _removes(commit) and i < len(commits):
             runs.append([])
     return runs
 
 
 def _removes(commit: Commit) -> bool:
-    return bool(
-        commit.replies
-        or commit.removed_devices
-        or commit.fanouts
-        or commit.addresses
-        or commit.notifications
-    )
+    features = [_FEATURES[kind].removes(changes) for kind, changes in commit.changes.items()]
+    return bool(commit.replies or commit.removed_devices or commit.fanouts or any(features))
 
 
-def _values(run: list[Commit], next_event: int) -> tuple[int | str | bytes, ...]:
+def _values(run: list[Commit], next_event: int) -> tuple[int | str | bytes | None, ...]:
     pages, bodies = _pages([message for commit in run for message in commit.messages])
     event_pages, events = _event_pages(run, next_event)
     return (
@@ -166,12 +158,16 @@ def _values(run: list[Commit], next_event: int) -> tuple[int | str | bytes, ...]
         _rows(commit.fanouts.values() for commit in run),
         _rows(commit.credentials.values() for commit in run),
         _rows(_latest_memories(run)),
-        _rows(commit.addresses.values() for commit in run),
-        _rows(commit.pushes.values() for commit in run),
-        _rows(commit.notifications.values() for commit in run),
         event_pages,
         events,
+        *chain.from_iterable(_of_feature(kind, run) for kind in _FEATURES),
     )
+
+
+def _of_feature(kind: type[Any], run: list[Commit]) -> Sequence[str | bytes | None]:
+    changes = [commit.changes[kind] for commit in run if kind in commit.changes]
+    feature = _FEATURES[kind]
+    return feature.values(changes) if changes else (None,) * len(feature.columns)
 
 
 def _latest_memories(run: list[Commit]) -> Iterable[Iterable[MemoryRow]]:
@@ -189,30 +185,20 @@ def _first_replies(commit: Commit) -> Iterable[ReplyRow]:
 
 def _rows(of_commits: Iterable[Iterable[object]]) -> str:
     """One JSON array, the earliest commit's rows first, so that a later row wins."""
-    return _json.encode(list(chain.from_iterable(of_commits))).decode()
+    return as_json(chain.from_iterable(of_commits))
 
 
 def _pages(messages: list[Message]) -> tuple[str, bytes]:
-    """Where each page lies in the bodies (first, last, count, offset from 1, length), and those."""
-    index: list[tuple[int, int, int, int, int]] = []
-    offset = 1
+    """Pages (first, last, count), and their bodies."""
     pages = cut_into_pages(messages)
-    for page in pages:
-        index.append((page.first, page.last, page.count, offset, len(page.body)))
-        offset += len(page.body)
-    return _json.encode(index).decode(), b"".join(page.body for page in pages)
+    return packed(((page.first, page.last, page.count), page.body) for page in pages)
 
 
 def _event_pages(commits: Sequence[Commit], first: int) -> tuple[str, bytes]:
-    """The same for events (first, count, offset from 1, length): a page for each commit."""
-    index: list[tuple[int, int, int, int]] = []
-    pages: list[bytes] = []
-    offset = 1
+    """The same for events (first, count): a page for each commit."""
+    pages: list[tuple[tuple[int, ...], bytes]] = []
     for commit in commits:
         if commit.event_count:
-            page = pack(commit.events)
-            pages.append(page)
-            index.append((first, commit.event_count, offset, len(page)))
+            pages.append(((first, commit.event_count), pack(commit.events)))
             first += commit.event_count
-            offset += len(page)
-    return _json.encode(index).decode(), b"".join(pages)
+    return packed(pages)

@@ -1,0 +1,28 @@
+"""The rows that features keep: one entry for each, from which both drivers take what they need.
+
+A driver knows messages, deliveries, devices and events; of features it knows that there are some. A
+new one adds its rows and an entry here, and in `sqlite/migrations.py` the step that makes its
+tables; one that remembers little does without and uses `MemoryRow`.
+"""
+
+from __future__ import annotations
+
+from lasthop.store.bonds import BondChanges
+from lasthop.store.pushes import PushChanges
+from lasthop.store.ranked import RankedChanges
+from lasthop.store.streams import StreamChanges
+from lasthop.store.surrogates import SurrogateChanges
+from lasthop.store.tables.base import Kept
+from lasthop.store.tables.bonds import BondsInMemory, BondsInSqlite
+from lasthop.store.tables.pushes import PushesInMemory, PushesInSqlite
+from lasthop.store.tables.ranked import RankedInMemory, RankedInSqlite
+from lasthop.store.tables.streams import StreamsInMemory, StreamsInSqlite
+from lasthop.store.tables.surrogates import SurrogatesInMemory, SurrogatesInSqlite
+
+TABLES = (
+    Kept(PushChanges, PushesInMemory, PushesInSqlite()),
+    Kept(RankedChanges, RankedInMemory, RankedInSqlite()),
+    Kept(SurrogateChanges, SurrogatesInMemory, SurrogatesInSqlite()),
+    Kept(BondChanges, BondsInMemory, BondsInSqlite()),
+    Kept(StreamChanges, StreamsInMemory, StreamsInSqlite()),
+)

@@ -1,0 +1,160 @@
+"""What a driver asks of the rows of a feature. Most features need only some of it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+
+import msgspec
+
+from lasthop.message import Message
+from lasthop.store.commit import DeliveryRow, FanoutRow
+
+Changes = TypeVar("Changes")
+Row = TypeVar("Row")
+
+_json = msgspec.json.Encoder()
+
+THESE = "(SELECT value FROM json_each(?))"
+"""The values of a list that is given `as_json`."""
+
+
+class Spine(Protocol):
+    """The rest of a store in memory, as far as features look at it."""
+
+    deliveries: dict[int, dict[int, DeliveryRow]]
+    fanouts: dict[int, FanoutRow]
+
+    def read_messages(self, keys: Iterable[int]) -> dict[int, Message]:
+        """Copies of the messages with these keys."""
+        ...
+
+
+class MemoryTable(Generic[Changes]):
+    """The rows of a feature in a store in memory."""
+
+    finds: ClassVar[type[Any] | None] = None
+    """What `find` answers with."""
+
+    def write(self, changes: Changes) -> None:
+        """Write what one commit changes."""
+        raise NotImplementedError
+
+    def read(self, spine: Spine) -> object:
+        """What there is when the store is opened."""
+        raise NotImplementedError
+
+    def find(self, keys: Iterable[Any]) -> dict[Any, Any]:
+        """Those of these that are known."""
+        raise NotImplementedError
+
+    def amend(self, messages: Mapping[int, Message]) -> None:
+        """Give messages that were read what has changed of them since they were accepted."""
+
+    def keeps(self) -> Collection[int]:
+        """Messages that are still needed, though they may have no open delivery."""
+        return ()
+
+    def made_for(self, device: int) -> list[int]:
+        """Messages that are for this device alone, though they have no delivery."""
+        return []
+
+    def forget(self, messages: Collection[int]) -> None:
+        """These messages are gone."""
+
+    def retire(self, before: int) -> None:
+        """Forget what is over, and belongs to a key before this one."""
+
+    def counts(self) -> dict[str, int]:
+        """How many rows there are, by name."""
+        return {}
+
+
+class SqliteRows(Protocol):
+    """A reader of a store's file, as features use it."""
+
+    def messages(self, keys: Iterable[int]) -> dict[int, Message]:
+        """The messages with these keys."""
+        ...
+
+    def rows(self, table: str, kind: type[Row], order: str) -> list[Row]:
+        """A whole table that is kept in memory anyway."""
+        ...
+
+    def each(self, sql: str) -> Iterator[tuple[Any, ...]]:
+        """Rows of which there may be millions."""
+        ...
+
+    def snapshot(self) -> AbstractContextManager[SqliteRows]:
+        """A reader of its own, for which nothing changes while commits are applied."""
+        ...
+
+
+class SqliteTable(Generic[Changes]):
+    """The rows of a feature in SQLite; the methods are those of `MemoryTable`.
+
+    A commit is one statement, which has a few columns for each feature. They are NULL unless the
+    commit changes something of it, and otherwise taken apart by the statements in `apply`.
+    """
+
+    columns: ClassVar[tuple[str, ...]]
+    apply: ClassVar[str]
+    keeps: ClassVar[str] = ""
+    """Selects the messages from ?1 to ?2 that are still needed."""
+    counted: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """Names for `counts`, each with the table that has the rows."""
+    finds: ClassVar[type[Any] | None] = None
+
+    def values(self, run: Sequence[Changes]) -> tuple[str | bytes, ...]:
+        """The columns for what these commits change, the earliest first."""
+        raise NotImplementedError
+
+    def removes(self, changes: Changes) -> bool:
+        """Whether a later commit may not be written with the same statement."""
+        return True
+
+    def read(self, connection: sqlite3.Connection, reader: SqliteRows) -> object:
+        raise NotImplementedError
+
+    def find(self, connection: sqlite3.Connection, keys: Iterable[Any]) -> dict[Any, Any]:
+        raise NotImplementedError
+
+    def amend(self, connection: sqlite3.Connection, messages: Mapping[int, Message]) -> None:
+        pass
+
+    def made_for(self, connection: sqlite3.Connection, device: int) -> list[int]:
+        return []
+
+    def forget(self, connection: sqlite3.Connection, messages: str) -> None:
+        """These messages, `as_json`, are gone."""
+
+    def retire(self, connection: sqlite3.Connection, before: int) -> None:
+        pass
+
+
+class Kept(NamedTuple):
+    """How the rows of one feature are kept, by either driver."""
+
+    changes: type[Any]
+    memory: Callable[[], MemoryTable[Any]]
+    sqlite: SqliteTable[Any]
+
+
+def as_json(rows: Iterable[object]) -> str:
+    """Rows as a statement takes them: one JSON array."""
+    return _json.encode(list(rows)).decode()
+
+
+def packed(parts: Iterable[tuple[tuple[int, ...], bytes]]) -> tuple[str, bytes]:
+    """Bytes as a statement takes them: one after the other, behind a JSON array that has, for each
+    of them, what it goes with, its offset from 1 and its length."""
+    index: list[tuple[int, ...]] = []
+    bodies: list[bytes] = []
+    offset = 1
+    for owner, body in parts:
+        index.append((*owner, offset, len(body)))
+        bodies.append(body)
+        offset += len(body)
+    return as_json(index), b"".join(bodies)

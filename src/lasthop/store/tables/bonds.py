@@ -1,0 +1,120 @@
+"""How groups, queues and bonds are kept."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterable, Sequence
+from copy import copy
+
+import msgspec
+
+from lasthop.store.bonds import RECENT_BONDS, BondChanges, BondRow, BondsRestored, CircleRow
+from lasthop.store.tables.base import (
+    THESE,
+    MemoryTable,
+    Spine,
+    SqliteRows,
+    SqliteTable,
+    as_json,
+)
+
+
+class BondsInMemory(MemoryTable[BondChanges]):
+    """Groups, queues and bonds in memory."""
+
+    finds = BondRow
+
+    def __init__(self) -> None:
+        self.kept = BondChanges()
+
+    def write(self, changes: BondChanges) -> None:
+        self.kept.bonds.update(changes.bonds)
+        for at, row in changes.circles.items():
+            self.kept.circles[at] = row
+            if not row.record:
+                del self.kept.circles[at]
+
+    def read(self, spine: Spine) -> BondsRestored:
+        rows = self.kept.bonds.values()
+        over = sorted((r for r in rows if r.record and not r.open), key=lambda r: r.message)
+        wanted = [row for row in rows if row.open] + over[-RECENT_BONDS:]
+        return BondsRestored(
+            circles=[copy(row) for _, row in sorted(self.kept.circles.items())],
+            bonds=[copy(row) for row in sorted(wanted, key=lambda row: row.message)],
+        )
+
+    def find(self, keys: Iterable[int]) -> dict[int, BondRow]:
+        kept = self.kept.bonds
+        return {key: copy(kept[key]) for key in keys if key in kept}
+
+    def keeps(self) -> set[int]:
+        return {row.message for row in self.kept.bonds.values() if row.open}
+
+    def forget(self, messages: Collection[int]) -> None:
+        for key in messages:
+            self.kept.bonds.pop(key, None)
+
+
+_bond = msgspec.json.Decoder(BondRow)
+
+_OPEN = f"$[{BondRow.__struct_fields__.index('open')}]"
+_RECORD = f"$[{BondRow.__struct_fields__.index('record')}]"
+
+SCHEMA = (
+    """CREATE TABLE circle (
+        app TEXT NOT NULL,
+        target TEXT NOT NULL,
+        row TEXT NOT NULL,
+        PRIMARY KEY (app, target)) WITHOUT ROWID""",
+    """CREATE TABLE bond (
+        message INTEGER PRIMARY KEY,
+        open INTEGER NOT NULL,
+        recent INTEGER NOT NULL,
+        row TEXT NOT NULL)""",
+    "CREATE INDEX bond_wanted ON bond (message) WHERE open OR recent",
+)
+
+
+class BondsInSqlite(SqliteTable[BondChanges]):
+    """Groups, queues and bonds in SQLite."""
+
+    finds = BondRow
+    columns = ("circles", "bonds")
+    apply = f"""
+        INSERT INTO circle (app, target, row)
+            SELECT value ->> '$[0]', value ->> '$[1]', value FROM json_each(NEW.circles) WHERE true
+            ON CONFLICT DO UPDATE SET row = excluded.row;
+        DELETE FROM circle WHERE (app, target) IN
+            (SELECT value ->> '$[0]', value ->> '$[1]' FROM json_each(NEW.circles)
+            WHERE value ->> '$[2]' = '');
+        INSERT INTO bond (message, open, recent, row)
+            SELECT value ->> '$[0]', value ->> '{_OPEN}', value ->> '{_RECORD}' <> '', value
+            FROM json_each(NEW.bonds) WHERE true
+            ON CONFLICT DO UPDATE
+            SET open = excluded.open, recent = excluded.recent, row = excluded.row;"""
+    keeps = "SELECT message FROM bond WHERE open AND message BETWEEN ?1 AND ?2"
+
+    def values(self, run: Sequence[BondChanges]) -> tuple[str, ...]:
+        return (
+            as_json(row for changes in run for row in changes.circles.values()),
+            as_json(row for changes in run for row in changes.bonds.values()),
+        )
+
+    def read(self, connection: sqlite3.Connection, reader: SqliteRows) -> BondsRestored:
+        rows = connection.execute(
+            "SELECT row FROM bond WHERE open UNION SELECT row FROM (SELECT row FROM bond"
+            " WHERE recent AND NOT open ORDER BY message DESC LIMIT ?)",
+            (RECENT_BONDS,),
+        )
+        return BondsRestored(
+            circles=reader.rows("circle", CircleRow, "app, target"),
+            bonds=sorted((_bond.decode(row) for (row,) in rows), key=lambda row: row.message),
+        )
+
+    def find(self, connection: sqlite3.Connection, keys: Iterable[int]) -> dict[int, BondRow]:
+        sql = f"SELECT message, row FROM bond WHERE message IN {THESE}"
+        rows = connection.execute(sql, (as_json(keys),))
+        return {message: _bond.decode(row) for message, row in rows}
+
+    def forget(self, connection: sqlite3.Connection, messages: str) -> None:
+        connection.execute(f"DELETE FROM bond WHERE message IN {THESE}", (messages,))
