@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from lasthop.device import compose
+from lasthop.device.exchange.exchange_device import ExchangeDevice
 from lasthop.device.message import Message
 from lasthop.errors import Expired, Rejected
 from lasthop.wire.hop.services import DECLINED_TYPE
-
-if TYPE_CHECKING:
-    from lasthop.device.client import Device
 
 
 class Declined(Rejected):
@@ -42,7 +39,7 @@ def as_declined(error: Rejected) -> Declined:
     return error if isinstance(error, Declined) else Declined(error.code, str(error))
 
 
-async def decline(device: Device, message: Message, error: Declined) -> None:
+async def decline(device: ExchangeDevice, message: Message, error: Declined) -> None:
     """Tell who waits for an answer that there is none, if they still do."""
     now = device.now()
     with suppress(Expired):

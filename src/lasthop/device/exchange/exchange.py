@@ -15,14 +15,14 @@ import inspect
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, Generic, TypeVar, Unpack
+from typing import Any, Generic, Protocol, TypeVar, Unpack
 
 from lasthop.clock import SECOND
-from lasthop.device.client import Device
 from lasthop.device.compose import Draft
 from lasthop.device.desk import HandlerFailed
 from lasthop.device.exchange.binding import Binding
 from lasthop.device.exchange.declining import Declined
+from lasthop.device.exchange.exchange_device import ExchangeDevice
 from lasthop.device.exchange.letters import Letters, Wishes
 from lasthop.device.exchange.pending import Pending, Replies
 from lasthop.device.exchange.received import (
@@ -43,12 +43,30 @@ log = logging.getLogger("lasthop.device")
 T = TypeVar("T")
 
 
+class ServingDevice(ExchangeDevice, Protocol):
+    """A device that can be talked to by name: it has one switchboard for all its exchanges."""
+
+    switchboard: Switchboard | None
+
+    async def offer(self, service: Service) -> MessageHandle:
+        """Let others find a service."""
+        ...
+
+    async def subscribe(self, topic: str) -> MessageHandle:
+        """Ask for what is published to a topic."""
+        ...
+
+    async def unsubscribe(self, topic: str) -> MessageHandle:
+        """Ask for no more of it."""
+        ...
+
+
 class Exchange(Generic[T]):
     """Sends values of one type, and takes them."""
 
     def __init__(
         self,
-        device: Device,
+        device: ServingDevice,
         binding: Binding[T],
         *,
         timeout: float = 30.0,

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from lasthop.device.handle import MessageHandle
 from lasthop.device.message import Message
 from lasthop.wire.hop.services import OPERATION_HEADER
-
-if TYPE_CHECKING:
-    from lasthop.device.exchange.exchange import Exchange
 
 T = TypeVar("T")
 
@@ -21,6 +18,24 @@ SENDER_HEADER = "lasthop-sender"
 """The name of the sender's callback that takes messages at any later time."""
 
 
+class ReplySender(Protocol[T]):
+    """Whoever sends the answers to what was received; an `Exchange` does."""
+
+    async def reply(self, to: Received[T], value: T) -> MessageHandle:
+        """Answer a message."""
+        ...
+
+    async def ask_back(
+        self,
+        to: Received[T],
+        value: T,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> Received[T]:
+        """Answer with a question, and wait for what is answered to that."""
+        ...
+
+
 class Received(Generic[T]):
     """A message, or the outcome of a request. `value` raises what stands in its place: a
     TimeoutError, a MessageRefused, a Declined."""
@@ -29,7 +44,7 @@ class Received(Generic[T]):
 
     def __init__(
         self,
-        exchange: Exchange[T],
+        exchange: ReplySender[T],
         message: Message | None,
         value: T | None = None,
         error: Exception | None = None,

@@ -6,17 +6,15 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from lasthop.device.exchange.declining import Declined, decline
+from lasthop.device.exchange.exchange_device import ExchangeDevice
 from lasthop.device.exchange.received import CALLBACK_HEADER
 from lasthop.device.message import Message
 from lasthop.errors import Conflict
 from lasthop.wire.hop.services import OPERATION_HEADER, SERVICE_HEADER
 from lasthop.wire.hop.topics import fits
-
-if TYPE_CHECKING:
-    from lasthop.device.client import Device
 
 log = logging.getLogger("lasthop.device")
 
@@ -42,7 +40,7 @@ class Switchboard:
     """Every message of a device goes to one taker, and is done when that returns. What nobody is
     there for yet waits, and comes first when somebody is."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: ExchangeDevice) -> None:
         self._device = device
         self._callbacks: dict[str, Take] = {}
         self._services: dict[tuple[str, str], Take] = {}
