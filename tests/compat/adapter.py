@@ -56,8 +56,10 @@ from lasthop.device import compose
 from lasthop.device.compose import Draft
 from lasthop.device.happenings import (
     Accepted,
+    Answered,
     Decided,
     Fetched,
+    Gathered,
     Lapsed,
     LinkSpent,
     LinksWanted,
@@ -66,11 +68,12 @@ from lasthop.device.happenings import (
     Retracted,
     Sent,
     StreamStirred,
+    TimedOut,
     Withdrawn,
 )
 from lasthop.device.inbox_sqlite import SqliteInbox
 from lasthop.device.message import Message
-from lasthop.device.requests import Answered, Expectation, Gathered, TimedOut
+from lasthop.device.requests.expectation import Expectation
 from lasthop.device.session import DeviceSession
 from lasthop.device.terms import Terms
 from lasthop.errors import Conflict, HopError
@@ -1006,9 +1009,9 @@ class Handset:
             return
         now = self._kernel.now()
         if any(isinstance(wire.phase, Open) for wire in self._wires):
-            self._session.look(topic, wanted, now)
+            self._session.ranked.look(topic, wanted, now)
         else:
-            for message in self._session.read(topic, wanted, now):
+            for message in self._session.ranked.read(topic, wanted, now):
                 self._finish(message)
         self.turn()
 

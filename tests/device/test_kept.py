@@ -97,7 +97,7 @@ class Phone:
         self.sent += 1
 
     def read(self, n: int | None = None) -> list[int]:
-        messages = self.session.read("news", n, self.now)
+        messages = self.session.ranked.read("news", n, self.now)
         self.settle()
         self.session.finished(*messages)
         self.settle()
@@ -137,7 +137,7 @@ def test_a_kept_message_is_acknowledged_and_nobody_sees_it(phone: Phone) -> None
     phone.keep(1, 5.0)
     assert phone.ack == Ack(1, 1)
     assert phone.session.ready(phone.now) == []
-    assert phone.session.unread("news") == 1
+    assert phone.session.ranked.unread("news") == 1
 
 
 def test_a_read_without_contact_shows_the_best_and_is_reported(phone: Phone) -> None:
@@ -161,7 +161,7 @@ def test_everything_is_there_after_a_crash(phone: Phone, tmp_path: Path) -> None
 
 def test_what_was_handed_out_comes_again_after_a_crash(phone: Phone, tmp_path: Path) -> None:
     a = phone.keep(1, 5.0, ttl=500)
-    messages = phone.session.read("news", None, phone.now)
+    messages = phone.session.ranked.read("news", None, phone.now)
     phone.settle()
     assert keys(messages) == [a]
     again(phone, tmp_path)
@@ -173,7 +173,7 @@ def test_what_was_handed_out_comes_again_after_a_crash(phone: Phone, tmp_path: P
 
 def test_a_look_asks_with_the_best_and_gets_its_answer(phone: Phone) -> None:
     a, b = phone.keep(1, 5.0), phone.keep(2, 7.0)
-    look = phone.session.look("news", 1, phone.now)
+    look = phone.session.ranked.look("news", 1, phone.now)
     phone.settle()
     frame = [f for f in phone.said if isinstance(f, MessageFrame)][-1]
     asked = decode_look(frame.body)
@@ -192,19 +192,19 @@ def test_a_look_asks_with_the_best_and_gets_its_answer(phone: Phone) -> None:
 
 def test_an_answer_that_comes_too_late_leaves_everything_unread(phone: Phone) -> None:
     a = phone.keep(1, 5.0)
-    look = phone.session.look("news", 1, phone.now)
+    look = phone.session.ranked.look("news", 1, phone.now)
     phone.settle()
-    instead = phone.session.read_instead(look, "news", 1, phone.now) or []
+    instead = phone.session.ranked.read_instead(look, "news", 1, phone.now) or []
     assert keys(instead) == [a]
     phone.settle()
     b = phone.keep(2, 7.0)
     phone.instruct(ShowKept((b, a)), reply_to=look)
-    assert phone.session.unread("news") == 1
+    assert phone.session.ranked.unread("news") == 1
     assert phone.reports()[-1].unread == (b,)
     phone.session.finished(*instead)
     phone.settle()
     assert any(isinstance(frame, Dropped) for frame in phone.said)
-    assert phone.session.read_instead(look, "news", 1, phone.now) is None
+    assert phone.session.ranked.read_instead(look, "news", 1, phone.now) is None
 
 
 def test_what_is_shown_unasked_comes_as_messages_do(phone: Phone) -> None:
@@ -223,7 +223,7 @@ def test_a_retraction_is_told_as_far_as_it_concerns_anybody(phone: Phone) -> Non
     phone.instruct(Forget(Why.RANK, (a,)), Forget(Why.RANK, (b,)), Forget(Why.RANK, (KEY + 99,)))
     told = [h for h in phone.session.happenings() if isinstance(h, Retracted)]
     assert told == [Retracted(a, had=False), Retracted(b, had=True)]
-    assert phone.session.unread("news") == 0
+    assert phone.session.ranked.unread("news") == 0
 
 
 def test_what_makes_room_is_not_a_retraction(phone: Phone) -> None:
@@ -231,7 +231,7 @@ def test_what_makes_room_is_not_a_retraction(phone: Phone) -> None:
     phone.instruct(Forget(Why.ROOM, (a,)))
     assert not [h for h in phone.session.happenings() if isinstance(h, Retracted)]
     assert phone.keep(1, 5.0) == a
-    assert phone.session.unread("news") == 1, "it may come again"
+    assert phone.session.ranked.unread("news") == 1, "it may come again"
 
 
 def test_what_expires_unread_is_let_go_and_reported(phone: Phone) -> None:
@@ -240,7 +240,7 @@ def test_what_expires_unread_is_let_go_and_reported(phone: Phone) -> None:
     phone.now += 2 * SECOND
     phone.session.expire(phone.now)
     phone.settle()
-    assert phone.session.unread("news") == 0
+    assert phone.session.ranked.unread("news") == 0
     assert phone.session.next_expiry() is None
     assert phone.reports()[-1].lapsed == (a,)
 
@@ -250,7 +250,7 @@ def test_a_withdrawn_topic_and_an_ended_subscription(phone: Phone, tmp_path: Pat
     phone.instruct(TopicWithdrawn(), FeedEnded())
     assert Withdrawn("news") in phone.session.happenings()
     again(phone, tmp_path)
-    assert phone.session.unread("news") == 0
+    assert phone.session.ranked.unread("news") == 0
 
 
 def test_in_a_new_epoch_the_device_says_what_it_keeps(phone: Phone) -> None:
@@ -261,7 +261,7 @@ def test_in_a_new_epoch_the_device_says_what_it_keeps(phone: Phone) -> None:
     (report,) = phone.reports()
     assert report.held == (("news", ((a, 5.0, NOW // MILLISECOND + 1000),)),)
     phone.keep(1, 5.0, ttl=1000)
-    assert phone.session.unread("news") == 1, "it is known"
+    assert phone.session.ranked.unread("news") == 1, "it is known"
     assert phone.hello.storage == 9
 
 
@@ -272,7 +272,7 @@ def test_what_was_read_and_is_sent_again_is_reported(phone: Phone) -> None:
     phone.connect(epoch=2)
     phone.keep(1, 5.0)
     assert phone.reports()[-1].had == (a,)
-    assert phone.session.unread("news") == 0
+    assert phone.session.ranked.unread("news") == 0
 
 
 def test_the_gateway_hears_how_far_reports_go(phone: Phone) -> None:
@@ -294,7 +294,7 @@ def test_an_inbox_of_the_first_version_is_brought_up_to_date(tmp_path: Path) -> 
     database.close()
     phone = Phone(SqliteInbox(tmp_path / "inbox.db"))
     phone.keep(1, 5.0)
-    assert phone.session.unread("news") == 1
+    assert phone.session.ranked.unread("news") == 1
 
 
 def test_what_waits_behind_a_gap_stays_behind_what_fills_it(phone: Phone, tmp_path: Path) -> None:

@@ -10,17 +10,11 @@ from hypothesis import given, settings, strategies as st
 
 from lasthop.clock import MILLISECOND, SECOND, Micros
 from lasthop.device.change import Change, Held, RequestRow, State
-from lasthop.device.happenings import Happening, Refused
+from lasthop.device.happenings import Answered, Gathered, Happening, Refused, TimedOut
 from lasthop.device.inbox_sqlite import SqliteInbox
 from lasthop.device.message import Message, refusal
-from lasthop.device.requests import (
-    MOST_PENDING,
-    Answered,
-    Expectation,
-    Gathered,
-    Requests,
-    TimedOut,
-)
+from lasthop.device.requests.expectation import Expectation
+from lasthop.device.requests.pending_requests import MOST_PENDING, Requests
 from lasthop.device.terms import Terms
 from lasthop.errors import Overloaded
 from lasthop.wire.hop.frames import (
@@ -48,7 +42,7 @@ def welcomed(peer: Peer | None = None) -> Peer:
 
 def ask(peer: Peer, headers: Headers = ASKS, *, at: Micros = NOW, **wants: object) -> int:
     expects = msgspec.convert(wants, Expectation)
-    key = peer.session.queue(at, headers=headers, body=b"?", expects=expects)
+    key = peer.session.requests.ask(at, expects, headers=headers, body=b"?")
     peer.said()
     peer.session.happenings()
     return key
@@ -119,7 +113,7 @@ def test_the_session_says_when_the_first_deadline_is() -> None:
 def test_what_was_given_up_is_told_to_nobody() -> None:
     peer = welcomed()
     key = ask(peer)
-    peer.session.give_up(key)
+    peer.session.requests.give_up(key)
     assert heard(peer, answer(0, key)) == []
     peer.session.expire(LATER)
     assert peer.session.happenings() == []
@@ -129,7 +123,7 @@ def test_what_was_given_up_is_told_to_nobody() -> None:
 def test_a_caller_with_a_better_clock_ends_a_request_early() -> None:
     peer = welcomed()
     key = ask(peer)
-    peer.session.time_out(key)
+    peer.session.requests.time_out(key)
     assert told(peer.session.happenings()) == [(key, "timeout")]
     assert heard(peer, answer(0, key)) == []
 
@@ -204,7 +198,7 @@ def test_a_request_that_was_given_up_holds_up_nobody() -> None:
     peer = welcomed()
     a, b = ask(peer, lane="l"), ask(peer, lane="l")
     assert heard(peer, answer(0, b)) == []
-    peer.session.give_up(a)
+    peer.session.requests.give_up(a)
     assert told(peer.session.happenings()) == [(b, "!")]
 
 
@@ -313,8 +307,8 @@ def test_a_refusal_is_an_outcome_for_a_callback() -> None:
 
 def test_a_request_that_a_gateway_cannot_take_ends_for_its_callback() -> None:
     peer = Peer()
-    key = peer.session.queue(
-        NOW, headers=ASKS, body=bytes(50_000), expects=Expectation(callback="orders")
+    key = peer.session.requests.ask(
+        NOW, Expectation(callback="orders"), headers=ASKS, body=bytes(50_000)
     )
     peer.welcome(max_frame=10_000)
     peer.said()

@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from lasthop.clock import SECOND
-from lasthop.device.happenings import Lapsed, Refused
+from lasthop.device.happenings import Answered, Lapsed, Refused
 from lasthop.device.message import Refusal
-from lasthop.device.requests import Answered, Expectation
+from lasthop.device.requests.expectation import Expectation
 from lasthop.device.session import DeviceSession
 from lasthop.device.terms import Terms
 from lasthop.errors import HopError, MalformedFrame, OutOfOrder
@@ -552,7 +552,7 @@ def test_an_error_reply_that_makes_no_sense_is_told_as_it_is() -> None:
 def test_an_expected_answer_does_not_wait_for_its_turn() -> None:
     peer = welcomed(replace(TERMS, prefetch=1))
     asks = Headers(to="device:x", reply_within=1000)
-    key = peer.session.queue(NOW, headers=asks, body=b"?", expects=Expectation())
+    key = peer.session.requests.ask(NOW, Expectation(), headers=asks, body=b"?")
     peer.said()
     peer.session.happenings()
     peer.arrive(frame(0), frame(1), frame(2, "!", headers=Headers(in_reply_to=key)))

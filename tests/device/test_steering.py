@@ -13,9 +13,9 @@ from lasthop.decision.links import Link, Tariff
 from lasthop.decision.localtime import Period
 from lasthop.decision.preferences import Preferences
 from lasthop.decision.reasons import Code
-from lasthop.device.happenings import LinkSpent, LinksWanted, Refused
+from lasthop.device.happenings import LinkSpent, LinksWanted, Refused, TimedOut
 from lasthop.device.inbox_memory import MemoryInbox
-from lasthop.device.requests import Expectation, TimedOut
+from lasthop.device.requests.expectation import Expectation
 from lasthop.device.session import DeviceSession
 from lasthop.device.terms import Terms
 from lasthop.errors import StoreBroken
@@ -788,7 +788,7 @@ class TestRequests:
     def ask(self, peer: Steered, *, reply_within: int, callback: str = "") -> int:
         headers = Headers(to="device:x", reply_within=reply_within, deliver_within=reply_within)
         expects = Expectation(target="device:x", callback=callback)
-        return peer.session.queue(peer.now, headers=headers, body=b"?", expects=expects)
+        return peer.session.requests.ask(peer.now, expects, headers=headers, body=b"?")
 
     def test_a_request_that_waited_until_nobody_waits_for_its_answer_ends_once(self) -> None:
         peer = steered(ON_MNO, limits=(per_day(0),))

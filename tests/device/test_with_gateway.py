@@ -5,8 +5,7 @@ from __future__ import annotations
 from lasthop.clock import MILLISECOND, SECOND
 from lasthop.core.lifecycle import State
 from lasthop.device import compose
-from lasthop.device.happenings import Accepted, Refused
-from lasthop.device.requests import Answered
+from lasthop.device.happenings import Accepted, Answered, Refused
 from lasthop.device.terms import Terms
 from lasthop.message import Reliability, Target, TargetKind
 from lasthop.wire.hop.frames import Credit

@@ -11,11 +11,11 @@ import pytest
 
 from lasthop.core.acceptance import Acceptance
 from lasthop.core.submission import Submission
-from lasthop.device.arrivals import Arrivals
 from lasthop.device.change import Change
 from lasthop.device.inbox_memory import MemoryTransaction
 from lasthop.device.message import Message
-from lasthop.device.requests import Requests
+from lasthop.device.requests.pending_requests import Requests
+from lasthop.device.requests.request_part import RequestPart
 from lasthop.simulation.campaign import run_some
 from lasthop.simulation.exchange import draw_asks
 from lasthop.simulation.schedule import draw
@@ -33,14 +33,14 @@ Mutation = Callable[[Patch], None]
 
 def show_late_answers(patch: Patch) -> None:
     """An answer that nobody waits for is a message like others."""
-    answered = Arrivals._answered
+    answered = RequestPart._answered
 
-    def shown(self: Arrivals, message: Message, now: int) -> bool:
-        if (message.in_reply_to or 0) not in self.requests and message.headers.answer:
+    def shown(self: RequestPart, message: Message, now: int) -> bool:
+        if (message.in_reply_to or 0) not in self._requests and message.headers.answer:
             return False
         return answered(self, message, now)
 
-    patch.setattr(Arrivals, "_answered", shown)
+    patch.setattr(RequestPart, "_answered", shown)
 
 
 def do_not_mark_answers(patch: Patch) -> None:

@@ -12,8 +12,8 @@ from lasthop.core.groups.claims import ClaimRecord
 from lasthop.core.groups.decider import Standing
 from lasthop.core.groups.queue_entry import QueueEntry
 from lasthop.core.lifecycle import Step
-from lasthop.device.arrivals import Arrivals
-from lasthop.device.withheld import Withheld
+from lasthop.device.groups import GroupPart
+from lasthop.device.kept import KeptMessages
 from lasthop.simulation.faults import run
 from lasthop.wire.hop.decisions import Decision, Verdict
 
@@ -36,17 +36,17 @@ def release_when_most_have_it(patch: Patch) -> None:
 
 def show_what_is_held(patch: Patch) -> None:
     """The device takes a held message for a plain one."""
-    patch.setattr("lasthop.device.arrivals.is_withheld", lambda message: False)
+    patch.setattr("lasthop.device.groups.is_withheld", lambda headers: False)
 
 
 def abort_without_a_word(patch: Patch) -> None:
     """Whoever holds an aborted message is told to show it."""
-    release = Arrivals._release
+    release = GroupPart._release
 
-    def decide(self: Any, control: Any) -> None:
+    def follow(self: Any, control: Any, now: int) -> None:
         release(self, control, control.in_reply_to)
 
-    patch.setattr(Arrivals, "_decide", decide)
+    patch.setattr(GroupPart, "follow", follow)
 
 
 def decide_late(patch: Patch) -> None:
@@ -73,16 +73,16 @@ def cancel_only_those_who_wait(patch: Patch) -> None:
 
 def lose_what_is_held(patch: Patch) -> None:
     """The device acknowledges what it holds and does not store it, and nobody notices."""
-    keep = Withheld.keep
+    keep = KeptMessages.keep
 
-    def forgetful(self: Withheld, message: Any) -> None:
+    def forgetful(self: KeptMessages, message: Any) -> None:
         keep(self, message)
         self._stored.clear()
 
     def shrug(self: Any, delivery: Any, now: int) -> None:
         self.acknowledged(delivery, now)
 
-    patch.setattr(Withheld, "keep", forgetful)
+    patch.setattr(KeptMessages, "keep", forgetful)
     patch.setattr(ReleaseNotice, "dropped", shrug)
 
 

@@ -13,8 +13,8 @@ from lasthop.core.ranked.feed_queue import FeedQueue
 from lasthop.core.ranked.ranked_delivery import RankedDelivery
 from lasthop.decision.volume.feed import Feed
 from lasthop.decision.volume.holdings import Holdings
-from lasthop.device.arrivals import Arrivals
-from lasthop.device.kept import Kept
+from lasthop.device.ranked.ranked_part import RankedPart
+from lasthop.device.ranked.unread import UnreadMessages
 from lasthop.simulation.campaign import run_some
 from lasthop.store.commit import Commit
 from lasthop.store.memory import MemoryStore
@@ -41,13 +41,13 @@ def forget_where_messages_are(patch: Patch) -> None:
 
 def do_not_keep_on_the_device(patch: Patch) -> None:
     """The device acknowledges what it has not stored."""
-    collect = Kept.collect
+    collect = UnreadMessages.collect
 
-    def careless(self: Kept, change: Any) -> None:
+    def careless(self: UnreadMessages, change: Any) -> None:
         collect(self, change)
         change.kept = []
 
-    patch.setattr(Kept, "collect", careless)
+    patch.setattr(UnreadMessages, "collect", careless)
 
 
 def ignore_what_devices_report(patch: Patch) -> None:
@@ -61,12 +61,12 @@ def leave_unread_what_nobody_saw(patch: Patch) -> None:
 
 def show_to_nobody(patch: Patch) -> None:
     """The device takes an answer for seen that came too late for its reader."""
-    patch.setattr(Kept, "still_unread", lambda self, keys: None)
+    patch.setattr(UnreadMessages, "still_unread", lambda self, keys: None)
 
 
 def do_not_retract(patch: Patch) -> None:
     """The gateway takes a message back and does not tell the device."""
-    patch.setattr(Arrivals, "_forget", lambda *args: None)
+    patch.setattr(RankedPart, "_forget", lambda *args: None)
 
 
 def read_the_oldest(patch: Patch) -> None:

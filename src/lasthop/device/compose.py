@@ -11,8 +11,9 @@ from lasthop.clock import SECOND, Micros
 from lasthop.decision.delay import MAX_DELAY
 from lasthop.decision.preferences import Preferences
 from lasthop.device.message import Message
-from lasthop.device.requests import Expectation
-from lasthop.device.session import DeviceSession, milliseconds
+from lasthop.device.requests.expectation import Expectation
+from lasthop.device.session import DeviceSession
+from lasthop.device.session_core import milliseconds
 from lasthop.errors import Expired, InvalidRequest
 from lasthop.message import (
     DEFAULT_CONTENT_TYPE,
@@ -44,9 +45,10 @@ class Draft(msgspec.Struct, frozen=True):
 
     def queue(self, session: DeviceSession, now: Micros) -> int:
         """Hand it to the session; returns its key."""
-        return session.queue(
-            now, topic=self.topic, headers=self.headers, body=self.body, expects=self.expects
-        )
+        topic, headers, body = self.topic, self.headers, self.body
+        if self.expects is None:
+            return session.queue(now, topic=topic, headers=headers, body=body)
+        return session.requests.ask(now, self.expects, topic=topic, headers=headers, body=body)
 
 
 class Options(TypedDict, total=False):

@@ -13,8 +13,10 @@ import msgspec
 from lasthop.device.handle import MessageHandle, MessageRefused, Settlement, Status
 from lasthop.device.happenings import (
     Accepted,
+    Answered,
     Decided,
     Fetched,
+    Gathered,
     Happening,
     Lapsed,
     LinkSpent,
@@ -24,10 +26,10 @@ from lasthop.device.happenings import (
     Retracted,
     Sent,
     StreamStirred,
+    TimedOut,
     Withdrawn,
 )
 from lasthop.device.message import Message, Refusal
-from lasthop.device.requests import Answered, Gathered, TimedOut
 from lasthop.errors import Conflict
 from lasthop.wire.hop.decisions import Decision, Verdict
 

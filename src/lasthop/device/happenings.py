@@ -8,7 +8,6 @@ import msgspec
 
 from lasthop.clock import Micros
 from lasthop.device.message import Message, Refusal
-from lasthop.device.requests import Answered, Gathered, TimedOut
 from lasthop.wire.hop.decisions import Decision
 
 
@@ -29,6 +28,34 @@ class Refused(msgspec.Struct, frozen=True):
 
     key: int
     refusal: Refusal
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """The answer to a request of ours came in time."""
+
+    key: int
+    message: Message
+
+
+class TimedOut(msgspec.Struct, frozen=True):
+    """The answer to a request of ours did not come in time."""
+
+    key: int
+
+
+class Gathered(msgspec.Struct, frozen=True):
+    """What many have answered, by device and in the order in which it came."""
+
+    key: int
+    replies: dict[str, Message]
+    missing: tuple[str, ...] | None
+    """Who was asked and has not answered; None: the gateway has not said who was asked."""
+    complete: bool
+    """Whether it ended before its deadline."""
+
+
+RequestOutcome: TypeAlias = Answered | TimedOut | Gathered
+"""How a request of the moment has ended."""
 
 
 class Looked(msgspec.Struct, frozen=True):
@@ -99,9 +126,7 @@ Happening: TypeAlias = (
     | Sent
     | Accepted
     | Refused
-    | Answered
-    | TimedOut
-    | Gathered
+    | RequestOutcome
     | Lapsed
     | Looked
     | Retracted

@@ -1,62 +1,27 @@
-"""Ranked topics on the device: unread messages by topic, best first, and what the gateway has to
-hear of them.
-
-While there is contact the gateway decides what is shown. Without it the user reads the best of what
-is here. Either way a message that is shown leaves its queue for the inbox, in one change with the
-report of it, and is done when the application says so.
-"""
+"""Messages that are stored and acknowledged outside the inbox, until the part that keeps them lets
+the application see them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from heapq import heappop, heappush
-
 import msgspec
 
-from lasthop.clock import MILLISECOND, Micros
-from lasthop.decision.volume.device_queue import DeviceQueue
-from lasthop.decision.volume.effects import Forward, Rerank, Retract
-from lasthop.device.change import Change, FeedRow, Held, KeptRow
+from lasthop.device.change import Change, KeptRow
 from lasthop.device.message import Message
-from lasthop.wire.hop.feeds import HeldItem, Inventory, Look, Reading, Report
+from lasthop.device.unsaved import Unsaved
 
 
-class Showing:
-    """An instruction to show messages, until the application has had all of them."""
+class KeptMessages:
+    """What one part keeps, by key."""
 
-    __slots__ = ("control", "had", "left", "partly")
-
-    def __init__(self, control: Message, keys: Iterable[int]) -> None:
-        self.control = control
-        self.left = set(keys)
-        self.had: list[int] = []
-        self.partly = False
-        """Not all of it can come true: what did is reported one by one."""
-
-
-class Kept:
-    """What is kept unread, and what is to be reported."""
-
-    def __init__(self, held: Held) -> None:
-        self._queues: dict[str, DeviceQueue] = {}
+    def __init__(self, keys: set[int], unsaved: Unsaved) -> None:
+        """`keys` are those of all that is kept, whoever keeps it."""
+        self._keys = keys
+        self._unsaved = unsaved
         self._messages: dict[int, Message] = {}
-        self._expiries: list[tuple[Micros, int]] = []
-        self._max = {row.topic: row.max for row in held.feeds}
-        self._showing: dict[int, list[Showing]] = {}
         # For the next change.
         self._stored: dict[int, KeptRow] = {}
         self._removed: list[int] = []
         self._reranked: dict[int, float] = {}
-        self._terms: dict[str, FeedRow] = {}
-        # For the gateway.
-        self._reads: dict[str, list[Reading]] = {}
-        self._had: list[int] = []
-        self._lapsed: list[int] = []
-        self._unread: list[int] = []
-
-    def restore(self, message: Message, rank: float) -> None:
-        """A message that was kept before a restart."""
-        self._enter(message, rank)
 
     def __contains__(self, key: int) -> bool:
         return key in self._messages
@@ -64,189 +29,54 @@ class Kept:
     def __len__(self) -> int:
         return len(self._messages)
 
-    @property
-    def dirty(self) -> bool:
-        """Whether something has to survive, or to be reported."""
-        return bool(
-            self._stored or self._removed or self._reranked or self._terms or self.reporting
-        )
+    def get(self, key: int) -> Message | None:
+        """The message of this key, if it is kept here."""
+        return self._messages.get(key)
 
-    @property
-    def reporting(self) -> bool:
-        """Whether the gateway has something to hear."""
-        return bool(self._reads or self._had or self._lapsed or self._unread)
+    def of_topic(self, topic: str) -> list[Message]:
+        """Everything of a topic."""
+        return [message for message in self._messages.values() if message.topic == topic]
 
-    def count(self, topic: str) -> int:
-        """Unread messages of a topic."""
-        queue = self._queues.get(topic)
-        return 0 if queue is None else len(queue)
-
-    def topics(self) -> list[str]:
-        """The ranked topics that are known here."""
-        return sorted(self._max.keys() | self._queues.keys())
-
-    # What the gateway says.
+    def restore(self, message: Message) -> None:
+        """A message was kept before a restart."""
+        self._messages[message.key] = message
+        self._keys.add(message.key)
 
     def keep(self, message: Message) -> None:
-        """A message is here until somebody reads it."""
-        self._enter(message, message.rank)
-        row = KeptRow(message.key, message.rank, message.frame, message.default_type)
-        self._stored[message.key] = row
-
-    def _enter(self, message: Message, rank: float) -> None:
+        """Keep a message from now on."""
         key = message.key
-        self._messages[key] = message
-        queue = self._queue(message.topic or "")
-        queue.forward(Forward(key, ""), rank=rank, expires_at=message.deadline)
-        if message.deadline is not None:
-            heappush(self._expiries, (message.deadline, key))
-
-    def _queue(self, topic: str) -> DeviceQueue:
-        queue = self._queues.get(topic)
-        if queue is None:
-            queue = self._queues[topic] = DeviceQueue(max_per_read=self._max.get(topic))
-        return queue
-
-    def set_max(self, topic: str, most: int | None) -> None:
-        """What a read without contact may show at most."""
-        self._max[topic] = most
-        self._terms[topic] = FeedRow(topic, most)
-        self._queue(topic).limit(most)
-
-    def end(self, topic: str) -> list[Message]:
-        """The subscription is over: what was kept of it."""
-        self._max.pop(topic, None)
-        self._terms[topic] = FeedRow(topic, None, gone=True)
-        gone = [message for message in self._messages.values() if message.topic == topic]
-        for message in gone:
-            self.take(message.key)
-        self._queues.pop(topic, None)
-        return gone
+        self.restore(message)
+        self._stored[key] = KeptRow(key, message.rank, message.frame, message.default_type)
+        self._unsaved.dirty = True
 
     def take(self, key: int) -> Message | None:
         """Keep it no longer."""
         message = self._messages.pop(key, None)
-        if message is None:
-            return None
-        self._queue(message.topic or "").retract(Retract(key, ""))
-        self._reranked.pop(key, None)
-        if self._stored.pop(key, None) is None:
-            self._removed.append(key)
+        if message is not None:
+            self._keys.discard(key)
+            self._reranked.pop(key, None)
+            if self._stored.pop(key, None) is None:
+                self._removed.append(key)
+            self._unsaved.dirty = True
         return message
 
+    def clear(self) -> None:
+        """Keep nothing any longer."""
+        for key in list(self._messages):
+            self.take(key)
+
     def rerank(self, key: int, rank: float) -> None:
-        """It is worth more, or less."""
-        message = self._messages.get(key)
-        if message is None:
-            return
-        self._queue(message.topic or "").rerank(Rerank(key, rank))
+        """Something that is kept is worth more, or less."""
         row = self._stored.get(key)
         if row is not None:
             self._stored[key] = msgspec.structs.replace(row, rank=rank)
         else:
             self._reranked[key] = rank
-
-    # What is shown.
-
-    def show(self, showing: Showing) -> None:
-        """Wait for the application to be done with these."""
-        for key in showing.left:
-            self._showing.setdefault(key, []).append(showing)
-
-    def ended(self, key: int, *, had: bool) -> list[Showing]:
-        """A message that was shown is done with, or came too late; the instructions that have
-        come to their end by that."""
-        done: list[Showing] = []
-        for showing in self._showing.pop(key, ()):
-            showing.left.discard(key)
-            if had:
-                showing.had.append(key)
-            else:
-                showing.partly = True
-            if not showing.left:
-                done.append(showing)
-        return done
-
-    def report_of(self, showing: Showing) -> None:
-        """An instruction that came true in part."""
-        self._had += showing.had
-
-    # What the user does, and time.
-
-    def look(self, topic: str, wanted: int | None, now: Micros) -> Look:
-        """What to ask the gateway."""
-        self.expire(now)
-        read = self._queue(topic).ask(wanted, now)
-        return Look(wanted, read.queue_size, tuple(held.key for held in read.client_events))
-
-    def read(self, topic: str, wanted: int | None, now: Micros) -> list[Message]:
-        """The best of what is here; the gateway will hear of it."""
-        self.expire(now)
-        queue = self._queue(topic)
-        keys = queue.read_offline(wanted, now)
-        queue.contact()
-        self._reads.setdefault(topic, []).append(Reading(now // MILLISECOND, wanted, keys))
-        return [message for key in keys if (message := self.take(key)) is not None]
-
-    def expire(self, now: Micros) -> list[Message]:
-        """Let go what is past its deadline."""
-        gone: list[Message] = []
-        while self._expiries and self._expiries[0][0] <= now:
-            deadline, key = heappop(self._expiries)
-            message = self._messages.get(key)
-            if message is not None and message.deadline == deadline:
-                self.take(key)
-                self._lapsed.append(key)
-                gone.append(message)
-        return gone
-
-    def next_expiry(self) -> Micros | None:
-        """When to look again."""
-        while self._expiries and self._expiries[0][1] not in self._messages:
-            heappop(self._expiries)
-        return self._expiries[0][0] if self._expiries else None
-
-    # What the gateway hears.
-
-    def had(self, key: int) -> None:
-        """The application has had a message that the gateway thinks is unread."""
-        self._had.append(key)
-
-    def still_unread(self, keys: Iterable[int]) -> None:
-        """These were to be shown, and nobody was there to see them."""
-        self._unread += keys
-
-    def lapsed(self, key: int) -> None:
-        """It was to be shown, and is too late."""
-        self._lapsed.append(key)
-
-    def reports(self) -> list[tuple[str | None, Report]]:
-        """What is to be said, by topic where it has one; said once."""
-        reads, self._reads = self._reads, {}
-        said: list[tuple[str | None, Report]] = [
-            (topic, Report(reads=tuple(of_topic))) for topic, of_topic in reads.items()
-        ]
-        if self._had or self._lapsed or self._unread:
-            rest = Report(
-                had=tuple(self._had), lapsed=tuple(self._lapsed), unread=tuple(self._unread)
-            )
-            said.append((None, rest))
-            self._had, self._lapsed, self._unread = [], [], []
-        return said
-
-    def inventory(self) -> Inventory:
-        """Everything that is kept."""
-        by_topic: dict[str, list[HeldItem]] = {}
-        for queue_topic, queue in self._queues.items():
-            for held in queue.all():
-                expires_at = None if held.expires_at is None else held.expires_at // MILLISECOND
-                item = HeldItem(held.key, held.rank, expires_at)
-                by_topic.setdefault(queue_topic, []).append(item)
-        return tuple((topic, tuple(items)) for topic, items in by_topic.items())
+        self._unsaved.dirty = True
 
     def collect(self, change: Change) -> None:
         """Put into `change` what has to survive."""
-        change.kept, self._stored = list(self._stored.values()), {}
-        change.unkept, self._removed = self._removed, []
-        change.reranked, self._reranked = list(self._reranked.items()), {}
-        change.feeds, self._terms = list(self._terms.values()), {}
+        change.kept += self._stored.values()
+        change.unkept += self._removed
+        change.reranked += self._reranked.items()
+        self._stored, self._removed, self._reranked = {}, [], {}

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from lasthop.clock import Micros
 from lasthop.decision.budgets import Meter
 from lasthop.decision.preferences import Preferences
 from lasthop.device.arrivals import Arrivals
 from lasthop.device.change import BUDGETS, WISHES
 from lasthop.device.explanation import Explanation
+from lasthop.device.message import Refusal
 from lasthop.device.outbox import Outbox
+from lasthop.device.outgoing import Outgoing
 from lasthop.device.pilot import Pilot
 from lasthop.device.snapshot import Snapshot
 from lasthop.device.steering import NO_WISHES, Line, Steering
@@ -21,13 +25,19 @@ class SteeredSession:
 
     lines: dict[int, Line]
     transfers: Transfers
-    _arrivals: Arrivals
+    arrivals: Arrivals
     _outbox: Outbox
     _pilot: Pilot | None
     _open: bool
     _durable: Snapshot
     _gate: int
     _notes: dict[str, bytes]
+
+    _fails: list[Callable[[Outgoing, Refusal], bool]]
+
+    def refuse(self, key: int, refusal: Refusal) -> None:
+        """The gateway will not act on a message of ours, or never gets it."""
+        raise NotImplementedError
 
     def _send_ahead(self, *, durable: bool = False) -> None:
         """Let large bodies go ahead of their messages."""
@@ -105,4 +115,5 @@ class SteeredSession:
     def _hear_refusals(self) -> None:
         refusals, self._outbox.refusals = self._outbox.refusals, []
         for item, against in refusals:
-            self._arrivals.refuse(item.key, against, asked=item.asks)
+            if not any(fails(item, against) for fails in self._fails):
+                self.refuse(item.key, against)

@@ -17,11 +17,18 @@ from lasthop.clock import DAY, MILLISECOND, SECOND, Micros
 from lasthop.core.preferences.encoding import encode_preferences
 from lasthop.decision.preferences import Preferences
 from lasthop.device.change import Change
-from lasthop.device.happenings import Decided, Fetched, LinkSpent, Looked as Answer, Refused
+from lasthop.device.happenings import (
+    Answered,
+    Decided,
+    Fetched,
+    LinkSpent,
+    Looked as Answer,
+    Refused,
+)
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.message import Message, Refusal
 from lasthop.device.outgoing import ordinary
-from lasthop.device.requests import Answered, Expectation
+from lasthop.device.requests.expectation import Expectation
 from lasthop.device.session import DeviceSession
 from lasthop.device.terms import Terms
 from lasthop.errors import HopError
@@ -169,7 +176,7 @@ class DeviceNode:
             and session.settled
             and not session.waiting
             and not session.held
-            and not session.asking
+            and not session.requests.waiting
         )
 
     def stir(self) -> None:
@@ -198,7 +205,7 @@ class DeviceNode:
 
     def unread(self, topic: str) -> int:
         """How many messages of a ranked topic the device keeps."""
-        return self._session.unread(topic) if self._session is not None else 0
+        return self._session.ranked.unread(topic) if self._session is not None else 0
 
     @property
     def looking(self) -> bool:
@@ -236,7 +243,10 @@ class DeviceNode:
         body, topic, headers, expects, wishes = letter
         if wishes is not None:
             session.prefer(wishes)
-        key = session.queue(now, topic=topic, headers=headers, body=body, expects=expects)
+        if expects is None:
+            key = session.queue(now, topic=topic, headers=headers, body=body)
+        else:
+            key = session.requests.ask(now, expects, topic=topic, headers=headers, body=body)
         self.claims.queued(key, headers)
         if expects is not None:
             self._asked_now.append(Made(key, body, expects, self.crashes))
@@ -465,9 +475,9 @@ class DeviceNode:
     def _glance(self, session: DeviceSession, topic: str, wanted: int | None) -> None:
         now = self._kernel.now()
         if not any(isinstance(wire.phase, Open) for wire in self._wires):
-            self._answers.append(Answer(LOCAL, session.read(topic, wanted, now)))
+            self._answers.append(Answer(LOCAL, session.ranked.read(topic, wanted, now)))
             return
-        key = session.look(topic, wanted, now)
+        key = session.ranked.look(topic, wanted, now)
         self._asked[key] = (topic, wanted)
         patience = self._random.choice((SECOND, 10 * SECOND, 60 * SECOND))
         self._kernel.after(patience, lambda: self._lose_patience(session, key))
@@ -479,7 +489,7 @@ class DeviceNode:
             self._kernel.after(self._write_time, lambda: self._lose_patience(session, key))
             return
         topic, wanted = self._asked[key]
-        messages = session.read_instead(key, topic, wanted, self._kernel.now())
+        messages = session.ranked.read_instead(key, topic, wanted, self._kernel.now())
         if messages is not None:
             del self._asked[key]
             self._answers.append(Answer(LOCAL, messages))

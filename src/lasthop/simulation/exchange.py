@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from random import Random
 
 from lasthop.clock import MILLISECOND, SECOND, Micros
-from lasthop.device.happenings import Happening, Refused
+from lasthop.device.happenings import Answered, Gathered, Happening, Refused, TimedOut
 from lasthop.device.message import Message, refusal
-from lasthop.device.requests import Answered, Expectation, Gathered, TimedOut
+from lasthop.device.requests.expectation import Expectation
 from lasthop.simulation.schedule import Schedule
 from lasthop.simulation.verdict import Verdict
 from lasthop.wire.hop.frames import Headers, Operation

@@ -107,10 +107,10 @@ async def test_a_caller_that_is_cancelled_waits_no_longer(phone: Device, shop: D
     exchange = Exchange(phone, Text())
     calling = asyncio.ensure_future(exchange.call("device:shop", "a", timeout=20))
     assert phone._desk is not None
-    requests = phone._desk.session._arrivals.requests
-    await until(lambda: len(requests) == 1)
+    requests = phone._desk.session.requests
+    await until(lambda: requests.waiting == 1)
     calling.cancel()
-    await until(lambda: len(requests) == 0)
+    await until(lambda: requests.waiting == 0)
 
 
 async def test_answers_come_in_the_order_of_the_requests(phone: Device, shop: Device) -> None:

@@ -33,8 +33,9 @@ from lasthop.device.exchange.received import (
 )
 from lasthop.device.exchange.switchboard import Switchboard, Taker
 from lasthop.device.handle import MessageHandle, MessageRefused
+from lasthop.device.happenings import Gathered
 from lasthop.device.message import Message
-from lasthop.device.requests import Expectation, Gathered
+from lasthop.device.requests.expectation import Expectation
 from lasthop.errors import Expired, Rejected
 from lasthop.wire.hop.services import Service
 

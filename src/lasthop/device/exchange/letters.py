@@ -13,7 +13,7 @@ from lasthop.device.exchange.declining import as_declined, declined, encode
 from lasthop.device.exchange.received import CALLBACK_HEADER, SENDER_HEADER
 from lasthop.device.handle import MessageRefused
 from lasthop.device.message import Message, refusal
-from lasthop.device.requests import Expectation
+from lasthop.device.requests.expectation import Expectation
 from lasthop.errors import Rejected
 from lasthop.wire.hop.services import DECLINED_TYPE, OPERATION_HEADER
 

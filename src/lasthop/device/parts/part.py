@@ -71,13 +71,15 @@ class Part:
         key = handle.key
         # The session's own clock can be set back; nobody waits longer for that.
         seconds = (draft.headers.reply_within or 0) / 1000
-        alarm = loop.call_later(seconds, self._turns.post, lambda session, _: session.time_out(key))
+        alarm = loop.call_later(
+            seconds, self._turns.post, lambda session, _: session.requests.time_out(key)
+        )
 
         def over(future: asyncio.Future[Any]) -> None:
             alarm.cancel()
             if future.cancelled():
                 self._letters.forget_answer(key)
-                self._turns.post(lambda session, _now: session.give_up(key))
+                self._turns.post(lambda session, _now: session.requests.give_up(key))
 
         future.add_done_callback(over)
         return handle, future

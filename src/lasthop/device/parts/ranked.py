@@ -46,7 +46,9 @@ class Topics(Part):
         if self.connected:
             messages = await self._look(topic, n, timeout)
         if messages is None:
-            messages = await self._turns.ask(lambda session, now: session.read(topic, n, now))
+            messages = await self._turns.ask(
+                lambda session, now: session.ranked.read(topic, n, now)
+            )
         assert messages is not None
         if automatic:
             self._turns.post(lambda session, _now: session.finished(*messages))
@@ -65,24 +67,24 @@ class Topics(Part):
                 assert isinstance(key, BaseException)
                 asked.set_exception(key)
 
-        self._turns.post(lambda session, now: session.look(topic, n, now), then)
+        self._turns.post(lambda session, now: session.ranked.look(topic, n, now), then)
         key = await asked
         try:
             async with asyncio.timeout(seconds):
                 return await asyncio.shield(answer)
         except TimeoutError:
             instead: list[Message] | None = await self._turns.ask(
-                lambda session, now: session.read_instead(key, topic, n, now)
+                lambda session, now: session.ranked.read_instead(key, topic, n, now)
             )
             return instead if instead is not None else await answer
         finally:
             self._letters.stop_looking(key)
             if not answer.done():
-                self._turns.post(lambda session, _now: session.stop_looking(key))
+                self._turns.post(lambda session, _now: session.ranked.stop_looking(key))
 
     async def unread(self, topic: str) -> int:
         """How many messages of a ranked topic wait here to be read."""
-        count = await self._turns.ask(lambda session, _now: session.unread(topic))
+        count = await self._turns.ask(lambda session, _now: session.ranked.unread(topic))
         assert isinstance(count, int)
         return count
 

@@ -9,9 +9,10 @@ from lasthop.clock import SECOND
 from lasthop.device import compose
 from lasthop.device.compose import Draft, Options
 from lasthop.device.handle import MessageHandle
+from lasthop.device.happenings import Gathered
 from lasthop.device.message import Message, Refusal
 from lasthop.device.parts.part import Part
-from lasthop.device.requests import Expectation, Gathered
+from lasthop.device.requests.expectation import Expectation
 
 
 class Sending(Part):

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable
 from heapq import heappop, heappush
-from typing import TypeAlias
 
 import msgspec
 
 from lasthop.clock import Micros
 from lasthop.device.change import RequestRow
+from lasthop.device.happenings import Answered, Gathered, RequestOutcome, TimedOut
 from lasthop.device.message import Message
+from lasthop.device.requests.expectation import Expectation
 from lasthop.errors import Overloaded
 from lasthop.wire.hop.frames import ASKED_TYPE
 
@@ -24,49 +25,6 @@ MOST_PENDING = 10_000
 """Requests that may wait at a time: as many as messages may."""
 
 DEVICE = "device:"
-
-
-class Expectation(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to become of the answer to a request."""
-
-    target: str = ""
-    lane: str = ""
-    """Answers to requests of one lane, for one callback or for those that wait themselves, are
-    handed over in the order of the requests."""
-    callback: str = ""
-    """By which name the outcome is handed over, in this life or a later one."""
-    gather: bool = False
-    """Many may answer."""
-    most: int | None = None
-    """So many answers are enough."""
-
-
-class Answered(msgspec.Struct, frozen=True):
-    """It came in time."""
-
-    key: int
-    message: Message
-
-
-class TimedOut(msgspec.Struct, frozen=True):
-    """It did not."""
-
-    key: int
-
-
-class Gathered(msgspec.Struct, frozen=True):
-    """What many have answered, by device and in the order in which it came."""
-
-    key: int
-    replies: dict[str, Message]
-    missing: tuple[str, ...] | None
-    """Who was asked and has not answered; None: the gateway has not said who was asked."""
-    complete: bool
-    """Whether it ended before its deadline."""
-
-
-Outcome: TypeAlias = Answered | TimedOut | Gathered
-"""Of a request of the moment."""
 
 
 class _Pending(msgspec.Struct, eq=False):
@@ -103,7 +61,7 @@ class Requests:
         self._gather_bytes = gather_bytes
         self._requested: list[RequestRow] = []
         self._settled: list[int] = []
-        self.outcomes: list[Outcome] = []
+        self.outcomes: list[RequestOutcome] = []
         """Of requests of the moment, since the owner last looked."""
         self.due: list[Message] = []
         """Messages that are the outcome of a request for a callback, and whose turn it is."""
@@ -276,7 +234,7 @@ class Requests:
         settled, self._settled = self._settled, []
         return settled
 
-    def take_outcomes(self) -> list[Outcome]:
+    def take_outcomes(self) -> list[RequestOutcome]:
         """How requests of the moment have ended since the last time."""
         outcomes, self.outcomes = self.outcomes, []
         return outcomes

@@ -1,0 +1,111 @@
+"""Groups on the device: a message that waits for its group's decision is stored and acknowledged,
+and shown to nobody; what is decided about a message, its own or one of ours, comes as a word of the
+gateway."""
+
+from __future__ import annotations
+
+from lasthop.clock import Micros
+from lasthop.device.change import Change
+from lasthop.device.happenings import Decided, Happening, Retracted
+from lasthop.device.kept import KeptMessages
+from lasthop.device.message import Message
+from lasthop.device.part import DevicePart
+from lasthop.device.session_core import SessionCore
+from lasthop.device.showing import Showing
+from lasthop.message import Binding
+from lasthop.wire.hop.decisions import Verdict, decode_decision
+from lasthop.wire.hop.frames import Headers, Operation
+
+
+class GroupPart(DevicePart):
+    """What is withheld, and what was decided. What is withheld has no deadline here: the gateway
+    decides, and always tells."""
+
+    word = Operation.DECISION
+    takes_late = True
+
+    def __init__(self, core: SessionCore) -> None:
+        self._arrivals = core.arrivals
+        self._withheld = KeptMessages(core.arrivals.kept_keys, core.unsaved)
+        self._told: list[Retracted | Decided] = []
+
+    def claims(self, message: Message, headers: Headers, now: Micros) -> bool:
+        if not is_withheld(headers):
+            return False
+        self._withhold(message)
+        return True
+
+    def cut_off(self, message: Message, *, related: bool) -> bool:
+        if not is_withheld(message.headers):
+            return False
+        if related:
+            # The gateway may count on it: it has been acknowledged.
+            self._withhold(message)
+        else:
+            self._arrivals.close(message)
+        return True
+
+    def started_over(self, *, related: bool) -> None:
+        if not related:
+            self._withheld.clear()  # Nobody will ever decide about these.
+
+    def _withhold(self, message: Message) -> None:
+        self._arrivals.close(message)
+        if message.key not in self._withheld:
+            self._withheld.keep(self._arrivals.apart(message.frame))
+
+    def shown_by(self, control: Message) -> list[int]:
+        decode_decision(control.body)
+        return [control.in_reply_to or 0]
+
+    def follow(self, control: Message, now: Micros) -> None:
+        decision, key = decode_decision(control.body), control.in_reply_to or 0
+        if decision.verdict is Verdict.RELEASE:
+            self._release(control, key)
+            return
+        if decision.verdict is Verdict.ABORT:
+            self._withheld.take(key)
+        elif decision.verdict is Verdict.RETRACT:
+            self._retract(key)
+        else:
+            self._told.append(Decided(key, decision))
+        self._arrivals.close(control)
+
+    def _release(self, control: Message, key: int) -> None:
+        """Show what was withheld: its place among messages is here."""
+        showing = Showing(control, self.partly_shown)
+        message = self._withheld.take(key)
+        if message is not None:
+            moved = self._arrivals.move_in(message, in_time=True)
+            self._arrivals.turnstile.add(moved)
+            showing.left.add(key)
+        else:
+            self._arrivals.look_for(key, showing)
+        self._arrivals.begin_showing(showing)
+
+    def _retract(self, key: int) -> None:
+        """Nobody here shall act on it. What was not handed over yet never is."""
+        message = self._arrivals.known(key)
+        if message is not None and not message.offered:
+            self._arrivals.let_go(message)
+            self._told.append(Retracted(key, False))
+        elif self._arrivals.knows(key):
+            self._told.append(Retracted(key, True))
+
+    def collect(self, change: Change) -> None:
+        self._withheld.collect(change)
+
+    def keeps_again(self, message: Message, rank: float) -> bool:
+        if not is_withheld(message.headers):
+            return False
+        self._withheld.restore(message)
+        return True
+
+    def happenings(self) -> list[Happening]:
+        told, self._told = self._told, []
+        return [*told]
+
+
+def is_withheld(headers: Headers) -> bool:
+    """Whether a message may be shown only when its group has decided."""
+    return headers.binding is Binding.ATOMIC

@@ -1,0 +1,151 @@
+"""Answers to what this device asked: they need not wait for their turn among other messages, whose
+handler may be what waits for them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from lasthop.clock import MILLISECOND, Micros
+from lasthop.device.change import Change, Held
+from lasthop.device.happenings import Happening
+from lasthop.device.message import NO_POSITION, TIMEOUT_TYPE, Message, Refusal, refusal
+from lasthop.device.outgoing import Outgoing
+from lasthop.device.part import DevicePart
+from lasthop.device.requests.expectation import Expectation
+from lasthop.device.requests.pending_requests import Requests
+from lasthop.device.session_core import SessionCore
+from lasthop.message import key_time
+from lasthop.wire.hop.frames import ERROR_TYPE, Headers, MessageFrame
+
+
+class RequestPart(DevicePart):
+    """Requests of this device that have not ended."""
+
+    def __init__(self, core: SessionCore, held: Held) -> None:
+        self._core = core
+        self._arrivals = core.arrivals
+        self._requests = Requests(held.requests, gather_bytes=core.terms.inbox_bytes)
+
+    # The application.
+
+    def ask(
+        self,
+        now: Micros,
+        expects: Expectation,
+        *,
+        topic: str | None = None,
+        headers: Headers,
+        body: bytes = b"",
+    ) -> int:
+        """Take a request for the gateway; returns the key by which its one outcome is told. Raises
+        TooLarge or Overloaded, and then has not taken it."""
+        self._requests.check()
+        key = self._core.queue(now, topic=topic, headers=headers, body=body)
+        within = (headers.reply_within or 0) * MILLISECOND
+        self._requests.add(key, key_time(key) + within, expects)
+        return key
+
+    def give_up(self, key: int) -> None:
+        """Nobody waits for the answer to this any more: if it comes it is let go."""
+        self._requests.give_up(key)
+
+    def time_out(self, key: int) -> None:
+        """A request of the moment has waited long enough, by the caller's clock."""
+        self._requests.time_out(key)
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait for their outcome."""
+        return len(self._requests)
+
+    # What comes in.
+
+    def claims(self, message: Message, headers: Headers, now: Micros) -> bool:
+        return headers.in_reply_to is not None and self._answered(message, now)
+
+    def _answered(self, message: Message, now: Micros) -> bool:
+        """Whether it answers something of ours, and so is no message like others."""
+        request = message.in_reply_to or 0
+        against = refusal(message)
+        by_name = self._requests.callback_of(request) is not None
+        if against is not None and not by_name:
+            self._requests.give_up(request)
+            self._core.refuse(request, against)
+            self._arrivals.finish(message)
+        elif against is not None:
+            self._fail(request, message)
+        elif self._requests.answered(request, message, now):
+            if by_name:
+                self._keep_outcome(message)
+            else:
+                self._arrivals.finish(message)
+        elif message.headers.answer:
+            self._arrivals.drop(message)
+        else:
+            return False
+        self._hand_over_outcomes()
+        return True
+
+    def _fail(self, key: int, message: Message) -> None:
+        if self._requests.fail(key, message):
+            self._keep_outcome(message)
+        else:
+            self._arrivals.finish(message)
+
+    def _keep_outcome(self, message: Message) -> None:
+        if message.position != NO_POSITION:
+            self._arrivals.store(message)
+
+    def ended(self, message: Message, *, had: bool) -> None:
+        if had and message.request is not None:
+            self._requests.settle(message.request.key)
+
+    def fails(self, item: Outgoing, refusal: Refusal) -> bool:
+        """If it asked for an answer, that it cannot leave was its outcome, unless it has had
+        another."""
+        key = item.key
+        if item.asks and not self._requests.waits(key):
+            return True
+        if self._requests.callback_of(key) is None:
+            self._requests.give_up(key)
+            return False
+        headers = Headers(content_type=ERROR_TYPE, in_reply_to=key)
+        frame = MessageFrame(None, None, None, headers, msgspec.json.encode(refusal))
+        self._fail(key, self._arrivals.place(frame))
+        self._hand_over_outcomes()
+        return True
+
+    # Time, and what has to survive.
+
+    def expire(self, now: Micros) -> None:
+        for row in self._requests.expire(now):
+            headers = Headers(content_type=TIMEOUT_TYPE, in_reply_to=row.key, answer=True)
+            placed = self._arrivals.place(MessageFrame(None, None, None, headers))
+            self._requests.attach(placed)
+        self._hand_over_outcomes()
+
+    def next_expiry(self) -> Micros | None:
+        return self._requests.next_deadline()
+
+    def collect(self, change: Change) -> None:
+        change.requested = self._requests.take_requested()
+        change.settled = self._requests.take_settled()
+
+    def takes_back(self, message: Message) -> bool:
+        if self._requests.callback_of(message.in_reply_to or 0) is None:
+            return False
+        message.offered = False
+        self._requests.attach(message)
+        return True
+
+    def restored(self) -> None:
+        self._hand_over_outcomes()
+
+    def _hand_over_outcomes(self) -> None:
+        """Outcomes for callbacks, as far as it is their turn, are for the application."""
+        for message in self._requests.take_due():
+            self._arrivals.turnstile.add(message)
+            self._core.unsaved.dirty = True
+
+    def happenings(self) -> list[Happening]:
+        return [*self._requests.take_outcomes()]
