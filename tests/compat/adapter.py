@@ -1000,7 +1000,7 @@ class Handset:
         if not self._here:
             return
         preferences = msgspec.convert(wishes, Preferences)
-        self._session.prefer(preferences)
+        self._session.preferences.prefer(preferences)
         self.say(compose.preferences(preferences))
 
     def look(self, topic: str, wanted: int | None = None) -> None:
@@ -1019,7 +1019,7 @@ class Handset:
         """Send a stream, whose content follows from its title."""
         if self._here:
             draft = compose.stream(target, title=title)
-            key = self._session.open_stream(self._kernel.now(), draft.headers)
+            key = self._session.pieces.open_stream(self._kernel.now(), draft.headers)
             self._contents[key] = content_of(title)
             self.turn()
 
@@ -1055,7 +1055,7 @@ class Handset:
         if message.pull_size is None:
             self._finish(message)
             return
-        body = self._session.pull(message.key, now)
+        body = self._session.pieces.pull(message.key, now)
         if body is None:
             self._pulling[message.key] = message
         else:
@@ -1166,7 +1166,7 @@ class Handset:
         session.expire(now)
         ready = session.ready(now)
         worked = self._work_on_streams()
-        session.steer(now)
+        session.decide(now)
         change = session.change()
         if change is not None:
             self._inbox.apply(change)

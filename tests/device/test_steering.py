@@ -62,7 +62,7 @@ class Steered(Peer):
     ) -> None:
         super().__init__(terms, inbox)
         self.now = NOW
-        self.session.prefer(wishes)
+        self.session.preferences.prefer(wishes)
 
     def meet(self, *channels: int, received: int = 0, window: Credit | None = None) -> None:
         """Be welcomed, over these channels."""
@@ -74,7 +74,7 @@ class Steered(Peer):
     def turn(self, after: Micros = 0) -> tuple[list[Frame], dict[int, list[Frame]]]:
         """Time passes, everything is decided and made durable: what leaves."""
         self.now += after
-        self.session.steer(self.now)
+        self.session.decide(self.now)
         while self.commit():
             pass
         return self.session.frames(), self.session.routed()
@@ -99,12 +99,12 @@ class Steered(Peer):
         self.arrive(Ack(count, count), now=self.now)
 
     def why(self, key: int) -> list[Code]:
-        explanation = self.session.explain(key)
+        explanation = self.session.preferences.explain(key)
         assert explanation is not None
         return [reason.code for reason in explanation.reasons]
 
     def used(self) -> list[int]:
-        return [meter.used + meter.held for meter in self.session.spending(self.now)]
+        return [meter.used + meter.held for meter in self.session.preferences.spending(self.now)]
 
     def refusals(self) -> dict[int, str]:
         happened = self.session.happenings()
@@ -128,7 +128,7 @@ class TestChoice:
         (key,) = peer.send("a")
         assert peer.left() == {ON_WIFI: ["a"]}
         assert peer.why(key) == [Code.DEARER, Code.CHOSEN]
-        explanation = peer.session.explain(key)
+        explanation = peer.session.preferences.explain(key)
         assert explanation is not None
         assert (explanation.outlook, explanation.link) == ("sent", "wifi")
         assert "wifi has the lowest cost" in str(explanation)
@@ -145,14 +145,14 @@ class TestChoice:
         peer = steered(ON_MNO, limits=(per_day(5),))
         peer.turn()
         peer.send("a")
-        peer.session.steer(NOW)
+        peer.session.decide(NOW)
         assert peer.session.routed() == {}
         peer.commit()
         (frame,) = peer.session.routed()[ON_MNO]
         assert isinstance(frame, MessageFrame)
         assert frame.seq == 0
         restarted = Peer(TERMS, peer.inbox)
-        (meter,) = restarted.session.spending(NOW)
+        (meter,) = restarted.session.preferences.spending(NOW)
         assert meter.used == 1
 
     def test_a_message_that_would_break_a_limit_goes_over_another_link(self) -> None:
@@ -166,7 +166,7 @@ class TestChoice:
         peer = steered(ON_MNO, limits=(per_day(2),))
         keys = peer.send("a", "b", "c")
         assert peer.left() == {ON_MNO: ["a", "b"]}
-        (waiting,) = peer.session.held_back()
+        (waiting,) = peer.session.preferences.held_back()
         assert waiting.id == f"{keys[2]:016x}"
         assert waiting.outlook == "waiting"
         assert "2 messages per day used" in str(waiting)
@@ -185,7 +185,7 @@ class TestChoice:
         size, money = peer.used()
         assert 300 < size < 340
         assert money == tariff.charge(size).money
-        assert peer.session.explain(key) is not None
+        assert peer.session.preferences.explain(key) is not None
 
     def test_what_is_measured_counts_and_not_what_was_declared(self) -> None:
         """Each acknowledgement says how long its message took, and nothing else is sent for it."""
@@ -216,7 +216,7 @@ class TestLanes:
         assert peer.left() == {ON_MNO: ["c"]}
         assert peer.why(keys[0]) == [Code.NOT_ALLOWED]
         assert peer.why(keys[1]) == [Code.BEHIND]
-        assert f"{keys[0]:016x}" in str(peer.session.explain(keys[1]))
+        assert f"{keys[0]:016x}" in str(peer.session.preferences.explain(keys[1]))
         assert peer.session.waiting == 3
         peer.session.link_up(ON_WIFI, "wifi")
         assert peer.left() == {ON_WIFI: ["a", "b"]}
@@ -257,11 +257,11 @@ class TestLanes:
     def test_no_more_leaves_in_a_turn_than_the_unsent_buffer_should_hold(self) -> None:
         peer = steered(ON_WIFI)
         peer.send("x" * 1000, "y" * 1000, "z" * 1000)
-        peer.session.steer(NOW, budget=1500)
+        peer.session.decide(NOW, budget=1500)
         peer.commit()
         assert len(peer.session.routed()[ON_WIFI]) == 2
         assert peer.session.more
-        peer.session.steer(NOW, budget=1500)
+        peer.session.decide(NOW, budget=1500)
         peer.commit()
         assert len(peer.session.routed()[ON_WIFI]) == 1
         assert not peer.session.more
@@ -384,7 +384,7 @@ class TestRestart:
         peer.taken(2)
         peer.turn()
         peer.restart()
-        assert peer.session.wishes.limits == (per_day(3),)
+        assert peer.session.preferences.wishes.limits == (per_day(3),)
         peer.meet(ON_MNO, received=2)
         peer.send("c", "d")
         assert peer.left() == {ON_MNO: ["c"]}
@@ -398,7 +398,7 @@ class TestRestart:
         peer.meet(ON_MNO)
         assert peer.left() == {ON_MNO: ["a"]}
         assert peer.used() == [3]
-        assert [e.outlook for e in peer.session.held_back()] == ["waiting"]
+        assert [e.outlook for e in peer.session.preferences.held_back()] == ["waiting"]
 
     def test_what_waited_waits_on_in_its_order(self) -> None:
         peer = steered(ON_MNO, queues=(QueueTerms("home", links=("wifi",)),))
@@ -441,7 +441,7 @@ class TestLoss:
     def test_what_was_released_for_a_link_that_is_gone_is_not_paid_for(self) -> None:
         peer = steered(ON_WIFI, ON_MNO, limits=(per_day(5, link="wifi"),))
         peer.send("a")
-        peer.session.steer(NOW)
+        peer.session.decide(NOW)
         assert peer.used() == [1]
         peer.session.rerouted(ON_WIFI)
         assert peer.used() == [0]
@@ -592,7 +592,7 @@ class TestBeginningAndEnd:
         peer = Steered(Preferences())
         peer.send("a", "b")
         peer.said()
-        peer.session.prefer(wish(limits=(per_day(1),)))
+        peer.session.preferences.prefer(wish(limits=(per_day(1),)))
         peer.meet(ON_WIFI)
         assert peer.left() == {ON_WIFI: ["a"]}
 
@@ -601,7 +601,7 @@ class TestBeginningAndEnd:
         peer.meet(ON_WIFI, window=Credit(1, 1 << 20))
         peer.send("a", "b")
         assert len(peer.said()) == 1
-        peer.session.prefer(wish())
+        peer.session.preferences.prefer(wish())
         assert peer.session.stuck
         assert peer.turn() == ([], {})
         peer.session.lost()
@@ -616,18 +616,18 @@ class TestBeginningAndEnd:
         assert peer.left() == {ON_MNO: ["b", "c"]}
         peer.taken(1)
         peer.send("d", queue="home")
-        peer.session.prefer(Preferences())
+        peer.session.preferences.prefer(Preferences())
         frames, routed = peer.turn()
         assert routed == {}
         assert [f.body for f in frames if isinstance(f, MessageFrame)] == [b"a", b"d"]
         peer.restart()
-        assert peer.session.wishes == Preferences()
+        assert peer.session.preferences.wishes == Preferences()
 
     def test_other_wishes_hold_at_once_and_what_was_used_stays_used(self) -> None:
         peer = steered(ON_MNO, limits=(per_day(1),))
         peer.send("a", "b", "c")
         assert peer.left() == {ON_MNO: ["a"]}
-        peer.session.prefer(wish(limits=(per_day(2),), zone="Europe/Oslo"))
+        peer.session.preferences.prefer(wish(limits=(per_day(2),), zone="Europe/Oslo"))
         assert peer.left() == {ON_MNO: ["b"]}
         assert peer.used() == [2]
 
@@ -769,7 +769,7 @@ class TestPieces:
         peer = Steered(wish(limits=(limit,)), terms)
         peer.meet(ON_MNO)
         headers = Headers(to="device:x", stream=True)
-        key = peer.session.open_stream(NOW, headers)
+        key = peer.session.pieces.open_stream(NOW, headers)
         peer.turn()
         peer.taken(1)
         assert peer.session.transfers.write(key, b"x" * 150_000) == 150_000

@@ -32,12 +32,11 @@ from lasthop.decision.localtime import Period
 from lasthop.decision.preferences import Preferences
 from lasthop.device.happenings import Refused
 from lasthop.device.inbox_memory import MemoryInbox
-from lasthop.device.lanes import Lanes
-from lasthop.device.outbox import Outbox
 from lasthop.device.outgoing import Outgoing
-from lasthop.device.pilot import Pilot
+from lasthop.device.preferences.preference_order import PreferenceOrder
+from lasthop.device.preferences.sending_preferences import SendingPreferences
+from lasthop.device.preferences.waiting_lanes import WaitingLanes
 from lasthop.device.session import DeviceSession
-from lasthop.device.steering import Steering
 from lasthop.message import key_time
 from lasthop.wire.hop.frames import Ack, Credit, Frame, Headers, MessageFrame, Skip, Welcome
 from tests.device.peer import INCARNATION, NOW, TERMS
@@ -135,7 +134,7 @@ class Sending(RuleBasedStateMachine):
     def begin(self, wanted: list[Limit]) -> None:
         wishes = Preferences(links=LINKS, queues=QUEUES, limits=tuple(wanted), calendar=CALENDAR)
         self.limits = wanted
-        self.session.prefer(wishes)
+        self.session.preferences.prefer(wishes)
         self.meet("mno")
 
     # The machinery.
@@ -143,7 +142,7 @@ class Sending(RuleBasedStateMachine):
     def turn(self) -> None:
         """Decide, make durable, let leave."""
         session = self.session
-        session.steer(self.now)
+        session.decide(self.now)
         while (change := session.change()) is not None:
             self.inbox.apply(change)
             session.committed(change.n)
@@ -284,7 +283,7 @@ class Sending(RuleBasedStateMachine):
 
     @invariant()
     def the_devices_books_are_true(self) -> None:
-        for meter in self.session.spending(self.now):
+        for meter in self.session.preferences.spending(self.now):
             spent = self.counted(meter.limit, self.now // DAY)
             used = meter.used + meter.held
             assert used >= spent
@@ -293,9 +292,9 @@ class Sending(RuleBasedStateMachine):
     @invariant()
     def nothing_waits_without_need(self) -> None:
         """What is first in its lane waits for a limit, or for a better link in good time."""
-        meters = self.session.spending(self.now)
+        meters = self.session.preferences.spending(self.now)
         seen: set[str] = set()
-        for waiting in self.session.held_back():
+        for waiting in self.session.preferences.held_back():
             key = int(waiting.id, 16)
             lane, deadline = self.queued[key]
             if lane in seen or not self.channels:
@@ -337,7 +336,7 @@ class Sending(RuleBasedStateMachine):
         if not hasattr(self, "limits"):
             return
         self.limits = []
-        self.session.prefer(Preferences(links=LINKS))
+        self.session.preferences.prefer(Preferences(links=LINKS))
         self.lose_contact()
         for _ in range(2):
             self.turn()
@@ -375,7 +374,7 @@ def no_limits(patch: pytest.MonkeyPatch) -> None:
 
 def forget_the_books(patch: pytest.MonkeyPatch) -> None:
     """What was spent is not written down."""
-    patch.setattr(Steering, "encode_budgets", lambda self: b"")
+    patch.setattr(SendingPreferences, "encode_budgets", lambda self: b"")
 
 
 def repeat_for_nothing(patch: pytest.MonkeyPatch) -> None:
@@ -393,35 +392,35 @@ def repeat_for_nothing(patch: pytest.MonkeyPatch) -> None:
 
 def take_back_too_early(patch: pytest.MonkeyPatch) -> None:
     """A number is taken back while its message may still arrive."""
-    lost = Pilot.link_lost
+    lost = PreferenceOrder.link_lost
 
-    def again(self: Pilot, channel: int) -> None:
+    def again(self: PreferenceOrder, channel: int) -> None:
         lost(self, channel)
         self._again.clear()
-        self.resumed()
+        self.resumed(0)
 
-    patch.setattr(Pilot, "link_lost", again)
+    patch.setattr(PreferenceOrder, "link_lost", again)
 
 
 def forget_the_lost(patch: pytest.MonkeyPatch) -> None:
     """What was on a lost link is not sent again."""
-    patch.setattr(Pilot, "_offer_again", lambda *_: None)
-    patch.setattr(Outbox, "withdraw", lambda self: [])
+    patch.setattr(PreferenceOrder, "_offer_again", lambda *_: None)
+    patch.setattr(PreferenceOrder, "_decide_anew", lambda *_: None)
 
 
 def lose_their_places(patch: pytest.MonkeyPatch) -> None:
     """What is taken back waits behind what came later."""
 
-    def put_back(self: Lanes, items: Iterable[Outgoing]) -> None:
+    def put_back(self: WaitingLanes, items: Iterable[Outgoing]) -> None:
         for item in items:
             self.add(item)
 
-    patch.setattr(Lanes, "put_back", put_back)
+    patch.setattr(WaitingLanes, "put_back", put_back)
 
 
 def never_look_again(patch: pytest.MonkeyPatch) -> None:
     """When a link comes, nobody notices."""
-    patch.setattr(Pilot, "link_changed", lambda self: None)
+    patch.setattr(PreferenceOrder, "link_changed", lambda self: None)
 
 
 @pytest.mark.parametrize(

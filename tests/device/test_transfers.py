@@ -7,8 +7,10 @@ import zlib
 import pytest
 
 from lasthop.device.change import Change, Held, State
+from lasthop.device.outgoing import Outgoing
+from lasthop.device.pieces.transfers import Transfers
+from lasthop.device.session import DeviceSession
 from lasthop.device.terms import Terms
-from lasthop.device.transfers import Transfers
 from lasthop.errors import Conflict
 from lasthop.wire.hop.frames import (
     Ending,
@@ -27,7 +29,7 @@ BODY = b"and so on"
 @pytest.fixture
 def transfers() -> Transfers:
     """With one stream, of which everything is here but its end."""
-    transfers = Transfers(Terms(app="shop", name="phone"), Held())
+    transfers = DeviceSession(Terms(app="shop", name="phone"), Held()).transfers
     transfers.open_incoming(KEY)
     transfers.piece(Piece(KEY, 0, BODY, stream=True), known=True)
     commit(transfers, 1)
@@ -35,8 +37,8 @@ def transfers() -> Transfers:
 
 
 def commit(transfers: Transfers, n: int) -> None:
-    transfers.collect(Change(n=n, state=State()))
-    transfers.committed(n)
+    transfers.book.collect(Change(n=n, state=State()))
+    transfers.book.committed(n)
 
 
 def complete() -> Ending:
@@ -94,14 +96,14 @@ def test_a_body_that_all_messages_wait_for_goes_alone(transfers: Transfers) -> N
         MessageFrame(None, key, None, Headers(priority=priority), BODY)
         for key, priority in ((KEY + 1, 9), (KEY + 2, 0))
     )
-    transfers.send_ahead(urgent, durable=True)
-    transfers.send_ahead(blocking, durable=True, first=True)
+    transfers.outgoing_bodies.start(Outgoing(urgent, 0), durable=True)
+    transfers.outgoing_bodies.start(Outgoing(blocking, 0, 0), durable=True)
 
     def asked() -> list[int]:
         return [f.transfer for f in transfers.frames() if isinstance(f, Piece)]
 
     assert asked() == [KEY + 2]
-    transfers.taken(Taken(KEY + 2, len(BODY), 1 << 16), ours=True)
+    transfers.taken(Taken(KEY + 2, len(BODY), 1 << 16))
     assert endings(transfers) == [
         Ending(KEY + 2, EndStatus.COMPLETE, len(BODY), zlib.crc32(BODY)),
     ]

@@ -20,7 +20,7 @@ from lasthop.core.session import Session
 from lasthop.decision.budgets import Budgets
 from lasthop.decision.preferences import Preferences
 from lasthop.device.change import BUDGETS
-from lasthop.device.steering import Line as DeviceLine, Steering as DeviceSteering
+from lasthop.device.preferences.sending_preferences import OpenChannel, SendingPreferences
 from lasthop.simulation.disk import MemoryDisk
 from lasthop.simulation.faults import Rehearsal
 from lasthop.simulation.interconnect import Interconnect
@@ -112,19 +112,19 @@ def repeat_for_nothing(patch: Patch) -> None:
 
 def send_without_limits(patch: Patch) -> None:
     """The device believes that it can afford everything."""
-    begin, restore = DeviceSteering.__init__, DeviceSteering.restore.__func__  # type: ignore[attr-defined]
+    begin, restore = SendingPreferences.__init__, SendingPreferences.restore.__func__  # type: ignore[attr-defined]
 
-    def rich(self: DeviceSteering, wishes: Preferences, lines: dict[int, DeviceLine]) -> None:
+    def rich(self: SendingPreferences, wishes: Preferences, lines: dict[int, OpenChannel]) -> None:
         begin(self, replace(wishes, limits=()), lines)
 
     def still_rich(
-        cls: type[DeviceSteering], notes: dict[str, bytes], *others: Any
-    ) -> DeviceSteering | None:
-        found: DeviceSteering | None = restore(cls, {**notes, BUDGETS: b""}, *others)
+        cls: type[SendingPreferences], notes: dict[str, bytes], *others: Any
+    ) -> SendingPreferences | None:
+        found: SendingPreferences | None = restore(cls, {**notes, BUDGETS: b""}, *others)
         return found
 
-    patch.setattr(DeviceSteering, "__init__", rich)
-    patch.setattr(DeviceSteering, "restore", classmethod(still_rich))
+    patch.setattr(SendingPreferences, "__init__", rich)
+    patch.setattr(SendingPreferences, "restore", classmethod(still_rich))
 
 
 def overtake_what_is_held(patch: Patch) -> None:

@@ -12,8 +12,9 @@ from lasthop.core.pieces.bodies import Bodies
 from lasthop.core.pieces.stream import Stream
 from lasthop.core.pieces.streams import Streams
 from lasthop.device.change import Change
-from lasthop.device.flows import Inflow
-from lasthop.device.transfers import Transfers
+from lasthop.device.pieces.flows import Inflow
+from lasthop.device.pieces.transfer_book import TransferBook
+from lasthop.device.pieces.transfers import Transfers
 from lasthop.simulation.faults import run
 from lasthop.wire.hop.frames import Piece
 from lasthop.wire.hop.transfer import Receiving, Sending
@@ -64,13 +65,13 @@ def send_the_message_before_its_body(patch: Patch) -> None:
 
 def keep_no_pieces_of_a_device(patch: Patch) -> None:
     """The inbox forgets what has come of a stream, and keeps how far it was."""
-    collect = Transfers.collect
+    collect = TransferBook.collect
 
-    def without(self: Transfers, change: Change) -> None:
+    def without(self: TransferBook, change: Change) -> None:
         collect(self, change)
         change.pieces = [piece for piece in change.pieces if not piece.incoming]
 
-    patch.setattr(Transfers, "collect", without)
+    patch.setattr(TransferBook, "collect", without)
 
 
 def read_a_byte_too_far(patch: Patch) -> None:

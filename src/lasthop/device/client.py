@@ -41,10 +41,10 @@ from lasthop.device.parts.sending import Sending
 from lasthop.device.parts.services import Services
 from lasthop.device.parts.streaming import Streaming
 from lasthop.device.parts.wishing import Wishing
+from lasthop.device.preferences.sending_preferences import NO_WISHES
 from lasthop.device.probing import Pause, pause
 from lasthop.device.retry import Backoff
 from lasthop.device.session import DeviceSession
-from lasthop.device.steering import NO_WISHES
 from lasthop.device.terms import Terms
 from lasthop.device.turns import Turns
 from lasthop.errors import Conflict, StoreError
@@ -164,8 +164,8 @@ class Device(Sending, Topics, Membership, Services, Streaming, Wishing):
             network=self._network,
             heartbeats=heartbeats,
         )
-        if self._desk.session.wishes != NO_WISHES:
-            self._contact.prefer(self._desk.session.wishes)
+        if self._desk.session.preferences.wishes != NO_WISHES:
+            self._contact.prefer(self._desk.session.preferences.wishes)
         self.background(self._contact.run())
         if self._learns:
             self.background(heartbeats.learn(self._contact))

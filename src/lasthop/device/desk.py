@@ -131,7 +131,7 @@ class Desk:
                 outcome.results.append(error)
         if self.handler is not None:
             self._handle(self.handler, outcome, now)
-        self.session.steer(now, budget=FLUSH_SIZE)
+        self.session.decide(now, budget=FLUSH_SIZE)
         self.commit()
         outcome.ready = self.session.ready(now) if self.handler is None else []
         # What was too late when its turn came has changed the counts.

@@ -26,12 +26,10 @@ class Outgoing(msgspec.Struct, gc=False, eq=False):
     """Of the frame, no less."""
     number: int = -1
     stored: bool = False
-    large: bool = False
-    """Its body goes ahead in pieces, and it has no number before that is there."""
-    there: bool = False
-    """The gateway has its body."""
-    unsure: bool = False
-    """It has its number, and in this contact the gateway has not said that it has its body."""
+    light: MessageFrame | None = None
+    """As it travels if something of it goes ahead."""
+    held: bool = False
+    """It does not leave before that is there, and has no number unless it had one before."""
     sent: bool = False
     """Over the channel that is open now."""
     taken: bool = False
@@ -44,6 +42,16 @@ class Outgoing(msgspec.Struct, gc=False, eq=False):
     def key(self) -> int:
         """By which this device knows it."""
         return self.frame.key or 0
+
+    @property
+    def travels(self) -> MessageFrame:
+        """What of it leaves in its own frame, but for the number."""
+        return self.light or self.frame
+
+    @property
+    def goes_ahead(self) -> bool:
+        """Whether something of it goes ahead."""
+        return self.light is not None
 
     @property
     def deadline(self) -> Micros | None:

@@ -31,7 +31,7 @@ class DevicePart:
         """Frames that are neither messages nor acknowledgements, and who takes them."""
         return {}
 
-    def whole(self, frame: MessageFrame) -> MessageFrame | None:
+    def whole(self, frame: MessageFrame, headers: Headers) -> MessageFrame | None:
         """A message with headers as it is to arrive. None: as if it had been lost."""
         return frame
 
@@ -78,7 +78,18 @@ class DevicePart:
     def lost(self) -> None:
         """No channel is open any more."""
 
+    def link_up(self, channel: int, label: str, round_trip: Micros | None) -> None:
+        """Messages may leave over this channel."""
+
+    def link_paused(self, channel: int, paused: bool) -> None:
+        """A channel's unsent buffer is full, or has room again."""
+
     # What goes out.
+
+    def frames(self, *, room: bool, piece: bool) -> list[Frame]:
+        """What leaves over the channel that is spoken over, after messages: without room only what
+        takes next to none, with `piece` one as the last."""
+        return []
 
     def accepted(self, items: list[Outgoing], now: Micros) -> None:
         """The gateway has these messages of ours."""

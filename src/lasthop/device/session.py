@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from lasthop.device.change import Held
 from lasthop.device.groups import GroupPart
+from lasthop.device.pieces.piece_part import PiecePart
+from lasthop.device.preferences.preference_part import PreferencePart
 from lasthop.device.ranked.ranked_part import RankedPart
 from lasthop.device.requests.request_part import RequestPart
 from lasthop.device.session_core import SessionCore
@@ -20,7 +22,11 @@ class DeviceSession(SessionCore):
 
     def __init__(self, terms: Terms, held: Held) -> None:
         super().__init__(terms, held)
+        self.pieces = PiecePart(self, held)
+        self.transfers = self.pieces.transfers
+        self.preferences = PreferencePart(self, self.transfers, held)
         self.requests = RequestPart(self, held)
         self.groups = GroupPart(self)
         self.ranked = RankedPart(self, held)
-        self.attach((self.requests, self.groups, self.ranked), held)
+        parts = (self.preferences, self.requests, self.groups, self.ranked, self.pieces)
+        self.attach(parts, held)

@@ -15,45 +15,26 @@ import msgspec
 
 from lasthop.clock import MILLISECOND, Micros
 from lasthop.device.arrivals import Arrivals
-from lasthop.device.change import Change, FlowState, Held, State
-from lasthop.device.happenings import (
-    Accepted,
-    Fetched,
-    Happening,
-    Lapsed,
-    LinksWanted,
-    Refused,
-    Sent,
-    StreamStirred,
-)
+from lasthop.device.change import Change, Held, State
+from lasthop.device.happenings import Accepted, Happening, Lapsed, Refused, Sent
 from lasthop.device.message import Message, Refusal
 from lasthop.device.outbox import Outbox
 from lasthop.device.part import DevicePart, moments
-from lasthop.device.pilot import Pilot
+from lasthop.device.plain_order import PlainOrder
 from lasthop.device.snapshot import Snapshot
-from lasthop.device.steered import SteeredSession
-from lasthop.device.steering import Line, Steering
 from lasthop.device.terms import Terms
-from lasthop.device.transfers import Transfers
 from lasthop.device.unsaved import Unsaved
-from lasthop.errors import TooLarge
 from lasthop.message import KeyMaker, Reliability, key_time
 from lasthop.wire.hop.frames import (
     MAX_RANGES,
     Ack,
     Credit,
     Dropped,
-    Ending,
-    Feature,
     Frame,
     Headers,
     Hello,
     MessageFrame,
-    Operation,
-    Piece,
     Skip,
-    Taken,
-    Wanted,
     Welcome,
 )
 from lasthop.wire.hop.persistence import (
@@ -69,7 +50,7 @@ MAX_WINDOW = 4096
 """`wire.hop.sequence` takes a number farther ahead for nonsense."""
 
 
-class SessionCore(SteeredSession):
+class SessionCore:
     """The session of one device, as it was held by its inbox, without what its parts do."""
 
     def __init__(self, terms: Terms, held: Held) -> None:
@@ -83,17 +64,9 @@ class SessionCore(SteeredSession):
         self.terms = terms
         self.unsaved = Unsaved()
         self.arrivals = Arrivals(terms, held, self.unsaved)
-        self._outbox = Outbox(terms, held)
-        self.transfers = Transfers(terms, held)
-        self.lines: dict[int, Line] = {}
-        """The channels that are open, by the numbers that the driver gave them."""
-        # By the clock of the earlier life, which can only be behind.
-        steering = Steering.restore(held.notes, self.lines, key_time(state.last_key))
-        self._pilot: Pilot | None = None
-        if steering is not None:
-            self._pilot = Pilot(steering, self._outbox, self.transfers)
-            self._pilot.take_over()
-        self._send_ahead(durable=True)
+        self.outbox = Outbox(terms, held, self.unsaved)
+        plain = self.outbox.order = PlainOrder(self.outbox)
+        plain.restore(item for item in self.outbox.restored if item.number < 0)
         # Keys are not secret here, so they need no salt.
         self._keys = KeyMaker(node=0, after=state.last_key, random64=lambda: 0)
         self._last_key = state.last_key
@@ -112,13 +85,21 @@ class SessionCore(SteeredSession):
         self._told_window: Credit | None = terms.window
         self._repeat = False
         self._reliable = True
-        self._wanted: tuple[str, ...] = ()
-        self._notes: dict[str, bytes] = {}
 
     def attach(self, parts: Iterable[DevicePart], held: Held) -> None:
         """Let these take part, in their order."""
         parts = tuple(parts)
+        self._takers = {kind: take for part in parts for kind, take in part.frames_taken().items()}
+        self._whole = moments(parts, "whole")
+        self._frames = moments(parts, "frames")
         self._welcomed = moments(parts, "welcomed")
+        self._joined = moments(parts, "joined")
+        self._rerouted = moments(parts, "rerouted")
+        self._lost = moments(parts, "lost")
+        self._link_up = moments(parts, "link_up")
+        self._link_paused = moments(parts, "link_paused")
+        self._accepted = moments(parts, "accepted")
+        self._committed = moments(parts, "committed")
         self._fails = moments(parts, "fails")
         self._refused = moments(parts, "refused")
         self._expire = moments(parts, "expire")
@@ -180,7 +161,7 @@ class SessionCore(SteeredSession):
             delivered=ack.delivered,
             individual=ack.individual,
         )
-        assigned = state.assigned if self._outbox.waiting else None
+        assigned = state.assigned if self.outbox.waiting else None
         return msgspec.structs.replace(
             claims.claim(hello), dropped=state.dropped, assigned=assigned
         )
@@ -196,11 +177,9 @@ class SessionCore(SteeredSession):
         """
         self._reliable = reliable
         claims = Claims(
-            incarnation=self._incarnation, epoch=self._epoch, assigned=self._outbox.assigned
+            incarnation=self._incarnation, epoch=self._epoch, assigned=self.outbox.assigned
         )
-        streams = bool(welcome.features & Feature.STREAMS)
         self.lost()
-        self.transfers.again(alone=True)
         match accept(claims, hello, welcome):
             case Continue(ack, closed):
                 self.arrivals.close_below(closed, now)
@@ -211,20 +190,14 @@ class SessionCore(SteeredSession):
                 self._untold = RangeSet(self.arrivals.dropped)
                 self._told = Ack(hello.received, hello.delivered, hello.individual)
                 self._gate = 0
-                self._outbox.resume(ack, welcome.window, welcome.max_frame, streams=streams)
-                if self._pilot is not None and self._pilot.resumed():
-                    self._gate, self.unsaved.dirty = self._changes + 1, True
-                self._send_ahead(durable=True)
+                self.outbox.resume(ack, welcome.window, welcome.max_frame)
             case StartOver(incarnation, epoch, drop_below):
                 related = welcome.superseded is not None or incarnation == hello.incarnation
                 self._begin(incarnation, epoch, now, related=related)
-                self._outbox.start_over(drop_below)
+                self.outbox.start_over(drop_below)
                 self._told = Ack(0, 0)
-                self._gate = self._changes + 1
-                self._outbox.resume(Ack(0, 0), welcome.window, welcome.max_frame, streams=streams)
-                if self._pilot is not None:
-                    self._pilot.resumed()
-                self._send_ahead(durable=True)
+                self.wait_for_change()
+                self.outbox.resume(Ack(0, 0), welcome.window, welcome.max_frame)
             case Redial(forget):
                 if forget:
                     self._begin(None, None, now, related=True)
@@ -243,20 +216,28 @@ class SessionCore(SteeredSession):
             return False
         # From now on what is said over one channel may overtake what was said over another.
         self._reliable = False
-        self.transfers.joined()
+        for part_joined in self._joined:
+            part_joined()
         return True
+
+    def wait_for_change(self) -> None:
+        """Let nothing leave on this channel before the next change is durable."""
+        self._gate, self.unsaved.dirty = self._changes + 1, True
+
+    @property
+    def in_contact(self) -> bool:
+        """Whether the gateway has welcomed us and is still there."""
+        return self._open
 
     def rerouted(self, channel: int = 0) -> None:
         """One of several channels has ended, and what was said over it may be lost: say it again
         over another."""
-        self.lines.pop(channel, None)
         self._repeat = True
         self._untold = RangeSet(self.arrivals.dropped)
         self._told_window = None
-        self._outbox.again()
-        self.transfers.again()
-        if self._pilot is not None:
-            self._pilot.link_lost(channel)
+        self.outbox.again()
+        for part_rerouted in self._rerouted:
+            part_rerouted(channel)
 
     def _begin(
         self, incarnation: bytes | None, epoch: int | None, now: Micros, *, related: bool
@@ -271,10 +252,19 @@ class SessionCore(SteeredSession):
         """The channel has ended; what it still owed is said in the next HELLO."""
         self._open = False
         self._untold = RangeSet()
-        self.lines.clear()
-        if self._pilot is not None:
-            self._pilot.lost()
-        self._outbox.lost()
+        for part_lost in self._lost:
+            part_lost()
+        self.outbox.lost()
+
+    def link_up(self, channel: int, label: str, *, round_trip: Micros | None = None) -> None:
+        """Messages may leave over this channel, which is known by a number above 0."""
+        for part_link_up in self._link_up:
+            part_link_up(channel, label, round_trip)
+
+    def link_paused(self, channel: int, paused: bool) -> None:
+        """A channel's unsent buffer is full, or has room again."""
+        for part_link_paused in self._link_paused:
+            part_link_paused(channel, paused)
 
     def received(self, frames: Iterable[Frame], now: Micros) -> None:
         """Frames came in. Raises a HopError when the gateway says something impossible; then the
@@ -283,59 +273,28 @@ class SessionCore(SteeredSession):
         duplicates = arrivals.duplicates
         for frame in frames:
             if type(frame) is MessageFrame:
-                if frame.headers is not None:
-                    whole = self._whole(frame)
-                    if whole is None:
-                        continue
-                    frame = whole  # noqa: PLW2901
-                arrivals.take(frame, now)
-            elif type(frame) is Piece:
-                self.transfers.piece(frame, known=arrivals.knows(frame.transfer))
-            elif type(frame) is Taken:
-                self.transfers.taken(frame, ours=self._outbox.has_body(frame.transfer))
-            elif type(frame) is Ending:
-                self.transfers.ending(frame, known=arrivals.knows(frame.transfer))
+                whole: MessageFrame | None = frame
+                for made_whole in self._whole:
+                    if whole is not None and whole.headers is not None:
+                        whole = made_whole(whole, whole.headers)
+                if whole is not None:
+                    arrivals.take(whole, now)
             elif type(frame) is Ack:
-                self._outbox.acknowledge(frame)
+                self.outbox.acknowledge(frame)
             elif type(frame) is Skip:
                 arrivals.skip(frame, now)
             elif type(frame) is Credit:
-                self._outbox.credit(frame)
-                if self._pilot is not None:
-                    self._pilot.credit()
-            elif type(frame) is Wanted:
-                self._wanted = frame.links
-        self._hear_of_bodies()
-        if self._pilot is not None and self._outbox.settled:
-            settled, self._outbox.settled = self._outbox.settled, []
-            self._pilot.acknowledged(settled, now)
-        self.transfers.announced(self._outbox.accepted)
+                self.outbox.credit(frame)
+            elif type(frame) in self._takers:
+                self._takers[type(frame)](frame, now)
+        if self.outbox.acknowledged:
+            items, self.outbox.acknowledged = self.outbox.acknowledged, []
+            self.outbox.order.acknowledged(items, now)
+            for accepted in self._accepted:
+                accepted(items, now)
         if arrivals.duplicates != duplicates:
             # The acknowledgement may have been lost; on a mapping without order that happens.
             self._repeat = True
-
-    def _hear_of_bodies(self) -> None:
-        """Bodies of ours that the gateway has, or will not take."""
-        pilot = self._pilot
-        for key in self.transfers.arrived:
-            self._outbox.arrived(key) if pilot is None else pilot.body_arrived(key)
-        for key, reason in self.transfers.refused:
-            if pilot is None:
-                self._outbox.refuse(key, reason)
-            else:
-                pilot.body_refused(key, Refusal(TooLarge.code, reason))
-        self.transfers.arrived, self.transfers.refused = [], []
-
-    def _whole(self, frame: MessageFrame) -> MessageFrame | None:
-        """A message with its body, and with the stream that it opens."""
-        headers = frame.headers
-        assert headers is not None
-        if headers.stream and frame.key is not None and not self.arrivals.knows(frame.key):
-            self.transfers.open_incoming(frame.key)
-        if headers.ahead is None:
-            return frame
-        known = frame.seq is not None and self.arrivals.has(frame.seq)
-        return self.transfers.claim(frame, known=known)
 
     # The application.
 
@@ -351,14 +310,10 @@ class SessionCore(SteeredSession):
         TooLarge or Overloaded, and then has not taken it."""
         key = self._keys.key(now)
         frame = MessageFrame(None, key, topic, headers, body)
-        self._outbox.check([frame])
+        self.outbox.check([frame])
         casual = headers is not None and headers.reliability is Reliability.BEST_EFFORT
-        if self._pilot is not None and self._pilot.takes(frame):
-            self._pilot.queue(frame, casual=casual)
-        else:
-            self._outbox.queue(frame, casual=casual)
+        self.outbox.queue(frame, casual=casual)
         self._last_key = key
-        self._send_ahead()
         return key
 
     def say(
@@ -366,7 +321,7 @@ class SessionCore(SteeredSession):
     ) -> None:
         """Tell the gateway something, however full the outbox is: it makes room."""
         self._last_key = key = self._keys.key(now)
-        self._outbox.queue(MessageFrame(None, key, topic, headers, body), casual=False)
+        self.outbox.queue(MessageFrame(None, key, topic, headers, body), casual=False)
 
     @property
     def last_time(self) -> Micros:
@@ -379,48 +334,19 @@ class SessionCore(SteeredSession):
         for refused in self._refused:
             refused(key)
 
-    def _send_ahead(self, *, durable: bool = False) -> None:
-        """Let large bodies go ahead of their messages, once those are durable: before, their keys
-        could be given out again."""
-        items, self._outbox.to_send = self._outbox.to_send, []
-        for item in items:
-            self.transfers.send_ahead(item.frame, durable=durable, first=item.unsure)
-
-    def open_stream(self, now: Micros, headers: Headers) -> int:
-        """Open a stream of ours; returns its key."""
-        key = self.queue(now, headers=headers)
-        state = FlowState(
-            target=headers.to or "",
-            content_type=headers.content_type,
-            title=headers.title,
-            priority=headers.priority,
-            queue=headers.queue,
-        )
-        self.transfers.open_outgoing(key, state)
-        return key
-
-    def pull(self, key: int, now: Micros) -> bytes | None:
-        """Ask for the body of a message that was left with the gateway; `Fetched` has the answer.
-        It may be here already."""
-        body = self.transfers.pull(key)
-        if body is None:
-            self.queue(now, headers=Headers(operation=Operation.PULL, in_reply_to=key))
-        return body
-
     def expire(self, now: Micros) -> None:
         """Let go what is past its deadline and was not read, or was not answered."""
         for expire in self._expire:
             expire(now)
 
     def next_expiry(self) -> Micros | None:
-        """When `expire`, or `steer`, has something to do."""
-        due = [next_expiry() for next_expiry in self._next_expiry]
-        due.append(None if self._pilot is None else self._pilot.due)
+        """When `expire`, or `decide`, has something to do."""
+        due = [self.outbox.order.due, *(next_expiry() for next_expiry in self._next_expiry)]
         return min((at for at in due if at is not None), default=None)
 
     def check(self, frames: Iterable[MessageFrame]) -> None:
         """Raise what `queue` would raise for one of these."""
-        self._outbox.check(frames)
+        self.outbox.check(frames)
 
     def ready(self, now: Micros) -> list[Message]:
         """What to hand to the application now; `finished` tells when it is done with a message."""
@@ -439,8 +365,6 @@ class SessionCore(SteeredSession):
         """The application is done with these; with the next change that is durable."""
         for message in messages:
             self.arrivals.finish(message)
-            if message.frame.headers is not None and message.frame.headers.pull is not None:
-                self.transfers.forget_body(message.key)
 
     def lapsed(self, message: Message) -> None:
         """The application had not looked at it when its deadline passed."""
@@ -448,11 +372,22 @@ class SessionCore(SteeredSession):
 
     # The driver.
 
+    def decide(self, now: Micros, *, budget: int | None = None) -> None:
+        """Choose what of the messages that wait leaves after the next change: at most so many bytes
+        and a message."""
+        self.outbox.order.decide(now, budget=budget)
+        self._hear_refusals()
+
+    def _hear_refusals(self) -> None:
+        refusals, self.outbox.refusals = self.outbox.refusals, []
+        for item, against in refusals:
+            if not any(fails(item, against) for fails in self._fails):
+                self.refuse(item.key, against)
+
     def change(self, *, flush: bool = False) -> Change | None:
         """What is to be made durable next, if anything; several may be under way, in order."""
-        arrivals, outbox = self.arrivals, self._outbox
-        transfers = self.transfers
-        if not (self._unsettled or flush):
+        arrivals, outbox = self.arrivals, self.outbox
+        if not (self.unsaved.dirty or flush):
             return None
         for before_change in self._before_change:
             before_change()
@@ -461,10 +396,6 @@ class SessionCore(SteeredSession):
         change = Change(n=self._changes, state=State())
         arrivals.collect(change)
         outbox.collect(change)
-        transfers.collect(change)
-        change.notes, self._notes = self._notes, {}
-        if self._pilot is not None:
-            self._pilot.collect(change)
         for collect in self._collect:
             collect(change)
         change.state = State(
@@ -487,9 +418,8 @@ class SessionCore(SteeredSession):
 
     def committed(self, n: int) -> None:
         """Change `n`, and all before it, is durable."""
-        self.transfers.committed(n)
-        if self._pilot is not None:
-            self._pilot.committed(n)
+        for part_committed in self._committed:
+            part_committed(n)
         while self._pending and self._pending[0].n <= n:
             self._durable = self._pending.popleft()
             if self._durable.state.epoch == self._epoch:
@@ -526,49 +456,38 @@ class SessionCore(SteeredSession):
             self._told_window = window
             frames.append(window)
         if room:
-            frames += self._outbox.frames(self._durable.state.assigned, budget=budget)
+            frames += self.outbox.order.frames(self._durable.state.assigned, budget=budget)
             self._hear_refusals()
-        if self._outbox.streams:
-            frames += self.transfers.frames()
-            if piece and room and not self._outbox.more and self._pilot is None:
-                next_piece = self.transfers.next_piece()
-                if next_piece is not None:
-                    frames.append(next_piece)
+        for part_frames in self._frames:
+            frames += part_frames(room=room, piece=piece)
         return frames
+
+    def routed(self, *, piece: bool = True) -> dict[int, list[Frame]]:
+        """What may leave now over particular channels, beside the `frames`."""
+        if not self._open or self._durable.n < self._gate:
+            return {}
+        return self.outbox.order.routed(piece=piece)
+
+    @property
+    def stuck(self) -> bool:
+        """Whether a new contact is needed before anything more gets through."""
+        return self.outbox.order.stuck
 
     @property
     def more(self) -> bool:
         """Whether the last `frames` were cut short by their budget, or had consequences."""
-        piloted = self._pilot is not None and self._pilot.more
-        return self._outbox.more or self.unsaved.dirty or piloted
+        return self.outbox.order.more or self.unsaved.dirty
 
     def happenings(self) -> list[Happening]:
         """What the application may want to know, since the last time."""
-        arrivals, outbox = self.arrivals, self._outbox
+        arrivals, outbox = self.arrivals, self.outbox
         happenings: list[Happening] = [Sent(key) for key in outbox.sent]
-        if self._pilot is not None:
-            happenings += self._pilot.closed
-            self._pilot.closed = []
-            if self._pilot.wanted not in ((), self._pilot.told):
-                self._pilot.told = self._pilot.wanted
-                self._wanted = self._pilot.wanted
-        if self._wanted:
-            happenings.append(LinksWanted(self._wanted))
-            self._wanted = ()
         happenings += [Accepted(key) for key in outbox.accepted]
         for told in self._happenings:
             happenings += told()
         # What is refused after its deadline has ended before.
         happenings += [Refused(key, answer) for key, answer in self._refusals]
         happenings += [Lapsed(message) for message in arrivals.lapsed]
-        for lapsed in arrivals.lapsed:
-            if lapsed.headers.stream:
-                self.transfers.stop(lapsed.key, "it came too late")
-        for key, _ in self._refusals:
-            self.transfers.refuse(key)
-        happenings += [Fetched(*fetched) for fetched in self.transfers.fetched]
-        happenings += [StreamStirred(key) for key in dict.fromkeys(self.transfers.stirred)]
-        self.transfers.fetched, self.transfers.stirred = [], []
         outbox.sent, outbox.accepted = [], []
         self._refusals, arrivals.lapsed = [], []
         return happenings
@@ -581,18 +500,12 @@ class SessionCore(SteeredSession):
     @property
     def waiting(self) -> int:
         """How many messages the gateway may not have."""
-        return self._outbox.waiting
+        return self.outbox.waiting
 
     @property
     def settled(self) -> bool:
         """Whether every change so far is durable."""
-        return not self._pending and not self._unsettled
-
-    @property
-    def _unsettled(self) -> bool:
-        parts = (self._outbox, self.transfers, self._pilot)
-        waiting = any(part.dirty for part in parts if part is not None)
-        return bool(self.unsaved.dirty or self._notes or waiting)
+        return not self._pending and not self.unsaved.dirty
 
 
 def milliseconds(time: Micros) -> int:

@@ -242,7 +242,7 @@ class DeviceNode:
         now = self._kernel.now()
         body, topic, headers, expects, wishes = letter
         if wishes is not None:
-            session.prefer(wishes)
+            session.preferences.prefer(wishes)
         if expects is None:
             key = session.queue(now, topic=topic, headers=headers, body=body)
         else:
@@ -424,7 +424,7 @@ class DeviceNode:
             if self.flows is not None and self.flows.work(session, now):
                 self._kernel.after(self._random.randint(0, 20 * MILLISECOND), self._turn)
             opening = [] if self.flows is None else self.flows.opening()
-            session.steer(now)
+            session.decide(now)
             change = session.change()
             if change is not None:
                 self._writing = True
@@ -521,7 +521,7 @@ class DeviceNode:
             session.lapsed(message)
             taken = 0
         elif message.pull_size is not None:
-            body = session.pull(message.key, self._kernel.now())
+            body = session.pieces.pull(message.key, self._kernel.now())
             if body is None:
                 self._pulling[message.key] = message
                 return

@@ -145,7 +145,7 @@ class Flows:
             headers = Headers(
                 to=f"device:{wish.receiver}", title=wish.name, priority=wish.priority, stream=True
             )
-            out.key = session.open_stream(now, headers)
+            out.key = session.pieces.open_stream(now, headers)
         elif not transfers.open_to_write(out.key):
             out.over = True
         elif out.position < len(out.content):

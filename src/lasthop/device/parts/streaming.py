@@ -19,8 +19,8 @@ class Streaming(Part):
     async def open_stream(self, target: str, **options: Unpack[Options]) -> OutgoingStream:
         """Open a stream to `device:NAME`, or to `publisher:`, where it is fetched over REST.
         Returns when that is durable here."""
-        draft = compose.stream(target, **options)
-        key: int = await self.do(lambda session, now: session.open_stream(now, draft.headers))
+        headers = compose.stream(target, **options).headers
+        key: int = await self.do(lambda session, now: session.pieces.open_stream(now, headers))
         return OutgoingStream(self, key)
 
     async def outgoing_streams(self) -> list[OutgoingStream]:
@@ -71,5 +71,7 @@ class Streaming(Part):
             return message.body
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self.letters.pulling(message.key, answer)
-        body: bytes | None = await self.do(lambda session, now: session.pull(message.key, now))
+        body: bytes | None = await self.do(
+            lambda session, now: session.pieces.pull(message.key, now)
+        )
         return body if body is not None else await answer

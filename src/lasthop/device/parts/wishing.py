@@ -8,9 +8,9 @@ from lasthop.clock import Micros
 from lasthop.decision.budgets import Meter
 from lasthop.decision.preferences import Preferences
 from lasthop.device import compose
-from lasthop.device.explanation import Explanation
 from lasthop.device.handle import MessageHandle
 from lasthop.device.parts.part import Part
+from lasthop.device.preferences.explanation import Explanation
 from lasthop.device.session import DeviceSession
 
 
@@ -28,7 +28,7 @@ class Wishing(Part):
 
         def act(session: DeviceSession, now: Micros) -> int:
             key = draft.queue(session, now)
-            session.prefer(ours)
+            session.preferences.prefer(ours)
             return key
 
         handle = await self._queue(act)
@@ -39,17 +39,21 @@ class Wishing(Part):
         """Why a message that we sent, by its handle or its id, went over a link or waits. None:
         without wishes nothing is decided, and what was decided long ago is forgotten."""
         key = message.key if isinstance(message, MessageHandle) else int(message, 16)
-        found: Explanation | None = await self.do(lambda session, _now: session.explain(key))
+        found: Explanation | None = await self.do(
+            lambda session, _now: session.preferences.explain(key)
+        )
         return found
 
     async def held_back(self) -> list[Explanation]:
         """Messages that we sent and that wait for a link or a limit, the oldest first."""
-        found: list[Explanation] = await self.do(lambda session, _now: session.held_back())
+        found: list[Explanation] = await self.do(
+            lambda session, _now: session.preferences.held_back()
+        )
         return found
 
     async def spending(self) -> list[Meter]:
         """What is used of each limit on what we send, in its present period."""
-        meters: list[Meter] = await self.do(lambda session, now: session.spending(now))
+        meters: list[Meter] = await self.do(lambda session, now: session.preferences.spending(now))
         return meters
 
     def on_links_wanted(self, callback: Callable[[tuple[str, ...]], None]) -> None:

@@ -17,8 +17,8 @@ from lasthop.core.preferences.encoding import decode_preferences
 from lasthop.decision.preferences import Preferences
 from lasthop.device.client import Device
 from lasthop.device.compose import Options
-from lasthop.device.explanation import Explanation
 from lasthop.device.handle import MessageHandle, MessageRefused, Status
+from lasthop.device.preferences.explanation import Explanation
 from lasthop.device.retry import LinkClosed
 from lasthop.errors import Conflict, LasthopError
 from lasthop.runtime.failure import Failure

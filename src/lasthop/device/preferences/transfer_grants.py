@@ -11,51 +11,51 @@ from lasthop.clock import Micros
 from lasthop.decision.choice import Outgoing as Question
 from lasthop.decision.decide import Action
 from lasthop.decision.grants import STREAM_GRANT, Grant
-from lasthop.device.explanation import Trace
-from lasthop.device.steering import Steering
-from lasthop.device.transfers import Transfers
+from lasthop.device.outbox_order import PieceSource
+from lasthop.device.preferences.explanation import ChoiceLog
+from lasthop.device.preferences.sending_preferences import SendingPreferences
+from lasthop.device.unsaved import Unsaved
 from lasthop.message import key_time
 from lasthop.wire.hop.frames import Piece
 
 
-class Grants:
+class TransferGrants:
     """All transfers of a device that has wishes."""
 
-    def __init__(self, steering: Steering, transfers: Transfers) -> None:
-        self._steering = steering
-        self._transfers = transfers
+    def __init__(
+        self, preferences: SendingPreferences, source: PieceSource, unsaved: Unsaved
+    ) -> None:
+        self._preferences = preferences
+        self._source = source
+        self._unsaved = unsaved
         self._grants: dict[int, Grant] = {}
         self._new: list[Grant] = []
         self._pending: list[tuple[int, Grant]] = []
 
-    @property
-    def unsettled(self) -> bool:
-        """Whether something was granted that is not durable yet."""
-        return bool(self._new)
-
-    def give(self, trace: Trace, now: Micros) -> tuple[Micros | None, tuple[str, ...]]:
+    def give(self, log: ChoiceLog, now: Micros) -> tuple[Micros | None, tuple[str, ...]]:
         """Grant what may leave; returns when to ask again, and which links would help."""
         due: Micros | None = None
         wanted: tuple[str, ...] = ()
-        for key in [key for key in self._grants if not self._transfers.sends(key)]:
+        for key in [key for key in self._grants if not self._source.sends(key)]:
             self.over(key, now)
-        for hungry in self._transfers.hungry(STREAM_GRANT):
-            key = hungry.key
+        for transfer in self._source.transferable(STREAM_GRANT):
+            key = transfer.key
             if key in self._grants:
                 continue
             question = Question(
-                size=hungry.size,
+                size=transfer.size,
                 since=key_time(key),
-                deliver_before=hungry.deadline,
+                deliver_before=transfer.deadline,
                 whole=False,
             )
-            choice = self._steering.choice(question, hungry.queue, now)
-            trace.note(key, choice, now)
+            choice = self._preferences.choice(question, transfer.queue, now)
+            log.note(key, choice, now)
             if choice.action is Action.SEND:
-                books = self._steering.books
-                books.reserve(-key, choice, queue=hungry.queue or "", now=now)
-                grant = self._grants[key] = Grant(choice.channel, hungry.size)
+                books = self._preferences.books
+                books.reserve(-key, choice, queue=transfer.queue or "", now=now)
+                grant = self._grants[key] = Grant(choice.channel, transfer.size)
                 self._new.append(grant)
+                self._unsaved.dirty = True
             else:
                 wanted = choice.wanted or wanted
                 if choice.until is not None and (due is None or choice.until < due):
@@ -64,7 +64,7 @@ class Grants:
 
     def next_piece(self, now: Micros) -> tuple[int, Piece] | None:
         """The piece that leaves next, and over which link."""
-        piece = self._transfers.next_piece(allow=self._allowance)
+        piece = self._source.next_piece(allow=self._allowance)
         if piece is None:
             return None
         grant = self._grants[piece.transfer]
@@ -78,7 +78,7 @@ class Grants:
         grant = self._grants.get(key)
         if grant is None or not grant.durable:
             return 0
-        line = self._steering.lines.get(grant.channel)
+        line = self._preferences.lines.get(grant.channel)
         return 0 if line is None or line.paused else grant.left
 
     def over(self, key: int, now: Micros) -> None:
@@ -86,8 +86,9 @@ class Grants:
         grant = self._grants.pop(key, None)
         if grant is None:
             return
-        steering = self._steering
-        grant.settle(steering.books, -key, lambda link: steering.declared(link).tariff, now)
+        preferences = self._preferences
+        declared = preferences.declared
+        grant.settle(preferences.books, -key, lambda link: declared(link).tariff, now)
 
     def lost(self, channel: int, now: Micros) -> None:
         """A link is gone: what was granted on it must be asked for again."""

@@ -43,7 +43,7 @@ class Explanation(msgspec.Struct, frozen=True):
         return "; ".join(map(str, self.reasons))
 
 
-class Trace:
+class ChoiceLog:
     """The last decisions, by message."""
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """Over which link each message of this device goes: its own wishes, links and budgets.
 
 It asks the transmission algorithm in `decision`, as the gateway does for what it sends the other
-way, and keeps the books. Who may leave, and in which order, is the pilot's business.
+way, and keeps the books. Who may leave, and when, is for the `preference_order`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NO_WISHES = Preferences()
 """Whoever wants nothing in particular: everything leaves at once, over the newest link."""
 
 
-class Line:
+class OpenChannel:
     """A channel that is open, as far as what leaves over it is concerned."""
 
     __slots__ = ("channel", "gauge", "label", "paused", "round_trip", "under_way")
@@ -43,10 +43,10 @@ class Line:
         """Keys of what left over it and nobody has acknowledged."""
 
 
-class Steering:
+class SendingPreferences:
     """One device's wishes about what it sends, and what came of them."""
 
-    def __init__(self, wishes: Preferences, lines: dict[int, Line]) -> None:
+    def __init__(self, wishes: Preferences, lines: dict[int, OpenChannel]) -> None:
         self.wishes = wishes
         self.lines = lines
         """Every channel that is open; the session's own."""
@@ -54,8 +54,8 @@ class Steering:
 
     @classmethod
     def restore(
-        cls, notes: dict[str, bytes], lines: dict[int, Line], now: Micros
-    ) -> Steering | None:
+        cls, notes: dict[str, bytes], lines: dict[int, OpenChannel], now: Micros
+    ) -> SendingPreferences | None:
         """Go on with what an earlier life wished for and has spent."""
         if not notes.get(WISHES):
             return None
@@ -93,7 +93,7 @@ class Steering:
             calendar=self.wishes.calendar,
         )
 
-    def link_of(self, line: Line) -> Link:
+    def link_of(self, line: OpenChannel) -> Link:
         """A line as the decision sees it: what was declared, corrected by what was measured."""
         declared = self.declared(line.label)
         link = msgspec.structs.replace(declared, channel=line.channel)
@@ -105,7 +105,7 @@ class Steering:
         """What the user says of a technology."""
         return self.wishes.link(label) or Link(label, Tariff())
 
-    def closures(self, now: Micros) -> list[tuple[Line, Closure]]:
+    def closures(self, now: Micros) -> list[tuple[OpenChannel, Closure]]:
         """Lines whose link has reached its limit, and over which nothing is under way: to close
         one before that would make what it carries travel again, for money."""
         found = []

@@ -9,22 +9,22 @@ from typing import TypeAlias
 
 from lasthop.device.outgoing import Outgoing, priority_of
 
-Lane: TypeAlias = tuple[str | None, int, bool]
+WaitingLane: TypeAlias = tuple[str | None, int, bool]
 """Queue, priority, and whether it is best effort, which is in order with nothing."""
 
 
-def lane_of(item: Outgoing) -> Lane:
+def lane_of(item: Outgoing) -> WaitingLane:
     """What a message is kept in order with."""
     return item.queue, priority_of(item.frame), item.casual
 
 
-class Lanes:
+class WaitingLanes:
     """First in, first out in every lane. Only the heads of lanes are ever looked at."""
 
     def __init__(self) -> None:
-        self._lanes: dict[Lane, deque[Outgoing]] = {}
+        self._lanes: dict[WaitingLane, deque[Outgoing]] = {}
         self._keys: dict[int, Outgoing] = {}
-        self._fresh: dict[Lane, None] = {}
+        self._fresh: dict[WaitingLane, None] = {}
         """Lanes whose head has not been looked at since something changed."""
 
     def __len__(self) -> int:
@@ -72,7 +72,7 @@ class Lanes:
             del self._lanes[lane]
             self._fresh.pop(lane, None)
 
-    def head(self, lane: Lane) -> Outgoing | None:
+    def head(self, lane: WaitingLane) -> Outgoing | None:
         """Whose turn it is in a lane."""
         waiting = self._lanes.get(lane)
         return waiting[0] if waiting else None
@@ -89,7 +89,7 @@ class Lanes:
         """Something has changed for this one."""
         self._fresh[lane_of(item)] = None
 
-    def take_fresh(self) -> list[Lane]:
+    def take_fresh(self) -> list[WaitingLane]:
         """Lanes to look at now: by priority, then by who came first."""
         fresh, self._fresh = self._fresh, {}
         return sorted(fresh, key=lambda lane: (-lane[1], self._lanes[lane][0].key))

@@ -20,32 +20,36 @@ from lasthop.decision.preferences import Preferences
 from lasthop.decision.reasons import Code, because
 from lasthop.decision.transmission import LEAST_RECEIPT
 from lasthop.device.change import BUDGETS, WISHES, Change
-from lasthop.device.explanation import Explanation, Trace
-from lasthop.device.grants import Grants
 from lasthop.device.happenings import LinkSpent
-from lasthop.device.lanes import Lane, Lanes
 from lasthop.device.message import Refusal
-from lasthop.device.outbox import Outbox
+from lasthop.device.outbox_order import OutboxOrder, PieceSource
 from lasthop.device.outgoing import Outgoing, light_size, ordinary
-from lasthop.device.steering import Steering
-from lasthop.device.transfers import Transfers
+from lasthop.device.preferences.explanation import ChoiceLog, Explanation
+from lasthop.device.preferences.own_frames import OwnFrames
+from lasthop.device.preferences.sending_preferences import SendingPreferences
+from lasthop.device.preferences.transfer_grants import TransferGrants
+from lasthop.device.preferences.waiting_lanes import WaitingLane, WaitingLanes
+from lasthop.device.session_core import SessionCore
 from lasthop.errors import Expired
 from lasthop.message import key_time
-from lasthop.wire.hop.frames import Frame, MessageFrame, Piece
+from lasthop.wire.hop.frames import Frame
 
 SEND, EXPIRE = Action.SEND, Action.EXPIRE
 
 
-class Pilot:
+class PreferenceOrder(OutboxOrder):
     """Lets messages leave, each over its link."""
 
-    def __init__(self, steering: Steering, outbox: Outbox, transfers: Transfers) -> None:
-        self.steering = steering
-        self._lines = steering.lines
-        self._outbox = outbox
-        self._transfers = transfers
-        self._grants = Grants(steering, transfers)
-        self._lanes = Lanes()
+    def __init__(
+        self, preferences: SendingPreferences, core: SessionCore, source: PieceSource
+    ) -> None:
+        self.preferences = preferences
+        self._lines = preferences.lines
+        self._core = core
+        self._outbox = core.outbox
+        self._own = OwnFrames(core.outbox)
+        self._grants = TransferGrants(preferences, source, core.unsaved)
+        self._lanes = WaitingLanes()
         self._released: list[Outgoing] = []
         """To leave when the next change is durable."""
         self._pending: deque[tuple[int, list[Outgoing]]] = deque()
@@ -60,59 +64,67 @@ class Pilot:
         """Links that were called spent, and until when."""
         self._receipts: list[tuple[Micros, int]] = []
         """When acknowledgements are missing, by number."""
-        self._due: Micros | None = None
         self._spent = False
         self._wished = False
         self._now: Micros = 0
-        self.trace = Trace()
+        self.trace = ChoiceLog()
         self.wanted: tuple[str, ...] = ()
         """Links that would be worth opening."""
         self.told: tuple[str, ...] = ()
         """What the owner was told of them."""
         self.closed: list[LinkSpent] = []
         """Links that have reached a limit of ours, since then."""
-        self.stuck = False
-        """Something under way must not be sent again over any link that is left, and everything
-        after it waits for it: only in a new contact may it be taken back."""
-        self.more = False
-        """Whether more could be released when what was released has left."""
 
     # What happens.
 
-    def begin(self, *, in_contact: bool) -> None:
-        """The user has wishes from now on, also about what was queued before."""
-        self._wished = self.steering.books.changed = True
-        self.take_over()
-        self.stuck = in_contact and self._outbox.stranded
+    @property
+    def waiting(self) -> int:
+        return len(self._lanes)
 
-    def take_over(self) -> None:
-        """Take over what has no number, in this life or an earlier one."""
-        for item in self._outbox.give_up_order():
-            self._transfers.drop_body(item.key)
+    def begin(self, items: Iterable[Outgoing]) -> None:
+        for item in items:
+            self._outbox.gate.stop(item)
             self._lanes.add(item)
-        self._count()
+
+    def wished(self) -> None:
+        """The user has wishes from now on, also about what was queued before. What has its number
+        and has not left must not be taken back while the gateway may have it."""
+        self._wished = self.preferences.books.changed = self._core.unsaved.dirty = True
+        under_way = self._outbox.under_way()
+        stranded = any(not item.sent and ordinary(item.frame) for item in under_way)
+        self.stuck = self._core.in_contact and stranded
 
     def wish(self, wishes: Preferences) -> None:
         """The user wants it otherwise."""
-        self.steering.wish(wishes)
-        self._wished = True
+        self.preferences.wish(wishes)
+        self._wished = self._core.unsaved.dirty = True
         self._reconsider()
 
     def end(self) -> list[Outgoing]:
-        """There are no wishes any more; returns what waited, the oldest first."""
         self.lost()
-        waiting = self._lanes.clear()
-        self._count()
-        return waiting
+        return self._lanes.clear()
 
-    def takes(self, frame: MessageFrame) -> bool:
-        """Whether this is decided here."""
-        return ordinary(frame)
+    def place(self, item: Outgoing) -> None:
+        if item.casual or ordinary(item.frame):
+            self._lanes.add(item)
+        else:
+            self._own.add(item)
 
-    def queue(self, frame: MessageFrame, *, casual: bool) -> None:
-        """The application sends a message that was checked."""
-        self._lanes.add(self._outbox.admit(frame, casual=casual))
-        self._count()
+    def start_over(self, items: list[Outgoing]) -> None:
+        self._own.clear()
+        for item in items:
+            item.number = -1
+            if not ordinary(item.frame):
+                self._own.add(item)
+            self._outbox.note_number(item)
+        self._decide_anew([item for item in items if item.number < 0])
+
+    def _decide_anew(self, items: list[Outgoing]) -> None:
+        """These did not arrive, and that is known."""
+        for item in items:
+            item.channel = 0
+            self.preferences.books.ended(item.key, self._now)
+        self._lanes.put_back(items)
 
     def link_changed(self) -> None:
         """A link has come up, or has room again."""
@@ -142,40 +154,43 @@ class Pilot:
         self._released, self._leaving = [], []
         self._pending.clear()
         self._take_back(released)
-        self._again, self._receipts, self._due = {}, [], None
+        self._again, self._receipts, self.due = {}, [], None
         self._told = {}
         self.stuck = False
 
     def _take_back(self, items: Iterable[Outgoing]) -> None:
         """These were released and did not leave."""
         for item in items:
-            self.steering.books.refund(item.key, self._now)
+            self.preferences.books.refund(item.key, self._now)
             item.channel = 0
             if item.casual:
                 self._lanes.put_back([item])
             elif not item.taken:
                 self._again[item.number] = item
-        self._count()
 
-    def resumed(self) -> bool:
-        """The gateway has said what it has: what it lacks is decided anew. True if that is to be
-        durable before anything is said of it."""
-        withdrawn = self._outbox.withdraw()
-        for item in withdrawn:
-            item.channel = 0
-            self.steering.books.ended(item.key, self._now)  # It did not arrive, and that is known.
+    def resumed(self, received: int) -> None:
+        self._own.say_again()
+        lacking = [item for item in self._outbox.under_way() if ordinary(item.frame)]
+        for item in lacking:
+            self._outbox.withdraw(item)
+        self._decide_anew(lacking)
+        if lacking:
+            self._core.wait_for_change()
         for item in self._lanes:
             # The gateway may be an older copy of itself, without what went ahead: it is asked.
-            item.there = False
-        self._lanes.put_back(withdrawn)
-        self._count()
+            item.held = item.goes_ahead
         self._reconsider()
-        return bool(withdrawn)
+
+    def again(self) -> None:
+        self._own.say_again()
+
+    def skipped(self, number: int) -> None:
+        self._own.skip(number)
 
     def acknowledged(self, items: Iterable[Outgoing], now: Micros) -> None:
         """The gateway has these."""
         self._now = now
-        books = self.steering.books
+        books = self.preferences.books
         for item in items:
             channel = books.acknowledged(item.key, now)
             line = self._lines.get(item.channel if channel is None else channel)
@@ -188,40 +203,30 @@ class Pilot:
             self._starved = False
             self._lanes.reconsider()
 
-    def credit(self) -> None:
-        """The gateway takes more at a time."""
+    def credit_changed(self) -> None:
         self._lanes.reconsider()
 
-    def body_arrived(self, key: int) -> None:
-        """The gateway has a body that went ahead: its message may follow."""
-        self._grants.over(key, self._now)
-        item = self._lanes.get(key)
-        if item is not None:
-            item.there = True
+    def let_go(self, item: Outgoing) -> None:
+        self._grants.over(item.key, self._now)
+        if self._lanes.get(item.key) is not None:
             self._lanes.look_at(item)
 
-    def body_refused(self, key: int, refusal: Refusal) -> None:
-        """The gateway will not take a body."""
-        self._grants.over(key, self._now)
-        item = self._lanes.get(key)
-        if item is not None:
+    def refuse(self, item: Outgoing, refusal: Refusal) -> None:
+        self._grants.over(item.key, self._now)
+        if self._lanes.get(item.key) is not None:
             self._drop(item, refusal)
 
     def _reconsider(self) -> None:
         self._lanes.reconsider()
         self._retry = True
 
-    def _count(self) -> None:
-        self._outbox.aside = len(self._lanes)
-
     # Decisions.
 
-    def steer(self, now: Micros, *, budget: int | None = None) -> None:
-        """Release what may leave now, no more than `budget` bytes and one message."""
+    def decide(self, now: Micros, *, budget: int | None = None) -> None:
         self._now = now
         self.more = False
-        if self._due is not None and now >= self._due:
-            self._due = None
+        if self.due is not None and now >= self.due:
+            self.due = None
             self._reconsider()
         self._miss_receipts(now)
         if self._retry:
@@ -234,12 +239,11 @@ class Pilot:
         due, wanted = self._grants.give(self.trace, now)
         self._arm(due)
         self.wanted = wanted or self.wanted
-        self._count()
         if self._spent and not self._released:
             self._spent = False
             self._close_links(now)
 
-    def _go_on(self, lane: Lane, budget: int | None, now: Micros) -> int | None:
+    def _go_on(self, lane: WaitingLane, budget: int | None, now: Micros) -> int | None:
         while (item := self._lanes.head(lane)) is not None:
             if budget is not None and budget <= 0:
                 self.more = True
@@ -254,12 +258,12 @@ class Pilot:
     def _offer(self, item: Outgoing, now: Micros) -> bool:
         """Decide about the first of a lane; false when it stays where it is."""
         deadline = item.deadline
-        if item.large and not item.there and self._outbox.streams:
+        if item.held:
             if deadline is None or now < deadline:
-                self._transfers.send_body(item.frame, queue=item.queue, deadline=deadline)
+                self._outbox.gate.start(item, durable=False, metered=True)
                 self._arm(deadline)
                 return False
-            self._transfers.abort_body(item.key, "it is too late")
+            self._outbox.gate.abort(item, "it is too late")
         refusal = self._outbox.too_large(item)
         if refusal is not None:
             self._drop(item, refusal)
@@ -277,7 +281,7 @@ class Pilot:
             return False
         self._lanes.remove(item)
         if not item.casual:
-            self._outbox.number(item)
+            self._outbox.release(item)
         self._release(item, choice, now)
         return True
 
@@ -299,10 +303,10 @@ class Pilot:
         """What was not acknowledged in time goes over another link as well, if there is one."""
         while self._receipts and self._receipts[0][0] <= now:
             _, number = heapq.heappop(self._receipts)
-            item = self._outbox.numbered(number)
+            item = self._outbox.awaited(number)
             if item is None or item.taken or item.channel not in self._lines:
                 continue
-            if self.steering.books.reserved(item.key) is not None:
+            if self.preferences.books.reserved(item.key) is not None:
                 continue  # It is about to leave again.
             carried = item.channel
             choice = self._choice(item, now)
@@ -327,86 +331,77 @@ class Pilot:
             since=key_time(item.key),
             deliver_before=item.deadline,
             delay_tolerance=item.tolerance,
-            attempts=self.steering.books.attempts(item.key),
+            attempts=self.preferences.books.attempts(item.key),
         )
-        choice = self.steering.choice(question, item.queue, now)
+        choice = self.preferences.choice(question, item.queue, now)
         self.trace.note(item.key, choice, now)
         if choice.wanted:
             self.wanted = choice.wanted
         return choice
 
     def _size(self, item: Outgoing) -> int:
-        light = item.large and self._outbox.streams
-        return light_size(item) + (0 if light else len(item.frame.body))
+        return light_size(item) + len(item.travels.body)
 
     def _release(self, item: Outgoing, choice: Choice, now: Micros) -> None:
-        self.steering.books.reserve(item.key, choice, queue=item.queue or "", now=now)
+        self.preferences.books.reserve(item.key, choice, queue=item.queue or "", now=now)
         item.channel = choice.channel
         self._released.append(item)
+        self._core.unsaved.dirty = True
 
     def _drop(self, item: Outgoing, refusal: Refusal) -> None:
         self._lanes.remove(item)
-        self.steering.books.ended(item.key, self._now)
-        self._outbox.drop(item, refusal)
+        self.preferences.books.ended(item.key, self._now)
+        self._outbox.refuse(item, refusal)
 
     def _arm(self, until: Micros | None) -> None:
-        if until is not None and (self._due is None or until < self._due):
-            self._due = until
+        if until is not None and (self.due is None or until < self.due):
+            self.due = until
 
     def _close_links(self, now: Micros) -> None:
-        for line, closure in self.steering.closures(now):
+        for line, closure in self.preferences.closures(now):
             if self._told.get(line.label) != closure.until:
                 self._told[line.label] = closure.until
                 self.closed.append(LinkSpent(line.channel, line.label, closure.until))
 
-    @property
-    def due(self) -> Micros | None:
-        """When to steer again, unless something happens before."""
-        return self._due
-
     # What leaves.
 
-    def frames(self) -> dict[int, list[Frame]]:
-        """What leaves now, by channel."""
+    def frames(self, durable: int, *, budget: int | None = None) -> list[Frame]:
+        return self._own.frames(durable)
+
+    def routed(self, *, piece: bool) -> dict[int, list[Frame]]:
         routed: dict[int, list[Frame]] = {}
         leaving, self._leaving = self._leaving, []
         for item in leaving:
             if item.taken:
-                self.steering.books.refund(item.key, self._now)
+                self.preferences.books.refund(item.key, self._now)
                 continue
             line = self._lines[item.channel]
-            reserved = self.steering.books.reserved(item.key)
+            reserved = self.preferences.books.reserved(item.key)
             assert reserved is not None
             routed.setdefault(item.channel, []).append(self._outbox.leave(item))
-            self.steering.books.left(item.key, self._now, gauge=line.gauge)
+            self.preferences.books.left(item.key, self._now, gauge=line.gauge)
             self._spent = True
             if item.casual:
-                self.steering.books.ended(item.key, self._now)
+                self.preferences.books.ended(item.key, self._now)
             else:
                 line.under_way.add(item.key)
                 self._await(item.number, reserved.receipt_by)
+        next_piece = self._grants.next_piece(self._now) if piece else None
+        if next_piece is not None:
+            routed.setdefault(next_piece[0], []).append(next_piece[1])
         return routed
-
-    def next_piece(self) -> tuple[int, Piece] | None:
-        """The piece that leaves when the last one has left, and over which link."""
-        return self._grants.next_piece(self._now)
 
     # What has to survive.
 
-    @property
-    def dirty(self) -> bool:
-        """Whether something must be durable before it may leave."""
-        return bool(self._released or self._wished or self._grants.unsettled)
-
     def collect(self, change: Change) -> None:
         """Put into `change` what has to survive."""
-        steering = self.steering
+        preferences = self.preferences
         if self._wished:
             self._wished = False
-            change.notes[WISHES] = steering.encode_wishes()
-        if steering.books.changed:
-            steering.books.changed = False
-            change.notes[BUDGETS] = steering.encode_budgets()
+            change.notes[WISHES] = preferences.encode_wishes()
+        if preferences.books.changed:
+            preferences.books.changed = False
+            change.notes[BUDGETS] = preferences.encode_budgets()
         self._grants.collect(change.n)
         if self._released:
             self._pending.append((change.n, self._released))
@@ -431,7 +426,7 @@ class Pilot:
             return Explanation(f"{key:016x}", "waiting", self._now, (behind,))
         return explanation
 
-    def waiting(self) -> list[Explanation]:
+    def held_back(self) -> list[Explanation]:
         """Why each message that waits does, the oldest first."""
         found = (self.explain(item.key) for item in self._lanes)
         return [explanation for explanation in found if explanation is not None]

@@ -1,0 +1,1 @@
+"""What goes in pieces: streams, and bodies too large for one frame."""

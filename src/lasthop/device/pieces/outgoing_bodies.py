@@ -1,0 +1,205 @@
+"""Bodies of ours that are too large for one frame: they go ahead of their messages in pieces, once
+those are durable: before, their keys could be given out again."""
+
+from __future__ import annotations
+
+import zlib
+from functools import partial
+
+from msgspec.structs import replace
+
+from lasthop.clock import Micros
+from lasthop.device.message import Refusal
+from lasthop.device.outbox import Outbox
+from lasthop.device.outbox_order import OutboxGate
+from lasthop.device.outgoing import Outgoing, ordinary, priority_of
+from lasthop.device.pieces.transfer_book import TransferBook
+from lasthop.device.terms import Terms
+from lasthop.errors import TooLarge
+from lasthop.wire.hop.frames import Ending, EndStatus, Headers, MessageFrame
+from lasthop.wire.hop.transfer import Sending
+
+FIRST = 10
+"""Above all priorities."""
+
+
+class OutgoingBody:
+    """A body of ours on its way."""
+
+    __slots__ = ("body", "checksum", "deadline", "key", "priority", "queue", "sending")
+
+    def __init__(
+        self, item: Outgoing, priority: int, queue: str | None, deadline: Micros | None
+    ) -> None:
+        self.key = item.key
+        self.queue = queue
+        self.deadline = deadline
+        self.body = item.frame.body
+        self.checksum = zlib.crc32(self.body)
+        self.priority = priority
+        # The gateway answers when it has room: of many devices some have to wait for others.
+        self.sending = Sending(self.key, stream=False)
+
+    def word(self) -> Ending:
+        """How it ends."""
+        return Ending(self.key, EndStatus.COMPLETE, len(self.body), self.checksum)
+
+
+class OutgoingBodies(OutboxGate):
+    """Holds back messages until the gateway has their bodies."""
+
+    def __init__(self, terms: Terms, outbox: Outbox, book: TransferBook) -> None:
+        self._terms = terms
+        self._outbox = outbox
+        self._book = book
+        self.taken = True
+        """Whether the gateway takes anything in pieces; until it says otherwise."""
+        self._items: dict[int, Outgoing] = {}
+        """Messages with such a body that the gateway may not have."""
+        self._bodies: dict[int, OutgoingBody] = {}
+        self._lanes: dict[tuple[int, str | None], dict[int, OutgoingBody]] = {}
+        """The same by priority and queue, the oldest first: what waits holds up only those."""
+        self._starting: set[int] = set()
+        """Keys of bodies that go ahead once their messages are durable."""
+        outbox.gate = self
+        for item in outbox.restored:
+            self.admitted(item)
+
+    def __contains__(self, key: int) -> bool:
+        return key in self._bodies
+
+    def __len__(self) -> int:
+        return len(self._bodies)
+
+    def get(self, key: int) -> OutgoingBody | None:
+        """The body that is on its way under this key."""
+        return self._bodies.get(key)
+
+    def sendings(self) -> list[Sending]:
+        """How far each is."""
+        return [body.sending for body in self._bodies.values()]
+
+    def belongs(self, key: int) -> bool:
+        """Whether this is a message with a large body that the gateway may not have."""
+        return key in self._items
+
+    # What the outbox asks.
+
+    def carries(self, frame: MessageFrame) -> bool:
+        if not self._is_large(frame):
+            return False
+        if len(frame.body) > self._terms.max_body:
+            raise TooLarge(
+                "the body is above what travels in pieces; send it as a stream",
+                size=len(frame.body),
+                most=self._terms.max_body,
+            )
+        return True
+
+    def _is_large(self, frame: MessageFrame) -> bool:
+        return len(frame.body) > self._terms.segment and self.taken and ordinary(frame)
+
+    def admitted(self, item: Outgoing) -> None:
+        if self._is_large(item.frame):
+            self._items[item.key] = item
+            item.light = _light(item.frame)
+            item.held = item.number < 0
+
+    def forgotten(self, item: Outgoing) -> None:
+        self._items.pop(item.key, None)
+
+    def start(self, item: Outgoing, *, durable: bool, metered: bool = False) -> None:
+        key, priority = item.key, priority_of(item.frame)
+        if metered:
+            if key in self._bodies or key in self._starting:
+                return
+            body = OutgoingBody(item, priority, item.queue, item.deadline)
+        else:
+            # A message that has its number is what all others wait for.
+            body = OutgoingBody(item, FIRST if item.number >= 0 else priority, None, None)
+        self._starting.add(key)
+        if durable:
+            self._begin(body)
+        else:
+            self._book.then(partial(self._begin, body))
+
+    def _begin(self, body: OutgoingBody) -> None:
+        key, name = body.key, (body.priority, body.queue)
+        if key not in self._starting:
+            return
+        self.remove(key)
+        self._bodies[key] = body
+        lane = self._lanes.setdefault(name, {})
+        lane[key] = body
+        if body.priority != FIRST and any(other > key for other in lane):
+            # Whose turn it was before may wait behind this one now: so does its body.
+            self._lanes[name] = dict(sorted(lane.items()))
+
+    def stop(self, item: Outgoing) -> None:
+        self.remove(item.key)
+
+    def abort(self, item: Outgoing, reason: str) -> None:
+        self.remove(item.key)
+        self._book.words.append(Ending(item.key, EndStatus.ABORTED, reason=reason))
+
+    def remove(self, key: int) -> None:
+        """Send nothing more of a body."""
+        self._starting.discard(key)
+        body = self._bodies.pop(key, None)
+        if body is not None:
+            lane = self._lanes[body.priority, body.queue]
+            del lane[key]
+            if not lane:
+                del self._lanes[body.priority, body.queue]
+
+    # The channel.
+
+    def welcomed(self, *, taken: bool) -> None:
+        """The gateway says whether it takes anything in pieces. It may be an older copy of itself,
+        without what went ahead: it is asked."""
+        self.taken = taken
+        items = sorted(self._items.values(), key=lambda item: (item.number, item.key))
+        asked = [item for item in items if item.number >= 0 or not item.held]
+        for item in items:
+            item.light = _light(item.frame) if taken else None
+            item.held = taken
+        for item in asked if taken else items:
+            if taken:
+                self._outbox.order.held(item)
+            else:
+                self._outbox.order.let_go(item)
+
+    def restored(self) -> None:
+        """After a restart: what had no number goes on."""
+        for item in self._items.values():
+            if item.held:
+                self._outbox.order.held(item)
+
+    def ended(self, ending: Ending) -> bool:
+        """The gateway has a body of ours, or will not take it; false if there is none."""
+        key = ending.transfer
+        if key not in self._bodies:
+            return False
+        self.remove(key)
+        item = self._items.get(key)
+        if ending.status == EndStatus.CONFIRMED:
+            if item is not None:
+                item.held = False
+                self._outbox.order.let_go(item)
+            return True
+        self._book.words.append(Ending(key, EndStatus.ABORTED, reason=ending.reason))
+        if item is not None:
+            self._outbox.order.refuse(item, Refusal(TooLarge.code, ending.reason))
+        return True
+
+    def first(self) -> list[OutgoingBody]:
+        """Bodies of a lane go one after the other. What all messages wait for goes alone: others
+        would take up the room that the gateway has for it."""
+        waited_for = self._lanes.get((FIRST, None))
+        lanes = self._lanes.values() if waited_for is None else [waited_for]
+        return [next(iter(bodies.values())) for bodies in lanes]
+
+
+def _light(frame: MessageFrame) -> MessageFrame:
+    headers = replace(frame.headers or Headers(), ahead=len(frame.body))
+    return MessageFrame(None, frame.key, frame.topic, headers, b"")

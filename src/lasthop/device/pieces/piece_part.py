@@ -1,0 +1,145 @@
+"""Streams, and bodies in pieces, as a part of the session: which frames they take and send, and
+which messages they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from lasthop.clock import Micros
+from lasthop.device.change import Change, FlowState, Held
+from lasthop.device.happenings import Fetched, Happening, StreamStirred
+from lasthop.device.message import Message
+from lasthop.device.outgoing import Outgoing
+from lasthop.device.part import DevicePart
+from lasthop.device.pieces.outgoing_bodies import OutgoingBodies
+from lasthop.device.pieces.transfer_book import TransferBook
+from lasthop.device.pieces.transfers import Transfers
+from lasthop.device.session_core import SessionCore
+from lasthop.wire.hop.frames import (
+    Ending,
+    Feature,
+    Frame,
+    Headers,
+    Hello,
+    MessageFrame,
+    Operation,
+    Piece,
+    Taken,
+    Welcome,
+)
+
+
+class PiecePart(DevicePart):
+    """Everything that a device sends and gets in pieces."""
+
+    def __init__(self, core: SessionCore, held: Held) -> None:
+        self._core = core
+        self._arrivals = core.arrivals
+        self._book = TransferBook(core.unsaved)
+        self._bodies = OutgoingBodies(core.terms, core.outbox, self._book)
+        self.transfers = Transfers(core.terms, held, self._book, self._bodies)
+
+    # The application.
+
+    def open_stream(self, now: Micros, headers: Headers) -> int:
+        """Open a stream of ours; returns its key."""
+        key = self._core.queue(now, headers=headers)
+        state = FlowState(
+            target=headers.to or "",
+            content_type=headers.content_type,
+            title=headers.title,
+            priority=headers.priority,
+            queue=headers.queue,
+        )
+        self.transfers.open_outgoing(key, state)
+        return key
+
+    def pull(self, key: int, now: Micros) -> bytes | None:
+        """Ask for the body of a message that was left with the gateway; `Fetched` has the answer.
+        It may be here already."""
+        body = self.transfers.pull(key)
+        if body is None:
+            self._core.queue(now, headers=Headers(operation=Operation.PULL, in_reply_to=key))
+        return body
+
+    # What comes in.
+
+    def frames_taken(self) -> Mapping[type[Frame], Callable[[Any, Micros], None]]:
+        return {Piece: self._piece, Taken: self._taken, Ending: self._ending}
+
+    def _piece(self, piece: Piece, now: Micros) -> None:
+        self.transfers.piece(piece, known=self._arrivals.knows(piece.transfer))
+
+    def _taken(self, taken: Taken, now: Micros) -> None:
+        self.transfers.taken(taken)
+
+    def _ending(self, ending: Ending, now: Micros) -> None:
+        self.transfers.ending(ending, known=self._arrivals.knows(ending.transfer))
+
+    def whole(self, frame: MessageFrame, headers: Headers) -> MessageFrame | None:
+        """A message with its body, and with the stream that it opens."""
+        if headers.stream and frame.key is not None and not self._arrivals.knows(frame.key):
+            self.transfers.open_incoming(frame.key)
+        if headers.ahead is None:
+            return frame
+        known = frame.seq is not None and self._arrivals.has(frame.seq)
+        return self.transfers.claim(frame, known=known)
+
+    def ended(self, message: Message, *, had: bool) -> None:
+        headers = message.frame.headers
+        if headers is None:
+            return
+        if had and headers.pull is not None:
+            self.transfers.forget_body(message.key)
+        elif headers.stream and not had:
+            self.transfers.stop(message.key, "it came too late")
+
+    # The channel.
+
+    def welcomed(self, hello: Hello, welcome: Welcome, now: Micros) -> None:
+        self.transfers.again(alone=True)
+        self._bodies.welcomed(taken=bool(welcome.features & Feature.STREAMS))
+
+    def joined(self) -> None:
+        self.transfers.joined()
+
+    def rerouted(self, channel: int) -> None:
+        self.transfers.again()
+
+    # What goes out.
+
+    def accepted(self, items: list[Outgoing], now: Micros) -> None:
+        self.transfers.announced(item.key for item in items)
+
+    def refused(self, key: int) -> None:
+        self.transfers.refuse(key)
+
+    def frames(self, *, room: bool, piece: bool) -> list[Frame]:
+        if not self._bodies.taken:
+            return []
+        frames = self.transfers.frames()
+        order = self._core.outbox.order
+        if piece and room and not order.more:
+            next_piece = order.next_piece(self.transfers)
+            if next_piece is not None:
+                frames.append(next_piece)
+        return frames
+
+    # What has to survive.
+
+    def collect(self, change: Change) -> None:
+        self._book.collect(change)
+
+    def committed(self, n: int) -> None:
+        self._book.committed(n)
+
+    def restored(self) -> None:
+        self._bodies.restored()
+
+    def happenings(self) -> list[Happening]:
+        transfers = self.transfers
+        happenings: list[Happening] = [Fetched(*fetched) for fetched in transfers.fetched]
+        happenings += [StreamStirred(key) for key in dict.fromkeys(transfers.stirred)]
+        transfers.fetched, transfers.stirred = [], []
+        return happenings

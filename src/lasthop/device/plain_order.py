@@ -1,0 +1,145 @@
+"""The order of a device that wants nothing in particular: a message has its number from the moment
+it is queued, and everything leaves over the newest channel."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from lasthop.device.message import Refusal
+from lasthop.device.outbox import Outbox
+from lasthop.device.outbox_order import OutboxOrder, PieceSource
+from lasthop.device.outgoing import Outgoing, ordinary, priority_of
+from lasthop.wire.hop.frames import Frame, Piece, Skip
+from lasthop.wire.hop.sequence import DEFAULT_WINDOW as FARTHEST
+
+
+class PlainOrder(OutboxOrder):
+    """First in, first out."""
+
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+        self._behind: list[Outgoing] = []
+        """What has no number yet: what is held at the gate, and what must not overtake that."""
+        self._casual: deque[Outgoing] = deque()
+        self._cursor = outbox.received
+
+    @property
+    def waiting(self) -> int:
+        return len(self._casual) + len(self._behind)
+
+    def restore(self, items: Iterable[Outgoing]) -> None:
+        """Go on with what had no number in an earlier life."""
+        self._behind += items
+
+    def begin(self, items: Iterable[Outgoing]) -> None:
+        self._outbox.again()
+        for item in items:
+            self._place_again(item)
+
+    def start_over(self, items: list[Outgoing]) -> None:
+        behind, self._behind = self._behind, []
+        for item in (*items, *behind):
+            self._place_again(item)
+
+    def _place_again(self, item: Outgoing) -> None:
+        item.channel, item.held = 0, item.goes_ahead
+        self.place(item)
+        self._outbox.note_number(item)
+
+    def end(self) -> list[Outgoing]:
+        return sorted((*self._behind, *self._casual), key=lambda item: item.key)
+
+    def place(self, item: Outgoing) -> None:
+        if item.casual:
+            self._casual.append(item)
+        elif item.held:
+            self._wait(item)
+            self._outbox.gate.start(item, durable=False)
+        elif self._behind and ordinary(item.frame) and self._is_behind(priority_of(item.frame)):
+            self._wait(item)
+        else:
+            self._outbox.assign(item)
+
+    def _wait(self, item: Outgoing) -> None:
+        item.number = -1
+        self._behind.append(item)
+
+    def _is_behind(self, priority: int) -> bool:
+        """Whether something waits that a message of this priority would overtake in its lane."""
+        return any(priority_of(other.frame) == priority for other in self._behind)
+
+    def held(self, item: Outgoing) -> None:
+        self._outbox.gate.start(item, durable=True)
+
+    def let_go(self, item: Outgoing) -> None:
+        if item.number < 0:
+            self._catch_up()
+
+    def refuse(self, item: Outgoing, refusal: Refusal) -> None:
+        if not item.held:
+            return
+        if item.number < 0:
+            self._behind.remove(item)
+        self._outbox.refuse(item, refusal)
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Number what need not wait any longer."""
+        behind, self._behind = self._behind, []
+        blocked: set[int] = set()
+        for item in behind:
+            priority = priority_of(item.frame)
+            if item.held or priority in blocked:
+                blocked.add(priority)
+                self._behind.append(item)
+            else:
+                self._outbox.assign(item)
+                self._outbox.note_number(item)
+
+    def resumed(self, received: int) -> None:
+        self._cursor = received
+
+    def again(self) -> None:
+        self._outbox.forget_sent()
+        self._cursor = self._outbox.confirmed
+
+    def frames(self, durable: int, *, budget: int | None = None) -> list[Frame]:
+        outbox = self._outbox
+        frames: list[Frame] = []
+        end = None if budget is None else outbox.written + budget
+        self.more = False
+        while self._casual:
+            frames.append(outbox.leave(self._casual.popleft()))
+        while self._cursor < durable:
+            if end is not None and outbox.written >= end:
+                self.more = True
+                break
+            item = outbox.get(self._cursor)
+            if item is None or item.taken:
+                if not self._pass(frames):
+                    break
+            elif item.held or not outbox.put(item, frames):
+                break
+            elif item.sent:
+                self._cursor += 1
+        return frames
+
+    def _pass(self, frames: list[Frame]) -> bool:
+        """Nothing is left under this number: skip it if the gateway waits for it."""
+        number = self._cursor
+        skips = self._outbox.skips
+        if number not in skips:
+            self._cursor += 1
+            return True
+        if number >= self._outbox.peer_received + FARTHEST:
+            return False
+        stop = next(stop for start, stop in skips.ranges() if start <= number < stop)
+        count = min(stop, number + FARTHEST) - number
+        frames.append(Skip(number, count))
+        self._cursor = number + count
+        self._outbox.said_skip(number, count)
+        return True
+
+    def next_piece(self, source: PieceSource) -> Piece | None:
+        return source.next_piece()

@@ -1,0 +1,67 @@
+"""What a device says to the gateway about itself while its messages for others wait for a link:
+that is not held, and leaves over the channel that is spoken over."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from lasthop.device.outbox import Outbox
+from lasthop.device.outgoing import Outgoing, ordinary
+from lasthop.wire.hop.frames import Frame, Skip
+from lasthop.wire.hop.ranges import RangeSet
+from lasthop.wire.hop.sequence import DEFAULT_WINDOW as FARTHEST
+
+
+class OwnFrames:
+    """Messages for the gateway itself, in order, and numbers that it need not wait for."""
+
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+        self._unskipped = RangeSet()
+        """Numbers of which the gateway is still to be told."""
+        own = (item for item in outbox.under_way() if not ordinary(item.frame))
+        self._leaving = deque(item for item in own if not item.sent)
+
+    def add(self, item: Outgoing) -> None:
+        """Say this as well."""
+        self._outbox.assign(item)
+        self._leaving.append(item)
+
+    def skip(self, number: int) -> None:
+        """Tell the gateway not to wait for a number."""
+        self._unskipped.add(number, number + 1)
+
+    def clear(self) -> None:
+        """Nothing is to be said any more."""
+        self._leaving.clear()
+
+    def say_again(self) -> None:
+        """All that the gateway may not have heard goes again."""
+        self._unskipped = RangeSet(self._outbox.skips.ranges())
+        self._unskipped.drop_below(self._outbox.confirmed)
+        own = (item for item in self._outbox.under_way() if not ordinary(item.frame))
+        self._leaving = deque(own)
+        for item in self._leaving:
+            self._outbox.unsend(item)
+
+    def frames(self, durable: int) -> list[Frame]:
+        """What leaves now, of the numbers below `durable`."""
+        frames = self._skip_frames()
+        while self._leaving and self._leaving[0].number < durable:
+            item = self._leaving[0]
+            if not item.taken and not self._outbox.put(item, frames):
+                break
+            self._leaving.popleft()
+        return frames
+
+    def _skip_frames(self) -> list[Frame]:
+        frames: list[Frame] = []
+        for start, stop in self._unskipped.ranges():
+            farthest = self._outbox.peer_received + FARTHEST
+            if start >= farthest:
+                break
+            count = min(stop, start + FARTHEST, farthest) - start
+            frames.append(Skip(start, count))
+            self._unskipped.drop_below(start + count)
+            self._outbox.said_skip(start, count)
+        return frames

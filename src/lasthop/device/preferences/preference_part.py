@@ -1,0 +1,131 @@
+"""Which links a device uses for what it sends, and what it may spend: wishes in, decisions out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from lasthop.clock import Micros
+from lasthop.decision.budgets import Meter
+from lasthop.decision.preferences import Preferences
+from lasthop.device.change import BUDGETS, WISHES, Change, Held
+from lasthop.device.happenings import Happening, LinksWanted
+from lasthop.device.outbox_order import PieceSource
+from lasthop.device.part import DevicePart
+from lasthop.device.plain_order import PlainOrder
+from lasthop.device.preferences.explanation import Explanation
+from lasthop.device.preferences.preference_order import PreferenceOrder
+from lasthop.device.preferences.sending_preferences import (
+    NO_WISHES,
+    OpenChannel,
+    SendingPreferences,
+)
+from lasthop.device.session_core import SessionCore
+from lasthop.wire.hop.frames import Frame, Wanted
+
+
+class PreferencePart(DevicePart):
+    """The wishes of the device's user; without any, everything leaves as it comes."""
+
+    def __init__(self, core: SessionCore, source: PieceSource, held: Held) -> None:
+        self._core = core
+        self._source = source
+        self._lines: dict[int, OpenChannel] = {}
+        """The channels that are open, by the numbers that the driver gave them."""
+        self._order: PreferenceOrder | None = None
+        self._wanted: tuple[str, ...] = ()
+        self._notes: dict[str, bytes] = {}
+        # By the clock of the earlier life, which can only be behind.
+        kept = SendingPreferences.restore(held.notes, self._lines, core.last_time)
+        if kept is not None:
+            self._order = self._begin(kept)
+
+    def _begin(self, preferences: SendingPreferences) -> PreferenceOrder:
+        order = PreferenceOrder(preferences, self._core, self._source)
+        self._core.outbox.use(order)
+        return order
+
+    # The application.
+
+    def prefer(self, wishes: Preferences) -> None:
+        """Which links to send over, and what may be spent; durable with the next change."""
+        if wishes == NO_WISHES:
+            if self._order is not None:
+                self._order = None
+                self._core.outbox.use(PlainOrder(self._core.outbox))
+                self._notes = {WISHES: b"", BUDGETS: b""}
+                self._core.unsaved.dirty = True
+        elif self._order is not None:
+            self._order.wish(wishes)
+        else:
+            self._order = self._begin(SendingPreferences(wishes, self._lines))
+            self._order.wished()
+
+    @property
+    def wishes(self) -> Preferences:
+        """What the user wants of what is sent."""
+        return NO_WISHES if self._order is None else self._order.preferences.wishes
+
+    def explain(self, key: int) -> Explanation | None:
+        """Why a message of ours went over a link, or waits."""
+        return None if self._order is None else self._order.explain(key)
+
+    def held_back(self) -> list[Explanation]:
+        """Messages of ours that wait for a link or a limit, and why."""
+        return [] if self._order is None else self._order.held_back()
+
+    def spending(self, now: Micros) -> list[Meter]:
+        """What is used of every limit on what we send."""
+        return [] if self._order is None else self._order.preferences.books.budgets.usage(now)
+
+    # The channel.
+
+    def link_up(self, channel: int, label: str, round_trip: Micros | None) -> None:
+        self._lines[channel] = OpenChannel(channel, label, round_trip)
+        if self._order is not None:
+            self._order.link_changed()
+
+    def link_paused(self, channel: int, paused: bool) -> None:
+        line = self._lines.get(channel)
+        if line is not None and line.paused != paused:
+            line.paused = paused
+            if self._order is not None and not paused:
+                self._order.link_changed()
+
+    def rerouted(self, channel: int) -> None:
+        self._lines.pop(channel, None)
+        if self._order is not None:
+            self._order.link_lost(channel)
+
+    def lost(self) -> None:
+        self._lines.clear()
+
+    def frames_taken(self) -> Mapping[type[Frame], Callable[[Any, Micros], None]]:
+        return {Wanted: self._links_wanted}
+
+    def _links_wanted(self, frame: Wanted, now: Micros) -> None:
+        self._wanted = frame.links
+
+    # What has to survive.
+
+    def collect(self, change: Change) -> None:
+        change.notes, self._notes = self._notes, {}
+        if self._order is not None:
+            self._order.collect(change)
+
+    def committed(self, n: int) -> None:
+        if self._order is not None:
+            self._order.committed(n)
+
+    def happenings(self) -> list[Happening]:
+        happenings: list[Happening] = []
+        order = self._order
+        if order is not None:
+            happenings += order.closed
+            order.closed = []
+            if order.wanted not in ((), order.told):
+                order.told = self._wanted = order.wanted
+        if self._wanted:
+            happenings.append(LinksWanted(self._wanted))
+            self._wanted = ()
+        return happenings
