@@ -26,21 +26,20 @@ import msgspec
 
 from lasthop.clock import SECOND, Clock, Micros
 from lasthop.decision.heartbeat import Networks
+from lasthop.device.api.group_api import GroupApi
+from lasthop.device.api.message_api import MessageApi
+from lasthop.device.api.preference_api import PreferenceApi
+from lasthop.device.api.service_api import ServiceApi
+from lasthop.device.api.stream_api import StreamApi
+from lasthop.device.api.topic_api import TopicApi
 from lasthop.device.clock import DeviceClock
 from lasthop.device.contact import Contact
 from lasthop.device.desk import Desk, HandlerFailed, Outcome, Transactional
-from lasthop.device.happenings import LinkSpent
 from lasthop.device.heartbeats import MEMORY, Heartbeats
 from lasthop.device.inbox import Inbox
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.inbox_sqlite import SqliteInbox
 from lasthop.device.message import Message
-from lasthop.device.parts.membership import Membership
-from lasthop.device.parts.ranked import Topics
-from lasthop.device.parts.sending import Sending
-from lasthop.device.parts.services import Services
-from lasthop.device.parts.streaming import Streaming
-from lasthop.device.parts.wishing import Wishing
 from lasthop.device.preferences.sending_preferences import NO_WISHES
 from lasthop.device.probing import Pause, pause
 from lasthop.device.retry import Backoff
@@ -62,7 +61,7 @@ LONGEST_SLEEP = 60.0
 Callback: TypeAlias = Callable[[Message], Awaitable[None] | None]
 
 
-class Device(Sending, Topics, Membership, Services, Streaming, Wishing):
+class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceApi):
     """One device. Messages wait in its inbox until the application is done with them."""
 
     def __init__(
@@ -164,6 +163,7 @@ class Device(Sending, Topics, Membership, Services, Streaming, Wishing):
             network=self._network,
             heartbeats=heartbeats,
         )
+        self._letters.on_link_spent = self._contact.spent
         if self._desk.session.preferences.wishes != NO_WISHES:
             self._contact.prefer(self._desk.session.preferences.wishes)
         self.background(self._contact.run())
@@ -247,7 +247,7 @@ class Device(Sending, Topics, Membership, Services, Streaming, Wishing):
         """Open one more channel beside those that are there, and speak over it. What the gateway
         sends may come over any of them, and is in order all the same. Raises Conflict when there
         is no contact, or the gateway does not grant it."""
-        self._opened()
+        self.opened()
         await self._contact.join(self._parse(url) if url is not None else None, link, network)
 
     async def switch(
@@ -270,6 +270,12 @@ class Device(Sending, Topics, Membership, Services, Streaming, Wishing):
     def channels(self) -> int:
         """Over how many channels there is contact."""
         return self._contact.links
+
+    @property
+    def closed_links(self) -> dict[str, Micros]:
+        """Links that have reached a limit of ours, and until when they stay closed."""
+        now = self._clock.now()
+        return {link: until for link, until in self._contact.closed.items() if until > now}
 
     # Messages for the application. One of these three ways at a time.
 
@@ -300,7 +306,7 @@ class Device(Sending, Topics, Membership, Services, Streaming, Wishing):
         raises, its work is undone and the device ends.
         """
         self._claim("transactional")
-        desk, waiting = self._opened(), list(self._ready)
+        desk, waiting = self.opened(), list(self._ready)
         self._ready.clear()
 
         def install(session: DeviceSession, _now: int) -> None:
@@ -333,8 +339,6 @@ class Device(Sending, Topics, Membership, Services, Streaming, Wishing):
     def _carry_out(self, outcome: Outcome) -> None:
         for happening in outcome.happenings:
             self._letters.tell(happening)
-            if isinstance(happening, LinkSpent):
-                self._contact.spent(happening)
         if self._letters.unclaimed:
             # Shown, and nobody is there to see it any more: the application gets it as a message.
             self._ready += self._letters.unclaimed
@@ -372,7 +376,7 @@ class Device(Sending, Topics, Membership, Services, Streaming, Wishing):
         self._turns.post(lambda session, now: session.expire(now))
 
     def _claim(self, consumer: str) -> None:
-        self._opened()
+        self.opened()
         if self._consumer is not None:
             raise Conflict("messages go to one place only", taken=self._consumer, wanted=consumer)
         self._consumer = consumer

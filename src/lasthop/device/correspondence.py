@@ -70,21 +70,23 @@ class Correspondence:
         self.unclaimed: list[Message] = []
         """Shown to somebody who has just stopped to wait for it."""
         self.on_refused: Callable[[str, Refusal], None] | None = None
+        self.on_link_spent: Callable[[LinkSpent], None] | None = None
         self.on_links_wanted: Callable[[tuple[str, ...]], None] | None = None
         self.on_retracted: Callable[[str, bool], None] | None = None
         self.on_withdrawn: Callable[[str], None] | None = None
         self.on_settled: Callable[[str, Settlement], None] | None = None
 
-    def queued(self, key: int, answer: asyncio.Future[Any] | None) -> MessageHandle:
+    def queued(self, key: int, answer: asyncio.Future[Any] | None = None) -> MessageHandle:
         """A message is on its way; `answer` waits for what is said to it."""
         handle = self._handles[key] = MessageHandle(key)
         if answer is not None:
             self._answers[key] = answer
         return handle
 
-    def claiming(self, key: int, answer: asyncio.Future[Claim]) -> None:
-        """Somebody waits for the answer to a claim."""
+    def claiming(self, key: int, answer: asyncio.Future[Claim]) -> int:
+        """Somebody waits for the answer to a claim; returns its key."""
         self._claims[key] = answer
+        return key
 
     def stop_claiming(self, key: int) -> None:
         """And does no longer."""
@@ -106,9 +108,10 @@ class Correspondence:
         elif self.on_settled is not None:
             self.on_settled(f"{key:016x}", settlement)
 
-    def looking(self, key: int, answer: asyncio.Future[list[Message]]) -> None:
-        """Somebody waits for the answer to a look."""
+    def looking(self, key: int, answer: asyncio.Future[list[Message]]) -> int:
+        """Somebody waits for the answer to a look; returns its key."""
         self._looks[key] = answer
+        return key
 
     def stop_looking(self, key: int) -> None:
         """And does no longer."""
@@ -174,6 +177,8 @@ class Correspondence:
                     self.on_links_wanted(links)
             case LinkSpent(_, link):
                 log.info("%s has reached a limit of what this device sends", link)
+                if self.on_link_spent is not None:
+                    self.on_link_spent(happening)
             case Lapsed(message):
                 log.info("message %s came too late to be of use", message.id)
             case Looked(key, messages):

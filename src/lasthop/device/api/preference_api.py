@@ -8,13 +8,13 @@ from lasthop.clock import Micros
 from lasthop.decision.budgets import Meter
 from lasthop.decision.preferences import Preferences
 from lasthop.device import compose
+from lasthop.device.api.device_api import DeviceApi
 from lasthop.device.handle import MessageHandle
-from lasthop.device.parts.part import Part
 from lasthop.device.preferences.explanation import Explanation
 from lasthop.device.session import DeviceSession
 
 
-class Wishing(Part):
+class PreferenceApi(DeviceApi):
     """Wishes, and what came of them."""
 
     async def prefer(
@@ -31,8 +31,8 @@ class Wishing(Part):
             session.preferences.prefer(ours)
             return key
 
-        handle = await self._queue(act)
-        self._contact.prefer(ours)
+        handle = await self.enqueue(act, self.letters.queued)
+        self.speak_by(ours)
         return handle
 
     async def explain(self, message: MessageHandle | str) -> Explanation | None:
@@ -58,10 +58,4 @@ class Wishing(Part):
 
     def on_links_wanted(self, callback: Callable[[tuple[str, ...]], None]) -> None:
         """Call this with links, the best first, when messages wait for one of them to come up."""
-        self._letters.on_links_wanted = callback
-
-    @property
-    def closed_links(self) -> dict[str, Micros]:
-        """Links that have reached a limit of ours, and until when they stay closed."""
-        now = self._clock.now()
-        return {link: until for link, until in self._contact.closed.items() if until > now}
+        self.letters.on_links_wanted = callback

@@ -7,21 +7,21 @@ from typing import Unpack
 
 from lasthop.clock import SECOND
 from lasthop.device import compose
-from lasthop.device.compose import Draft, Options
+from lasthop.device.api.device_api import DeviceApi
+from lasthop.device.compose import Options
 from lasthop.device.handle import MessageHandle
 from lasthop.device.happenings import Gathered
 from lasthop.device.message import Message, Refusal
-from lasthop.device.parts.part import Part
 from lasthop.device.requests.expectation import Expectation
 
 
-class Sending(Part):
+class MessageApi(DeviceApi):
     """Sends, asks and answers."""
 
     def on_refused(self, callback: Callable[[str, Refusal], None]) -> None:
         """Call this with the id and the reason when the gateway refuses a message that nobody here
         holds a handle of."""
-        self._letters.on_refused = callback
+        self.letters.on_refused = callback
 
     async def send(
         self, target: str, body: bytes | str, **options: Unpack[Options]
@@ -29,13 +29,13 @@ class Sending(Part):
         """Send to `device:NAME`, `user:NAME`, `topic:NAME`, `service:NAME`, `group:NAME`,
         `queue:NAME` or `app:`. Returns when the message is durable here; the handle tells the
         rest."""
-        return await self._send(compose.message(target, body, **options))
+        return await self.post(compose.message(target, body, **options))
 
     async def publish(
         self, topic: str, body: bytes | str, **options: Unpack[Options]
     ) -> MessageHandle:
         """Send to everyone who has subscribed to a topic."""
-        return await self._send(compose.message(f"topic:{topic}", body, **options))
+        return await self.post(compose.message(f"topic:{topic}", body, **options))
 
     async def request(
         self,
@@ -70,15 +70,11 @@ class Sending(Part):
         gathered: Gathered = await (await self.ask(draft))[1]
         return gathered
 
-    async def post(self, draft: Draft) -> MessageHandle:
-        """Send what `compose` has made."""
-        return await self._send(draft)
-
     async def reply(
         self, message: Message, body: bytes | str, **options: Unpack[Options]
     ) -> MessageHandle:
         """Answer a message. Raises Expired when nobody waits any more."""
-        return await self._send(compose.reply(message, body, self._clock.now(), **options))
+        return await self.post(compose.reply(message, body, self.now(), **options))
 
     async def report(self, **context: object) -> MessageHandle:
         """Say where the user is and what they do (`city="oslo"`, `activity="meeting"`):
@@ -87,7 +83,7 @@ class Sending(Part):
 
     async def report_context(self, report: Mapping[str, object]) -> MessageHandle:
         """Say how the device is: battery, place, links. It replaces the last report."""
-        return await self._send(compose.context(report))
+        return await self.post(compose.context(report))
 
     async def report_read(
         self,
@@ -99,4 +95,4 @@ class Sending(Part):
     ) -> MessageHandle:
         """Say that the user has read a message, or `count` of a topic of `queue_size` there."""
         draft = compose.read(read=message, topic=topic, count=count, queue_size=queue_size)
-        return await self._send(draft)
+        return await self.post(draft)

@@ -1,12 +1,13 @@
-"""What every part of a device's API stands on: its turns, its contact, and who waits for what."""
+"""What all of a device's API stands on: its turns, its contact, and who waits for what."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from lasthop.clock import Clock, Micros
+from lasthop.decision.preferences import Preferences
 from lasthop.device.compose import Draft
 from lasthop.device.contact import Contact
 from lasthop.device.correspondence import Correspondence
@@ -16,9 +17,11 @@ from lasthop.device.session import DeviceSession
 from lasthop.device.turns import Turns
 from lasthop.errors import Conflict
 
+T = TypeVar("T")
 
-class Part:
-    """A device, as far as its parts need it. `client` opens and closes it."""
+
+class DeviceApi:
+    """A device, as far as what it offers needs it. `client` opens and closes it."""
 
     _clock: Clock
     _contact: Contact
@@ -33,41 +36,43 @@ class Part:
 
     async def do(self, act: Callable[[DeviceSession, int], Any]) -> Any:
         """Let something happen in the session, and return what it returned when it is durable."""
-        self._opened()
+        self.opened()
         return await self._turns.ask(act)
 
-    async def _send(self, draft: Draft, answer: asyncio.Future[Any] | None = None) -> MessageHandle:
-        return await self._queue(draft.queue, answer)
+    def happen(self, act: Callable[[DeviceSession, int], Any]) -> None:
+        """Let something happen in the session before long."""
+        self._turns.post(act)
 
-    async def _queue(
-        self,
-        act: Callable[[DeviceSession, Micros], int],
-        answer: asyncio.Future[Any] | None = None,
-    ) -> MessageHandle:
-        """Let this queue something; returns when that is durable here."""
-        self._opened()
-        queued: asyncio.Future[MessageHandle] = asyncio.get_running_loop().create_future()
+    async def enqueue(
+        self, act: Callable[[DeviceSession, Micros], int], note: Callable[[int], T]
+    ) -> T:
+        """Let this queue something; returns when that is durable here. `note` gets the key at once,
+        before anything is told of it, and makes the result of it."""
+        self.opened()
+        queued: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
         def then(key: object) -> None:
-            # At once, before anything is told of this key.
-            if not isinstance(key, int):
-                assert isinstance(key, BaseException)
+            if isinstance(key, int):
+                noted = note(key)
                 if not queued.done():
-                    queued.set_exception(key)
-                return
-            handle = self._letters.queued(key, answer)
-            if not queued.done():
-                queued.set_result(handle)
+                    queued.set_result(noted)
+            elif not queued.done():
+                assert isinstance(key, BaseException)
+                queued.set_exception(key)
 
         self._turns.post(act, then)
         return await queued
+
+    async def post(self, draft: Draft) -> MessageHandle:
+        """Send what `compose` has made."""
+        return await self.enqueue(draft.queue, self.letters.queued)
 
     async def ask(self, draft: Draft) -> tuple[MessageHandle, asyncio.Future[Any]]:
         """Send a request (see `compose`). The future gets its one outcome; cancelled, it lets go
         whatever comes."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
-        handle = await self._send(draft, future)
+        handle = await self.enqueue(draft.queue, lambda key: self.letters.queued(key, future))
         key = handle.key
         # The session's own clock can be set back; nobody waits longer for that.
         seconds = (draft.headers.reply_within or 0) / 1000
@@ -84,7 +89,8 @@ class Part:
         future.add_done_callback(over)
         return handle, future
 
-    def _opened(self) -> Desk:
+    def opened(self) -> Desk:
+        """The open device's inbox and session. Raises what ended the device, or Conflict."""
         if self._error is not None:
             raise self._error
         if self._desk is None or self._ended.is_set():
@@ -106,6 +112,10 @@ class Part:
     def _fail(self, error: BaseException) -> None:
         """The device cannot go on."""
         raise NotImplementedError
+
+    def speak_by(self, wishes: Preferences) -> None:
+        """Speak over the link that these make the best one."""
+        self._contact.prefer(wishes)
 
     def now(self) -> Micros:
         """The time by the device's clock."""

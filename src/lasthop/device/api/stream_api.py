@@ -7,13 +7,13 @@ from collections.abc import Awaitable, Callable
 from typing import Unpack
 
 from lasthop.device import compose
+from lasthop.device.api.device_api import DeviceApi
 from lasthop.device.compose import Options
 from lasthop.device.message import Message
-from lasthop.device.parts.part import Part
 from lasthop.device.streams import IncomingStream, OutgoingStream
 
 
-class Streaming(Part):
+class StreamApi(DeviceApi):
     """Opens and reads streams."""
 
     async def open_stream(self, target: str, **options: Unpack[Options]) -> OutgoingStream:
@@ -45,7 +45,7 @@ class Streaming(Part):
     def on_stream(self, reader: Callable[[IncomingStream], Awaitable[None]]) -> None:
         """Let this coroutine function read every stream that comes in, each in a task of its own;
         also those that an earlier life has not had to the end."""
-        self._opened()
+        self.opened()
         started: set[int] = set()
 
         async def read(key: int) -> None:
@@ -61,7 +61,7 @@ class Streaming(Part):
             for stream in await self.incoming_streams():
                 begin(stream.key)
 
-        self._letters.on_stream = begin
+        self.letters.on_stream = begin
         self.background(begin_all())
 
     async def fetch(self, message: Message) -> bytes:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from lasthop.clock import SECOND
 from lasthop.device import compose
+from lasthop.device.api.device_api import DeviceApi
 from lasthop.device.handle import MessageHandle
-from lasthop.device.parts.part import Part
 from lasthop.wire.hop.services import Offers, Question, Service, decode_offers
 
 
-class Services(Part):
+class ServiceApi(DeviceApi):
     """Offers and finds services."""
 
     async def offer(self, service: Service) -> MessageHandle:
         """Let everyone of the app find a service of this device, and send it requests by
         `service:NAME`: until `withdraw`, or the device is removed."""
-        return await self._send(compose.offer(service))
+        return await self.post(compose.offer(service))
 
     async def withdraw(self, name: str) -> MessageHandle:
         """Offer it no longer."""
-        return await self._send(compose.withdrawal(name))
+        return await self.post(compose.withdrawal(name))
 
     async def find(
         self,

@@ -6,58 +6,47 @@ import asyncio
 from collections.abc import Callable
 
 from lasthop.device import compose
+from lasthop.device.api.device_api import DeviceApi
 from lasthop.device.correspondence import Claim
 from lasthop.device.handle import MessageHandle, Settlement
 from lasthop.device.message import Message
-from lasthop.device.parts.part import Part
 
 
-class Membership(Part):
+class GroupApi(DeviceApi):
     """Joins, leaves and claims."""
 
     async def join_group(self, name: str) -> MessageHandle:
         """Belong to a group from now on."""
-        return await self._send(compose.membership(f"group:{name}", on=True))
+        return await self.post(compose.membership(f"group:{name}", on=True))
 
     async def leave_group(self, name: str) -> MessageHandle:
         """Belong to it no longer; what was sent to it before still comes."""
-        return await self._send(compose.membership(f"group:{name}", on=False))
+        return await self.post(compose.membership(f"group:{name}", on=False))
 
     async def consume(self, queue: str) -> MessageHandle:
         """Take messages from a queue, in turn with others who do. They come like any other; one
         that is not done in the queue's patience goes to somebody else."""
-        return await self._send(compose.membership(f"queue:{queue}", on=True))
+        return await self.post(compose.membership(f"queue:{queue}", on=True))
 
     async def stop_consuming(self, queue: str) -> MessageHandle:
         """Take no more from it."""
-        return await self._send(compose.membership(f"queue:{queue}", on=False))
+        return await self.post(compose.membership(f"queue:{queue}", on=False))
 
     async def claim(self, message: Message, *, timeout: float | None = None) -> Claim:  # noqa: ASYNC109
         """Ask to be the one who acts on a message of a group. The answer is final, and asking
         again, also after a crash, gets the same one. Raises MessageRefused when the message cannot
         be claimed, or TimeoutError; the claim may be granted all the same then: ask again."""
-        draft = compose.claim(message)
         answer: asyncio.Future[Claim] = asyncio.get_running_loop().create_future()
-        asked: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-
-        def then(key: object) -> None:
-            if isinstance(key, int):
-                self._letters.claiming(key, answer)
-                asked.set_result(key)
-            elif not asked.done():
-                assert isinstance(key, BaseException)
-                asked.set_exception(key)
-
-        self._opened()
-        self._turns.post(draft.queue, then)
-        key = await asked
+        key = await self.enqueue(
+            compose.claim(message).queue, lambda key: self.letters.claiming(key, answer)
+        )
         try:
             async with asyncio.timeout(timeout):
                 return await answer
         finally:
-            self._letters.stop_claiming(key)
+            self.letters.stop_claiming(key)
 
     def on_settled(self, callback: Callable[[str, Settlement], None]) -> None:
         """Call this when it is decided what becomes of an atomic or claimable message of ours that
         nobody here holds a handle of."""
-        self._letters.on_settled = callback
+        self.letters.on_settled = callback

@@ -7,23 +7,23 @@ from collections.abc import Callable
 from typing import Unpack
 
 from lasthop.device import compose
+from lasthop.device.api.device_api import DeviceApi
 from lasthop.device.compose import Wishes
 from lasthop.device.handle import MessageHandle
 from lasthop.device.message import Message
-from lasthop.device.parts.part import Part
 
 
-class Topics(Part):
+class TopicApi(DeviceApi):
     """Subscribes and reads."""
 
     async def subscribe(self, topic: str, **wishes: Unpack[Wishes]) -> MessageHandle:
         """Ask for what is published to a topic from now on. With wishes (`max`, `threshold`,
         `mode` ...) it is a ranked topic: see `read`."""
-        return await self._send(compose.subscription(topic, on=True, **wishes))
+        return await self.post(compose.subscription(topic, on=True, **wishes))
 
     async def unsubscribe(self, topic: str) -> MessageHandle:
         """Ask for no more of it."""
-        return await self._send(compose.subscription(topic, on=False))
+        return await self.post(compose.subscription(topic, on=False))
 
     async def read(
         self,
@@ -41,50 +41,40 @@ class Topics(Part):
         when it is returned; with `automatic` off only `done` finishes it, and what was not done
         comes again after a crash, as one of the `messages`.
         """
-        self._opened()
+        self.opened()
         messages: list[Message] | None = None
         if self.connected:
             messages = await self._look(topic, n, timeout)
         if messages is None:
-            messages = await self._turns.ask(
-                lambda session, now: session.ranked.read(topic, n, now)
-            )
+            messages = await self.do(lambda session, now: session.ranked.read(topic, n, now))
         assert messages is not None
         if automatic:
-            self._turns.post(lambda session, _now: session.finished(*messages))
+            self.happen(lambda session, _now: session.finished(*messages))
         return messages
 
     async def _look(self, topic: str, n: int | None, seconds: float) -> list[Message] | None:
         """Ask the gateway; None if there was no answer, and nothing here has been read yet."""
         answer: asyncio.Future[list[Message]] = asyncio.get_running_loop().create_future()
-        asked: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-
-        def then(key: object) -> None:
-            if isinstance(key, int):
-                self._letters.looking(key, answer)
-                asked.set_result(key)
-            elif not asked.done():
-                assert isinstance(key, BaseException)
-                asked.set_exception(key)
-
-        self._turns.post(lambda session, now: session.ranked.look(topic, n, now), then)
-        key = await asked
+        key = await self.enqueue(
+            lambda session, now: session.ranked.look(topic, n, now),
+            lambda key: self.letters.looking(key, answer),
+        )
         try:
             async with asyncio.timeout(seconds):
                 return await asyncio.shield(answer)
         except TimeoutError:
-            instead: list[Message] | None = await self._turns.ask(
+            instead: list[Message] | None = await self.do(
                 lambda session, now: session.ranked.read_instead(key, topic, n, now)
             )
             return instead if instead is not None else await answer
         finally:
-            self._letters.stop_looking(key)
+            self.letters.stop_looking(key)
             if not answer.done():
-                self._turns.post(lambda session, _now: session.ranked.stop_looking(key))
+                self.happen(lambda session, _now: session.ranked.stop_looking(key))
 
     async def unread(self, topic: str) -> int:
         """How many messages of a ranked topic wait here to be read."""
-        count = await self._turns.ask(lambda session, _now: session.ranked.unread(topic))
+        count = await self.do(lambda session, _now: session.ranked.unread(topic))
         assert isinstance(count, int)
         return count
 
@@ -92,8 +82,8 @@ class Topics(Part):
         """Call this with the id of a message of a ranked topic that is not worth reading any more,
         or of a message that somebody else has claimed, and with whether the application has had
         it: then what is shown of it is better removed. What it has not had is gone by itself."""
-        self._letters.on_retracted = callback
+        self.letters.on_retracted = callback
 
     def on_withdrawn(self, callback: Callable[[str], None]) -> None:
         """Call this with a topic whose publisher will send no more to it."""
-        self._letters.on_withdrawn = callback
+        self.letters.on_withdrawn = callback
