@@ -784,7 +784,7 @@ class Handset:
         stage.directory.mkdir(parents=True, exist_ok=True)
         self._inbox = SqliteInbox(stage.directory / f"{name}.inbox", power_safe=False)
         self._session = DeviceSession(self._terms, self._inbox.load())
-        for key, state in self._session.transfers.outgoing():
+        for key, state in self._session.pieces.outgoing.states():
             self._contents[key] = content_of(state.title or "")
         self.turn()
 
@@ -1114,26 +1114,26 @@ class Handset:
 
     def _work_on_streams(self) -> bool:
         """Write and read as much as goes; whether that was anything."""
-        transfers = self._session.transfers
+        incoming, outgoing = self._session.pieces.incoming, self._session.pieces.outgoing
         worked = False
-        for key, state in transfers.outgoing():
+        for key, state in outgoing.states():
             content = self._contents[key]
             if state.failed or state.size >= 0:
                 continue
             if state.position < len(content):
-                worked = transfers.write(key, content[state.position :]) > 0 or worked
+                worked = outgoing.write(key, content[state.position :]) > 0 or worked
             else:
-                transfers.end(key)
+                outgoing.end(key)
                 worked = True
-        for key in transfers.incoming() if self.reads_streams else ():
+        for key in incoming.open_keys() if self.reads_streams else ():
             title = self.titles.get(key)
             if title is None:
                 continue  # Its message has not been handed over.
             position = self._reading.get(key)
             if position is None:
-                position = self._reading[key] = transfers.position(key)
+                position = self._reading[key] = incoming.position(key)
             try:
-                chunk = transfers.advance(key, position, 1 << 16)
+                chunk = incoming.advance(key, position, 1 << 16)
             except Conflict as error:
                 self.heard.append(["stream given up", title, str(error)])
                 continue

@@ -772,7 +772,7 @@ class TestPieces:
         key = peer.session.pieces.open_stream(NOW, headers)
         peer.turn()
         peer.taken(1)
-        assert peer.session.transfers.write(key, b"x" * 150_000) == 150_000
+        assert peer.session.pieces.outgoing.write(key, b"x" * 150_000) == 150_000
         peer.turn()
         peer.arrive(Taken(key, 0, 1 << 20))
         assert self.pieces(peer) == {ON_MNO: 64 << 10}

@@ -29,8 +29,8 @@ BODY = b"and so on"
 @pytest.fixture
 def transfers() -> Transfers:
     """With one stream, of which everything is here but its end."""
-    transfers = DeviceSession(Terms(app="shop", name="phone"), Held()).transfers
-    transfers.open_incoming(KEY)
+    transfers = DeviceSession(Terms(app="shop", name="phone"), Held()).pieces.transfers
+    transfers.incoming.open(KEY)
     transfers.piece(Piece(KEY, 0, BODY, stream=True), known=True)
     commit(transfers, 1)
     return transfers
@@ -50,41 +50,41 @@ def endings(transfers: Transfers) -> list[Frame]:
 
 
 def test_an_end_that_comes_twice_is_confirmed_when_it_is_durable(transfers: Transfers) -> None:
-    transfers.ending(complete(), known=True)
-    transfers.ending(complete(), known=True)
+    transfers.ending(complete())
+    transfers.ending(complete())
     assert endings(transfers) == []
     commit(transfers, 2)
     confirmed = Ending(KEY, EndStatus.CONFIRMED, stream=True)
     assert endings(transfers) == [confirmed]
-    transfers.ending(complete(), known=True)
+    transfers.ending(complete())
     assert endings(transfers) == [confirmed]
 
 
 def test_the_application_hears_of_an_end_that_is_durable(transfers: Transfers) -> None:
-    transfers.ending(complete(), known=True)
-    assert transfers.advance(KEY, 0, 100) == BODY
-    assert transfers.advance(KEY, len(BODY), 100) is None
+    transfers.ending(complete())
+    assert transfers.incoming.advance(KEY, 0, 100) == BODY
+    assert transfers.incoming.advance(KEY, len(BODY), 100) is None
     commit(transfers, 2)
-    assert transfers.advance(KEY, len(BODY), 100) == b""
+    assert transfers.incoming.advance(KEY, len(BODY), 100) == b""
 
 
 def test_the_application_hears_that_it_was_given_up_when_that_is_durable(
     transfers: Transfers,
 ) -> None:
-    transfers.ending(Ending(KEY, EndStatus.ABORTED, reason="too hot", stream=True), known=True)
-    assert transfers.advance(KEY, len(BODY), 100) is None
+    transfers.ending(Ending(KEY, EndStatus.ABORTED, reason="too hot", stream=True))
+    assert transfers.incoming.advance(KEY, len(BODY), 100) is None
     commit(transfers, 2)
     with pytest.raises(Conflict, match="the stream has been given up"):
-        transfers.advance(KEY, len(BODY), 100)
+        transfers.incoming.advance(KEY, len(BODY), 100)
 
 
 def test_that_there_is_no_more_of_a_body_is_confirmed(transfers: Transfers) -> None:
     """Also when nothing of it is here: the gateway says it until it knows that we have heard."""
     pulled, unknown = KEY + 1, KEY + 2
-    assert transfers.pull(pulled) is None
+    assert transfers.bodies.pull(pulled) is None
     for key in (pulled, unknown):
-        transfers.ending(Ending(key, EndStatus.ABORTED, reason="too late"), known=True)
-    assert transfers.fetched == [(pulled, None, "too late")]
+        transfers.ending(Ending(key, EndStatus.ABORTED, reason="too late"))
+    assert transfers.bodies.fetched == [(pulled, None, "too late")]
     assert endings(transfers) == [
         Ending(pulled, EndStatus.CONFIRMED),
         Ending(unknown, EndStatus.CONFIRMED),
@@ -107,5 +107,5 @@ def test_a_body_that_all_messages_wait_for_goes_alone(transfers: Transfers) -> N
     assert endings(transfers) == [
         Ending(KEY + 2, EndStatus.COMPLETE, len(BODY), zlib.crc32(BODY)),
     ]
-    transfers.ending(Ending(KEY + 2, EndStatus.CONFIRMED), known=False)
+    transfers.ending(Ending(KEY + 2, EndStatus.CONFIRMED))
     assert asked() == [KEY + 1]

@@ -13,8 +13,8 @@ from lasthop.core.pieces.stream import Stream
 from lasthop.core.pieces.streams import Streams
 from lasthop.device.change import Change
 from lasthop.device.pieces.flows import Inflow
+from lasthop.device.pieces.incoming_bodies import IncomingBodies
 from lasthop.device.pieces.transfer_book import TransferBook
-from lasthop.device.pieces.transfers import Transfers
 from lasthop.simulation.faults import run
 from lasthop.wire.hop.frames import Piece
 from lasthop.wire.hop.transfer import Receiving, Sending
@@ -60,7 +60,7 @@ def send_the_message_before_its_body(patch: Patch) -> None:
         return Leaving.GO
 
     patch.setattr(Bodies, "leaving", at_once)
-    patch.setattr(Transfers, "claim", lambda self, frame, *, known: frame)
+    patch.setattr(IncomingBodies, "claim", lambda self, frame, headers, *, known: frame)
 
 
 def keep_no_pieces_of_a_device(patch: Patch) -> None:

@@ -106,4 +106,4 @@ class Lines:
         if link is self._fed and not self._turns.drained:
             elapsed = self._clock.now() - self._fed_at
             self._turns.drained = True
-            self._turns.post(lambda session, _now: session.transfers.pace.left(elapsed))
+            self._turns.post(lambda session, _now: session.pieces.transfers.pace.left(elapsed))

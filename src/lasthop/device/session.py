@@ -23,8 +23,7 @@ class DeviceSession(SessionCore):
     def __init__(self, terms: Terms, held: Held) -> None:
         super().__init__(terms, held)
         self.pieces = PiecePart(self, held)
-        self.transfers = self.pieces.transfers
-        self.preferences = PreferencePart(self, self.transfers, held)
+        self.preferences = PreferencePart(self, self.pieces.transfers, held)
         self.requests = RequestPart(self, held)
         self.groups = GroupPart(self)
         self.ranked = RankedPart(self, held)

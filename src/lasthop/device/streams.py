@@ -82,18 +82,18 @@ class OutgoingStream:
 
     async def end(self) -> None:
         """Everything was written; returns when that is durable here."""
-        await self._ask(lambda session, _now: session.transfers.end(self.key))
+        await self._ask(lambda session, _now: session.pieces.outgoing.end(self.key))
 
     async def abort(self, reason: str = "the application gave it up") -> None:
         """There will be no more, and the receiver is told so."""
-        await self._ask(lambda session, _now: session.transfers.abort(self.key, reason))
+        await self._ask(lambda session, _now: session.pieces.outgoing.abort(self.key, reason))
 
     async def closed(self) -> None:
         """Until the gateway has all of it, and how it ended."""
         with _Stirred(self._device, self.key) as stirred:
             while True:
                 stirred.clear()
-                if not await self._ask(lambda s, _now: s.transfers.open_to_write(self.key)):
+                if not await self._ask(lambda s, _now: self.key in s.pieces.outgoing):
                     return
                 await stirred.wait()
 
@@ -157,16 +157,16 @@ class IncomingStream:
 
     async def stop(self, reason: str = "the application wants no more") -> None:
         """Get no more of it; the sender is told."""
-        await self._device.do(lambda session, _now: session.transfers.stop(self.key, reason))
+        await self._device.do(lambda session, _now: session.pieces.incoming.stop(self.key, reason))
 
 
 def _write(key: int, body: bytes, session: DeviceSession, _now: int) -> int:
-    return session.transfers.write(key, body)
+    return session.pieces.outgoing.write(key, body)
 
 
 def _position(key: int, session: DeviceSession, _now: int) -> int:
-    return session.transfers.position(key)
+    return session.pieces.incoming.position(key)
 
 
 def _advance(key: int, position: int, most: int, session: DeviceSession, _now: int) -> bytes | None:
-    return session.transfers.advance(key, position, most)
+    return session.pieces.incoming.advance(key, position, most)

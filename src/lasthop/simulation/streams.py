@@ -111,7 +111,7 @@ class Flows:
     def restart(self, session: DeviceSession) -> None:
         """After a crash: what is durable of every stream?"""
         self._reading.clear()
-        kept = dict(session.transfers.outgoing())
+        kept = dict(session.pieces.outgoing.states())
         for out in self._outs:
             out.key = out.durable_key
             state = kept.get(out.key) if out.key is not None else None
@@ -139,38 +139,38 @@ class Flows:
             out.durable_key = key
 
     def _write(self, out: _Out, session: DeviceSession, now: Micros) -> None:
-        transfers = session.transfers
+        outgoing = session.pieces.outgoing
         if out.key is None:
             wish = out.wish
             headers = Headers(
                 to=f"device:{wish.receiver}", title=wish.name, priority=wish.priority, stream=True
             )
             out.key = session.pieces.open_stream(now, headers)
-        elif not transfers.open_to_write(out.key):
+        elif out.key not in outgoing:
             out.over = True
         elif out.position < len(out.content):
             part = out.content[out.position :][: self._random.choice((50, 300, 5000))]
             try:
-                out.position += transfers.write(out.key, part)
+                out.position += outgoing.write(out.key, part)
             except Conflict as error:
                 self.problems.append(f"{out.wish.name}: {error}")
                 out.over = True
         elif not out.ended:
-            transfers.end(out.key)
+            outgoing.end(out.key)
             out.ended = True
 
     def _read(self, session: DeviceSession) -> bool:
         more = False
-        transfers = session.transfers
-        for key in transfers.incoming():
+        incoming = session.pieces.incoming
+        for key in incoming.open_keys():
             name = self._names.get(key)
             if name is None:
                 continue  # Its message has not been handed over.
             position = self._reading.get(key)
             if position is None:
-                position = transfers.position(key)
+                position = incoming.position(key)
             try:
-                chunk = transfers.advance(key, position, MOST)
+                chunk = incoming.advance(key, position, MOST)
             except Conflict as error:
                 self.problems.append(f"{name}: {error}")
                 continue

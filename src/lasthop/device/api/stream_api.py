@@ -26,7 +26,7 @@ class StreamApi(DeviceApi):
     async def outgoing_streams(self) -> list[OutgoingStream]:
         """Streams of ours that the gateway may not have to the end; after a crash they go on where
         they are (`position`)."""
-        found = await self.do(lambda session, _now: session.transfers.outgoing())
+        found = await self.do(lambda session, _now: session.pieces.outgoing.states())
         return [
             OutgoingStream(self, key, state.position)
             for key, state in found
@@ -39,7 +39,7 @@ class StreamApi(DeviceApi):
 
     async def incoming_streams(self) -> list[IncomingStream]:
         """Streams that the application has not had to the end."""
-        keys = await self.do(lambda session, _now: session.transfers.incoming())
+        keys = await self.do(lambda session, _now: session.pieces.incoming.open_keys())
         return [IncomingStream(self, key) for key in keys]
 
     def on_stream(self, reader: Callable[[IncomingStream], Awaitable[None]]) -> None:
@@ -49,7 +49,7 @@ class StreamApi(DeviceApi):
         started: set[int] = set()
 
         async def read(key: int) -> None:
-            if key in await self.do(lambda session, _now: session.transfers.incoming()):
+            if key in await self.do(lambda session, _now: session.pieces.incoming.open_keys()):
                 await reader(self.stream(key))
 
         def begin(key: int) -> None:

@@ -37,8 +37,11 @@ class PiecePart(DevicePart):
         self._core = core
         self._arrivals = core.arrivals
         self._book = TransferBook(core.unsaved)
-        self._bodies = OutgoingBodies(core.terms, core.outbox, self._book)
-        self.transfers = Transfers(core.terms, held, self._book, self._bodies)
+        self._outgoing_bodies = OutgoingBodies(core.terms, core.outbox, self._book)
+        self.transfers = Transfers(core.terms, held, self._book, self._outgoing_bodies)
+        self.bodies = self.transfers.bodies
+        self.incoming = self.transfers.incoming
+        self.outgoing = self.transfers.outgoing
 
     # The application.
 
@@ -52,13 +55,13 @@ class PiecePart(DevicePart):
             priority=headers.priority,
             queue=headers.queue,
         )
-        self.transfers.open_outgoing(key, state)
+        self.outgoing.open(key, state)
         return key
 
     def pull(self, key: int, now: Micros) -> bytes | None:
         """Ask for the body of a message that was left with the gateway; `Fetched` has the answer.
         It may be here already."""
-        body = self.transfers.pull(key)
+        body = self.bodies.pull(key)
         if body is None:
             self._core.queue(now, headers=Headers(operation=Operation.PULL, in_reply_to=key))
         return body
@@ -75,34 +78,34 @@ class PiecePart(DevicePart):
         self.transfers.taken(taken)
 
     def _ending(self, ending: Ending, now: Micros) -> None:
-        self.transfers.ending(ending, known=self._arrivals.knows(ending.transfer))
+        self.transfers.ending(ending)
 
     def whole(self, frame: MessageFrame, headers: Headers) -> MessageFrame | None:
         """A message with its body, and with the stream that it opens."""
         if headers.stream and frame.key is not None and not self._arrivals.knows(frame.key):
-            self.transfers.open_incoming(frame.key)
+            self.incoming.open(frame.key)
         if headers.ahead is None:
             return frame
         known = frame.seq is not None and self._arrivals.has(frame.seq)
-        return self.transfers.claim(frame, known=known)
+        return self.bodies.claim(frame, headers, known=known)
 
     def ended(self, message: Message, *, had: bool) -> None:
         headers = message.frame.headers
         if headers is None:
             return
         if had and headers.pull is not None:
-            self.transfers.forget_body(message.key)
+            self.bodies.forget(message.key)
         elif headers.stream and not had:
-            self.transfers.stop(message.key, "it came too late")
+            self.incoming.stop(message.key, "it came too late")
 
     # The channel.
 
     def welcomed(self, hello: Hello, welcome: Welcome, now: Micros) -> None:
         self.transfers.again(alone=True)
-        self._bodies.welcomed(taken=bool(welcome.features & Feature.STREAMS))
+        self._outgoing_bodies.welcomed(taken=bool(welcome.features & Feature.STREAMS))
 
     def joined(self) -> None:
-        self.transfers.joined()
+        self.outgoing.alone = False  # Words may overtake one another.
 
     def rerouted(self, channel: int) -> None:
         self.transfers.again()
@@ -110,13 +113,13 @@ class PiecePart(DevicePart):
     # What goes out.
 
     def accepted(self, items: list[Outgoing], now: Micros) -> None:
-        self.transfers.announced(item.key for item in items)
+        self.outgoing.announce(item.key for item in items)
 
     def refused(self, key: int) -> None:
-        self.transfers.refuse(key)
+        self.outgoing.refuse(key)
 
     def frames(self, *, room: bool, piece: bool) -> list[Frame]:
-        if not self._bodies.taken:
+        if not self._outgoing_bodies.taken:
             return []
         frames = self.transfers.frames()
         order = self._core.outbox.order
@@ -135,11 +138,10 @@ class PiecePart(DevicePart):
         self._book.committed(n)
 
     def restored(self) -> None:
-        self._bodies.restored()
+        self._outgoing_bodies.restored()
 
     def happenings(self) -> list[Happening]:
-        transfers = self.transfers
-        happenings: list[Happening] = [Fetched(*fetched) for fetched in transfers.fetched]
-        happenings += [StreamStirred(key) for key in dict.fromkeys(transfers.stirred)]
-        transfers.fetched, transfers.stirred = [], []
+        happenings: list[Happening] = [Fetched(*fetched) for fetched in self.bodies.fetched]
+        happenings += [StreamStirred(key) for key in dict.fromkeys(self._book.stirred)]
+        self.bodies.fetched, self._book.stirred = [], []
         return happenings

@@ -26,6 +26,8 @@ class TransferBook:
         """For the gateway."""
         self.said: set[int] = set()
         """Keys of transfers about whose end the gateway was told."""
+        self.stirred: list[int] = []
+        """Keys of streams about which something is different, since the owner last looked."""
 
     def keep(self, row: PieceRow) -> None:
         """Keep a piece."""

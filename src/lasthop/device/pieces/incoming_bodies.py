@@ -1,0 +1,110 @@
+"""Bodies that come in pieces: ahead of their messages, or because they were pulled."""
+
+from __future__ import annotations
+
+import msgspec
+
+from lasthop.device.pieces.flows import Body
+from lasthop.device.pieces.transfer_book import TransferBook
+from lasthop.device.terms import Terms
+from lasthop.wire.hop.frames import Ending, EndStatus, Headers, MessageFrame, Piece, Taken
+
+
+class IncomingBodies:
+    """Everything of such bodies that is here."""
+
+    def __init__(self, terms: Terms, book: TransferBook) -> None:
+        self._terms = terms
+        self._book = book
+        self._bodies: dict[int, Body] = {}
+        self._pulls: set[int] = set()
+        self.fetched: list[tuple[int, bytes | None, str]] = []
+        """Bodies that were pulled, or why not, since the owner last looked."""
+
+    def all(self) -> list[Body]:
+        """How far each is."""
+        return [*self._bodies.values()]
+
+    def body(self, key: int) -> Body:
+        """A body that comes in pieces, from its beginning."""
+        body = self._bodies.get(key)
+        if body is None:
+            body = Body(key, window=self._terms.stream_window, most=self._terms.max_body)
+            self._bodies[key] = body
+        return body
+
+    def claim(self, frame: MessageFrame, headers: Headers, *, known: bool) -> MessageFrame | None:
+        """A message whose body came ahead, made whole; `None` when there is no use for it."""
+        key = frame.key or 0
+        body = self._bodies.get(key)
+        whole = msgspec.structs.replace(headers, ahead=None)
+        if known or (frame.seq is None and body is None):
+            return msgspec.structs.replace(frame, headers=whole) if known else None
+        if body is None or body.receiving.durable != headers.ahead:
+            # The gateway believes something that is not so (any more): as if it had been lost.
+            self._book.words.append(Taken(key, 0, 0))
+            return None
+        self.forget(key)
+        return msgspec.structs.replace(frame, headers=whole, body=body.chunks.all())
+
+    def forget(self, key: int) -> None:
+        """A body is with its message, or of no use any more."""
+        body = self._bodies.pop(key, None)
+        self._pulls.discard(key)
+        if body is not None and body.receiving.received:
+            self._book.drop(key, incoming=True, below=body.receiving.received)
+
+    def pull(self, key: int) -> bytes | None:
+        """Somebody wants a body that was left with the gateway; here it is if it has come."""
+        body = self.body(key)
+        if body.complete:
+            return body.chunks.all()
+        self._pulls.add(key)
+        return None
+
+    def _fetched(self, body: Body) -> None:
+        if body.key in self._pulls and body.complete:
+            self._pulls.discard(body.key)
+            self.fetched.append((body.key, body.chunks.all(), ""))
+
+    def take(self, piece: Piece) -> None:
+        """Bytes, or a question how far we are."""
+        key = piece.transfer
+        body = self.body(key)
+        if body.complete and body.answer is not None:
+            if piece.offset + len(piece.body) > body.receiving.received:
+                body.spoil()
+                self._book.said.discard(key)
+                return
+            body.receiving.again()
+            told = body.receiving.report(key, step=1)
+            assert told is not None
+            self._book.words.append(told)
+        elif body.answer is not None:
+            self._book.said.discard(key)
+        elif (row := body.take(piece)) is not None:
+            self._book.keep(row)
+            end = row.offset + len(row.body)
+
+            def durable() -> None:
+                body.durable(end)
+                self._book.stirred.append(key)
+                self._fetched(body)
+
+            self._book.then(durable)
+
+    def end(self, ending: Ending) -> None:
+        """The gateway says how a body ends."""
+        key = ending.transfer
+        body = self._bodies.get(key)
+        if ending.stream or ending.status == EndStatus.ABORTED:
+            if body is not None:
+                if key in self._pulls:
+                    self.fetched.append((key, None, ending.reason))
+                self.forget(key)
+            self._book.words.append(Ending(key, EndStatus.CONFIRMED, stream=ending.stream))
+        elif body is not None:
+            body.end(ending)
+            self._fetched(body)
+        else:
+            self.body(key)  # It asks from the beginning.
