@@ -26,13 +26,14 @@ from lasthop.core.submission import Submission
 from lasthop.device.terms import Terms
 from lasthop.events import Event
 from lasthop.message import Target, TargetKind
-from lasthop.simulation.device_node import LOCAL, DeviceNode
+from lasthop.simulation.device_node import DeviceNode
 from lasthop.simulation.disk import MemoryDisk
 from lasthop.simulation.gateway_node import GatewayNode
 from lasthop.simulation.interconnect import Interconnect
 from lasthop.simulation.kernel import Kernel
 from lasthop.simulation.link import Weather
 from lasthop.simulation.publisher import APP
+from lasthop.simulation.ranked_reader import LOCAL
 from lasthop.simulation.schedule import weather
 from lasthop.store.commit import Commit
 from lasthop.wire.hop.feeds import Look, Report, ShowKept
@@ -189,8 +190,8 @@ class RankedBench:
         self.gateway.act(act, lambda: None)
 
     def _look(self) -> None:
-        if not self.device.looking:  # One after the other, as people do.
-            self.device.look(TOPIC, self.random.choice((None, 1, 2, 5)))
+        if not self.device.reader.looking:  # One after the other, as people do.
+            self.device.reader.look(TOPIC, self.random.choice((None, 1, 2, 5)))
 
     def _forget_what_was_not_durable(self) -> None:
         self.said = [row for row in self.said if row[0] <= self.applied]
@@ -247,7 +248,7 @@ class RankedBench:
 
     def _compare(self) -> None:
         """What users saw is what the gateway decided, less what was too late by then."""
-        for looked in self.device.looked:
+        for looked in self.device.reader.looked:
             if looked.asked == LOCAL or looked.asked not in self.decided:
                 continue
             self.looks += 1

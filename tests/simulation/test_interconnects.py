@@ -16,7 +16,7 @@ from lasthop.core.registry import Device, DeviceRecord
 from lasthop.core.session import Session
 from lasthop.device.session import DeviceSession
 from lasthop.simulation.campaign import run_some
-from lasthop.simulation.device_node import DeviceNode
+from lasthop.simulation.device_links import DeviceLinks
 from lasthop.simulation.interconnect import Interconnect
 from lasthop.simulation.interconnects import Thrift, add_interconnects, join
 from lasthop.simulation.kernel import Kernel
@@ -111,7 +111,7 @@ def test_a_connection_that_the_gateway_ended_is_not_there_for_the_device() -> No
 def test_schedules_use_every_kind_and_switch(monkeypatch: Patch) -> None:
     dialled: Counter[Interconnect] = Counter()
     switched: Counter[str] = Counter()
-    opening, leaving = DeviceNode._open, DeviceNode._leave_others
+    opening, leaving = DeviceLinks._open, DeviceLinks._leave_others
     windows: Counter[int] = Counter()
     receive = Open.receive_unit
 
@@ -129,8 +129,8 @@ def test_schedules_use_every_kind_and_switch(monkeypatch: Patch) -> None:
         windows.update(frame.messages for frame in frames if isinstance(frame, Credit))
         return frames
 
-    monkeypatch.setattr(DeviceNode, "_open", open_one)
-    monkeypatch.setattr(DeviceNode, "_leave_others", leave)
+    monkeypatch.setattr(DeviceLinks, "_open", open_one)
+    monkeypatch.setattr(DeviceLinks, "_leave_others", leave)
     monkeypatch.setattr(Open, "receive_unit", unit)
     assert run_some(0, 40, 50, 0).good
     assert all(dialled[kind] > 5 for kind in Interconnect), dialled

@@ -191,9 +191,9 @@ class Rehearsal:
             self._kernel.at(start + wish.at, partial(self._stream, wish))
         for look in schedule.looks:
             device = self._devices[look.device]
-            self._kernel.at(start + look.at, partial(device.look, RANKED, look.wanted))
+            self._kernel.at(start + look.at, partial(device.reader.look, RANKED, look.wanted))
         for at, name in schedule.switches:
-            self._kernel.at(start + at, self._devices[name].switch)
+            self._kernel.at(start + at, self._devices[name].links.switch)
         for ask in self._asks:
             self._kernel.at(start + ask.at, partial(self._devices[ask.device].ask, ask))
         through = introduced and self._kernel.run(until=self._through, limit=PATIENCE)
@@ -367,19 +367,19 @@ class Rehearsal:
             return False
         for name in self._schedule.ranked:
             device = self._devices[name]
-            if device.looking or name in self._given_up:
+            if device.reader.looking or name in self._given_up:
                 continue
             if name not in self._next_look:
                 # What was empty while others still spoke says nothing of what is left now.
-                device.empty_looks = 0
+                device.reader.empty_looks = 0
             if self._kernel.now() < self._next_look.get(name, 0):
                 return False
             self._next_look[name] = self._kernel.now() + 2 * SECOND
             # An answer that came too late for an earlier look may have left something here; what a
             # backup does not know stays there, since the gateway cannot say what it is worth.
-            unknown = self._undone and device.empty_looks > 2 * ENOUGH
-            if device.empty_looks < ENOUGH or (device.unread(RANKED) and not unknown):
-                device.look(RANKED, None)
+            unknown = self._undone and device.reader.empty_looks > 2 * ENOUGH
+            if device.reader.empty_looks < ENOUGH or (device.reader.unread(RANKED) and not unknown):
+                device.reader.look(RANKED, None)
             elif self._on_its_way(name):
                 continue  # Shown without being asked for, so a look does not find it.
             else:
@@ -472,7 +472,7 @@ class Rehearsal:
             [fate for fate in self._fates() if fate.number not in self._forgiven],
             {name: device.had() for name, device in self._devices.items()},
             {name: device.claims for name, device in self._devices.items()},
-            {name: device.seen for name, device in self._devices.items()},
+            {name: device.links.seen for name, device in self._devices.items()},
             self._events(store),
         )
 
@@ -492,7 +492,7 @@ class Rehearsal:
             if event.kind == Kind.TRANSMITTED:
                 sent[event.dev, event.link, event.t // DAY] += 1
         for name, device in self._devices.items():
-            for (link, day), count in device.carried.items():
+            for (link, day), count in device.links.carried.items():
                 # What left just before a crash is not in the log.
                 sent[name, link, day] = max(count, sent[name, link, day])
         for name, wishes in self._schedule.wishes.items():
@@ -505,7 +505,7 @@ class Rehearsal:
     def _judge_spending(self, verdict: Verdict) -> None:
         """Nobody has sent more over a link than it can afford in a day."""
         for name, wishes in self._schedule.wishes.items():
-            sent = self._devices[name].sent_over
+            sent = self._devices[name].links.sent_over
             for limit in wishes.limits:
                 for (link, _), count in sent.items():
                     if link == limit.link and count > limit.amount:
