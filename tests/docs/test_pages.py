@@ -31,6 +31,7 @@ TESTED = {
     "docs/concepts/links.md": "tests/decision/links/test_page.py",
     "docs/how-to/codec.md": "tests/runtime/test_codec.py",
     "docs/how-to/exchange.md": "tests/runtime/test_exchange_page.py",
+    "docs/how-to/extend.md": "tests/runtime/test_plugins.py",
     "docs/how-to/groups.md": "tests/runtime/test_groups_page.py",
     "docs/how-to/interconnects.md": "tests/runtime/test_interconnects.py",
     "docs/how-to/javascript.md": "tests/sdk/test_node.py",

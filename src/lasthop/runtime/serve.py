@@ -57,6 +57,7 @@ from lasthop.runtime.listening import tls_context
 from lasthop.runtime.metrics import Metrics
 from lasthop.runtime.overhearing import Ear, Overheard
 from lasthop.runtime.places import LOG_DIRECTORY, POLICY_DIRECTORY, Places
+from lasthop.runtime.plugins import load_policies
 from lasthop.runtime.randomness import Randomness
 from lasthop.runtime.settings import Settings, listed
 from lasthop.runtime.stories import tell
@@ -148,6 +149,7 @@ async def running(
     workshop: Workshop | None = None,
 ) -> AsyncIterator[Places]:
     """A gateway that is there for others inside this context."""
+    load_policies(settings.plugins.policies)
     workshop = workshop or Workshop(settings.employments())
     log_directory = Path(settings.data) / LOG_DIRECTORY
     clock = SystemClock()

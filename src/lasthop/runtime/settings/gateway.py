@@ -14,7 +14,7 @@ from lasthop.core.behaviour import Behaviour
 from lasthop.runtime.settings.apps import AppBehaviour, Surrogate
 from lasthop.runtime.settings.capacity import Limits, Ota, Retention, Topics
 from lasthop.runtime.settings.listeners import Beep, Http, Seqpacket, Tcp, Tls
-from lasthop.runtime.settings.operators import Traces
+from lasthop.runtime.settings.operators import Plugins, Traces
 from lasthop.runtime.settings.publishers import Access, Pap, Quotas
 from lasthop.runtime.surrogates.duty import Employment
 from lasthop.runtime.units import Address
@@ -55,6 +55,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     limits: Limits = msgspec.field(default_factory=Limits)
     quotas: Quotas = msgspec.field(default_factory=Quotas)
     traces: Traces = msgspec.field(default_factory=Traces)
+    plugins: Plugins = msgspec.field(default_factory=Plugins)
     behaviours: dict[str, AppBehaviour] = {}
     surrogates: dict[str, Surrogate] = {}
 

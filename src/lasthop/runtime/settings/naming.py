@@ -32,6 +32,14 @@ def names(of: Section = Settings, prefix: str = "") -> Iterator[str]:
             yield prefix + name
 
 
+def is_list(name: str) -> bool:
+    """Whether a setting has several values."""
+    hint: Any = Settings
+    for part in name.split("."):
+        hint = get_type_hints(hint)[part]
+    return get_origin(hint) is tuple
+
+
 def variable(name: str) -> str:
     """The environment variable of a setting.
 

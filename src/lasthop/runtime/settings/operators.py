@@ -1,4 +1,4 @@
-"""What operators watch a gateway with."""
+"""What operators watch a gateway with, and what they add to it."""
 
 from __future__ import annotations
 
@@ -48,3 +48,12 @@ class Traces(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         """The headers, one by one."""
         pairs = (pair.partition("=") for pair in self.headers.split(",") if pair.strip())
         return tuple((name.strip(), value.strip()) for name, _, value in pairs)
+
+
+class Plugins(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What installed packages add. Nothing of theirs is loaded that is not named here."""
+
+    policies: Annotated[
+        tuple[str, ...],
+        Meta(description="Forwarding policies, by the names of their entry points."),
+    ] = ()

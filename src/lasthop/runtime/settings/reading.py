@@ -15,7 +15,7 @@ from lasthop.errors import InvalidRequest
 from lasthop.runtime.settings.apps import MAX_STATE, PER_APP
 from lasthop.runtime.settings.converting import Values, app_sections, converted
 from lasthop.runtime.settings.gateway import Settings
-from lasthop.runtime.settings.naming import PREFIX, guess, names, variable
+from lasthop.runtime.settings.naming import PREFIX, guess, is_list, names, variable
 from lasthop.runtime.units import Size
 
 CLIENT_VARIABLES = frozenset({"LASTHOP_CONFIG", "LASTHOP_URL", "LASTHOP_TOKEN", "LASTHOP_APP"})
@@ -75,10 +75,9 @@ def _refuse_contradictions(settings: Settings) -> None:
     for app, surrogate in settings.surrogates.items():
         if surrogate.state > MAX_STATE:
             raise InvalidRequest(f"surrogates.{app}.state: at most {Size(MAX_STATE)}")
-    policy = settings.topics.policy
-    if policy not in POLICIES:
-        known = ", ".join(POLICIES)
-        raise InvalidRequest(f"topics.policy: there is no {policy!r}, but {known}")
+    policy, known = settings.topics.policy, dict.fromkeys((*POLICIES, *settings.plugins.policies))
+    if policy not in known:
+        raise InvalidRequest(f"topics.policy: there is no {policy!r}, but {', '.join(known)}")
     largest = max(settings.limits.body, settings.limits.largest_body)
     for app, behaviour in settings.behaviours.items():
         if (behaviour.max_size or 0) > largest:
@@ -104,7 +103,9 @@ def _from_environment(environment: Mapping[str, str]) -> Values:
             continue
         if key not in known:
             raise InvalidRequest(f"unknown variable {key}{guess(key, known)}")
-        values[known[key]] = value
+        name = known[key]
+        several = [item.strip() for item in value.split(",") if item.strip()]
+        values[name] = several if is_list(name) else value
     return nested(values)
 
 

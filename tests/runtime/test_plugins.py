@@ -1,0 +1,150 @@
+"""What other packages add is loaded if the settings name it, and refused in one line."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from lasthop.decision.policies import POLICIES
+from lasthop.decision.policies.choice import Choice, policy_of
+from lasthop.errors import InvalidRequest
+from lasthop.runtime.failure import Failure
+from lasthop.runtime.plugins import load_policies
+from lasthop.runtime.serve import running
+from lasthop.runtime.settings import Settings, load
+from tests.docs.blocks import ROOT, blocks
+
+pytestmark = pytest.mark.anyio
+
+PAGE = ROOT / "docs/how-to/extend.md"
+
+SPARING = """
+from lasthop.decision.policies import Policy
+
+class Sparing(Policy):
+    def room(self, *, on_device):
+        return 1 - on_device
+
+other = 5
+"""
+
+
+@pytest.fixture(autouse=True)
+def table() -> Iterator[None]:
+    before = dict(POLICIES)
+    yield
+    POLICIES.clear()
+    POLICIES.update(before)
+
+
+@pytest.fixture
+def offer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Installs a package that offers these names."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def offer(package: str = "sparing", source: str = SPARING, **names: str) -> None:
+        (tmp_path / f"{package}_plugin.py").write_text(source)
+        about = tmp_path / f"{package}-1.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1\n")
+        lines = [f"{name} = {value}" for name, value in names.items()]
+        (about / "entry_points.txt").write_text("\n".join(["[lasthop.policies]", *lines, ""]))
+
+    return offer
+
+
+def test_a_policy_that_is_named_takes_its_place_in_the_table(offer: Callable[..., None]) -> None:
+    offer(sparing="sparing_plugin:Sparing")
+    assert "sparing" not in POLICIES
+    load_policies(["sparing"])
+    load_policies(["sparing"])
+    assert policy_of(Choice("sparing"), most=None).room(on_device=0) == 1
+
+
+def test_nothing_is_loaded_that_is_not_named(offer: Callable[..., None]) -> None:
+    offer(source="raise SystemExit('loaded')", sparing="sparing_plugin:Sparing")
+    load_policies([])
+    assert "sparing" not in POLICIES
+
+
+@pytest.mark.parametrize(
+    "name, value, source, why",
+    [
+        ("other", "x:y", "", "no installed package offers 'sparing' as one of lasthop.policies"),
+        (
+            "sparing",
+            "nowhere:X",
+            "",
+            "'sparing' cannot be loaded: ModuleNotFoundError: No module named 'nowhere'",
+        ),
+        (
+            "sparing",
+            "broken_plugin:Sparing",
+            "raise ValueError('two\\nlines')",
+            "'sparing' cannot be loaded: ValueError: two lines",
+        ),
+        ("sparing", "plain_plugin:other", SPARING, "'sparing' is no subclass of lasthop's Policy"),
+    ],
+)
+def test_a_policy_that_cannot_be_had_is_refused_in_one_line(
+    offer: Callable[..., None], name: str, value: str, source: str, why: str
+) -> None:
+    offer(value.partition("_")[0], source, **{name: value})
+    with pytest.raises(Failure) as caught:
+        load_policies(["sparing"])
+    assert str(caught.value) == f"plugins.policies: {why}"
+
+
+def test_no_policy_takes_the_place_of_another(offer: Callable[..., None]) -> None:
+    offer("taker", SPARING, unified="taker_plugin:Sparing")
+    with pytest.raises(Failure, match=r"plugins\.policies: there is a 'unified' already"):
+        load_policies(["unified"])
+
+
+def test_a_name_that_two_packages_offer_is_nobodys(offer: Callable[..., None]) -> None:
+    offer("one", SPARING, sparing="one_plugin:Sparing")
+    offer("two", SPARING, sparing="two_plugin:Sparing")
+    with pytest.raises(Failure, match="several installed packages offer 'sparing'"):
+        load_policies(["sparing"])
+
+
+async def test_a_gateway_does_not_start_without_what_its_settings_name(tmp_path: Path) -> None:
+    settings = load(options={"plugins.policies": ["missing"], "data": str(tmp_path / "data")})
+    with pytest.raises(Failure, match="no installed package offers 'missing'"):
+        async with running(settings, lambda error: None):
+            pass
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_policy_that_is_named_may_be_the_one_of_all_topics(tmp_path: Path) -> None:
+    file = tmp_path / "lasthop.toml"
+    file.write_text('[plugins]\npolicies = ["sparing"]\n\n[topics]\npolicy = "sparing"\n')
+    assert load(file).topics.policy == "sparing"
+    with pytest.raises(InvalidRequest, match=r"topics\.policy: there is no 'sparing'"):
+        load(file, options={"plugins.policies": []})
+
+
+def test_a_variable_names_several_with_commas_between() -> None:
+    settings = load(environment={"LASTHOP_PLUGINS_POLICIES": "one, Two"})
+    assert settings.plugins.policies == ("one", "Two")
+    assert load(environment={"LASTHOP_PLUGINS_POLICIES": ""}).plugins == Settings().plugins
+
+
+def test_a_list_is_a_list() -> None:
+    with pytest.raises(InvalidRequest, match=r"plugins.policies: expected a list, such as"):
+        load(options={"plugins.policies": "sparing"})
+
+
+def test_the_page_about_it_is_true(offer: Callable[..., None], tmp_path: Path) -> None:
+    source, project, settings = (b.text for b in blocks(PAGE) if b.language in ("python", "toml"))
+    ((name, place),) = tomllib.loads(project)["project"]["entry-points"]["lasthop.policies"].items()
+    offer("page", source, **{name: f"page_plugin:{place.partition(':')[2]}"})
+    file = tmp_path / "lasthop.toml"
+    file.write_text(settings)
+    chosen = load(file)
+    load_policies(chosen.plugins.policies)
+    policy = policy_of(chosen.topics.choice(), most=None)
+    assert (policy.room(on_device=0), policy.room(on_device=1)) == (1, 0)
