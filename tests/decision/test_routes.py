@@ -10,8 +10,7 @@ from hypothesis import given, strategies as st
 from lasthop.clock import SECOND
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.routes import (
-    ANSWERS,
-    CONFIRMS,
+    VARIANTS,
     Refusal,
     Route,
     Selection,
@@ -63,8 +62,10 @@ def test_a_route_is_chosen_exactly_when_one_satisfies_everything(
     able = [
         route
         for route in fitting
-        if (method is not CONFIRMED or route.variant in CONFIRMS)
-        and (method is not DeliveryMethod.CONFIRMED_WITH_RESPONSE or route.variant in ANSWERS)
+        if (method is not CONFIRMED or VARIANTS[route.variant].confirms)
+        and (
+            method is not DeliveryMethod.CONFIRMED_WITH_RESPONSE or VARIANTS[route.variant].answers
+        )
     ]
     found = select(routes, method=method, size=100, now=0, quality=quality)
     if not able:
@@ -74,7 +75,7 @@ def test_a_route_is_chosen_exactly_when_one_satisfies_everything(
     assert isinstance(found, Selection)
     assert found.route in able
     asks = method not in (UNCONFIRMED, DeliveryMethod.ONESHOT)
-    assert found.confirmed == (asks and found.route.variant in CONFIRMS)
+    assert found.confirmed == (asks and VARIANTS[found.route.variant].confirms)
 
 
 def test_a_bearer_that_is_only_named_is_preferred() -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 
+import httpx
 import pytest
 
 from lasthop.decision.policies import POLICIES
 from lasthop.decision.policies.choice import Choice, policy_of
+from lasthop.decision.routes import VARIANTS, Route
 from lasthop.errors import InvalidRequest
 from lasthop.runtime.failure import Failure
-from lasthop.runtime.plugins import load_policies
+from lasthop.runtime.plugins import load_carriers, load_policies
 from lasthop.runtime.serve import running
 from lasthop.runtime.settings import Settings, load
 from tests.docs.blocks import ROOT, blocks
@@ -32,12 +35,37 @@ other = 5
 """
 
 
+PIGEONS = """
+from contextlib import asynccontextmanager
+
+from lasthop.decision.links import Link, Tariff
+from lasthop.decision.routes import Variation
+from lasthop.delivery.carrier import Confirmed
+
+variation = Variation(link=Link("pigeon", Tariff(), latency=10**9), confirms=True)
+carried = []
+
+class Pigeon:
+    def carry(self, parcel, report):
+        carried.append((parcel.route.address, parcel.body))
+        report(Confirmed())
+
+@asynccontextmanager
+async def open(clock, reachable):
+    yield Pigeon()
+"""
+
+CARRIERS = "lasthop.carriers"
+
+
 @pytest.fixture(autouse=True)
-def table() -> Iterator[None]:
-    before = dict(POLICIES)
+def tables() -> Iterator[None]:
+    policies, variants = dict(POLICIES), dict(VARIANTS)
     yield
     POLICIES.clear()
-    POLICIES.update(before)
+    POLICIES.update(policies)
+    VARIANTS.clear()
+    VARIANTS.update(variants)
 
 
 @pytest.fixture
@@ -45,13 +73,18 @@ def offer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None
     """Installs a package that offers these names."""
     monkeypatch.syspath_prepend(str(tmp_path))
 
-    def offer(package: str = "sparing", source: str = SPARING, **names: str) -> None:
+    def offer(
+        package: str = "sparing",
+        source: str = SPARING,
+        group: str = "lasthop.policies",
+        **names: str,
+    ) -> None:
         (tmp_path / f"{package}_plugin.py").write_text(source)
         about = tmp_path / f"{package}-1.dist-info"
         about.mkdir()
         (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1\n")
         lines = [f"{name} = {value}" for name, value in names.items()]
-        (about / "entry_points.txt").write_text("\n".join(["[lasthop.policies]", *lines, ""]))
+        (about / "entry_points.txt").write_text("\n".join([f"[{group}]", *lines, ""]))
 
     return offer
 
@@ -139,7 +172,12 @@ def test_a_list_is_a_list() -> None:
 
 
 def test_the_page_about_it_is_true(offer: Callable[..., None], tmp_path: Path) -> None:
-    source, project, settings = (b.text for b in blocks(PAGE) if b.language in ("python", "toml"))
+    source, project, settings, carrier = (
+        b.text for b in blocks(PAGE) if b.language in ("python", "toml")
+    )
+    offer("modem", carrier, CARRIERS, sms="modem_plugin")
+    assert set(load_carriers(["sms"])) == {"sms"}
+    assert Route("sms", "+15551999").endpoint() == ("+15551999", 0)
     ((name, place),) = tomllib.loads(project)["project"]["entry-points"]["lasthop.policies"].items()
     offer("page", source, **{name: f"page_plugin:{place.partition(':')[2]}"})
     file = tmp_path / "lasthop.toml"
@@ -148,3 +186,52 @@ def test_the_page_about_it_is_true(offer: Callable[..., None], tmp_path: Path) -
     load_policies(chosen.plugins.policies)
     policy = policy_of(chosen.topics.choice(), most=None)
     assert (policy.room(on_device=0), policy.room(on_device=1)) == (1, 0)
+
+
+# Carriers.
+
+
+async def test_a_carrier_that_is_named_takes_pushes_to_its_own_addresses(
+    offer: Callable[..., None], tmp_path: Path
+) -> None:
+    offer("pigeon", PIGEONS, CARRIERS, pigeon="pigeon_plugin")
+    ports = {"http.listen": "127.0.0.1:0", "tcp.listen": "127.0.0.1:0"}
+    settings = load(
+        options={"plugins.carriers": ["pigeon"], "data": str(tmp_path / "data"), **ports}
+    )
+    async with (
+        running(settings, lambda error: None) as places,
+        httpx.AsyncClient(base_url=places.http) as http,
+    ):
+        route = {"variant": "pigeon", "address": "the old tower"}
+        made = await http.post("/v1/devices", json={"name": "pigeon", "routes": [route]})
+        assert made.status_code == 201, made.text
+        route["variant"] = "owl"
+        refused = await http.post("/v1/devices", json={"name": "owl", "routes": [route]})
+        assert refused.status_code == 400
+        known = "wsp, wsp-session, http, pigeon"
+        assert f"there is no variant 'owl', but {known}" in refused.json()["error"]["detail"]
+        said = await http.post("/v1/messages", json={"device": "pigeon", "body": "coo"})
+        told = await http.get(f"/v1/messages/{said.json()['id']}?wait=delivered&timeout=5")
+        assert told.json()["satisfied"], told.text
+    assert import_module("pigeon_plugin").carried == [("the old tower", b"coo")]
+
+
+@pytest.mark.parametrize(
+    "package, source, name, why",
+    [
+        ("empty", "", "pigeon", "'pigeon' has no variation, or no open"),
+        ("half", PIGEONS.replace("def open", "def other"), "pigeon", "'pigeon' has no variation"),
+        ("wsp", PIGEONS, "wsp", "there is a 'wsp' already"),
+        ("bad", "import nowhere", "pigeon", "'pigeon' cannot be loaded: ModuleNotFoundError"),
+    ],
+)
+def test_a_carrier_that_cannot_be_had_is_refused_in_one_line(
+    offer: Callable[..., None], package: str, source: str, name: str, why: str
+) -> None:
+    offer(package, source, CARRIERS, **{name: f"{package}_plugin"})
+    with pytest.raises(Failure) as caught:
+        load_carriers([name])
+    assert str(caught.value).startswith(f"plugins.carriers: {why}")
+    with pytest.raises(Failure, match="no installed package offers 'owl' as one of lasthop"):
+        load_carriers(["owl"])

@@ -22,7 +22,7 @@ class Identity:
     node: int = 0
     open_house: bool = False
     accept: tuple[str, ...] = ()
-    variants: frozenset[Variant] = frozenset(Variant)
+    variants: frozenset[str] = frozenset(Variant)
     """What it speaks over the air."""
     limits: Limits = field(default_factory=Limits)
     ppg_names: frozenset[str] = frozenset()

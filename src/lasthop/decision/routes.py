@@ -31,8 +31,7 @@ MAX_ROUTES = 8
 
 
 class Variant(StrEnum):
-    """The over-the-air protocols that we speak. SMS, SIP and point-to-multipoint bearers will take
-    their places here and in the tables below."""
+    """The over-the-air protocols that lasthop itself speaks."""
 
     WSP = "wsp"
     """OTA-WSP without a connection: one datagram, nothing comes back."""
@@ -42,27 +41,63 @@ class Variant(StrEnum):
     """OTA-HTTP: the client is the HTTP server."""
 
 
-CONFIRMS = frozenset({Variant.WSP_SESSION, Variant.HTTP})
-ANSWERS = frozenset({Variant.HTTP})
-"""Which variants can confirm a push, and which can bring content back (5.1.1.2)."""
+class Variation(msgspec.Struct, frozen=True, kw_only=True):
+    """What a protocol over the air can do."""
 
-PORTS: dict[Variant, int] = {Variant.WSP: 2948, Variant.WSP_SESSION: 2948, Variant.HTTP: 4035}
-"""Where a client listens (IANA). A session's client is asked to open one at its push port."""
+    link: Link
+    """What is assumed of a route that says nothing of it."""
+    port: int | None = None
+    """Where a client listens, if its address names no port. None: addresses of this protocol are
+    not those of the internet, and whoever carries it reads them."""
+    confirms: bool = False
+    """Whether the client says that it has a push (5.1.1.2)."""
+    answers: bool = False
+    """Whether the client can return content."""
 
-LINKS: dict[Variant, Link] = {
-    Variant.WSP: Link("wsp", Tariff(), latency=SECOND),
-    Variant.WSP_SESSION: Link("wsp-session", Tariff(), latency=2 * SECOND),
-    Variant.HTTP: Link("http", Tariff(), latency=SECOND),
+
+def _packet_data(label: str, latency: Micros) -> Link:
+    return Link(label, Tariff(), latency=latency)  # At a flat rate.
+
+
+VARIANTS: dict[str, Variation] = {
+    # A session's client is asked to open one at its push port; ports are IANA's.
+    Variant.WSP: Variation(link=_packet_data("wsp", SECOND), port=2948),
+    Variant.WSP_SESSION: Variation(
+        link=_packet_data("wsp-session", 2 * SECOND), port=2948, confirms=True
+    ),
+    Variant.HTTP: Variation(
+        link=_packet_data("http", SECOND), port=4035, confirms=True, answers=True
+    ),
 }
-"""What is assumed of a route that says nothing: packet data at a flat rate."""
+"""The one table of protocols over the air. Those of other packages are added when a gateway starts
+whose settings name them; see docs/how-to/extend.md."""
+
+_UNSERVED = Variation(link=_packet_data("unserved", SECOND))
+"""Of a protocol that a stored route names, and whose carrier is not here any more."""
+
+
+def check_variant(variant: str) -> None:
+    """Refuse a protocol that there is not."""
+    if variant not in VARIANTS:
+        known = ", ".join(VARIANTS)
+        raise InvalidRequest(
+            f"routes: there is no variant {variant!r}, but {known}", field="routes"
+        )
+
+
+def variation(variant: str) -> Variation:
+    """What this protocol can do."""
+    return VARIANTS.get(variant, _UNSERVED)
 
 
 class Route(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One way to reach a device over the air."""
 
-    variant: Variant
+    variant: str
+    """A name in `VARIANTS`."""
     address: str
-    """An IP address, with a port where the client does not listen at the usual one."""
+    """An IP address, with a port where the client does not listen at the usual one; or what else
+    the variant has for an address."""
     bearer: str = "Packet Data"
     network: str = ""
     """As WDP spells them; a required one must be named here."""
@@ -73,8 +108,9 @@ class Route(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
         self.endpoint()
 
     def endpoint(self) -> tuple[str, int]:
-        """The host and port to send to."""
-        return _endpoint(self.address, PORTS[self.variant])
+        """The host and port to send to; port 0 where the address is none of the internet."""
+        port = variation(self.variant).port
+        return (self.address, 0) if port is None else _endpoint(self.address, port)
 
 
 @lru_cache(maxsize=16_384)
@@ -170,7 +206,8 @@ def select(
     """
     if len(routes) == 1 and quality is None and _able(routes[0].variant, method):
         only = routes[0]  # As with most devices.
-        return Selection(only, only.variant in CONFIRMS and method not in _ASKS_NOTHING, "one way")
+        asks = method not in _ASKS_NOTHING
+        return Selection(only, asks and variation(only.variant).confirms, "one way")
     wanted = quality or _NO_QUALITY
     refusal: Refusal | None = None
     fitting = []
@@ -189,18 +226,18 @@ def select(
     fewest = min(tried.get(route, 0) for route in able)
     able = [route for route in able if tried.get(route, 0) == fewest]
     able = _preferring(able, wanted)
-    confirms = [route for route in able if route.variant in CONFIRMS]
+    confirms = [route for route in able if variation(route.variant).confirms]
     asks = method not in _ASKS_NOTHING
     if asks and confirms:
         able = confirms
     route, reason = _cheapest(able, size, now, deliver_before, weights)
-    return Selection(route, asks and route.variant in CONFIRMS, reason)
+    return Selection(route, asks and variation(route.variant).confirms, reason)
 
 
-def _able(variant: Variant, method: DeliveryMethod) -> bool:
+def _able(variant: str, method: DeliveryMethod) -> bool:
     if method is DeliveryMethod.CONFIRMED_WITH_RESPONSE:
-        return variant in ANSWERS
-    return method is not DeliveryMethod.CONFIRMED or variant in CONFIRMS
+        return variation(variant).answers
+    return method is not DeliveryMethod.CONFIRMED or variation(variant).confirms
 
 
 def _preferring(routes: list[Route], wanted: Quality) -> list[Route]:
@@ -216,7 +253,7 @@ def _cheapest(
     if len(routes) == 1:
         return routes[0], "one way"
     links = [
-        msgspec.structs.replace(route.link or LINKS[route.variant], channel=n)
+        msgspec.structs.replace(route.link or variation(route.variant).link, channel=n)
         for n, route in enumerate(routes, 1)
     ]
     choice = choose(

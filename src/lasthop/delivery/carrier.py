@@ -4,18 +4,19 @@ A channel is a conversation that a device began; a carrier takes one push to a d
 call: a datagram, a transaction, a request. Core hands it a `Parcel` when everything that it depends
 on is durable, and hears exactly one `Outcome` for it, unless the gateway dies in between.
 
-Bearers to come (short messages, SIP, point to multipoint) are carriers as well.
+Other bearers (short messages, SIP, point to multipoint) are carriers of other packages.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Protocol, TypeAlias
 
 import msgspec
 
-from lasthop.clock import Micros
-from lasthop.decision.routes import Route
+from lasthop.clock import Clock, Micros
+from lasthop.decision.routes import Route, Variation
 
 
 class Parcel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -89,4 +90,20 @@ class Carrier(Protocol):
     def carry(self, parcel: Parcel, report: Callable[[Outcome], None]) -> None:
         """Take a parcel on its way. `report` is called once, at once or later, on the thread that
         runs the carriers."""
+        ...
+
+
+class CarrierKind(Protocol):
+    """What another package offers: one more protocol over the air."""
+
+    @property
+    def variation(self) -> Variation:
+        """What the protocol can do."""
+        ...
+
+    def open(
+        self, clock: Clock, reachable: Callable[[str], None], /
+    ) -> AbstractAsyncContextManager[Carrier]:
+        """A carrier, as long as the context lasts; `reachable` is to be told which addresses
+        call."""
         ...

@@ -10,8 +10,8 @@ from functools import partial
 from ipaddress import ip_address
 
 from lasthop.clock import SECOND, Clock, Micros
-from lasthop.decision.routes import PORTS, Variant
-from lasthop.delivery.carrier import Carrier
+from lasthop.decision.routes import VARIANTS, Variant
+from lasthop.delivery.carrier import Carrier, CarrierKind
 from lasthop.delivery.ota.datagrams import Datagrams, bound
 from lasthop.delivery.ota.http import HttpCarrier
 from lasthop.delivery.ota.sessions import SessionCarrier, invitation_unit
@@ -32,9 +32,15 @@ still remember."""
 
 @asynccontextmanager
 async def on_air(
-    settings: Ota, clock: Clock, *, boot: int, reachable: Callable[[str], None]
-) -> AsyncIterator[Mapping[Variant, Carrier]]:
-    """Carriers by variant, as long as the context lasts; `reachable` hears which hosts call."""
+    settings: Ota,
+    clock: Clock,
+    *,
+    boot: int,
+    reachable: Callable[[str], None],
+    others: Mapping[str, CarrierKind],
+) -> AsyncIterator[Mapping[str, Carrier]]:
+    """Carriers by variant, those of other packages among them, as long as the context lasts;
+    `reachable` hears which hosts call."""
     async with AsyncExitStack() as stack:
         out = await Datagrams.open(_bound(settings.source))
         stack.callback(out.close)
@@ -48,7 +54,7 @@ async def on_air(
         invite = partial(_invite, out, invitation) if calls is not None else None
         by_http = HttpCarrier(clock=clock, invite=invite, reachable=reachable)
         stack.callback(by_http.close)
-        carriers: dict[Variant, Carrier] = {
+        carriers: dict[str, Carrier] = {
             Variant.WSP: UnitCarrier(
                 by_ipv4=None if six else out, by_ipv6=out if six else None, clock=clock
             ),
@@ -62,6 +68,8 @@ async def on_air(
                 _sessions(sessions, out, invitation, clock, boot=boot, reachable=reachable)
             )
             carriers[Variant.WSP_SESSION] = wsp
+        for variant, kind in others.items():
+            carriers[variant] = await stack.enter_async_context(kind.open(clock, reachable))
         yield carriers
 
 
@@ -152,7 +160,7 @@ def _contact(settings: Ota, listener: socket.socket) -> ContactPoint:
 
 
 def _invite(out: Datagrams, invitation: Sir, host: str) -> None:
-    out.send(invitation_unit(invitation, 1), (host, PORTS[Variant.WSP]))
+    out.send(invitation_unit(invitation, 1), (host, VARIANTS[Variant.WSP].port or 0))
 
 
 def _address(name: str, text: str) -> Address:

@@ -33,7 +33,6 @@ from lasthop.core.effects import (
 )
 from lasthop.core.gateway import Gateway
 from lasthop.core.pushes.results import write_result
-from lasthop.decision.routes import Variant
 from lasthop.delivery.carrier import Carrier, Outcome, Unreached
 from lasthop.delivery.channel import Channel
 from lasthop.errors import OutcomeOpen, Overloaded, StoreError, StoreFull
@@ -74,7 +73,7 @@ class Observer:
     def disconnected(self, code: CloseCode) -> None:
         """The gateway sent a channel away."""
 
-    def carried(self, variant: Variant, outcome: Outcome) -> None:
+    def carried(self, variant: str, outcome: Outcome) -> None:
         """A carrier has reported on a parcel."""
 
 
@@ -90,7 +89,7 @@ class Engine:
         clock: Clock,
         failed: Callable[[StoreError], None],
         observer: Observer | None = None,
-        carriers: Mapping[Variant, Carrier] | None = None,
+        carriers: Mapping[str, Carrier] | None = None,
         tell: Tell | None = None,
         consult: Callable[[Consult], None] | None = None,
         match: Callable[[MatchFilters], None] | None = None,
@@ -415,7 +414,7 @@ class Engine:
         else:
             carrier.carry(carry.parcel, report)
 
-    def _carried(self, message: int, device: int, variant: Variant, outcome: Outcome) -> None:
+    def _carried(self, message: int, device: int, variant: str, outcome: Outcome) -> None:
         if not self._stopped:
             self._observer.carried(variant, outcome)
             self.gateway.air.carried(message, device, outcome, self._clock.now())

@@ -22,7 +22,6 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
 from lasthop.core.lifecycle import State
-from lasthop.decision.routes import Variant
 from lasthop.delivery.carrier import Outcome
 from lasthop.runtime.engine import Observer
 from lasthop.store.commit import Commit
@@ -80,7 +79,7 @@ class Metrics(Observer):
             ["variant", "outcome"],
             registry=registry,
         )
-        self._carried_as: dict[tuple[Variant, type[Outcome]], Counter] = {}
+        self._carried_as: dict[tuple[str, type[Outcome]], Counter] = {}
         """The same with their labels, which take longer to look up than to count."""
 
         self.tally = Tally[str]()
@@ -120,10 +119,10 @@ class Metrics(Observer):
     def disconnected(self, code: CloseCode) -> None:
         self._disconnected.labels(code.name.lower()).inc()
 
-    def carried(self, variant: Variant, outcome: Outcome) -> None:
+    def carried(self, variant: str, outcome: Outcome) -> None:
         counter = self._carried_as.get((variant, type(outcome)))
         if counter is None:
-            counter = self._carried.labels(variant.value, type(outcome).__name__.lower())
+            counter = self._carried.labels(str(variant), type(outcome).__name__.lower())
             self._carried_as[variant, type(outcome)] = counter
         counter.inc()
 

@@ -1,5 +1,5 @@
-"""Policies of other packages: found by their entry points, and loaded only if the settings name
-them.
+"""Policies and carriers of other packages: found by their entry points, and loaded only if the
+settings name them.
 
 A package is installed for many reasons; that it is there does not mean that it may run in the
 gateway. What is named and cannot be had stops the gateway before it has done anything.
@@ -9,12 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib.metadata import entry_points
+from typing import Any
 
 from lasthop.decision.policies import POLICIES, Policy
+from lasthop.decision.routes import VARIANTS, Variation
+from lasthop.delivery.carrier import CarrierKind
 from lasthop.runtime.failure import Failure
 
 POLICY_GROUP = "lasthop.policies"
 """The group of entry points under which a package offers classes derived from `Policy`."""
+
+CARRIER_GROUP = "lasthop.carriers"
+"""The group under which a package offers what looks like a `CarrierKind`."""
 
 
 def load_policies(names: Iterable[str]) -> None:
@@ -25,6 +31,20 @@ def load_policies(names: Iterable[str]) -> None:
             raise Failure(f"plugins.policies: {name!r} is no subclass of lasthop's Policy")
         if POLICIES.setdefault(name, found) is not found:
             raise Failure(f"plugins.policies: there is a {name!r} already")
+
+
+def load_carriers(names: Iterable[str]) -> dict[str, CarrierKind]:
+    """Put these protocols into the table of variants; what carries them, by name."""
+    kinds: dict[str, CarrierKind] = {}
+    for name in names:
+        found: Any = _found(CARRIER_GROUP, name, "plugins.carriers")
+        described = getattr(found, "variation", None)
+        if not (isinstance(described, Variation) and callable(getattr(found, "open", None))):
+            raise Failure(f"plugins.carriers: {name!r} has no variation, or no open")
+        if VARIANTS.setdefault(name, described) is not described:
+            raise Failure(f"plugins.carriers: there is a {name!r} already")
+        kinds[name] = found
+    return kinds
 
 
 def _found(group: str, name: str, setting: str) -> object:

@@ -57,7 +57,7 @@ from lasthop.runtime.listening import tls_context
 from lasthop.runtime.metrics import Metrics
 from lasthop.runtime.overhearing import Ear, Overheard
 from lasthop.runtime.places import LOG_DIRECTORY, POLICY_DIRECTORY, Places
-from lasthop.runtime.plugins import load_policies
+from lasthop.runtime.plugins import load_carriers, load_policies
 from lasthop.runtime.randomness import Randomness
 from lasthop.runtime.settings import Settings, listed
 from lasthop.runtime.stories import tell
@@ -150,6 +150,7 @@ async def running(
 ) -> AsyncIterator[Places]:
     """A gateway that is there for others inside this context."""
     load_policies(settings.plugins.policies)
+    others = load_carriers(settings.plugins.carriers)
     workshop = workshop or Workshop(settings.employments())
     log_directory = Path(settings.data) / LOG_DIRECTORY
     clock = SystemClock()
@@ -175,7 +176,7 @@ async def running(
             engine.reachable(host)
 
         air = await stack.enter_async_context(
-            on_air(settings.ota, clock, boot=restored.boot, reachable=reachable)
+            on_air(settings.ota, clock, boot=restored.boot, reachable=reachable, others=others)
         )
         writer = CommitWriter(store, next_commit=restored.next_commit)
         stack.push_async_callback(asyncio.to_thread, writer.close)
@@ -268,7 +269,7 @@ def _gateway(
     identity = Identity(
         name=settings.name,
         open_house=settings.open_house,
-        variants=settings.ota.variants,
+        variants=settings.ota.variants | set(settings.plugins.carriers),
         limits=settings.limits.core(settings.ota),
         ppg_names=frozenset(listed(settings.pap.gateways)),
         patience=settings.pap.patience(),

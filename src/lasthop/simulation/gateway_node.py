@@ -28,7 +28,6 @@ from lasthop.core.effects import (
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.pushes.results import write_result
 from lasthop.core.session import Session
-from lasthop.decision.routes import Variant
 from lasthop.delivery.carrier import Carrier, Outcome
 from lasthop.message import Message
 from lasthop.simulation.interconnect import Interconnect
@@ -79,7 +78,7 @@ class GatewayNode:
         committed: Callable[[Commit], None],
         tell: Tell | None = None,
         consult: AskSurrogate | None = None,
-        carriers: Callable[[int], Mapping[Variant, Carrier]] = lambda boot: {},
+        carriers: Callable[[int], Mapping[str, Carrier]] = lambda boot: {},
     ) -> None:
         """`carriers` makes those of a new life from its number."""
         self._kernel = kernel
@@ -94,7 +93,7 @@ class GatewayNode:
         self._tell = tell
         self._ask_surrogate = consult
         self._make_carriers = carriers
-        self._carriers: Mapping[Variant, Carrier] = {}
+        self._carriers: Mapping[str, Carrier] = {}
         self.gateway: Gateway | None = None
         self.store: Store | None = None
         self.thrift: Thrift | None = None

@@ -18,12 +18,13 @@ from lasthop.core.delivery import Delivery
 from lasthop.core.effects import Carry, Fetch
 from lasthop.core.feature import CoreFeature
 from lasthop.core.lifecycle import DELIVERED, PENDING, SENDING, Step
+from lasthop.core.registry import Device, DeviceRecord
 from lasthop.core.replies import note_reply
 from lasthop.core.session import Session
 from lasthop.core.spine import Spine
 from lasthop.core.submission import Submission
 from lasthop.decision.decide import Action, decide
-from lasthop.decision.routes import Refusal, Route, Selection, select
+from lasthop.decision.routes import Refusal, Route, Selection, check_variant, select
 from lasthop.delivery.carrier import (
     Aborted,
     Confirmed,
@@ -73,6 +74,13 @@ class AirFeature(CoreFeature):
         self._sweep_at = SWEEP
         self._fetching: dict[int, list[tuple[Delivery, Selection]]] = {}
         """What waits for its body, by its message's key."""
+
+    def check_device(self, app: str, record: DeviceRecord, device: Device | None) -> None:
+        # What was registered when its carrier was here stays, whatever else is changed.
+        known = () if device is None else device.record.routes
+        for route in record.routes:
+            if route not in known:
+                check_variant(route.variant)
 
     def pump(self, session: Session, now: Micros) -> None:
         """Release what may leave now, best first."""

@@ -67,7 +67,7 @@ class Ota(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     ] = Duration(_limits.carried_patience)
 
     @property
-    def variants(self) -> frozenset[Variant]:
+    def variants(self) -> frozenset[str]:
         """What is spoken over the air: sessions only where there is a place for them."""
         return frozenset(Variant) - (frozenset() if self.sessions else {Variant.WSP_SESSION})
 

@@ -57,3 +57,7 @@ class Plugins(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         tuple[str, ...],
         Meta(description="Forwarding policies, by the names of their entry points."),
     ] = ()
+    carriers: Annotated[
+        tuple[str, ...],
+        Meta(description="Carriers over the air, by the names of their entry points."),
+    ] = ()

@@ -155,7 +155,7 @@ class AirRehearsal:
         store = self._gateway.store
         return store is not None and all(store.device(APP, name) for name in self._routes)
 
-    def _carriers(self, boot: int) -> Mapping[Variant, Carrier]:
+    def _carriers(self, boot: int) -> Mapping[str, Carrier]:
         kernel, ether = self._kernel, self._ether
         at = (GATEWAY, 9201)
         contact = ContactPoint(bytes(map(int, GATEWAY.split("."))), 9201)
