@@ -10,24 +10,16 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from lasthop.errors import MalformedFrame, UnsupportedFrame
-from lasthop.message import DEFAULT_PRIORITY, Binding, Handling, Reliability
-from lasthop.wire.hop.frames import DEFAULT_MAX_FRAME
+from lasthop.wire.hop import kinds
+from lasthop.wire.hop.frames import DEFAULT_MAX_FRAME, HEADER_TAGS, Headers
 from lasthop.wire.hop.kinds import (
-    BINDING,
     CREDIT,
-    DOUBLE,
     FLAG,
     FRAME_SIZE,
     GAPS,
-    HANDLING,
     INCARNATION,
-    MARK,
     NUMBER,
     NUMBERS,
-    OPERATION,
-    PAIRS,
-    PRIORITY,
-    RELIABILITY,
     TEXT,
     TEXTS,
     Kind,
@@ -144,30 +136,11 @@ WELCOME = Table(
     Field(28, "found", NUMBER),
 )
 
+_DEFAULTS = Headers()
+
 HEADERS = Table(
-    Field(1, "content_type", TEXT),
-    Field(2, "priority", PRIORITY, DEFAULT_PRIORITY),
-    Field(3, "deliver_within", NUMBER),
-    Field(4, "in_reply_to", NUMBER),
-    Field(5, "reply_within", NUMBER),
-    Field(6, "operation", OPERATION, 0),
-    Field(7, "handling", HANDLING, Handling.FOREGROUND),
-    Field(8, "reliability", RELIABILITY, Reliability.EXACTLY_ONCE),
-    Field(9, "title", TEXT),
-    Field(10, "rank", DOUBLE, 0.0),
-    Field(11, "source", TEXT),
-    Field(12, "to", TEXT),
-    Field(13, "redelivered", MARK, False),
-    Field(14, "extra", PAIRS, ()),
-    Field(15, "queue", TEXT),
-    Field(16, "correlation", NUMBER),
-    Field(17, "keep", MARK, False),
-    Field(18, "binding", BINDING, Binding.NONE),
-    Field(19, "group", TEXT),
-    Field(21, "answer", MARK, False),
-    Field(22, "gather", MARK, False),
-    Field(23, "ahead", NUMBER),
-    Field(24, "pull", NUMBER),
-    Field(25, "stream", MARK, False),
-    Field(26, "tolerance", NUMBER),
+    *(
+        Field(tag, name, getattr(kinds, kind), getattr(_DEFAULTS, name))
+        for tag, name, kind in HEADER_TAGS
+    )
 )

@@ -232,6 +232,37 @@ class Headers(msgspec.Struct, frozen=True, gc=False):
     """Milliseconds that a message of a device may wait for a better link or moment."""
 
 
+HEADER_TAGS: Final = (
+    (1, "content_type", "TEXT"),
+    (2, "priority", "PRIORITY"),
+    (3, "deliver_within", "NUMBER"),
+    (4, "in_reply_to", "NUMBER"),
+    (5, "reply_within", "NUMBER"),
+    (6, "operation", "OPERATION"),
+    (7, "handling", "HANDLING"),
+    (8, "reliability", "RELIABILITY"),
+    (9, "title", "TEXT"),
+    (10, "rank", "DOUBLE"),
+    (11, "source", "TEXT"),
+    (12, "to", "TEXT"),
+    (13, "redelivered", "MARK"),
+    (14, "extra", "PAIRS"),
+    (15, "queue", "TEXT"),
+    (16, "correlation", "NUMBER"),
+    (17, "keep", "MARK"),
+    (18, "binding", "BINDING"),
+    (19, "group", "TEXT"),
+    (21, "answer", "MARK"),
+    (22, "gather", "MARK"),
+    (23, "ahead", "NUMBER"),
+    (24, "pull", "NUMBER"),
+    (25, "stream", "MARK"),
+    (26, "tolerance", "NUMBER"),
+)
+"""The row of each header in the specification: its tag, its name, and the type of its value, which
+is a name in `wire.hop.kinds`. A header at its default is not sent."""
+
+
 class MessageFrame(msgspec.Struct, frozen=True, gc=False):
     """A message on the hop. Without `seq` it is best effort: not numbered, not acknowledged."""
 
