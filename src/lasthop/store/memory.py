@@ -59,7 +59,7 @@ class _Tables:
         self.credentials: dict[bytes, CredentialRow] = {}
         self.memories: dict[tuple[int, str], MemoryRow] = {}
         self.features = {table.changes: table.memory() for table in TABLES}
-        self.finding = {table.finds: table for table in self.features.values()}
+        self.finding = {table.finds: self.features[table.changes] for table in TABLES}
         self.events: list[EventPage] = []
 
     def add(self, commit: Commit) -> None:

@@ -32,7 +32,7 @@ Row = TypeVar("Row")
 _delivery = msgspec.json.Decoder(DeliveryRow)
 _key = msgspec.json.Decoder(KeyRow)
 
-_FINDING = {table.sqlite.finds: table.sqlite for table in TABLES}
+_FINDING = {table.finds: table.sqlite for table in TABLES}
 
 
 class SqliteReader:

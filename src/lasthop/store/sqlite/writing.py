@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from itertools import chain
-from typing import Any
 
 from lasthop.message import Message
 from lasthop.store.commit import Commit, DeliveryRow, MemoryRow, ReplyRow
@@ -21,11 +19,12 @@ from lasthop.store.sqlite.connection import transaction
 from lasthop.store.sqlite.lines import pack
 from lasthop.store.sqlite.pages import cut_into_pages
 from lasthop.store.tables import TABLES
-from lasthop.store.tables.base import as_json, packed
+from lasthop.store.tables.base import joined, packed
 
 _FEATURES = {table.changes: table.sqlite for table in TABLES}
 _REPLY = f"$[{DeliveryRow.__struct_fields__.index('reply')}]"
 
+_OF_FEATURES = [column for feature in _FEATURES.values() for column in feature.columns]
 _COLUMNS = (
     "next_commit",
     "next_event",
@@ -44,7 +43,7 @@ _COLUMNS = (
     "memories",
     "event_pages",
     "events",
-    *(column for feature in _FEATURES.values() for column in feature.columns),
+    *_OF_FEATURES,
 )
 
 # Temporary, hence part of this program and not of the stored schema. `WHERE true` keeps the parser
@@ -129,7 +128,7 @@ def _runs(commits: Sequence[Commit]) -> list[list[Commit]]:
     runs: list[list[Commit]] = [[]]
     for i, commit in enumerate(commits, 1):
         runs[-1].append(commit)
-        if _removes(commit) and i < len(commits):
+        if i < len(commits) and _removes(commit):
             runs.append([])
     return runs
 
@@ -149,25 +148,28 @@ def _values(run: list[Commit], next_event: int) -> tuple[int | str | bytes | Non
         max((max(commit.devices) for commit in run if commit.devices), default=0) + 1,
         pages,
         bodies,
-        _rows(commit.deliveries for commit in run),
-        _rows(_first_replies(commit) for commit in run),
-        _rows(commit.sessions.values() for commit in run),
-        _rows(commit.devices.values() for commit in run),
-        _rows(commit.removed_devices for commit in run),
-        _rows(commit.keys for commit in run),
-        _rows(commit.fanouts.values() for commit in run),
-        _rows(commit.credentials.values() for commit in run),
-        _rows(_latest_memories(run)),
+        joined(commit.deliveries for commit in run),
+        joined(_first_replies(commit) for commit in run),
+        joined(commit.sessions.values() for commit in run),
+        joined(commit.devices.values() for commit in run),
+        joined(commit.removed_devices for commit in run),
+        joined(commit.keys for commit in run),
+        joined(commit.fanouts.values() for commit in run),
+        joined(commit.credentials.values() for commit in run),
+        joined(_latest_memories(run)),
         event_pages,
         events,
-        *chain.from_iterable(_of_feature(kind, run) for kind in _FEATURES),
+        *_of_features(run),
     )
 
 
-def _of_feature(kind: type[Any], run: list[Commit]) -> Sequence[str | bytes | None]:
-    changes = [commit.changes[kind] for commit in run if kind in commit.changes]
-    feature = _FEATURES[kind]
-    return feature.values(changes) if changes else (None,) * len(feature.columns)
+def _of_features(run: list[Commit]) -> Iterable[str | bytes | None]:
+    values: dict[str, str | bytes | None] = dict.fromkeys(_OF_FEATURES)
+    for kind in {kind for commit in run for kind in commit.changes}:
+        feature = _FEATURES[kind]
+        changes = [commit.changes[kind] for commit in run if kind in commit.changes]
+        values.update(zip(feature.columns, feature.values(changes), strict=True))
+    return values.values()
 
 
 def _latest_memories(run: list[Commit]) -> Iterable[Iterable[MemoryRow]]:
@@ -181,11 +183,6 @@ def _latest_memories(run: list[Commit]) -> Iterable[Iterable[MemoryRow]]:
 def _first_replies(commit: Commit) -> Iterable[ReplyRow]:
     """The reply that counts, of several to the same delivery."""
     return {(row.message, row.device): row for row in reversed(commit.replies)}.values()
-
-
-def _rows(of_commits: Iterable[Iterable[object]]) -> str:
-    """One JSON array, the earliest commit's rows first, so that a later row wins."""
-    return as_json(chain.from_iterable(of_commits))
 
 
 def _pages(messages: list[Message]) -> tuple[str, bytes]:

@@ -7,10 +7,10 @@ tables; one that remembers little does without and uses `MemoryRow`.
 
 from __future__ import annotations
 
-from lasthop.store.bonds import BondChanges
-from lasthop.store.pushes import PushChanges
+from lasthop.store.bonds import BondChanges, BondRow
+from lasthop.store.pushes import KnownPush, PushChanges
 from lasthop.store.ranked import RankedChanges
-from lasthop.store.streams import StreamChanges
+from lasthop.store.streams import StreamChanges, StreamRow
 from lasthop.store.surrogates import SurrogateChanges
 from lasthop.store.tables.base import Kept
 from lasthop.store.tables.bonds import BondsInMemory, BondsInSqlite
@@ -20,9 +20,9 @@ from lasthop.store.tables.streams import StreamsInMemory, StreamsInSqlite
 from lasthop.store.tables.surrogates import SurrogatesInMemory, SurrogatesInSqlite
 
 TABLES = (
-    Kept(PushChanges, PushesInMemory, PushesInSqlite()),
+    Kept(PushChanges, PushesInMemory, PushesInSqlite(), KnownPush),
     Kept(RankedChanges, RankedInMemory, RankedInSqlite()),
     Kept(SurrogateChanges, SurrogatesInMemory, SurrogatesInSqlite()),
-    Kept(BondChanges, BondsInMemory, BondsInSqlite()),
-    Kept(StreamChanges, StreamsInMemory, StreamsInSqlite()),
+    Kept(BondChanges, BondsInMemory, BondsInSqlite(), BondRow),
+    Kept(StreamChanges, StreamsInMemory, StreamsInSqlite(), StreamRow),
 )

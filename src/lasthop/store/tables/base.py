@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
 from lasthop.message import Message
 from lasthop.store.commit import DeliveryRow, FanoutRow
 
+if TYPE_CHECKING:
+    from lasthop.store.sqlite.reader import SqliteReader
+
 Changes = TypeVar("Changes")
-Row = TypeVar("Row")
 
 _json = msgspec.json.Encoder()
 
@@ -34,9 +36,6 @@ class Spine(Protocol):
 
 class MemoryTable(Generic[Changes]):
     """The rows of a feature in a store in memory."""
-
-    finds: ClassVar[type[Any] | None] = None
-    """What `find` answers with."""
 
     def write(self, changes: Changes) -> None:
         """Write what one commit changes."""
@@ -72,26 +71,6 @@ class MemoryTable(Generic[Changes]):
         return {}
 
 
-class SqliteRows(Protocol):
-    """A reader of a store's file, as features use it."""
-
-    def messages(self, keys: Iterable[int]) -> dict[int, Message]:
-        """The messages with these keys."""
-        ...
-
-    def rows(self, table: str, kind: type[Row], order: str) -> list[Row]:
-        """A whole table that is kept in memory anyway."""
-        ...
-
-    def each(self, sql: str) -> Iterator[tuple[Any, ...]]:
-        """Rows of which there may be millions."""
-        ...
-
-    def snapshot(self) -> AbstractContextManager[SqliteRows]:
-        """A reader of its own, for which nothing changes while commits are applied."""
-        ...
-
-
 class SqliteTable(Generic[Changes]):
     """The rows of a feature in SQLite; the methods are those of `MemoryTable`.
 
@@ -105,7 +84,6 @@ class SqliteTable(Generic[Changes]):
     """Selects the messages from ?1 to ?2 that are still needed."""
     counted: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Names for `counts`, each with the table that has the rows."""
-    finds: ClassVar[type[Any] | None] = None
 
     def values(self, run: Sequence[Changes]) -> tuple[str | bytes, ...]:
         """The columns for what these commits change, the earliest first."""
@@ -115,7 +93,7 @@ class SqliteTable(Generic[Changes]):
         """Whether a later commit may not be written with the same statement."""
         return True
 
-    def read(self, connection: sqlite3.Connection, reader: SqliteRows) -> object:
+    def read(self, connection: sqlite3.Connection, reader: SqliteReader) -> object:
         raise NotImplementedError
 
     def find(self, connection: sqlite3.Connection, keys: Iterable[Any]) -> dict[Any, Any]:
@@ -140,11 +118,18 @@ class Kept(NamedTuple):
     changes: type[Any]
     memory: Callable[[], MemoryTable[Any]]
     sqlite: SqliteTable[Any]
+    finds: type[Any] | None = None
+    """What is found by key, where others than core ask for it."""
 
 
 def as_json(rows: Iterable[object]) -> str:
     """Rows as a statement takes them: one JSON array."""
     return _json.encode(list(rows)).decode()
+
+
+def joined(of_commits: Iterable[Iterable[object]]) -> str:
+    """The rows of several commits, the earliest's first, so that a later row wins."""
+    return as_json(chain.from_iterable(of_commits))
 
 
 def packed(parts: Iterable[tuple[tuple[int, ...], bytes]]) -> tuple[str, bytes]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from copy import copy
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -13,16 +14,17 @@ from lasthop.store.tables.base import (
     THESE,
     MemoryTable,
     Spine,
-    SqliteRows,
     SqliteTable,
     as_json,
+    joined,
 )
+
+if TYPE_CHECKING:
+    from lasthop.store.sqlite.reader import SqliteReader
 
 
 class BondsInMemory(MemoryTable[BondChanges]):
     """Groups, queues and bonds in memory."""
-
-    finds = BondRow
 
     def __init__(self) -> None:
         self.kept = BondChanges()
@@ -78,7 +80,6 @@ SCHEMA = (
 class BondsInSqlite(SqliteTable[BondChanges]):
     """Groups, queues and bonds in SQLite."""
 
-    finds = BondRow
     columns = ("circles", "bonds")
     apply = f"""
         INSERT INTO circle (app, target, row)
@@ -96,11 +97,11 @@ class BondsInSqlite(SqliteTable[BondChanges]):
 
     def values(self, run: Sequence[BondChanges]) -> tuple[str, ...]:
         return (
-            as_json(row for changes in run for row in changes.circles.values()),
-            as_json(row for changes in run for row in changes.bonds.values()),
+            joined(changes.circles.values() for changes in run),
+            joined(changes.bonds.values() for changes in run),
         )
 
-    def read(self, connection: sqlite3.Connection, reader: SqliteRows) -> BondsRestored:
+    def read(self, connection: sqlite3.Connection, reader: SqliteReader) -> BondsRestored:
         rows = connection.execute(
             "SELECT row FROM bond WHERE open UNION SELECT row FROM (SELECT row FROM bond"
             " WHERE recent AND NOT open ORDER BY message DESC LIMIT ?)",

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from copy import copy
 from itertools import groupby
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -25,16 +26,17 @@ from lasthop.store.tables.base import (
     THESE,
     MemoryTable,
     Spine,
-    SqliteRows,
     SqliteTable,
     as_json,
+    joined,
 )
+
+if TYPE_CHECKING:
+    from lasthop.store.sqlite.reader import SqliteReader
 
 
 class PushesInMemory(MemoryTable[PushChanges]):
     """Pushes in memory."""
-
-    finds = KnownPush
 
     def __init__(self) -> None:
         self._addresses: dict[tuple[str, str], AddressRow] = {}
@@ -125,7 +127,6 @@ SCHEMA = (
 class PushesInSqlite(SqliteTable[PushChanges]):
     """Pushes in SQLite."""
 
-    finds = KnownPush
     counted = (("pushes", "push"), ("notifications", "notification"), ("addresses", "address"))
     columns = ("addresses", "pushes", "notifications")
     apply = f"""
@@ -150,15 +151,15 @@ class PushesInSqlite(SqliteTable[PushChanges]):
 
     def values(self, run: Sequence[PushChanges]) -> tuple[str, ...]:
         return (
-            as_json(row for changes in run for row in changes.addresses.values()),
-            as_json(row for changes in run for row in changes.pushes.values()),
-            as_json(row for changes in run for row in changes.notifications.values()),
+            joined(changes.addresses.values() for changes in run),
+            joined(changes.pushes.values() for changes in run),
+            joined(changes.notifications.values() for changes in run),
         )
 
     def removes(self, changes: PushChanges) -> bool:
         return bool(changes.addresses or changes.notifications)
 
-    def read(self, connection: sqlite3.Connection, reader: SqliteRows) -> PushesRestored:
+    def read(self, connection: sqlite3.Connection, reader: SqliteReader) -> PushesRestored:
         return PushesRestored(
             addresses=reader.rows("address", AddressRow, "app, address"),
             pushes=_open_pushes(reader),
@@ -182,7 +183,7 @@ class PushesInSqlite(SqliteTable[PushChanges]):
             connection.execute(f"{sql} {THESE}", (messages,))
 
 
-def _open_pushes(reader: SqliteRows) -> Iterator[OpenPush]:
+def _open_pushes(reader: SqliteReader) -> Iterator[OpenPush]:
     """Those whose message is open or that have something to report, in ascending order of
     message."""
     with reader.snapshot() as view:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
 from copy import copy
+from typing import TYPE_CHECKING
 
 from lasthop.message import Message
 from lasthop.store.ranked import FeedRow, KeptRow, RankedChanges, RankedRestored, TopicRow
@@ -12,10 +13,13 @@ from lasthop.store.tables.base import (
     THESE,
     MemoryTable,
     Spine,
-    SqliteRows,
     SqliteTable,
     as_json,
+    joined,
 )
+
+if TYPE_CHECKING:
+    from lasthop.store.sqlite.reader import SqliteReader
 
 
 class RankedInMemory(MemoryTable[RankedChanges]):
@@ -103,13 +107,13 @@ class RankedInSqlite(SqliteTable[RankedChanges]):
 
     def values(self, run: Sequence[RankedChanges]) -> tuple[str, ...]:
         return (
-            as_json(row for changes in run for row in changes.feeds.values()),
-            as_json(row for changes in run for row in changes.kept.values()),
-            as_json(rank for changes in run for rank in changes.ranks.items()),
-            as_json(row for changes in run for row in changes.topics.values()),
+            joined(changes.feeds.values() for changes in run),
+            joined(changes.kept.values() for changes in run),
+            joined(changes.ranks.items() for changes in run),
+            joined(changes.topics.values() for changes in run),
         )
 
-    def read(self, connection: sqlite3.Connection, reader: SqliteRows) -> RankedRestored:
+    def read(self, connection: sqlite3.Connection, reader: SqliteReader) -> RankedRestored:
         return RankedRestored(
             feeds=reader.rows("feed", FeedRow, "device, topic, part"),
             kept=reader.rows("kept", KeptRow, "message, device"),

@@ -5,23 +5,25 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 from copy import copy
+from typing import TYPE_CHECKING
 
 from lasthop.store.streams import PieceRow, StreamChanges, StreamRow, StreamsRestored
 from lasthop.store.tables.base import (
     THESE,
     MemoryTable,
     Spine,
-    SqliteRows,
     SqliteTable,
     as_json,
+    joined,
     packed,
 )
+
+if TYPE_CHECKING:
+    from lasthop.store.sqlite.reader import SqliteReader
 
 
 class StreamsInMemory(MemoryTable[StreamChanges]):
     """Streams in memory."""
-
-    finds = StreamRow
 
     def __init__(self) -> None:
         self._rows: dict[int, StreamRow] = {}
@@ -71,7 +73,6 @@ SCHEMA = (
 class StreamsInSqlite(SqliteTable[StreamChanges]):
     """Streams in SQLite."""
 
-    finds = StreamRow
     columns = ("streams", "records", "pieces", "piece_bodies", "handed_on")
     # A part of nothing is NULL, in place of nothing. CROSS JOIN keeps the order: piece is large.
     apply = """
@@ -95,10 +96,10 @@ class StreamsInSqlite(SqliteTable[StreamChanges]):
         return (
             *packed(((row.key, row.open), row.record) for row in rows),
             *packed(((piece.stream, piece.offset), piece.body) for piece in pieces),
-            as_json(below for changes in run for below in changes.handed_on.items()),
+            joined(changes.handed_on.items() for changes in run),
         )
 
-    def read(self, connection: sqlite3.Connection, reader: SqliteRows) -> StreamsRestored:
+    def read(self, connection: sqlite3.Connection, reader: SqliteReader) -> StreamsRestored:
         rows = connection.execute("SELECT key, open, record FROM stream WHERE open ORDER BY key")
         pieces = connection.execute(
             "SELECT stream, offset, body FROM piece ORDER BY stream, offset"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
 from copy import copy
+from typing import TYPE_CHECKING
 
 from lasthop.message import Message
 from lasthop.store.surrogates import (
@@ -18,10 +19,12 @@ from lasthop.store.tables.base import (
     THESE,
     MemoryTable,
     Spine,
-    SqliteRows,
     SqliteTable,
-    as_json,
+    joined,
 )
+
+if TYPE_CHECKING:
+    from lasthop.store.sqlite.reader import SqliteReader
 
 HELD_AT_ONCE = 64
 """Messages of devices that are read together at the start: their bodies may be large, and not all
@@ -118,12 +121,12 @@ class SurrogatesInSqlite(SqliteTable[SurrogateChanges]):
 
     def values(self, run: Sequence[SurrogateChanges]) -> tuple[str, ...]:
         return (
-            as_json(row for changes in run for row in changes.consults.values()),
-            as_json(row for changes in run for row in changes.states.values()),
-            as_json(row for changes in run for row in changes.revisions.values()),
+            joined(changes.consults.values() for changes in run),
+            joined(changes.states.values() for changes in run),
+            joined(changes.revisions.values() for changes in run),
         )
 
-    def read(self, connection: sqlite3.Connection, reader: SqliteRows) -> SurrogatesRestored:
+    def read(self, connection: sqlite3.Connection, reader: SqliteReader) -> SurrogatesRestored:
         consults = reader.rows("consult", ConsultRow, "number")
         return SurrogatesRestored(
             consults=consults,
@@ -140,6 +143,6 @@ class SurrogatesInSqlite(SqliteTable[SurrogateChanges]):
         connection.execute(f"DELETE FROM revision WHERE content IN {THESE}", (messages,))
 
 
-def _held(reader: SqliteRows, keys: list[int]) -> Iterator[Message]:
+def _held(reader: SqliteReader, keys: list[int]) -> Iterator[Message]:
     for start in range(0, len(keys), HELD_AT_ONCE):
         yield from reader.messages(keys[start : start + HELD_AT_ONCE]).values()
