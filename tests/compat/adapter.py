@@ -500,7 +500,7 @@ class Stage:
 
     # Carriers.
 
-    def _carriers(self, boot: int) -> AbstractMapping[Variant, Carrier]:
+    def _carriers(self, boot: int) -> AbstractMapping[str, Carrier]:
         return dict.fromkeys(Variant, self)
 
     def carry(self, parcel: Parcel, report: Callable[[Outcome], None]) -> None:

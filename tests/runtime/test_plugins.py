@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from lasthop.decision.policies import POLICIES
-from lasthop.decision.policies.choice import Choice, policy_of
 from lasthop.decision.routes import VARIANTS, Route
+from lasthop.decision.volume.policy_choice import Choice, policy_of
 from lasthop.errors import InvalidRequest
 from lasthop.runtime.failure import Failure
 from lasthop.runtime.plugins import load_carriers, load_policies

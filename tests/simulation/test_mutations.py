@@ -147,7 +147,7 @@ def lose_half_a_transaction(patch: Patch) -> None:
 
 
 def ignore_idempotency_keys(patch: Patch) -> None:
-    patch.setattr(Acceptance, "_known", lambda self, app, once: None)
+    patch.setattr(Acceptance, "repeated", lambda self, app, source, once: None)
 
 
 def last_in_first_out(patch: Patch) -> None:

@@ -2,12 +2,13 @@
 declare module "node:fs/promises" {
   export interface FileHandle {
     appendFile(data: string): Promise<void>;
+    chmod(mode: number): Promise<void>;
     datasync(): Promise<void>;
     sync(): Promise<void>;
     truncate(length: number): Promise<void>;
     close(): Promise<void>;
   }
-  export function open(path: string, flags: string): Promise<FileHandle>;
+  export function open(path: string, flags: string, mode?: number): Promise<FileHandle>;
   export function readFile(path: string, encoding: "utf8"): Promise<string>;
   export function writeFile(path: string, data: string, options: { flag: string }): Promise<void>;
   export function rename(from: string, to: string): Promise<void>;
