@@ -271,6 +271,8 @@ async def test_bad_streams_are_refused(gateway: LiveGateway) -> None:
             await phone.open_stream("topic:news")
         with pytest.raises(InvalidRequest, match="no deadline, rank, reliability or delay"):
             await phone.open_stream("device:phone", expires_in=3)
+        with pytest.raises(InvalidRequest, match="no deadline, rank, reliability or delay"):
+            await phone.open_stream("device:phone", delay_tolerance=3)
         with pytest.raises(TooLarge, match="send it as a stream"):
             await phone.send("device:phone", bytes((64 << 20) + 1))
         await phone.contact(timeout=5)

@@ -224,7 +224,8 @@ class Acceptance:
             behaviour.apply(submission, limit=limits.body)
         elif len(submission.body) > limits.body:
             raise TooLarge("body too large", size=len(submission.body), limit=limits.body)
-        check_times(submission, now)
+        if submission.deliver_before is not None or submission.delay_tolerance is not None:
+            check_times(submission, now)
 
     def _check_room(
         self, submissions: Sequence[Submission], reached: list[Mapping[int, Device]]
