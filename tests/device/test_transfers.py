@@ -8,7 +8,7 @@ import pytest
 
 from lasthop.device.change import Change, Held, State
 from lasthop.device.outgoing import Outgoing
-from lasthop.device.pieces.transfers import Transfers
+from lasthop.device.pieces.device_transfers import DeviceTransfers
 from lasthop.device.session import DeviceSession
 from lasthop.device.terms import Terms
 from lasthop.errors import Conflict
@@ -27,7 +27,7 @@ BODY = b"and so on"
 
 
 @pytest.fixture
-def transfers() -> Transfers:
+def transfers() -> DeviceTransfers:
     """With one stream, of which everything is here but its end."""
     transfers = DeviceSession(Terms(app="shop", name="phone"), Held()).pieces.transfers
     transfers.incoming.open(KEY)
@@ -36,7 +36,7 @@ def transfers() -> Transfers:
     return transfers
 
 
-def commit(transfers: Transfers, n: int) -> None:
+def commit(transfers: DeviceTransfers, n: int) -> None:
     transfers.book.collect(Change(n=n, state=State()))
     transfers.book.committed(n)
 
@@ -45,11 +45,13 @@ def complete() -> Ending:
     return Ending(KEY, EndStatus.COMPLETE, len(BODY), zlib.crc32(BODY), stream=True)
 
 
-def endings(transfers: Transfers) -> list[Frame]:
+def endings(transfers: DeviceTransfers) -> list[Frame]:
     return [frame for frame in transfers.frames() if isinstance(frame, Ending)]
 
 
-def test_an_end_that_comes_twice_is_confirmed_when_it_is_durable(transfers: Transfers) -> None:
+def test_an_end_that_comes_twice_is_confirmed_when_it_is_durable(
+    transfers: DeviceTransfers,
+) -> None:
     transfers.ending(complete())
     transfers.ending(complete())
     assert endings(transfers) == []
@@ -60,7 +62,7 @@ def test_an_end_that_comes_twice_is_confirmed_when_it_is_durable(transfers: Tran
     assert endings(transfers) == [confirmed]
 
 
-def test_the_application_hears_of_an_end_that_is_durable(transfers: Transfers) -> None:
+def test_the_application_hears_of_an_end_that_is_durable(transfers: DeviceTransfers) -> None:
     transfers.ending(complete())
     assert transfers.incoming.advance(KEY, 0, 100) == BODY
     assert transfers.incoming.advance(KEY, len(BODY), 100) is None
@@ -69,7 +71,7 @@ def test_the_application_hears_of_an_end_that_is_durable(transfers: Transfers) -
 
 
 def test_the_application_hears_that_it_was_given_up_when_that_is_durable(
-    transfers: Transfers,
+    transfers: DeviceTransfers,
 ) -> None:
     transfers.ending(Ending(KEY, EndStatus.ABORTED, reason="too hot", stream=True))
     assert transfers.incoming.advance(KEY, len(BODY), 100) is None
@@ -78,7 +80,7 @@ def test_the_application_hears_that_it_was_given_up_when_that_is_durable(
         transfers.incoming.advance(KEY, len(BODY), 100)
 
 
-def test_that_there_is_no_more_of_a_body_is_confirmed(transfers: Transfers) -> None:
+def test_that_there_is_no_more_of_a_body_is_confirmed(transfers: DeviceTransfers) -> None:
     """Also when nothing of it is here: the gateway says it until it knows that we have heard."""
     pulled, unknown = KEY + 1, KEY + 2
     assert transfers.bodies.pull(pulled) is None
@@ -91,7 +93,7 @@ def test_that_there_is_no_more_of_a_body_is_confirmed(transfers: Transfers) -> N
     ]
 
 
-def test_a_body_that_all_messages_wait_for_goes_alone(transfers: Transfers) -> None:
+def test_a_body_that_all_messages_wait_for_goes_alone(transfers: DeviceTransfers) -> None:
     urgent, blocking = (
         MessageFrame(None, key, None, Headers(priority=priority), BODY)
         for key, priority in ((KEY + 1, 9), (KEY + 2, 0))

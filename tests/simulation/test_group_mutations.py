@@ -12,7 +12,7 @@ from lasthop.core.groups.claims import ClaimRecord
 from lasthop.core.groups.decider import Standing
 from lasthop.core.groups.queue_entry import QueueEntry
 from lasthop.core.lifecycle import Step
-from lasthop.device.groups import GroupPart
+from lasthop.device.group_part import GroupPart
 from lasthop.device.kept import KeptMessages
 from lasthop.simulation.faults import run
 from lasthop.wire.hop.decisions import Decision, Verdict
@@ -36,7 +36,7 @@ def release_when_most_have_it(patch: Patch) -> None:
 
 def show_what_is_held(patch: Patch) -> None:
     """The device takes a held message for a plain one."""
-    patch.setattr("lasthop.device.groups.is_withheld", lambda headers: False)
+    patch.setattr("lasthop.device.group_part.is_withheld", lambda headers: False)
 
 
 def abort_without_a_word(patch: Patch) -> None:

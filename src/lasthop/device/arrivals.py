@@ -16,7 +16,7 @@ from lasthop.device.change import Change, Held, InboxRow
 from lasthop.device.keys import KeyMemory
 from lasthop.device.message import NO_POSITION, Message
 from lasthop.device.part import DevicePart, moments
-from lasthop.device.showing import Showing, Showings
+from lasthop.device.showings import Showing, Showings
 from lasthop.device.terms import Terms
 from lasthop.device.turnstile import Turnstile
 from lasthop.device.unsaved import Unsaved

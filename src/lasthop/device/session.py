@@ -8,7 +8,7 @@ application's own calls go to the part that they are for.
 from __future__ import annotations
 
 from lasthop.device.change import Held
-from lasthop.device.groups import GroupPart
+from lasthop.device.group_part import GroupPart
 from lasthop.device.pieces.piece_part import PiecePart
 from lasthop.device.preferences.preference_part import PreferencePart
 from lasthop.device.ranked.ranked_part import RankedPart

@@ -18,7 +18,7 @@ LOCAL = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class LookResult:
     """What one look has shown."""
 
     asked: int
@@ -55,7 +55,7 @@ class RankedReader:
         self._answers: list[Looked] = []
         self._answered: list[Looked] = []
         """The same once they are durable."""
-        self.looked: list[Look] = []
+        self.looked: list[LookResult] = []
         """What every look has shown, for those who want to know."""
         self.empty_looks = 0
         """Answers of the gateway in a row that had nothing to show."""
@@ -129,7 +129,7 @@ class RankedReader:
         if answer.key != LOCAL:
             self._asked.pop(answer.key, None)
             self.empty_looks = 0 if answer.messages else self.empty_looks + 1
-        self.looked.append(Look(answer.key, [message.key for message in answer.messages]))
+        self.looked.append(LookResult(answer.key, [message.key for message in answer.messages]))
         for message in answer.messages:
             self._show(message)
             session.finished(message)

@@ -12,9 +12,9 @@ from lasthop.device.happenings import Fetched, Happening, StreamStirred
 from lasthop.device.message import Message
 from lasthop.device.outgoing import Outgoing
 from lasthop.device.part import DevicePart
+from lasthop.device.pieces.device_transfers import DeviceTransfers
 from lasthop.device.pieces.outgoing_bodies import OutgoingBodies
 from lasthop.device.pieces.transfer_book import TransferBook
-from lasthop.device.pieces.transfers import Transfers
 from lasthop.device.session_core import SessionCore
 from lasthop.wire.hop.frames import (
     Ending,
@@ -38,7 +38,7 @@ class PiecePart(DevicePart):
         self._arrivals = core.arrivals
         self._book = TransferBook(core.unsaved)
         self._outgoing_bodies = OutgoingBodies(core.terms, core.outbox, self._book)
-        self.transfers = Transfers(core.terms, held, self._book, self._outgoing_bodies)
+        self.transfers = DeviceTransfers(core.terms, held, self._book, self._outgoing_bodies)
         self.bodies = self.transfers.bodies
         self.incoming = self.transfers.incoming
         self.outgoing = self.transfers.outgoing

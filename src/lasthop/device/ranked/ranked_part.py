@@ -10,7 +10,7 @@ from lasthop.device.message import NO_POSITION, Message
 from lasthop.device.part import DevicePart
 from lasthop.device.ranked.unread import UnreadMessages
 from lasthop.device.session_core import SessionCore
-from lasthop.device.showing import Showing
+from lasthop.device.showings import Showing
 from lasthop.wire.hop.feeds import (
     FeedEnded,
     FeedTerms,

@@ -22,7 +22,7 @@ from lasthop.wire.hop.transfer import Pace, Sending
 OVER = "it is over here"
 
 
-class Transfers:
+class DeviceTransfers:
     """What is under way in pieces, in both directions."""
 
     def __init__(

@@ -11,7 +11,7 @@ from lasthop.device.kept import KeptMessages
 from lasthop.device.message import Message
 from lasthop.device.part import DevicePart
 from lasthop.device.session_core import SessionCore
-from lasthop.device.showing import Showing
+from lasthop.device.showings import Showing
 from lasthop.message import Binding
 from lasthop.wire.hop.decisions import Verdict, decode_decision
 from lasthop.wire.hop.frames import Headers, Operation
