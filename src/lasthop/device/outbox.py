@@ -315,8 +315,7 @@ class Outbox:
     def _forget(self, item: Outgoing) -> None:
         item.taken = True
         self._bytes -= item.size
-        if item.light is not None:
-            self.gate.forgotten(item)
+        self.gate.forgotten(item)
         if item.stored:
             self._taken.append(item.key)
             if len(self._taken) >= PRUNE:

@@ -50,7 +50,7 @@ class OutboxGate:
         """A message is in the outbox, from now on or since an earlier life."""
 
     def forgotten(self, item: Outgoing) -> None:
-        """A message for which something went ahead is not in the outbox any more."""
+        """A message is not in the outbox any more."""
 
     def start(self, item: Outgoing, *, durable: bool, metered: bool = False) -> None:
         """Send what goes ahead of a message, once that is `durable`; if it is `metered`, as far as
