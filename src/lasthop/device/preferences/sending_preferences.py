@@ -60,13 +60,13 @@ class SendingPreferences:
         if not notes.get(WISHES):
             return None
         try:
-            steering = cls(_decode(notes[WISHES]), lines)
+            preferences = cls(_decode(notes[WISHES]), lines)
             if notes.get(BUDGETS):
-                steering.books.budgets = restored_budgets(notes[BUDGETS], now)
-                steering.books.budgets.change(steering.wishes.limits)
+                preferences.books.budgets = restored_budgets(notes[BUDGETS], now)
+                preferences.books.budgets.change(preferences.wishes.limits)
         except (msgspec.DecodeError, ValueError) as error:
             raise StoreBroken("the wishes in the inbox cannot be read", error=str(error)) from None
-        return steering
+        return preferences
 
     def wish(self, wishes: Preferences) -> None:
         """The user wants it otherwise from now on; what was spent stays spent."""
