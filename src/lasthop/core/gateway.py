@@ -1,4 +1,4 @@
-"""The spine: every input of the gateway, and what it makes of it.
+"""Every input of the gateway, the features that it is built from, and the order of a turn.
 
 A `Gateway` owns no socket, task, clock or randomness. A driver (live, rehearsal) calls one of the
 inputs, then `settle`; carries out the `effects`; takes the `commit` when there is one, makes it
@@ -12,17 +12,11 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from lasthop.clock import Micros
-from lasthop.core.acceptance import Acceptance, Idempotency, Receipt, Withdrawal
+from lasthop.core.acceptance import Idempotency, Receipt, Withdrawal
 from lasthop.core.administration import Administration
 from lasthop.core.air.feature import AirFeature
-from lasthop.core.behaviour import Behaviours
-from lasthop.core.commits import Commits
-from lasthop.core.contact import Contacts, Terms
 from lasthop.core.credentials import Credentials
-from lasthop.core.deliveries import Deliveries
-from lasthop.core.dispatch import Dispatcher
 from lasthop.core.effects import Effect
-from lasthop.core.fanout import Fanouts
 from lasthop.core.feature import CoreFeature
 from lasthop.core.groups.feature import GroupFeature
 from lasthop.core.identity import Identity
@@ -32,22 +26,18 @@ from lasthop.core.preferences.feature import PreferenceFeature
 from lasthop.core.pushes.feature import PushFeature
 from lasthop.core.ranked.feature import RankedFeature
 from lasthop.core.reception import Reception
-from lasthop.core.registry import Registry
 from lasthop.core.restore import restore
-from lasthop.core.sending import NoAwaySender, PlainSender
 from lasthop.core.services.feature import ServiceFeature
 from lasthop.core.spine import Spine
 from lasthop.core.submission import Submission
 from lasthop.core.surrogates.feature import SurrogateFeature
-from lasthop.core.targets import plain_targets
 from lasthop.core.topics.feature import TopicFeature
 from lasthop.events import Kind
-from lasthop.message import KeyMaker, Message
+from lasthop.message import Message
 from lasthop.store.commit import Commit, Restored
 from lasthop.wire.hop.frames import CloseCode, Frame
 
 __all__ = ["Gateway", "Idempotency", "Identity", "Receipt", "Submission", "Withdrawal"]
-
 
 FEATURES: tuple[Callable[[Spine], CoreFeature], ...] = (
     TopicFeature,
@@ -78,49 +68,24 @@ class Gateway:
         now: Micros,
         features: Sequence[Callable[[Spine], CoreFeature]] = FEATURES,
     ) -> None:
-        commits = Commits(
-            gateway=identity.name,
-            boot=restored.boot,
-            next_commit=restored.next_commit,
-            next_event=restored.next_event,
-            last_key=restored.last_key,
-            large=identity.limits.large_commit,
-        )
-        keys = KeyMaker(node=identity.node, after=restored.last_key, random64=random64)
-        self.registry = Registry()
+        spine = Spine.build(identity, restored, random64)
+        self.deliveries = deliveries = spine.deliveries
+        self.registry = deliveries.registry
         self.credentials = Credentials()
         self.credentials.restore(restored.credentials)
-        self.deliveries = deliveries = Deliveries(
-            registry=self.registry, commits=commits, keys=keys, limits=identity.limits
-        )
-        deliveries.sender = PlainSender(deliveries)
-        deliveries.away_sender = NoAwaySender(deliveries)
-        deliveries.behaviours = Behaviours(identity.behaviours)
-        deliveries.behaviours.restore(restored.memories)
-        self._commits = commits
+        self._commits = deliveries.commits
         self._moments = deliveries.moments
-        self._fanouts = Fanouts(deliveries)
-        self._acceptance = Acceptance(deliveries, self._fanouts)
-        self._dispatcher = Dispatcher(deliveries)
-        terms = Terms(restored.incarnation.to_bytes(8), identity.open_house, identity.accept)
-        self.contacts = Contacts(deliveries, self._dispatcher, terms)
+        self._fanouts = spine.fanouts
+        self._acceptance = spine.acceptance
+        self._dispatcher = spine.dispatcher
+        self.contacts = spine.contacts
         self.admin = Administration(deliveries, self.contacts, self.credentials)
         self._inbound = Inbound(deliveries, self._acceptance)
         self._reception = Reception(deliveries, self.contacts, self._inbound)
-        spine = Spine(
-            identity,
-            deliveries,
-            self._acceptance,
-            self._fanouts,
-            self._dispatcher,
-            self.contacts,
-            random64,
-        )
         built = [feature(spine) for feature in features]
         self.features = tuple(feature for feature in built if feature.needed(restored))
         self._by_type = {type(feature): feature for feature in built}
-        deliveries.moments.targets.update(plain_targets(deliveries, self._fanouts))
-        deliveries.moments.collect(self.features)
+        self._moments.collect(self.features)
         self.topics = self.feature(TopicFeature)
         self.services = self.feature(ServiceFeature)
         self.preferences = self.feature(PreferenceFeature)
@@ -132,11 +97,9 @@ class Gateway:
         self.streams = self.pieces.streams
         self.surrogates = self.feature(SurrogateFeature)
         self.air = self.feature(AirFeature)
-        commits.record(
-            Kind.GATEWAY_STARTED,
-            now,
-            incarnation=f"{restored.incarnation:016x}",
-            count=restored.boot,
+        incarnation = f"{restored.incarnation:016x}"
+        self._commits.record(
+            Kind.GATEWAY_STARTED, now, incarnation=incarnation, count=restored.boot
         )
         restore(restored, deliveries, self._acceptance, self._fanouts, now)
 

@@ -6,12 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lasthop.core.acceptance import Acceptance
-from lasthop.core.contact import Contacts
+from lasthop.core.behaviour import Behaviours
+from lasthop.core.commits import Commits
+from lasthop.core.contact import Contacts, Terms
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.dispatch import Dispatcher
 from lasthop.core.fanout import Fanouts
 from lasthop.core.feature import TermsKeeper
 from lasthop.core.identity import Identity
+from lasthop.core.registry import Registry
+from lasthop.core.sending import NoAwaySender, PlainSender
+from lasthop.core.targets import plain_targets
+from lasthop.message import KeyMaker
+from lasthop.store.commit import Restored
 
 
 @dataclass(slots=True)
@@ -27,3 +34,30 @@ class Spine:
     random64: Callable[[], int]
     terms: TermsKeeper | None = None
     """Who makes something of the terms of subscriptions."""
+
+    @classmethod
+    def build(cls, identity: Identity, restored: Restored, random64: Callable[[], int]) -> Spine:
+        """Put an empty gateway together, which goes on where the store's numbers end."""
+        commits = Commits(
+            gateway=identity.name,
+            boot=restored.boot,
+            next_commit=restored.next_commit,
+            next_event=restored.next_event,
+            last_key=restored.last_key,
+            large=identity.limits.large_commit,
+        )
+        keys = KeyMaker(node=identity.node, after=restored.last_key, random64=random64)
+        deliveries = Deliveries(
+            registry=Registry(), commits=commits, keys=keys, limits=identity.limits
+        )
+        deliveries.sender = PlainSender(deliveries)
+        deliveries.away_sender = NoAwaySender(deliveries)
+        deliveries.behaviours = Behaviours(identity.behaviours)
+        deliveries.behaviours.restore(restored.memories)
+        fanouts = Fanouts(deliveries)
+        deliveries.moments.targets.update(plain_targets(deliveries, fanouts))
+        dispatcher = Dispatcher(deliveries)
+        terms = Terms(restored.incarnation.to_bytes(8), identity.open_house, identity.accept)
+        contacts = Contacts(deliveries, dispatcher, terms)
+        acceptance = Acceptance(deliveries, fanouts)
+        return cls(identity, deliveries, acceptance, fanouts, dispatcher, contacts, random64)
