@@ -104,23 +104,24 @@ _push = msgspec.json.Decoder(PushRow)
 
 _DONE = f"$[{NotificationRow.__struct_fields__.index('done')}]"
 
+# Indented as when it was released: SQLite keeps the text, and a step is never changed.
 SCHEMA = (
     # Push-ids are kept for ever: a row of 60 bytes once `row` is gone with the message.
     """CREATE TABLE push (
-        id TEXT PRIMARY KEY,
-        message INTEGER NOT NULL,
-        row TEXT) WITHOUT ROWID""",
+                id TEXT PRIMARY KEY,
+                message INTEGER NOT NULL,
+                row TEXT) WITHOUT ROWID""",
     "CREATE INDEX push_message ON push (message) WHERE row IS NOT NULL",
     """CREATE TABLE notification (
-        message INTEGER NOT NULL,
-        place INTEGER NOT NULL,
-        row TEXT NOT NULL,
-        PRIMARY KEY (message, place)) WITHOUT ROWID""",
+                message INTEGER NOT NULL,
+                place INTEGER NOT NULL,
+                row TEXT NOT NULL,
+                PRIMARY KEY (message, place)) WITHOUT ROWID""",
     """CREATE TABLE address (
-        app TEXT NOT NULL,
-        address TEXT NOT NULL,
-        row TEXT NOT NULL,
-        PRIMARY KEY (app, address)) WITHOUT ROWID""",
+                app TEXT NOT NULL,
+                address TEXT NOT NULL,
+                row TEXT NOT NULL,
+                PRIMARY KEY (app, address)) WITHOUT ROWID""",
 )
 
 
