@@ -119,7 +119,7 @@ def last_in_first_out(patch: Patch) -> None:
 
 def lose_what_was_changed(patch: Patch) -> None:
     """After a crash a message that the surrogate changed is as it was."""
-    patch.setattr(SurrogateFeature, "revise_again", lambda self, delivery: None)
+    patch.setattr(SurrogateFeature, "reopening", lambda self, delivery, row: None)
 
 
 def forget_what_devices_sent(patch: Patch) -> None:
