@@ -97,10 +97,8 @@ class Gateway:
         self.streams = self.pieces.streams
         self.surrogates = self.feature(SurrogateFeature)
         self.air = self.feature(AirFeature)
-        incarnation = f"{restored.incarnation:016x}"
-        self._commits.record(
-            Kind.GATEWAY_STARTED, now, incarnation=incarnation, count=restored.boot
-        )
+        name = f"{restored.incarnation:016x}"
+        self._commits.record(Kind.GATEWAY_STARTED, now, incarnation=name, count=restored.boot)
         restore(restored, deliveries, self._acceptance, self._fanouts, now)
 
     def feature(self, kind: type[F]) -> F:
