@@ -19,7 +19,7 @@ from lasthop.simulation.last_hop.parameters import Parameters
 from lasthop.simulation.last_hop.run import Played, score, uncollected
 from lasthop.simulation.last_hop.scenario import Scenario
 from lasthop.simulation.last_hop.trace import Trace, draw
-from lasthop.simulation.last_hop.zoo import ZOO, Cage, Rule
+from lasthop.simulation.last_hop.zoo import ZOO, Cage, SystemRule
 
 WORLDS = {
     "commuter": (
@@ -102,7 +102,7 @@ def _ours(policy: str) -> Callable[[Parameters, Trace], Played]:
     return play
 
 
-def _theirs(rule: Callable[[], Rule]) -> Callable[[Parameters, Trace], Played]:
+def _theirs(rule: Callable[[], SystemRule]) -> Callable[[Parameters, Trace], Played]:
     return lambda world, trace: _played(Cage(world, rule()), trace)
 
 

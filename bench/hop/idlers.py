@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from bench.hop.jobs import Alive
 from lasthop.clock import SECOND, Micros
 from lasthop.runtime.clock import SystemClock
-from lasthop.transport.link import Ends, Link
+from lasthop.transport.link import ChannelLink, Ends
 from lasthop.transport.stream import StreamLink
 from lasthop.wire.hop.frames import CloseCode, Frame, Hello
 from lasthop.wire.hop.handshake import Dialing, Opened
@@ -44,7 +44,7 @@ class Idlers:
     def __init__(self) -> None:
         clocks = [Shifted(SECOND * phase // PHASES) for phase in range(PHASES)]
         self._ends = [Ends(self, clock) for clock in clocks]
-        self._waiting: dict[Link, asyncio.Future[None]] = {}
+        self._waiting: dict[ChannelLink, asyncio.Future[None]] = {}
         self._members: list[Idler] = []
         self._connected = 0
 
@@ -71,23 +71,23 @@ class Idlers:
 
     # What links report.
 
-    def connected(self, link: Link) -> None:
+    def connected(self, link: ChannelLink) -> None:
         """Bytes can be carried."""
 
-    def received(self, link: Link, frames: Sequence[Frame]) -> None:
+    def received(self, link: ChannelLink, frames: Sequence[Frame]) -> None:
         """Nobody writes to idle devices."""
 
-    def welcomed(self, link: Link, opened: Opened) -> None:
+    def welcomed(self, link: ChannelLink, opened: Opened) -> None:
         self._connected += 1
         self._waiting.pop(link).set_result(None)
 
-    def paused(self, link: Link, paused: bool) -> None:
+    def paused(self, link: ChannelLink, paused: bool) -> None:
         """They send nothing that could wait."""
 
-    def drained(self, link: Link) -> None:
+    def drained(self, link: ChannelLink) -> None:
         """Nothing large is sent."""
 
-    def lost(self, link: Link, reason: str) -> None:
+    def lost(self, link: ChannelLink, reason: str) -> None:
         waiting = self._waiting.pop(link, None)
         if waiting is None:
             self._connected -= 1

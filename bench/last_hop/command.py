@@ -21,7 +21,7 @@ from bench.last_hop.plain import Plain, World
 from lasthop.decision.volume import feed
 from lasthop.simulation.last_hop.figures import HARDEST
 from lasthop.simulation.last_hop.parameters import Parameters, micros
-from lasthop.simulation.last_hop.run import Outcome, score, uncollected
+from lasthop.simulation.last_hop.run import LastHopOutcome, score, uncollected
 from lasthop.simulation.last_hop.scenario import Scenario
 from lasthop.simulation.last_hop.trace import draw
 
@@ -96,13 +96,15 @@ def measure(name: str, world: Parameters, years: float, rounds: int) -> Speed:
     return Speed(name, *speeds, ours_was.waste, ours_was.loss)
 
 
-def timed(work: Callable[[Parameters], Outcome], parameters: Parameters) -> tuple[float, Outcome]:
+def timed(
+    work: Callable[[Parameters], LastHopOutcome], parameters: Parameters
+) -> tuple[float, LastHopOutcome]:
     began = time.process_time()
     outcome = work(parameters)
     return parameters.years / (time.process_time() - began), outcome
 
 
-def ours(parameters: Parameters) -> Outcome:
+def ours(parameters: Parameters) -> LastHopOutcome:
     trace = draw(parameters)
     best, candidate = Scenario(parameters.on_line()), Scenario(parameters)
     best.play(trace)
@@ -110,7 +112,7 @@ def ours(parameters: Parameters) -> Outcome:
     return score(trace, best=best, candidate=candidate)
 
 
-def plain(parameters: Parameters) -> Outcome:
+def plain(parameters: Parameters) -> LastHopOutcome:
     trace = draw(parameters)
     world = World.of(trace)
     hours = parameters.expiration_threshold

@@ -29,7 +29,7 @@ from lasthop.simulation.odin.energy import OURS, Energy, energy
 from lasthop.simulation.odin.ours import Experiment
 from lasthop.simulation.odin.radio import BEARERS
 from lasthop.simulation.odin.services import SERVICES, emulate
-from lasthop.simulation.odin.setting import BREAKS, Noted, Setting
+from lasthop.simulation.odin.setting import BREAKS, ServiceNotes, Setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Load:
 class Report:
     """Everything that was measured."""
 
-    reliability: list[Noted]
+    reliability: list[ServiceNotes]
     energy: list[Energy]
     load: list[Load]
 
@@ -76,11 +76,11 @@ def run(
     return 0 if good else 1
 
 
-def ours_is(row: Noted) -> bool:
+def ours_is(row: ServiceNotes) -> bool:
     return row.service == OURS
 
 
-def reliability() -> Iterator[Noted]:
+def reliability() -> Iterator[ServiceNotes]:
     """Everyone in the four experiments of two hours."""
     for bearer in BEARERS:
         for breaks in ((), BREAKS):

@@ -22,8 +22,8 @@ import msgspec
 from lasthop.decision.policies import Policy
 from lasthop.pipeline.replay import decider
 from lasthop.policy import PolicyIndex, decode
-from lasthop.simulation.fleet.rehearse import APP, Device, Topic
-from lasthop.simulation.fleet.tally import Result, result_of
+from lasthop.simulation.fleet.rehearse import APP, FleetDevice, FleetTopic
+from lasthop.simulation.fleet.tally import FleetResult, result_of
 from lasthop.simulation.fleet.world import person
 
 
@@ -34,10 +34,10 @@ class Loop:
     devices: int
     days: int
     switch: int
-    live: Result = field(default_factory=Result)
-    own: Result = field(default_factory=Result)
+    live: FleetResult = field(default_factory=FleetResult)
+    own: FleetResult = field(default_factory=FleetResult)
     """Learned forwarding, and the device's own heartbeat."""
-    learned: Result = field(default_factory=Result)
+    learned: FleetResult = field(default_factory=FleetResult)
 
     def as_dict(self) -> dict[str, object]:
         """For machines."""
@@ -48,7 +48,7 @@ class Loop:
         return {**asdict(self), "rates": rates}
 
 
-def chosen(policies: PolicyIndex, device: str, topic: Topic) -> tuple[Policy, str]:
+def chosen(policies: PolicyIndex, device: str, topic: FleetTopic) -> tuple[Policy, str]:
     """The learned policy of a device's topic, and its terms as they are logged."""
     forwarding = policies.forwarding(APP, device, topic.name).forwarding
     policy = decider(forwarding, topic.subscription)
@@ -60,13 +60,17 @@ def chosen(policies: PolicyIndex, device: str, topic: Topic) -> tuple[Policy, st
 _policies: dict[Path, PolicyIndex] = {}
 
 
-def _live_through(work: tuple[int, int, int, int, Path]) -> tuple[Result, Result, Result]:
+def _live_through(
+    work: tuple[int, int, int, int, Path],
+) -> tuple[FleetResult, FleetResult, FleetResult]:
     seed, number, days, switch, path = work
     if path not in _policies:
         _policies[path] = PolicyIndex(decode(path.read_bytes()))
     who = person(seed, number)
-    best = Device(seed, who, days, policy="on-line", told=None)
-    live, own, learned = (Device(seed, who, days, policy="unified", told=None) for _ in range(3))
+    best = FleetDevice(seed, who, days, policy="on-line", told=None)
+    live, own, learned = (
+        FleetDevice(seed, who, days, policy="unified", told=None) for _ in range(3)
+    )
     own.switch(switch, _policies[path], chosen, networks=False)
     learned.switch(switch, _policies[path], chosen)
     for device in (best, live, own, learned):
@@ -101,7 +105,9 @@ def close(
 
 
 def _gather(
-    loop: Loop, results: Iterable[tuple[Result, Result, Result]], progress: Callable[[int], None]
+    loop: Loop,
+    results: Iterable[tuple[FleetResult, FleetResult, FleetResult]],
+    progress: Callable[[int], None],
 ) -> None:
     for done, (live, own, learned) in enumerate(results, 1):
         loop.live.add(live)

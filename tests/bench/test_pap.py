@@ -14,7 +14,7 @@ from bench.pap.payload import CONTENT_TYPE, document, number_of, push
 from bench.pap.results import Encoding, Report, Row, Run, percentile
 from lasthop.runtime.cli import main
 from lasthop.wire.ota.terminal import UNKNOWN
-from lasthop.wire.ota.transform import Content, for_wsp
+from lasthop.wire.ota.transform import PushContent, for_wsp
 from lasthop.wire.pap.documents import PushMessage
 from lasthop.wire.pap.submission import read_submission
 
@@ -26,7 +26,7 @@ def test_a_push_is_what_initiators_submit() -> None:
     assert message.push_id == "r-7@pi.example.org"
     assert submission.content is not None
     assert submission.content.body == document(7).encode()
-    compiled = for_wsp(Content("text/vnd.wap.si", (), submission.content.body), UNKNOWN)
+    compiled = for_wsp(PushContent("text/vnd.wap.si", (), submission.content.body), UNKNOWN)
     assert number_of(compiled.body) == 7
     assert number_of(b"something else") == -1
 

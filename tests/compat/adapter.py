@@ -35,19 +35,19 @@ from lasthop.core.effects import Consult
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.lifecycle import State
 from lasthop.core.limits import Limits
-from lasthop.core.pushes.notification import Patience
+from lasthop.core.pushes.notification import NotificationPatience
 from lasthop.core.surrogates.waiting import SurrogateTerms
 from lasthop.decision.budgets import parse_limits
 from lasthop.decision.preferences import Preferences
 from lasthop.decision.routes import Variant
-from lasthop.decision.volume.policy_choice import Choice
+from lasthop.decision.volume.policy_choice import PolicyChoice
 from lasthop.delivery.carrier import (
     Aborted,
     Carrier,
     Confirmed,
-    Content,
     Outcome,
     Parcel,
+    ReturnedContent,
     Sent as CarrierSent,
     Unanswered,
     Unreached,
@@ -55,8 +55,6 @@ from lasthop.delivery.carrier import (
 from lasthop.device import compose
 from lasthop.device.compose import Draft
 from lasthop.device.happenings import (
-    Accepted,
-    Answered,
     Decided,
     Fetched,
     Gathered,
@@ -64,9 +62,11 @@ from lasthop.device.happenings import (
     LinkSpent,
     LinksWanted,
     Looked,
+    MessageAccepted,
+    MessageSent,
     Refused,
+    RequestAnswered,
     Retracted,
-    Sent,
     StreamStirred,
     TimedOut,
     Withdrawn,
@@ -75,15 +75,15 @@ from lasthop.device.inbox_sqlite import SqliteInbox
 from lasthop.device.message import Message
 from lasthop.device.requests.expectation import Expectation
 from lasthop.device.session import DeviceSession
-from lasthop.device.terms import Terms
+from lasthop.device.terms import DeviceTerms
 from lasthop.errors import Conflict, HopError
 from lasthop.eventlog.exporter import Exporter
 from lasthop.runtime.stories import tell
 from lasthop.simulation.gateway_node import GatewayNode
 from lasthop.simulation.interconnect import Interconnect
-from lasthop.simulation.interconnects import Arrived, Broken, OrderedLink, RequestsLink
+from lasthop.simulation.interconnects import ArrivalListener, Broken, OrderedLink, RehearsedRequests
 from lasthop.simulation.kernel import START, Kernel
-from lasthop.simulation.link import End, Link, Weather
+from lasthop.simulation.link import LinkEnd, RehearsedLink, Weather
 from lasthop.store.base import Durability, Reader, Store
 from lasthop.store.bonds import BondsRestored
 from lasthop.store.commit import Commit, DeliveryRow
@@ -95,13 +95,13 @@ from lasthop.store.streams import StreamsRestored
 from lasthop.store.surrogates import SurrogatesRestored
 from lasthop.surrogate import Surrogate
 from lasthop.surrogate.mail import Verdict
-from lasthop.surrogate.surrogate import Desk as SurrogateDesk
+from lasthop.surrogate.surrogate import SurrogateRunner
 from lasthop.wire.hop.connection import Open
 from lasthop.wire.hop.frames import Close, CloseCode, Credit, Hello, Piece, Welcome
 from lasthop.wire.hop.handshake import Dialing
 from lasthop.wire.hop.heartbeat import ANSWERED
 from lasthop.wire.hop.services import Question, Service, ServiceOperation
-from lasthop.wire.pap.answers import Answer, Verdict as Heard
+from lasthop.wire.pap.answers import AnswerVerdict as Heard, PapAnswer
 from tests.compat.tape import Happening, Tape
 
 T = TypeVar("T")
@@ -146,8 +146,8 @@ class PolicyBook:
     def __init__(self, policies: AbstractMapping[str, AbstractMapping[str, Any]]) -> None:
         self.policies = dict(policies)
 
-    def choose(self, app: str, device: str, topic: str) -> Choice:
-        return Choice(**self.policies.get(topic, {}))
+    def choose(self, app: str, device: str, topic: str) -> PolicyChoice:
+        return PolicyChoice(**self.policies.get(topic, {}))
 
 
 class Disk:
@@ -169,7 +169,7 @@ class Disk:
             self.store = None
 
 
-class TapedLink(Link):
+class TapedLink(RehearsedLink):
     """A link that writes down what either end does."""
 
     tape: Tape
@@ -177,20 +177,20 @@ class TapedLink(Link):
     cutter = "gateway"
     """Whose network fails; a gateway that dies takes its links with it."""
 
-    def write(self, end: End, data: bytes) -> None:
+    def write(self, end: LinkEnd, data: bytes) -> None:
         self._note(end, "bytes", data)
         super().write(end, data)
 
-    def close(self, end: End) -> None:
+    def close(self, end: LinkEnd) -> None:
         self._note(end, "close")
         super().close(end)
 
     def cut(self) -> None:
-        self._note(End.DEVICE if self.cutter == "device" else End.GATEWAY, "cut")
+        self._note(LinkEnd.DEVICE if self.cutter == "device" else LinkEnd.GATEWAY, "cut")
         super().cut()
 
-    def _note(self, end: End, what: str, data: bytes = b"") -> None:
-        who = "device" if end is End.DEVICE else "gateway"
+    def _note(self, end: LinkEnd, what: str, data: bytes = b"") -> None:
+        who = "device" if end is LinkEnd.DEVICE else "gateway"
         self.tape.note(Happening(self._kernel.now() - START, self.number, who, what, data))
 
 
@@ -198,7 +198,7 @@ class TapedUnits(TapedLink, OrderedLink):
     """WebSocket."""
 
 
-class TapedRequests(TapedLink, RequestsLink):
+class TapedRequests(TapedLink, RehearsedRequests):
     """HTTP requests."""
 
 
@@ -250,7 +250,7 @@ class Stage:
         self.heard = gateway_says
         self.posts: list[bytes] = []
         """What was posted to initiators."""
-        self.initiator = Answer(Heard.UNREACHABLE, "nobody is there")
+        self.initiator = PapAnswer(Heard.UNREACHABLE, "nobody is there")
         """What they answer."""
         self.parcels: list[tuple[Parcel, Callable[[Outcome], None]]] = []
         """What carriers have been given and have not spoken of."""
@@ -268,7 +268,7 @@ class Stage:
             name="compat",
             open_house=True,
             limits=Limits(**setting.limits),
-            patience=Patience(give_up_after=setting.give_up_after),
+            patience=NotificationPatience(give_up_after=setting.give_up_after),
             policies=self.book,
             shared=parse_limits(setting.shared),
             surrogates={} if setting.surrogate is None else {APP: SurrogateTerms()},
@@ -482,13 +482,13 @@ class Stage:
         body = b"".join(message.get("body", b"") for message in sent)
         return int(sent[0]["status"]), body
 
-    def _tell(self, content_type: str, body: bytes, answered: Callable[[Answer], None]) -> None:
+    def _tell(self, content_type: str, body: bytes, answered: Callable[[PapAnswer], None]) -> None:
         self.posts.append(content_type.encode() + b"\n\n" + body)
         self.kernel.after(DELAY, lambda: answered(self.initiator))
 
     def initiators_answer(self, word: str) -> None:
         """From now on initiators hear, refuse, or cannot be reached."""
-        self.initiator = Answer(Heard[word], word.lower())
+        self.initiator = PapAnswer(Heard[word], word.lower())
 
     def change_policy(self, topic: str, **choice: Any) -> None:
         """The pipeline has learned something."""
@@ -534,7 +534,7 @@ class Stage:
             mail = consult.mails[at]
             post = gateway.surrogates.post(consult.app)
             assert post is not None
-            desk = SurrogateDesk(self._surrogate, post.state, limit=post.terms.state)
+            desk = SurrogateRunner(self._surrogate, post.state, limit=post.terms.state)
             verdict = msgspec.msgpack.decode(
                 msgspec.msgpack.encode(desk.handle(mail)), type=Verdict
             )
@@ -566,7 +566,7 @@ class Stage:
         (self.directory / f"{name}.inbox").unlink(missing_ok=True)
 
     def connect(
-        self, kind: Interconnect, rate: int | None, arrived: Arrived, broken: Broken
+        self, kind: Interconnect, rate: int | None, arrived: ArrivalListener, broken: Broken
     ) -> TapedLink:
         """A new link to the gateway."""
         # Nobody notices the end of a link in the moment in which the other end brings it about.
@@ -607,14 +607,14 @@ class Stage:
         """A new link to the gateway for a device that hears of it in this way."""
         link: TapedLink
 
-        def arrived_at(end: End, data: bytes, number: int | None = None) -> None:
-            if end is End.GATEWAY:
+        def arrived_at(end: LinkEnd, data: bytes, number: int | None = None) -> None:
+            if end is LinkEnd.GATEWAY:
                 self.at_gateway(link, data, number)
             else:
                 arrived(data)
 
-        def broken_at(end: End) -> None:
-            if end is End.GATEWAY:
+        def broken_at(end: LinkEnd) -> None:
+            if end is LinkEnd.GATEWAY:
                 self.broken_at_gateway(link)
             else:
                 broken()
@@ -652,7 +652,7 @@ class Stage:
         if link is None:
             self.tape.note(Happening(self.time, said.wire, "nobody", "dialled this"))
             return
-        end = End.DEVICE if said.who == "device" else End.GATEWAY
+        end = LinkEnd.DEVICE if said.who == "device" else LinkEnd.GATEWAY
         if said.what == "bytes":
             link.write(end, said.data)
         elif said.what == "close":
@@ -709,7 +709,7 @@ def _void(_: object) -> None:
 _OUTCOMES: dict[str, Outcome] = {
     "sent": CarrierSent(),
     "confirmed": Confirmed(),
-    "answered": Confirmed(Content("text/plain", b"the client's answer")),
+    "answered": Confirmed(ReturnedContent("text/plain", b"the client's answer")),
     "aborted": Aborted(0xEA),
     "unanswered": Unanswered("nothing came back"),
     "unreached": Unreached("it is out of reach"),
@@ -723,10 +723,10 @@ class DeviceEnd:
         self._link = link
 
     def write(self, data: bytes) -> None:
-        self._link.write(End.DEVICE, data)
+        self._link.write(LinkEnd.DEVICE, data)
 
     def close(self) -> None:
-        self._link.close(End.DEVICE)
+        self._link.close(LinkEnd.DEVICE)
 
 
 class _Wire:
@@ -780,7 +780,7 @@ class Handset:
         if not self._here:
             return
         chosen = {"window": Credit(*terms["window"])} if "window" in terms else {}
-        self._terms = Terms(app=APP, name=name, **{**terms, **chosen})
+        self._terms = DeviceTerms(app=APP, name=name, **{**terms, **chosen})
         stage.directory.mkdir(parents=True, exist_ok=True)
         self._inbox = SqliteInbox(stage.directory / f"{name}.inbox", power_safe=False)
         self._session = DeviceSession(self._terms, self._inbox.load())
@@ -875,15 +875,15 @@ class Handset:
     def _open(self, hello: Hello, kind: Interconnect, rate: int | None) -> _Wire:
         wire: _Wire
 
-        def arrived(end: End, data: bytes, number: int | None = None) -> None:
-            if end is End.GATEWAY:
+        def arrived(end: LinkEnd, data: bytes, number: int | None = None) -> None:
+            if end is LinkEnd.GATEWAY:
                 self._stage.at_gateway(wire.link, data, number)
             elif wire in self._wires:
                 self._hear(wire, data, number)
                 self.turn()
 
-        def broken(end: End) -> None:
-            if end is End.GATEWAY:
+        def broken(end: LinkEnd) -> None:
+            if end is LinkEnd.GATEWAY:
                 self._stage.broken_at_gateway(wire.link)
             elif wire in self._wires:
                 self._hang_up(wire)
@@ -930,7 +930,7 @@ class Handset:
         return useful
 
     def _hang_up(self, wire: _Wire) -> None:
-        wire.link.close(End.DEVICE)
+        wire.link.close(LinkEnd.DEVICE)
         self._wires.remove(wire)
         if wire.probe:
             return
@@ -1075,7 +1075,7 @@ class Handset:
 
     def _hear_of(self, happening: object) -> None:
         match happening:
-            case Sent() | Accepted() | StreamStirred():
+            case MessageSent() | MessageAccepted() | StreamStirred():
                 return
             case Looked(key, messages):
                 self.heard.append(["looked", len(messages)])
@@ -1087,7 +1087,7 @@ class Handset:
                     self._finish(pulled, body)
                 else:
                     self.heard.append(["not fetched", reason])
-            case Answered(key, message):
+            case RequestAnswered(key, message):
                 self.heard.append(["answered", f"{key:016x}", _short(message.body)])
             case TimedOut(key):
                 self.heard.append(["timed out", f"{key:016x}"])
@@ -1211,10 +1211,10 @@ class Handset:
             if wire not in self._wires:
                 continue  # The end of another one had consequences.
             for data in wire.phase.data_to_send():
-                wire.link.write(End.DEVICE, data)
+                wire.link.write(LinkEnd.DEVICE, data)
             if fed is wire:
                 self._drained = False
-                self._kernel.at(wire.link.drained_at(End.DEVICE), self._piece_left)
+                self._kernel.at(wire.link.drained_at(LinkEnd.DEVICE), self._piece_left)
             if wire.phase.closed is not None:
                 self._hang_up(wire)
                 continue

@@ -13,7 +13,7 @@ from lasthop.eventlog.reader import LogReader
 from lasthop.eventlog.story import explain
 from lasthop.eventlog.tail import Tail
 from lasthop.events import Event
-from lasthop.pipeline.replay import COLUMNS, Row, Story, as_logged, check, estimate, moments
+from lasthop.pipeline.replay import COLUMNS, ReplayRow, Story, as_logged, check, estimate, moments
 from lasthop.wire.hop.decoder import Decoder
 from lasthop.wire.hop.frames import Frame
 from lasthop.wire.hop.mapping import Mapping
@@ -63,26 +63,26 @@ def findings(log: Path) -> dict[str, Any]:
     }
 
 
-def _histories(events: list[Event]) -> dict[str, list[Row]]:
+def _histories(events: list[Event]) -> dict[str, list[ReplayRow]]:
     """Every device's events, in their order."""
-    devices: dict[str, list[Row]] = defaultdict(list)
+    devices: dict[str, list[ReplayRow]] = defaultdict(list)
     for event in events:
         if event.dev:
-            devices[event.dev].append(Row(*(getattr(event, name) for name in COLUMNS)))
+            devices[event.dev].append(ReplayRow(*(getattr(event, name) for name in COLUMNS)))
     return devices
 
 
-def _replayed(rows: list[Row]) -> list[int]:
+def _replayed(rows: list[ReplayRow]) -> list[int]:
     agreement = check(rows)
     return [agreement.decisions, agreement.same]
 
 
-def _done(rows: list[Row]) -> dict[str, Any]:
+def _done(rows: list[ReplayRow]) -> dict[str, Any]:
     topics = sorted({row.topic for row in rows if row.topic})
     return _plain(as_logged(rows, topics))
 
 
-def _estimated(rows: list[Row]) -> dict[str, Any]:
+def _estimated(rows: list[ReplayRow]) -> dict[str, Any]:
     return _plain(estimate(moments(rows), lambda _, terms: terms.decider()))
 
 

@@ -12,16 +12,16 @@ from lasthop.core.registry import DeviceRecord
 from lasthop.core.submission import Submission
 from lasthop.message import DeliveryMethod, Target, TargetKind
 from lasthop.store.pushes import KnownPush
-from lasthop.wire.pap.answers import Answer, Verdict
+from lasthop.wire.pap.answers import AnswerVerdict, PapAnswer
 from lasthop.wire.pap.documents import ReplaceMethod, ResultNotificationMessage
-from lasthop.wire.pap.outcomes import Report
+from lasthop.wire.pap.outcomes import PushReport
 from tests.core.rig import APP, Rig
 
 ME = "publisher:initiator"
 URL = "http://pi.example.com/results"
 NOBODY = Target(TargetKind.PUSH, "")
-HEARD = Answer(Verdict.HEARD)
-UNREACHABLE = Answer(Verdict.UNREACHABLE, "connection refused")
+HEARD = PapAnswer(AnswerVerdict.HEARD)
+UNREACHABLE = PapAnswer(AnswerVerdict.UNREACHABLE, "connection refused")
 
 
 def user(name: str) -> str:
@@ -79,7 +79,7 @@ class Initiator:
         self.rig.run()
         return None if codes is None else dict(codes)
 
-    def reports(self, push_id: str) -> dict[str, Report]:
+    def reports(self, push_id: str) -> dict[str, PushReport]:
         """As a status query is answered."""
         known = self.known(push_id)
         assert known is not None
@@ -94,7 +94,7 @@ class Initiator:
                 assert stored[text] == report
         return in_memory
 
-    def stored(self, push_id: str) -> dict[str, Report]:
+    def stored(self, push_id: str) -> dict[str, PushReport]:
         known = self.known(push_id)
         assert known is not None
         assert known.row is not None
@@ -111,7 +111,7 @@ class Initiator:
         assert all(isinstance(message, ResultNotificationMessage) for message in found)
         return found  # type: ignore[return-value]
 
-    def hear(self, answer: Answer = HEARD) -> list[tuple[str, str, str, int]]:
+    def hear(self, answer: PapAnswer = HEARD) -> list[tuple[str, str, str, int]]:
         """Answer everything that is on its way; push-id, address, state and code of each."""
         results = self.results()
         notifies, self.rig.notifies = self.rig.notifies, []

@@ -12,8 +12,8 @@ from lasthop.clock import Micros
 from lasthop.core.effects import (
     Carry,
     Changed,
+    CloseChannel,
     Consult,
-    Disconnect,
     Effect,
     Fetch,
     MatchFilters,
@@ -69,7 +69,7 @@ class Rig:
         self.random = Random(1)
         self.sent: dict[int, list[Frame]] = {}
         self.overheard: dict[int, list[Frame]] = {}
-        self.disconnected: list[Disconnect] = []
+        self.disconnected: list[CloseChannel] = []
         self.changes: list[Changed] = []
         self.fetches: list[Fetch] = []
         self.feeds: list[SendPiece] = []
@@ -193,7 +193,7 @@ class Rig:
             elif isinstance(effect, SendPiece):
                 self.sent.setdefault(effect.channel, []).append(effect.piece)
                 self.feeds.append(effect)
-            elif isinstance(effect, Disconnect):
+            elif isinstance(effect, CloseChannel):
                 self.disconnected.append(effect)
             elif isinstance(effect, Changed):
                 self.changes.append(effect)

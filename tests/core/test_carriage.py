@@ -17,7 +17,7 @@ from lasthop.decision.volume.terms import TopicTerms
 from lasthop.delivery.carrier import (
     Aborted,
     Confirmed,
-    Content,
+    ReturnedContent,
     Sent,
     Unanswered,
     Unfit,
@@ -260,7 +260,7 @@ class TestOutcomes:
         (key,) = rig.publish(to("phone", method=DeliveryMethod.CONFIRMED_WITH_RESPONSE))
         rig.gateway.deliveries.watch(key)
         rig.run()
-        carry = rig.report(Confirmed(Content("text/plain", b"yes")))
+        carry = rig.report(Confirmed(ReturnedContent("text/plain", b"yes")))
         assert carry.parcel.response
         row = rig.row(key)
         assert row.state == State.DELIVERED
@@ -272,7 +272,7 @@ class TestOutcomes:
         rig.add("phone", HTTP)
         (key,) = rig.publish(to("phone", method=DeliveryMethod.CONFIRMED))
         rig.run()
-        rig.report(Confirmed(Content("text/plain", b"yes")))
+        rig.report(Confirmed(ReturnedContent("text/plain", b"yes")))
         assert (rig.state(key), rig.row(key).reply) == (State.DELIVERED, 0)
 
     def test_a_report_after_the_device_was_removed_changes_nothing(self, rig: Rig) -> None:

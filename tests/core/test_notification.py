@@ -11,21 +11,21 @@ from msgspec.structs import replace
 
 from lasthop.clock import DAY, HOUR, MINUTE, SECOND
 from lasthop.core.effects import Notify
-from lasthop.core.pushes.notification import Patience
+from lasthop.core.pushes.notification import NotificationPatience
 from lasthop.core.pushes.results import write_result
 from lasthop.errors import QuotaExceeded
 from lasthop.message import DeliveryMethod, Message, Target, TargetKind
 from lasthop.store.tables.pushes import PushesInMemory
 from lasthop.wire.hop.frames import Ack, Frame, Headers, MessageFrame, Operation
-from lasthop.wire.pap.answers import Answer, Verdict
+from lasthop.wire.pap.answers import AnswerVerdict, PapAnswer
 from lasthop.wire.pap.submission import read_submission
 from tests.core.initiator import UNREACHABLE, Initiator, user
 from tests.core.rig import APP, Rig
 from tests.store.peek import rows_of
 
 WITH_RESPONSE = DeliveryMethod.CONFIRMED_WITH_RESPONSE
-LATER = Answer(Verdict.LATER, "it answered with code 4001")
-REFUSED = Answer(Verdict.REFUSED, "it answered with code 2004")
+LATER = PapAnswer(AnswerVerdict.LATER, "it answered with code 4001")
+REFUSED = PapAnswer(AnswerVerdict.REFUSED, "it answered with code 2004")
 
 
 @pytest.fixture
@@ -144,7 +144,7 @@ class TestTelling:
 
 
 class TestManners:
-    def rig(self, patience: Patience) -> tuple[Rig, Initiator]:
+    def rig(self, patience: NotificationPatience) -> tuple[Rig, Initiator]:
         rig = Rig()
         rig.identity = dataclasses.replace(rig.identity, patience=patience)
         rig.crash()
@@ -153,7 +153,7 @@ class TestManners:
         return rig, initiator
 
     def test_a_silent_destination_is_asked_by_one_at_a_time(self) -> None:
-        rig, initiator = self.rig(Patience())
+        rig, initiator = self.rig(NotificationPatience())
         deliver(rig, initiator, *"123456789")
         assert len(rig.notifies) == 8
         initiator.hear(UNREACHABLE)
@@ -165,7 +165,7 @@ class TestManners:
         assert not rig.gateway.notifications
 
     def test_all_destinations_together_have_a_limit(self) -> None:
-        rig, initiator = self.rig(Patience(in_flight=3, window=2))
+        rig, initiator = self.rig(NotificationPatience(in_flight=3, window=2))
         for number in range(6):
             initiator.push(str(number), user("bob"), notify_to=f"http://host-{number}.example/")
         rig.ack(rig.connect("watch"), 6)
@@ -174,7 +174,7 @@ class TestManners:
         assert sorted(result[0] for result in heard) == list("012345")
 
     def test_who_does_not_listen_gets_nothing_more_in(self) -> None:
-        rig, initiator = self.rig(Patience(waiting=2))
+        rig, initiator = self.rig(NotificationPatience(waiting=2))
         deliver(rig, initiator, "1", "2")
         with pytest.raises(QuotaExceeded, match="too many results wait"):
             initiator.push("3", user("bob"))
@@ -183,7 +183,7 @@ class TestManners:
         initiator.push("3", user("bob"))
 
     def test_what_waited_for_a_silent_destination_is_given_up_as_well(self) -> None:
-        rig, initiator = self.rig(Patience(give_up_after=HOUR))
+        rig, initiator = self.rig(NotificationPatience(give_up_after=HOUR))
         deliver(rig, initiator, *"123456789")
         for _ in range(30):
             initiator.hear(UNREACHABLE)

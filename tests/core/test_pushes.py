@@ -11,7 +11,7 @@ from lasthop.core.lifecycle import State, Step
 from lasthop.core.limits import Limits
 from lasthop.core.pushes.addresses import AddressNotServed, AddressUnknown
 from lasthop.core.pushes.feature import NotReplaceable, PushUnknown, TooManyDevices
-from lasthop.core.pushes.push import Push
+from lasthop.core.pushes.push import PushInProgress
 from lasthop.core.pushes.push_ids import DuplicatePush
 from lasthop.errors import Conflict, PapAddressError
 from lasthop.message import DeliveryMethod, Reliability, Target, TargetKind
@@ -43,7 +43,7 @@ def test_nothing_of_a_push_that_is_over_waits_for_the_collector(
         rig.gateway.cancel(APP, key, rig.now)
         rig.run()
         assert key not in rig.gateway.deliveries.items
-        assert not any(isinstance(found, Push) for found in gc.get_objects())
+        assert not any(isinstance(found, PushInProgress) for found in gc.get_objects())
     finally:
         gc.enable()
 

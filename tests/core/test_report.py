@@ -8,7 +8,7 @@ from lasthop.core.lifecycle import State
 from lasthop.core.pushes.report import REPORTS, refused, report_of
 from lasthop.message import DeliveryMethod
 from lasthop.store.pushes import Addressee
-from lasthop.wire.pap.codes import CODES, STATES, MessageState, Operation
+from lasthop.wire.pap.codes import CODES, STATES, CodeUse, MessageState
 
 NONE = DeliveryMethod.NOT_SPECIFIED
 
@@ -19,7 +19,7 @@ def test_every_state_has_a_report_that_pap_allows(state: State) -> None:
     line = REPORTS[state]
     assert line.code in STATES[line.state].codes
     assert STATES[line.state].final is (state.final and state is not State.REASSIGNED)
-    assert CODES[line.code].operations & {Operation.STATUS, Operation.OUTCOME}
+    assert CODES[line.code].operations & {CodeUse.STATUS, CodeUse.OUTCOME}
 
 
 @pytest.mark.parametrize("state", list(State))

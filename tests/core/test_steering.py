@@ -13,7 +13,7 @@ from lasthop.decision.budgets import Limit, Measure
 from lasthop.decision.choice import QueueTerms
 from lasthop.decision.constraints import QuietHours
 from lasthop.decision.cost import Weights
-from lasthop.decision.link_calendar import Entry, LinkCalendar
+from lasthop.decision.link_calendar import CalendarEntry, LinkCalendar
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.localtime import Period
 from lasthop.decision.preferences import Cap, DigestTimes, Preferences
@@ -212,7 +212,7 @@ def test_what_an_absence_has_delayed_is_sent_however_little_delay_was_tolerated(
 
 
 def test_a_message_that_tolerates_less_than_its_queue_waits_for_less(rig: Rig) -> None:
-    calendar = LinkCalendar.of([Entry("wifi", EVERY_DAY, 0, 24, 0.5)], zone_name="UTC")
+    calendar = LinkCalendar.of([CalendarEntry("wifi", EVERY_DAY, 0, 24, 0.5)], zone_name="UTC")
     mno = phone(rig, calendar=calendar, queues=(QueueTerms("news", max_delay=10 * MINUTE),))
     rig.publish(to("phone", b"a", queue="news", delay_tolerance=2 * MINUTE))
     rig.run()
@@ -222,7 +222,7 @@ def test_a_message_that_tolerates_less_than_its_queue_waits_for_less(rig: Rig) -
 
 
 def test_a_tolerant_queue_waits_for_the_better_link_and_no_longer(rig: Rig) -> None:
-    calendar = LinkCalendar.of([Entry("wifi", EVERY_DAY, 0, 24, 0.5)], zone_name="UTC")
+    calendar = LinkCalendar.of([CalendarEntry("wifi", EVERY_DAY, 0, 24, 0.5)], zone_name="UTC")
     mno = phone(rig, calendar=calendar, queues=(QueueTerms("news", max_delay=10 * MINUTE),))
     rig.publish(to("phone", b"a", queue="news"))
     rig.run()
@@ -234,7 +234,7 @@ def test_a_tolerant_queue_waits_for_the_better_link_and_no_longer(rig: Rig) -> N
 
 
 def test_the_better_link_ends_the_wait(rig: Rig) -> None:
-    calendar = LinkCalendar.of([Entry("wifi", EVERY_DAY, 0, 24, 0.9)], zone_name="UTC")
+    calendar = LinkCalendar.of([CalendarEntry("wifi", EVERY_DAY, 0, 24, 0.9)], zone_name="UTC")
     phone(rig, calendar=calendar, queues=(QueueTerms("news", max_delay=HOUR),))
     rig.publish(to("phone", b"a", queue="news"), to("phone", b"b", queue="news"))
     rig.run()

@@ -13,18 +13,18 @@ from playwright.async_api import Browser, Page, expect
 
 from lasthop.pipeline.summary import (
     Carried,
-    Channel,
+    ChannelSummary,
     LastHop,
-    Latency,
+    LatencySummary,
     Outcomes,
+    PipelineSummary,
     Quarantined,
-    Summary,
+    SummaryTotals,
     Survival,
-    Totals,
     Week,
 )
 from lasthop.policy import FORMAT, Lineage, Policies
-from lasthop.policy.shelf import Shelf
+from lasthop.policy.shelf import PolicyShelf
 from tests.dashboard.conftest import Guarded
 from tests.dashboard.fleet import SURROGATE, Fleet, fleet, with_surrogate
 from tests.runtime.processes import GatewayProcess, eventually
@@ -46,11 +46,14 @@ PAGES = [
 ]
 INNER = ["device/alice-phone", "topic/offers", "group/queues/jobs", "service/pricing@1"]
 
-SUMMARY = Summary(
+SUMMARY = PipelineSummary(
     made_at=1_800_000_000_000_000,
-    totals=Totals(1234, 1200, 0, 0, 5_000_000, 6, "2026-09-04", "2026-09-05"),
+    totals=SummaryTotals(1234, 1200, 0, 0, 5_000_000, 6, "2026-09-04", "2026-09-05"),
     outcomes=[Outcomes("2026-09-04", 600, 10, 5, 0, 2), Outcomes("2026-09-05", 600, 8, 5, 4, 0)],
-    latency=[Latency("2026-09-04", 0.1, 3.0, 900.0), Latency("2026-09-05", 0.2, 4.0, 1000.0)],
+    latency=[
+        LatencySummary("2026-09-04", 0.1, 3.0, 900.0),
+        LatencySummary("2026-09-05", 0.2, 4.0, 1000.0),
+    ],
     last_hop=[LastHop("2026-09-04", 0.3, 0.02), LastHop("2026-09-05", 0.1, None)],
     read_hours=[0.1 * hour for hour in range(24)],
     calendar=[Week("wifi", 6, [0.5] * 168)],
@@ -60,7 +63,10 @@ SUMMARY = Summary(
         Carried("2026-09-05", "wifi", 1_000_000, 100, 0.25),
     ],
     energy=[],
-    channels=[Channel("wifi", 2, 900, 0.04, 1.1, 0.05), Channel("sms", 1, 4, None, None, None)],
+    channels=[
+        ChannelSummary("wifi", 2, 900, 0.04, 1.1, 0.05),
+        ChannelSummary("sms", 1, 4, None, None, None),
+    ],
     quarantine=[Quarantined("not_json", "events-1.jsonl", 3)],
 )
 
@@ -322,7 +328,7 @@ async def test_tables_and_policies_are_drawn_from_what_the_pipeline_left(
     (lake / "summary.json").write_bytes(msgspec.json.encode(SUMMARY))
     held = {"waste_and_loss": 0.1, "live_waste_and_loss": 0.4}
     lineage = Lineage("1", SUMMARY.made_at, "2026-09-04", "2026-09-07", 2000, held)
-    version = Shelf(data / "policies").publish(Policies(FORMAT, "draft", lineage))
+    version = PolicyShelf(data / "policies").publish(Policies(FORMAT, "draft", lineage))
     await look(page, busy, "pipeline")
     await expect(page.locator("dt", has_text="deliveries").locator("+ dd")).to_have_text("1,234")
     await expect(page.get_by_role("img", name="Deliveries by day and end")).to_be_visible()

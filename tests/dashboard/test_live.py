@@ -14,7 +14,7 @@ from lasthop.errors import Overloaded
 from lasthop.events import Event
 from lasthop.message import EPOCH_MS, KEY_TIME_SHIFT, Message, Target, TargetKind
 from lasthop.runtime.dashboard import live as module
-from lasthop.runtime.dashboard.live import Live, Totals
+from lasthop.runtime.dashboard.live import GatewayTotals, Live
 from lasthop.runtime.dashboard.sessions import LIFETIME, MOST, Sessions, cookie_in, set_cookie
 from lasthop.runtime.dashboard.views import BARS, bars
 from lasthop.store.commit import Commit, DeliveryRow
@@ -30,10 +30,10 @@ class Counters:
         self.delivered = 0
         self.looks = 0
 
-    def totals(self) -> Totals:
+    def totals(self) -> GatewayTotals:
         self.looks += 1
         ended = {"delivered": self.delivered, "expired": 0}
-        return Totals(self.accepted, ended, self.looks, 0.25 * self.looks, 3, 5, 7)
+        return GatewayTotals(self.accepted, ended, self.looks, 0.25 * self.looks, 3, 5, 7)
 
     def now(self) -> Micros:
         return START + self.looks * SECOND

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lasthop.runtime.dashboard.files import STATIC, Files
+from lasthop.runtime.dashboard.files import STATIC, ServedFiles
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,7 +30,7 @@ def test_the_wheel_has_every_page_and_the_sdk(tmp_path: Path) -> None:
 
 
 def test_the_pages_know_where_devices_connect() -> None:
-    files = Files(websocket="/elsewhere")
+    files = ServedFiles(websocket="/elsewhere")
     assert b'data-websocket="/elsewhere"' in files.page("device").body
     assert files.find("/sdk/index.js") is not None
     assert files.find("/dashboard/static/sdk/index.js") is None

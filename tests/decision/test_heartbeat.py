@@ -16,8 +16,8 @@ from lasthop.decision.heartbeat import (
     SAFE,
     STEPS,
     TRIALS,
+    NetworkPatience,
     Networks,
-    Patience,
     interval_of,
     step_of,
 )
@@ -25,7 +25,7 @@ from lasthop.decision.heartbeat import (
 timeouts = st.floats(log(1.07 * FLOOR), log(CEILING)).map(lambda x: round(exp(x)))
 
 
-def search(patience: Patience, timeout: Micros, now: Micros = 0) -> tuple[int, int]:
+def search(patience: NetworkPatience, timeout: Micros, now: Micros = 0) -> tuple[int, int]:
     """Try until enough is known: trials and failures."""
     trials = failures = 0
     while (interval := patience.next_trial(now)) is not None:
@@ -46,7 +46,7 @@ def test_steps_and_intervals_are_the_same_thing() -> None:
 def test_any_timeout_is_found_within_a_tenth_in_eight_trials_of_which_three_fail(
     timeout: Micros,
 ) -> None:
-    patience = Patience()
+    patience = NetworkPatience()
     trials, failures = search(patience, timeout)
     assert trials <= TRIALS
     assert failures <= FAILURES
@@ -55,9 +55,9 @@ def test_any_timeout_is_found_within_a_tenth_in_eight_trials_of_which_three_fail
 
 @given(timeouts)
 def test_with_what_others_found_there_is_one_failure(timeout: Micros) -> None:
-    first = Patience()
+    first = NetworkPatience()
     search(first, timeout)
-    second = Patience(guess=first.alive)
+    second = NetworkPatience(guess=first.alive)
     trials, failures = search(second, timeout)
     assert trials <= 2
     assert failures == (first.alive < STEPS)
@@ -66,7 +66,7 @@ def test_with_what_others_found_there_is_one_failure(timeout: Micros) -> None:
 
 @given(timeouts, st.floats(0.01, 100))
 def test_others_may_be_wrong(timeout: Micros, factor: float) -> None:
-    patience = Patience(guess=step_of(round(timeout * factor)))
+    patience = NetworkPatience(guess=step_of(round(timeout * factor)))
     trials, failures = search(patience, timeout)
     assert trials <= TRIALS + 5
     assert failures <= FAILURES + 1
@@ -75,7 +75,7 @@ def test_others_may_be_wrong(timeout: Micros, factor: float) -> None:
 
 @given(timeouts)
 def test_the_working_connection_never_waits_longer_than_what_was_outlived(timeout: Micros) -> None:
-    patience = Patience()
+    patience = NetworkPatience()
     longest = SAFE
     while (interval := patience.next_trial(0)) is not None:
         assert patience.interval() <= longest
@@ -86,7 +86,7 @@ def test_the_working_connection_never_waits_longer_than_what_was_outlived(timeou
 
 @given(timeouts, timeouts)
 def test_a_network_that_loses_patience_is_learned_again(before: Micros, after: Micros) -> None:
-    patience = Patience()
+    patience = NetworkPatience()
     search(patience, before)
     if after <= patience.interval():
         patience.missed(patience.interval())
@@ -98,7 +98,7 @@ def test_a_network_that_loses_patience_is_learned_again(before: Micros, after: M
 
 
 def test_an_accident_costs_one_trial() -> None:
-    patience = Patience()
+    patience = NetworkPatience()
     search(patience, 300 * SECOND)
     before = patience.interval()
     patience.missed(before)
@@ -108,7 +108,7 @@ def test_an_accident_costs_one_trial() -> None:
 
 
 def test_a_network_that_gains_patience_is_noticed_within_a_day_and_asked_less_and_less() -> None:
-    patience = Patience()
+    patience = NetworkPatience()
     search(patience, 120 * SECOND)
     assert patience.next_trial(DAY - 1) is None
     assert patience.wait(0) == DAY
@@ -126,20 +126,20 @@ def test_a_network_that_gains_patience_is_noticed_within_a_day_and_asked_less_an
 
 
 def test_a_network_without_any_timeout_is_asked_no_more() -> None:
-    patience = Patience()
+    patience = NetworkPatience()
     assert search(patience, 10 * CEILING)[1] == 0
     assert patience.wait(0) is None
     assert patience.next_trial(1000 * DAY) is None
 
 
 def test_even_less_than_ten_seconds_ends_somewhere() -> None:
-    patience = Patience()
+    patience = NetworkPatience()
     search(patience, 5 * SECOND)
     assert patience.interval() <= FLOOR
 
 
 def test_connections_that_die_before_anything_was_tried_lower_the_first_guess() -> None:
-    patience = Patience()
+    patience = NetworkPatience()
     patience.missed(SAFE)
     assert patience.interval() < SAFE
 
@@ -162,7 +162,7 @@ def test_a_memory_that_cannot_be_read_is_no_memory(data: bytes | None) -> None:
 
 
 def test_who_knows_better_does_not_listen() -> None:
-    new, learned = Patience(), Patience()
+    new, learned = NetworkPatience(), NetworkPatience()
     search(learned, 300 * SECOND)
     for patience in (new, learned):
         patience.told(120 * SECOND)

@@ -11,9 +11,9 @@ from lasthop.clock import SECOND
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.routes import (
     VARIANTS,
-    Refusal,
     Route,
-    Selection,
+    RouteRefusal,
+    RouteSelection,
     Variant,
     obstacle,
     select,
@@ -46,9 +46,9 @@ qualities = st.none() | st.builds(
 )
 
 
-def chosen(*routes: Route, method: DeliveryMethod = UNCONFIRMED, **facts: object) -> Selection:
+def chosen(*routes: Route, method: DeliveryMethod = UNCONFIRMED, **facts: object) -> RouteSelection:
     found = select(routes, method=method, size=100, now=0, **facts)  # type: ignore[arg-type]
-    assert isinstance(found, Selection)
+    assert isinstance(found, RouteSelection)
     return found
 
 
@@ -69,10 +69,10 @@ def test_a_route_is_chosen_exactly_when_one_satisfies_everything(
     ]
     found = select(routes, method=method, size=100, now=0, quality=quality)
     if not able:
-        assert isinstance(found, Refusal)
+        assert isinstance(found, RouteRefusal)
         assert (found.code == 3007) == bool(fitting)
         return
-    assert isinstance(found, Selection)
+    assert isinstance(found, RouteSelection)
     assert found.route in able
     asks = method not in (UNCONFIRMED, DeliveryMethod.ONESHOT)
     assert found.confirmed == (asks and VARIANTS[found.route.variant].confirms)

@@ -10,7 +10,7 @@ from lasthop.delivery.channel import Channel
 from lasthop.device.clock import DeviceClock
 from lasthop.transport.address import parse
 from lasthop.transport.dial import dial
-from lasthop.transport.link import Ends, Link
+from lasthop.transport.link import ChannelLink, Ends
 from lasthop.wire.hop.frames import Frame, Hello, Welcome
 from tests.transport.hand import Diary
 
@@ -53,7 +53,7 @@ class Caller:
     def __init__(self) -> None:
         self.diary = Diary()
         self.ends = Ends(self.diary, DeviceClock())
-        self.link: Link
+        self.link: ChannelLink
 
     async def call(self, url: str) -> None:
         """Dial, and wait for the WELCOME or the end."""

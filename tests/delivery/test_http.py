@@ -15,7 +15,7 @@ from lasthop.wire.hop.encoder import Encoder
 from lasthop.wire.hop.frames import CloseCode, Credit, Frame, Hello, MessageFrame, Ping
 from lasthop.wire.hop.mapping import Mapping
 from lasthop.wire.requests.answering import SHORTEST_IDLE
-from lasthop.wire.requests.bodies import CONTENT_TYPE, Outgoing, unpack
+from lasthop.wire.requests.bodies import CONTENT_TYPE, UnitsToSend, unpack
 from tests.delivery.board import Board, until
 from tests.transport.hand import HandClock
 
@@ -26,7 +26,7 @@ def body(*frames: Frame) -> bytes:
     packing = units(Encoder(Mapping.UNORDERED), Mapping.UNORDERED, bundled=False)
     for frame in frames:
         packing.add(frame)
-    outgoing = Outgoing()
+    outgoing = UnitsToSend()
     outgoing.add(packing.take())
     return outgoing.pack()
 

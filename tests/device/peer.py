@@ -6,14 +6,14 @@ from lasthop.clock import Micros
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.message import Message
 from lasthop.device.session import DeviceSession
-from lasthop.device.terms import Terms
+from lasthop.device.terms import DeviceTerms
 from lasthop.message import first_key_at
 from lasthop.wire.hop.frames import Credit, Frame, Headers, Hello, MessageFrame, Ranges, Welcome
 
 NOW: Micros = 1_800_000_000_000_000
 KEY = first_key_at(NOW)
 INCARNATION = b"incarnat"
-TERMS = Terms(app="shop", name="phone")
+TERMS = DeviceTerms(app="shop", name="phone")
 
 
 def frame(
@@ -28,7 +28,7 @@ def frame(
 class Peer:
     """A device session, its inbox, and the gateway's part of the conversation."""
 
-    def __init__(self, terms: Terms = TERMS, inbox: MemoryInbox | None = None) -> None:
+    def __init__(self, terms: DeviceTerms = TERMS, inbox: MemoryInbox | None = None) -> None:
         self.inbox = inbox or MemoryInbox()
         self.terms = terms
         self.session = DeviceSession(terms, self.inbox.load())

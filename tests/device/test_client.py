@@ -20,8 +20,8 @@ from lasthop.device.handle import MessageRefused, Status
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.inbox_sqlite import SqliteInbox
 from lasthop.device.message import Message
-from lasthop.device.retry import Backoff, Replaced
-from lasthop.device.terms import Terms
+from lasthop.device.retry import Backoff, ChannelReplaced
+from lasthop.device.terms import DeviceTerms
 from lasthop.errors import (
     Conflict,
     Expired,
@@ -433,7 +433,7 @@ async def test_a_newer_channel_ends_the_older_one(gateway: LiveGateway) -> None:
                 await newer.contact(timeout=5)
                 await phone.run()
 
-    with pytest.raises(Replaced, match="a newer channel took over"):
+    with pytest.raises(ChannelReplaced, match="a newer channel took over"):
         await older()
 
 
@@ -577,7 +577,7 @@ async def until_problem(phone: Device, known: Callable[[str], bool]) -> None:
 async def test_a_slow_application_pauses_the_gateway_and_gets_everything(
     gateway: LiveGateway,
 ) -> None:
-    terms = Terms(app="", name="", window=Credit(4, 10_000), inbox_messages=8, prefetch=2)
+    terms = DeviceTerms(app="", name="", window=Credit(4, 10_000), inbox_messages=8, prefetch=2)
     async with Device(gateway.tcp_url, app=APP, name="phone", terms=terms) as phone:
         await phone.contact(timeout=5)
         await gateway.publish(*map(str, range(50)))

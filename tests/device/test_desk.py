@@ -6,7 +6,7 @@ import pytest
 
 from lasthop.clock import Micros
 from lasthop.device import compose, desk
-from lasthop.device.desk import Desk, HandlerTransaction
+from lasthop.device.desk import HandlerTransaction, SessionRunner
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.message import Message
 from lasthop.device.session import DeviceSession
@@ -17,9 +17,9 @@ from tests.device.peer import INCARNATION, NOW, TERMS, frame
 WELCOME = Welcome(incarnation=INCARNATION, epoch=1)
 
 
-def opened(inbox: MemoryInbox | None = None) -> Desk:
+def opened(inbox: MemoryInbox | None = None) -> SessionRunner:
     inbox = inbox or MemoryInbox()
-    at = Desk(DeviceSession(TERMS, inbox.load()), inbox)
+    at = SessionRunner(DeviceSession(TERMS, inbox.load()), inbox)
     outcome = at.turn([desk.welcomed(at.hello("wifi", None), WELCOME, [])], NOW)
     assert outcome.results == [True]
     return at
@@ -69,7 +69,7 @@ def test_an_impossible_frame_is_a_fault_of_the_gateway() -> None:
 
 def test_what_came_with_the_welcome_is_taken() -> None:
     inbox = MemoryInbox()
-    at = Desk(DeviceSession(TERMS, inbox.load()), inbox)
+    at = SessionRunner(DeviceSession(TERMS, inbox.load()), inbox)
     outcome = at.turn([desk.welcomed(at.hello(None, None), WELCOME, [frame(0)])], NOW)
     assert [message.text for message in outcome.ready] == ["m0"]
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import pytest
 from hypothesis import given, strategies as st
 
-from lasthop.device.change import BUDGETS, WISHES, Change, InboxRow, OutboxRow, State
+from lasthop.device.change import BUDGETS, WISHES, Change, InboxRow, OutboxRow, SessionNumbers
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.inbox_sqlite import SqliteInbox
 from lasthop.device.packing import pack, unpack
@@ -62,12 +62,12 @@ def row(position: int, number: int | None, *, default_type: str | None = None) -
 
 def test_a_new_inbox_is_empty(drive: Drive) -> None:
     held = drive.inbox.load()
-    assert held.state == State()
+    assert held.state == SessionNumbers()
     assert (held.inbox, held.outbox, held.old_keys, held.young_keys) == ([], [], [], [])
 
 
 def test_a_change_survives(drive: Drive) -> None:
-    state = State(
+    state = SessionNumbers(
         incarnation=b"12345678",
         epoch=3,
         base=7,
@@ -99,7 +99,7 @@ def test_rows_are_removed_detached_adopted_and_renumbered(drive: Drive) -> None:
     drive.inbox.apply(
         Change(
             n=1,
-            state=State(),
+            state=SessionNumbers(),
             stored=[row(n, n) for n in range(6)],
             queued=[OutboxRow(n, message(50 + n)) for n in range(4)],
         )
@@ -107,7 +107,7 @@ def test_rows_are_removed_detached_adopted_and_renumbered(drive: Drive) -> None:
     drive.inbox.apply(
         Change(
             n=2,
-            state=State(epoch=2, incarnation=b"12345678"),
+            state=SessionNumbers(epoch=2, incarnation=b"12345678"),
             detached=True,
             stored=[row(9, 0)],
             adopted=[(4, 1)],
@@ -123,15 +123,15 @@ def test_rows_are_removed_detached_adopted_and_renumbered(drive: Drive) -> None:
 
 def test_keys_are_kept_for_two_generations(drive: Drive) -> None:
     for generation in range(4):
-        state = State(generation=generation)
+        state = SessionNumbers(generation=generation)
         drive.inbox.apply(Change(n=generation, state=state, keys=[generation, generation + 10]))
     held = drive.again().load()
     assert (held.old_keys, held.young_keys) == ([2, 12], [3, 13])
 
 
 def test_a_leap_over_generations_forgets_both(drive: Drive) -> None:
-    drive.inbox.apply(Change(n=1, state=State(), keys=[1]))
-    drive.inbox.apply(Change(n=2, state=State(generation=5), keys=[2]))
+    drive.inbox.apply(Change(n=1, state=SessionNumbers(), keys=[1]))
+    drive.inbox.apply(Change(n=2, state=SessionNumbers(generation=5), keys=[2]))
     held = drive.again().load()
     assert (held.old_keys, held.young_keys) == ([], [2])
 
@@ -142,7 +142,7 @@ def test_a_transaction_keeps_notes_and_change_together(drive: Drive) -> None:
         transaction.put("total", b"1")
         transaction.put("total", b"2")
         assert transaction.get("total") == b"2"
-        transaction.apply(Change(n=1, state=State(received=1)))
+        transaction.apply(Change(n=1, state=SessionNumbers(received=1)))
     inbox = drive.again()
     assert inbox.load().state.received == 1
     with inbox.transaction() as transaction:
@@ -150,12 +150,12 @@ def test_a_transaction_keeps_notes_and_change_together(drive: Drive) -> None:
 
 
 def test_the_sessions_own_notes_come_with_its_change_and_come_back(drive: Drive) -> None:
-    drive.inbox.apply(Change(n=1, state=State(), notes={WISHES: b"w", BUDGETS: b"b"}))
-    drive.inbox.apply(Change(n=2, state=State(), notes={BUDGETS: b"c"}))
+    drive.inbox.apply(Change(n=1, state=SessionNumbers(), notes={WISHES: b"w", BUDGETS: b"b"}))
+    drive.inbox.apply(Change(n=2, state=SessionNumbers(), notes={BUDGETS: b"c"}))
     with drive.inbox.transaction() as transaction:
         transaction.put("the application's", b"own")
     assert drive.again().load().notes == {WISHES: b"w", BUDGETS: b"c"}
-    drive.inbox.apply(Change(n=3, state=State(), notes={WISHES: b"", BUDGETS: b""}))
+    drive.inbox.apply(Change(n=3, state=SessionNumbers(), notes={WISHES: b"", BUDGETS: b""}))
     assert drive.again().load().notes == {}
 
 
@@ -163,7 +163,7 @@ def test_a_transaction_that_raises_leaves_nothing(drive: Drive) -> None:
     def fail() -> None:
         with drive.inbox.transaction() as transaction:
             transaction.put("total", b"1")
-            transaction.apply(Change(n=1, state=State(received=1), stored=[row(0, 0)]))
+            transaction.apply(Change(n=1, state=SessionNumbers(received=1), stored=[row(0, 0)]))
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -198,7 +198,7 @@ def test_a_closed_inbox_says_so(drive: Drive) -> None:
     with pytest.raises(StoreBroken, match=r"^the inbox is closed$"):
         drive.inbox.load()
     with pytest.raises(StoreBroken, match=r"^the inbox is closed$"):
-        drive.inbox.apply(Change(n=1, state=State()))
+        drive.inbox.apply(Change(n=1, state=SessionNumbers()))
 
 
 TEXT = st.text(max_size=20)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from lasthop.device.change import Change, InboxRow, State
+from lasthop.device.change import Change, InboxRow, SessionNumbers
 from lasthop.device.inbox_sqlite import SqliteInbox
 from lasthop.errors import StoreBroken, StoreFull
 from lasthop.wire.hop.frames import MessageFrame
@@ -39,7 +39,7 @@ def test_an_error_of_the_application_is_its_own(tmp_path: Path) -> None:
     inbox = SqliteInbox(tmp_path / "inbox.db")
     with pytest.raises(sqlite3.OperationalError), inbox.transaction() as transaction:
         transaction.execute("SELECT * FROM nowhere")
-    inbox.apply(Change(n=1, state=State(received=1)))
+    inbox.apply(Change(n=1, state=SessionNumbers(received=1)))
     inbox.close()
 
 
@@ -49,9 +49,9 @@ def test_a_full_disk_is_told_apart_and_leaves_nothing_half_done(tmp_path: Path) 
     inbox._database.execute(f"PRAGMA max_page_count = {pages + 2}")
     large = InboxRow(0, 0, MessageFrame(None, 1, None, None, bytes(100_000)))
     with pytest.raises(StoreFull, match=r"^there is no room on the disk for the inbox$"):
-        inbox.apply(Change(n=1, state=State(received=1), stored=[large]))
+        inbox.apply(Change(n=1, state=SessionNumbers(received=1), stored=[large]))
     assert inbox.load().state.received == 0
-    inbox.apply(Change(n=1, state=State(received=2)))
+    inbox.apply(Change(n=1, state=SessionNumbers(received=2)))
     assert inbox.load().state.received == 2
     inbox.close()
 
@@ -115,7 +115,7 @@ def test_commits_are_synchronous_unless_told_otherwise(
 
 HANDLER = """
     import sys
-    from lasthop.device.change import Change, InboxRow, State
+    from lasthop.device.change import Change, InboxRow, SessionNumbers
     from lasthop.device.inbox_sqlite import SqliteInbox
     from lasthop.wire.hop.frames import MessageFrame
 
@@ -129,7 +129,7 @@ HANDLER = """
             for _ in range(7):
                 transaction.execute("INSERT INTO mine VALUES (?)", (number,))
                 number += 1
-            transaction.apply(Change(n=1, state=State(received=number, delivered=number)))
+            transaction.apply(Change(n=1, state=SessionNumbers(received=number, delivered=number)))
         print(number, flush=True)
 """
 

@@ -14,7 +14,7 @@ from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.inbox_sqlite import SqliteInbox
 from lasthop.device.message import Message
 from lasthop.device.session import DeviceSession
-from lasthop.device.terms import Terms
+from lasthop.device.terms import DeviceTerms
 from lasthop.message import first_key_at
 from lasthop.wire.hop.feeds import (
     FeedEnded,
@@ -42,7 +42,7 @@ from lasthop.wire.hop.frames import (
 
 NOW: Micros = 1_800_000_000 * SECOND
 KEY = first_key_at(NOW)
-TERMS = Terms(app="app", name="phone", storage=9)
+TERMS = DeviceTerms(app="app", name="phone", storage=9)
 
 
 class Phone:

@@ -13,7 +13,7 @@ from lasthop.core.session import Session
 from lasthop.delivery.channel import Channel
 from lasthop.device.client import Device
 from lasthop.device.clock import DeviceClock
-from lasthop.device.terms import Terms
+from lasthop.device.terms import DeviceTerms
 from lasthop.errors import Conflict
 from lasthop.wire.hop.frames import Credit, Frame
 from tests.device.gateway import APP, LiveGateway, live_gateway, until, websocket_server
@@ -92,7 +92,7 @@ async def test_the_loss_of_all_channels_is(gateway: LiveGateway) -> None:
 
 async def test_a_small_window_is_one_window_over_all_channels(gateway: LiveGateway) -> None:
     """What is acknowledged over one channel gives room on the other, for both sides."""
-    terms = Terms(app=APP, name="phone", window=Credit(2, 1 << 20))
+    terms = DeviceTerms(app=APP, name="phone", window=Credit(2, 1 << 20))
     phone = Device(gateway.tcp_url, app=APP, name="phone", terms=terms, backoff=quick_backoff())
     async with phone:
         await phone.contact(timeout=5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from lasthop.device.happenings import Accepted, Refused, Sent
+from lasthop.device.happenings import MessageAccepted, MessageSent, Refused
 from lasthop.device.message import Refusal
 from lasthop.device.outbox import PRUNE
 from lasthop.device.outgoing import frame_size
@@ -77,9 +77,9 @@ def test_the_fate_of_a_message_is_told() -> None:
     peer = welcomed()
     (key,) = queue(peer, "a")
     peer.said()
-    assert peer.session.happenings() == [Sent(key)]
+    assert peer.session.happenings() == [MessageSent(key)]
     peer.arrive(Ack(1, 1))
-    assert peer.session.happenings() == [Accepted(key)]
+    assert peer.session.happenings() == [MessageAccepted(key)]
     assert peer.session.waiting == 0
 
 
@@ -158,7 +158,11 @@ def test_a_new_epoch_numbers_the_outbox_anew_without_what_the_gateway_has() -> N
     assert peer.welcome(epoch=2, superseded=2)
     assert peer.session.frames() == []
     assert sent(peer.said()) == [(0, "c")]
-    assert peer.session.happenings() == [Sent(keys[2]), Accepted(keys[0]), Accepted(keys[1])]
+    assert peer.session.happenings() == [
+        MessageSent(keys[2]),
+        MessageAccepted(keys[0]),
+        MessageAccepted(keys[1]),
+    ]
     peer.crash()
     assert peer.welcome(epoch=2)
     assert sent(peer.said()) == [(0, "c")]
@@ -242,7 +246,7 @@ def test_a_best_effort_message_is_neither_stored_nor_numbered() -> None:
     key = peer.session.queue(NOW, headers=headers, body=b"now")
     assert not peer.commit()
     assert sent(peer.session.frames()) == [(None, "now")]
-    assert peer.session.happenings() == [Sent(key)]
+    assert peer.session.happenings() == [MessageSent(key)]
     assert peer.session.frames() == []
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lasthop.clock import Micros
-from lasthop.device.change import Held
+from lasthop.device.change import InboxContents
 from lasthop.device.message import Message
 from lasthop.device.part import DevicePart, moments
 from lasthop.device.session_core import SessionCore
@@ -35,7 +35,7 @@ class LateBin(Bin):
 
 
 def welcomed(core: SessionCore, *parts: DevicePart) -> SessionCore:
-    core.attach(parts, Held())
+    core.attach(parts, InboxContents())
     hello = core.hello()
     welcome = Welcome(incarnation=INCARNATION, epoch=1, resumed=False, received=0)
     assert core.welcomed(hello, welcome, NOW)
@@ -49,7 +49,7 @@ def commit(core: SessionCore) -> None:
 
 
 def test_a_session_without_parts_takes_and_sends_messages() -> None:
-    core = welcomed(SessionCore(TERMS, Held()))
+    core = welcomed(SessionCore(TERMS, InboxContents()))
     core.received([frame(0, "hello")], NOW)
     commit(core)
     (message,) = core.ready(NOW)
@@ -63,7 +63,7 @@ def test_a_session_without_parts_takes_and_sends_messages() -> None:
 
 
 def test_a_part_has_what_it_claims_and_nobody_else_does() -> None:
-    core = SessionCore(TERMS, Held())
+    core = SessionCore(TERMS, InboxContents())
     part = Bin(core)
     welcomed(core, part)
     core.received([frame(0, "buy", headers=Headers(title="advertisement")), frame(1)], NOW)
@@ -76,7 +76,7 @@ def test_a_part_has_what_it_claims_and_nobody_else_does() -> None:
 def test_only_a_part_that_takes_late_messages_is_asked_after_the_deadline() -> None:
     late = Headers(title="advertisement", deliver_within=0)
     for kind, had, ended in ((Bin, [], [False]), (LateBin, ["buy"], [True])):
-        core = SessionCore(TERMS, Held())
+        core = SessionCore(TERMS, InboxContents())
         part = kind(core)
         welcomed(core, part)
         core.received([frame(0, "buy", headers=late)], NOW)
@@ -85,6 +85,6 @@ def test_only_a_part_that_takes_late_messages_is_asked_after_the_deadline() -> N
 
 
 def test_a_moment_that_a_part_does_not_override_costs_nothing() -> None:
-    part = Bin(SessionCore(TERMS, Held()))
+    part = Bin(SessionCore(TERMS, InboxContents()))
     assert moments([part, DevicePart()], "claims") == [part.claims]
     assert moments([part, DevicePart()], "collect") == []

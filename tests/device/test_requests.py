@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from lasthop.clock import MILLISECOND, SECOND, Micros
-from lasthop.device.change import Change, Held, RequestRow, State
-from lasthop.device.happenings import Answered, Gathered, Happening, Refused, TimedOut
+from lasthop.device.change import Change, InboxContents, RequestRow, SessionNumbers
+from lasthop.device.happenings import Gathered, Happening, Refused, RequestAnswered, TimedOut
 from lasthop.device.inbox_sqlite import SqliteInbox
 from lasthop.device.message import Message, refusal
 from lasthop.device.requests.expectation import Expectation
 from lasthop.device.requests.pending_requests import MOST_PENDING, Requests
-from lasthop.device.terms import Terms
+from lasthop.device.terms import DeviceTerms
 from lasthop.errors import Overloaded
 from lasthop.wire.hop.frames import (
     ASKED_TYPE,
@@ -56,7 +56,7 @@ def told(happenings: list[Happening]) -> list[tuple[int, str]]:
     """Answers by their text, and timeouts."""
     outcomes = []
     for happening in happenings:
-        if isinstance(happening, Answered):
+        if isinstance(happening, RequestAnswered):
             outcomes.append((happening.key, happening.message.text))
         elif isinstance(happening, TimedOut):
             outcomes.append((happening.key, "timeout"))
@@ -334,12 +334,12 @@ def test_an_answer_behind_a_gap_is_no_message_when_nobody_fills_the_gap() -> Non
 def test_the_inbox_on_disk_keeps_requests(tmp_path: Path) -> None:
     rows = [RequestRow(3, 7, "orders", "device:x", "l"), RequestRow(9, 8, "", "topic:t")]
     inbox = SqliteInbox(tmp_path / "inbox")
-    inbox.apply(Change(n=1, state=State(), requested=rows[::-1]))
+    inbox.apply(Change(n=1, state=SessionNumbers(), requested=rows[::-1]))
     assert inbox.load().requests == rows
-    inbox.apply(Change(n=2, state=State(), settled=[3]))
+    inbox.apply(Change(n=2, state=SessionNumbers(), settled=[3]))
     inbox.close()
     inbox = SqliteInbox(tmp_path / "inbox")
-    assert inbox.load() == Held(requests=rows[1:])
+    assert inbox.load() == InboxContents(requests=rows[1:])
     inbox.close()
 
 
@@ -426,7 +426,7 @@ def test_a_list_of_the_asked_that_cannot_be_read_or_comes_from_a_device_is_let_g
 
 
 def test_answers_are_gathered_within_the_memory_of_an_inbox() -> None:
-    peer = welcomed(Peer(Terms(app="shop", name="phone", inbox_bytes=TERMS.window.bytes)))
+    peer = welcomed(Peer(DeviceTerms(app="shop", name="phone", inbox_bytes=TERMS.window.bytes)))
     key = gathering(peer)
     large = "x" * (TERMS.window.bytes // 2 + 1)
     for number, name in enumerate("abc"):

@@ -14,7 +14,7 @@ from lasthop.core.reception import Reception
 from lasthop.decision.budgets import Limit, Measure
 from lasthop.decision.choice import QueueTerms
 from lasthop.decision.constraints import QuietHours
-from lasthop.decision.link_calendar import Entry, LinkCalendar
+from lasthop.decision.link_calendar import CalendarEntry, LinkCalendar
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.localtime import Period
 from lasthop.decision.preferences import Preferences
@@ -22,8 +22,8 @@ from lasthop.device.client import Device
 from lasthop.device.handle import MessageRefused, Status
 from lasthop.device.outgoing import ordinary
 from lasthop.device.retry import LinkClosed
-from lasthop.device.terms import Terms
-from lasthop.transport.link import Link as Channel
+from lasthop.device.terms import DeviceTerms
+from lasthop.transport.link import ChannelLink as Channel
 from lasthop.wire.hop.frames import Frame, MessageFrame, Piece
 from tests.device.gateway import APP, LiveGateway, live_gateway, until, websocket_server
 from tests.device.test_client import device, quick_backoff, take, texts
@@ -132,7 +132,9 @@ async def test_limits_hold_across_a_restart_of_the_device(
 
 
 async def test_what_waits_for_a_link_leaves_when_it_comes(gateway: LiveGateway, ears: Ears) -> None:
-    calendar = LinkCalendar.of([Entry("home", tuple(range(7)), 0, 24, 1.0)], zone_name="UTC")
+    calendar = LinkCalendar.of(
+        [CalendarEntry("home", tuple(range(7)), 0, 24, 1.0)], zone_name="UTC"
+    )
     home = Link("home", Tariff(), latency=MILLISECOND)
     wishes = Preferences(
         links=(home, MNO), calendar=calendar, queues=(QueueTerms("", max_delay=10 * MINUTE),)
@@ -260,7 +262,7 @@ async def test_a_large_body_goes_over_the_link_of_its_queue(
         name="phone",
         backoff=quick_backoff(),
         link="wifi",
-        terms=Terms(app=APP, name="phone", segment=4096),
+        terms=DeviceTerms(app=APP, name="phone", segment=4096),
     )
     async with phone:
         await meet(phone, gateway, wishes)

@@ -8,11 +8,11 @@ import pytest
 from msgspec.structs import replace
 
 from lasthop.clock import SECOND
-from lasthop.device.happenings import Answered, Lapsed, Refused
+from lasthop.device.happenings import Lapsed, Refused, RequestAnswered
 from lasthop.device.message import Refusal
 from lasthop.device.requests.expectation import Expectation
 from lasthop.device.session import DeviceSession
-from lasthop.device.terms import Terms
+from lasthop.device.terms import DeviceTerms
 from lasthop.errors import HopError, MalformedFrame, OutOfOrder
 from lasthop.message import Reliability
 from lasthop.wire.hop.frames import (
@@ -37,7 +37,7 @@ SOON = Headers(deliver_within=1000)
 LATER = NOW + SECOND
 
 
-def welcomed(terms: Terms = TERMS) -> Peer:
+def welcomed(terms: DeviceTerms = TERMS) -> Peer:
     peer = Peer(terms)
     assert peer.welcome()
     assert peer.said() == []
@@ -557,7 +557,7 @@ def test_an_expected_answer_does_not_wait_for_its_turn() -> None:
     peer.session.happenings()
     peer.arrive(frame(0), frame(1), frame(2, "!", headers=Headers(in_reply_to=key)))
     (answered,) = peer.session.happenings()
-    assert isinstance(answered, Answered)
+    assert isinstance(answered, RequestAnswered)
     assert (answered.key, answered.message.text) == (key, "!")
     peer.said()
     assert peer.take() == ["m0"]
@@ -578,7 +578,7 @@ def test_an_answer_to_what_was_no_request_is_a_message_like_others() -> None:
 
 
 def test_a_full_inbox_pauses_the_gateway_until_half_of_it_is_free() -> None:
-    peer = welcomed(Terms(app="shop", name="phone", window=Credit(2, 1000), inbox_messages=6))
+    peer = welcomed(DeviceTerms(app="shop", name="phone", window=Credit(2, 1000), inbox_messages=6))
     peer.arrive(frame(0), frame(1))
     assert peer.said() == [Ack(2, 0)]
     peer.arrive(frame(2), frame(3))
@@ -593,7 +593,7 @@ def test_a_full_inbox_pauses_the_gateway_until_half_of_it_is_free() -> None:
 
 
 def test_a_hello_gives_room_to_what_was_under_way_and_the_pause_follows() -> None:
-    peer = welcomed(Terms(app="shop", name="phone", window=Credit(2, 1000), inbox_messages=6))
+    peer = welcomed(DeviceTerms(app="shop", name="phone", window=Credit(2, 1000), inbox_messages=6))
     peer.arrive(*(frame(seq) for seq in range(5)))
     peer.said()
     peer.session.lost()
@@ -607,7 +607,7 @@ def test_a_hello_gives_room_to_what_was_under_way_and_the_pause_follows() -> Non
 
 
 def test_a_hello_counts_numbers_so_that_a_gap_can_be_filled() -> None:
-    peer = welcomed(Terms(app="shop", name="phone", window=Credit(6, 1000), inbox_messages=6))
+    peer = welcomed(DeviceTerms(app="shop", name="phone", window=Credit(6, 1000), inbox_messages=6))
     peer.arrive(*(frame(seq) for seq in (2, 3, 4)))
     peer.said()
     peer.session.lost()
@@ -616,7 +616,7 @@ def test_a_hello_counts_numbers_so_that_a_gap_can_be_filled() -> None:
 
 
 def test_an_inbox_full_of_bytes_pauses_the_gateway() -> None:
-    terms = Terms(app="shop", name="phone", window=Credit(9, 100), inbox_bytes=150)
+    terms = DeviceTerms(app="shop", name="phone", window=Credit(9, 100), inbox_bytes=150)
     peer = welcomed(terms)
     peer.arrive(frame(0, "x" * 51))
     assert peer.said() == [Ack(1, 0), Credit(0, 0)]

@@ -8,12 +8,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from lasthop.clock import SECOND
 from lasthop.device.inbox_memory import MemoryTransaction
 from lasthop.device.message import Message
-from lasthop.device.terms import Terms
+from lasthop.device.terms import DeviceTerms
 from lasthop.store.memory import MemoryStore
 from lasthop.wire.hop.frames import Credit, Headers
 from tests.device.world import APP, NAME, World
 
-SMALL = Terms(
+SMALL = DeviceTerms(
     app=APP, name=NAME, window=Credit(4, 300), prefetch=2, inbox_messages=10, inbox_bytes=4000
 )
 """Limits low enough to be met."""

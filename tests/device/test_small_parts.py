@@ -9,7 +9,7 @@ from lasthop.device import compose
 from lasthop.device.clock import DeviceClock
 from lasthop.device.keys import KeyMemory
 from lasthop.device.message import Message
-from lasthop.device.retry import Backoff, Replaced, verdict
+from lasthop.device.retry import Backoff, ChannelReplaced, verdict
 from lasthop.errors import (
     Expired,
     InvalidRequest,
@@ -74,7 +74,7 @@ def test_a_thousand_failures_do_not_overflow() -> None:
         (CloseCode.UNSUPPORTED, UnsupportedFrame),
         (CloseCode.UNAUTHORIZED, Unauthorized),
         (CloseCode.UNKNOWN_DEVICE, NotFound),
-        (CloseCode.REPLACED, Replaced),
+        (CloseCode.REPLACED, ChannelReplaced),
     ],
 )
 def test_some_closes_are_final(code: CloseCode, error: type[LasthopError]) -> None:

@@ -8,7 +8,7 @@ from lasthop.clock import DAY, HOUR, MILLISECOND, MINUTE, SECOND, Micros
 from lasthop.decision.budgets import Limit, Measure
 from lasthop.decision.choice import QueueTerms
 from lasthop.decision.cost import Weights
-from lasthop.decision.link_calendar import Entry, LinkCalendar
+from lasthop.decision.link_calendar import CalendarEntry, LinkCalendar
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.localtime import Period
 from lasthop.decision.preferences import Preferences
@@ -17,7 +17,7 @@ from lasthop.device.happenings import LinkSpent, LinksWanted, Refused, TimedOut
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.requests.expectation import Expectation
 from lasthop.device.session import DeviceSession
-from lasthop.device.terms import Terms
+from lasthop.device.terms import DeviceTerms
 from lasthop.errors import StoreBroken
 from lasthop.message import Reliability
 from lasthop.wire.hop.frames import (
@@ -58,7 +58,7 @@ class Steered(Peer):
     """A peer whose device has wishes; what leaves is told by channel."""
 
     def __init__(
-        self, wishes: Preferences, terms: Terms = TERMS, inbox: MemoryInbox | None = None
+        self, wishes: Preferences, terms: DeviceTerms = TERMS, inbox: MemoryInbox | None = None
     ) -> None:
         super().__init__(terms, inbox)
         self.now = NOW
@@ -279,7 +279,9 @@ class TestLanes:
 
 
 class TestWaiting:
-    CALENDAR = LinkCalendar.of([Entry("wifi", tuple(range(7)), 0, 24, 0.9)], zone_name="UTC")
+    CALENDAR = LinkCalendar.of(
+        [CalendarEntry("wifi", tuple(range(7)), 0, 24, 0.9)], zone_name="UTC"
+    )
 
     def patient(self) -> Steered:
         queues = (QueueTerms("", max_delay=10 * MINUTE),)
@@ -633,7 +635,7 @@ class TestBeginningAndEnd:
 
 
 class TestPieces:
-    TERMS = Terms(app="shop", name="phone", segment=1000)
+    TERMS = DeviceTerms(app="shop", name="phone", segment=1000)
 
     def large(self, *channels: int, **wishes: object) -> tuple[Steered, int]:
         peer = Steered(wish(**wishes), self.TERMS)
@@ -765,7 +767,7 @@ class TestPieces:
 
     def test_a_stream_is_granted_some_bytes_at_a_time(self) -> None:
         limit = per_day(100_000, Measure.BYTES, link="mno")
-        terms = Terms(app="shop", name="phone", stream_window=256 << 10)
+        terms = DeviceTerms(app="shop", name="phone", stream_window=256 << 10)
         peer = Steered(wish(limits=(limit,)), terms)
         peer.meet(ON_MNO)
         headers = Headers(to="device:x", stream=True)

@@ -23,10 +23,10 @@ from hypothesis.stateful import (
 
 from lasthop.clock import DAY, HOUR, MILLISECOND, MINUTE, SECOND, Micros
 from lasthop.decision.books import Books
-from lasthop.decision.budgets import Budgets, Hold, Limit, Measure
+from lasthop.decision.budgets import BudgetHold, Budgets, Limit, Measure
 from lasthop.decision.choice import QueueTerms
 from lasthop.decision.contention import Gauge
-from lasthop.decision.link_calendar import Entry, LinkCalendar
+from lasthop.decision.link_calendar import CalendarEntry, LinkCalendar
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.localtime import Period
 from lasthop.decision.preferences import Preferences
@@ -56,7 +56,7 @@ QUEUES = (
     QueueTerms("dear", links=ALLOWED["dear"]),
     QueueTerms("patient", max_delay=PATIENCE),
 )
-CALENDAR = LinkCalendar.of([Entry("wifi", tuple(range(7)), 0, 24, 0.5)], zone_name="UTC")
+CALENDAR = LinkCalendar.of([CalendarEntry("wifi", tuple(range(7)), 0, 24, 0.5)], zone_name="UTC")
 
 limits = st.lists(
     st.builds(
@@ -381,7 +381,7 @@ def repeat_for_nothing(patch: pytest.MonkeyPatch) -> None:
     """What leaves is not paid for."""
     left = Books.left
 
-    def free(self: Books[int], message: int, now: Micros, *, gauge: Gauge | None) -> Hold:
+    def free(self: Books[int], message: int, now: Micros, *, gauge: Gauge | None) -> BudgetHold:
         hold = left(self, message, now, gauge=gauge)
         for meter in self.budgets._meters:
             meter.used = 0

@@ -6,11 +6,11 @@ import zlib
 
 import pytest
 
-from lasthop.device.change import Change, Held, State
+from lasthop.device.change import Change, InboxContents, SessionNumbers
 from lasthop.device.outgoing import Outgoing
 from lasthop.device.pieces.device_transfers import DeviceTransfers
 from lasthop.device.session import DeviceSession
-from lasthop.device.terms import Terms
+from lasthop.device.terms import DeviceTerms
 from lasthop.errors import Conflict
 from lasthop.wire.hop.frames import (
     Ending,
@@ -29,7 +29,9 @@ BODY = b"and so on"
 @pytest.fixture
 def transfers() -> DeviceTransfers:
     """With one stream, of which everything is here but its end."""
-    transfers = DeviceSession(Terms(app="shop", name="phone"), Held()).pieces.transfers
+    transfers = DeviceSession(
+        DeviceTerms(app="shop", name="phone"), InboxContents()
+    ).pieces.transfers
     transfers.incoming.open(KEY)
     transfers.piece(Piece(KEY, 0, BODY, stream=True), known=True)
     commit(transfers, 1)
@@ -37,7 +39,7 @@ def transfers() -> DeviceTransfers:
 
 
 def commit(transfers: DeviceTransfers, n: int) -> None:
-    transfers.book.collect(Change(n=n, state=State()))
+    transfers.book.collect(Change(n=n, state=SessionNumbers()))
     transfers.book.committed(n)
 
 

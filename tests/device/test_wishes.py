@@ -12,7 +12,7 @@ from lasthop.core.preferences.feature import preferences_of
 from lasthop.core.submission import Submission
 from lasthop.decision.budgets import Limit, Measure
 from lasthop.decision.choice import QueueTerms
-from lasthop.decision.link_calendar import Entry, LinkCalendar
+from lasthop.decision.link_calendar import CalendarEntry, LinkCalendar
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.localtime import Period
 from lasthop.decision.preferences import Preferences
@@ -61,7 +61,9 @@ async def take_sent(gateway: LiveGateway) -> list[str]:
 
 
 async def test_the_device_is_told_which_link_is_wanted(gateway: LiveGateway) -> None:
-    calendar = LinkCalendar.of([Entry("home", tuple(range(7)), 0, 24, 1.0)], zone_name="UTC")
+    calendar = LinkCalendar.of(
+        [CalendarEntry("home", tuple(range(7)), 0, 24, 1.0)], zone_name="UTC"
+    )
     home = Link("home", Tariff(), latency=MILLISECOND)
     wishes = Preferences(
         links=(home, MNO), calendar=calendar, queues=(QueueTerms("", max_delay=10 * MINUTE),)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from lasthop.clock import MILLISECOND, SECOND
 from lasthop.core.lifecycle import State
 from lasthop.device import compose
-from lasthop.device.happenings import Accepted, Answered, Refused
-from lasthop.device.terms import Terms
+from lasthop.device.happenings import MessageAccepted, Refused, RequestAnswered
+from lasthop.device.terms import DeviceTerms
 from lasthop.message import Reliability, Target, TargetKind
 from lasthop.wire.hop.frames import Credit
 from tests.device.world import APP, NAME, World
@@ -110,7 +110,7 @@ def test_a_gateway_restored_from_a_copy_with_waiting_messages_repeats_none_of_th
 
 
 def test_large_messages_stay_within_the_window_of_bytes() -> None:
-    world = World(Terms(app=APP, name=NAME, window=Credit(64, 1000)))
+    world = World(DeviceTerms(app=APP, name=NAME, window=Credit(64, 1000)))
     world.dial()
     world.carry()
     bodies = [letter * 600 for letter in "abcde"] + ["f" * 5000, "g" * 400, "h" * 600]
@@ -121,7 +121,7 @@ def test_large_messages_stay_within_the_window_of_bytes() -> None:
 
 
 def test_what_was_under_way_to_a_full_inbox_comes_again_without_offence() -> None:
-    world = World(Terms(app=APP, name=NAME, window=Credit(4, 10_000), inbox_messages=8))
+    world = World(DeviceTerms(app=APP, name=NAME, window=Credit(4, 10_000), inbox_messages=8))
     world.dial()
     world.carry()
     world.publish(*map(str, range(20)))
@@ -157,7 +157,7 @@ def test_a_device_writes_to_itself() -> None:
     world.carry()
     (message,) = world.handed
     assert (message.text, message.title, message.source) == ("note", "To myself", f"device:{NAME}")
-    assert Accepted(key) in world.happened
+    assert MessageAccepted(key) in world.happened
 
 
 def test_a_subscriber_gets_what_is_published() -> None:
@@ -187,7 +187,7 @@ def test_a_request_is_answered() -> None:
     assert asked.wants_reply
     queue(world, compose.reply(asked, "pong", world.now))
     world.carry()
-    answers = [happening for happening in world.happened if isinstance(happening, Answered)]
+    answers = [happening for happening in world.happened if isinstance(happening, RequestAnswered)]
     assert [(answer.key, answer.message.text) for answer in answers] == [(key, "pong")]
     assert len(world.handed) == 1
 

@@ -14,7 +14,7 @@ from lasthop.device.inbox_sqlite import SqliteInbox
 from lasthop.device.message import Message
 from lasthop.errors import InvalidRequest
 from lasthop.message import Binding
-from lasthop.wire.hop.decisions import Decision, Verdict, encode_decision
+from lasthop.wire.hop.decisions import GroupDecision, GroupVerdict, encode_decision
 from lasthop.wire.hop.frames import Ack, Dropped, Headers, MessageFrame, Operation
 from tests.device.test_kept import KEY, Phone, again
 
@@ -27,12 +27,12 @@ class Member(Phone):
         self.receive(self.frame(KEY + n, headers, b"%d" % n))
         return KEY + n
 
-    def decide(self, verdict: Verdict, about: int, by: str = "") -> None:
+    def decide(self, verdict: GroupVerdict, about: int, by: str = "") -> None:
         self.receive(self.decision(verdict, about, by))
 
-    def decision(self, verdict: Verdict, about: int, by: str = "") -> MessageFrame:
+    def decision(self, verdict: GroupVerdict, about: int, by: str = "") -> MessageFrame:
         headers = Headers(operation=Operation.DECISION, in_reply_to=about)
-        body = encode_decision(Decision(verdict, by))
+        body = encode_decision(GroupDecision(verdict, by))
         return self.frame(KEY + 900 + self.sent, headers, body)
 
     def frame(self, key: int, headers: Headers, body: bytes) -> MessageFrame:
@@ -73,7 +73,7 @@ def test_what_is_held_is_shown_when_the_group_says_so(
         again(phone, tmp_path)
         phone.connect(resumed=True)
         assert phone.shown() == []
-    phone.decide(Verdict.RELEASE, held)
+    phone.decide(GroupVerdict.RELEASE, held)
     assert phone.ack == Ack(3, 2), "not before the application has had it"
     assert phone.shown() == [held]
     assert phone.ack == Ack(3, 3)
@@ -83,7 +83,7 @@ def test_a_crash_between_the_release_and_the_application_loses_nothing(
     phone: Member, tmp_path: Path
 ) -> None:
     held = phone.get(1, Binding.ATOMIC)
-    phone.decide(Verdict.RELEASE, held)
+    phone.decide(GroupVerdict.RELEASE, held)
     again(phone, tmp_path)
     phone.connect(resumed=True)
     assert phone.shown() == [held]
@@ -93,17 +93,17 @@ def test_a_crash_between_the_release_and_the_application_loses_nothing(
 def test_a_released_message_is_never_too_late(phone: Member) -> None:
     held = phone.get(1, Binding.ATOMIC, ttl=1)
     phone.now += 10_000_000
-    phone.decide(Verdict.RELEASE, held)
+    phone.decide(GroupVerdict.RELEASE, held)
     assert phone.shown() == [held]
 
 
 def test_an_aborted_message_is_gone(phone: Member, tmp_path: Path) -> None:
     held = phone.get(1, Binding.ATOMIC)
-    phone.decide(Verdict.ABORT, held)
+    phone.decide(GroupVerdict.ABORT, held)
     assert phone.ack == Ack(2, 2)
     again(phone, tmp_path)
     phone.connect(resumed=True)
-    phone.decide(Verdict.RELEASE, held)
+    phone.decide(GroupVerdict.RELEASE, held)
     assert phone.shown() == []
     assert [f.ranges for f in phone.said if isinstance(f, Dropped)] == [((2, 3),)]
 
@@ -111,9 +111,9 @@ def test_an_aborted_message_is_gone(phone: Member, tmp_path: Path) -> None:
 def test_a_copy_that_comes_again_changes_nothing(phone: Member) -> None:
     held = phone.get(1, Binding.ATOMIC)
     phone.get(1, Binding.ATOMIC)
-    phone.decide(Verdict.RELEASE, held)
+    phone.decide(GroupVerdict.RELEASE, held)
     assert phone.shown() == [held]
-    phone.decide(Verdict.RELEASE, held)
+    phone.decide(GroupVerdict.RELEASE, held)
     assert phone.shown() == []
     assert phone.ack == Ack(4, 4)
 
@@ -125,21 +125,21 @@ def test_what_is_held_survives_a_new_numbering(phone: Member) -> None:
     assert phone.ack.individual == ((5, 6),)
     phone.connect(epoch=2)
     phone.sent = 0
-    phone.decide(Verdict.RELEASE, held)
-    phone.decide(Verdict.RELEASE, beyond)
+    phone.decide(GroupVerdict.RELEASE, held)
+    phone.decide(GroupVerdict.RELEASE, beyond)
     assert phone.shown() == [held, beyond]
 
 
 def test_a_message_that_somebody_else_claimed_is_not_shown(phone: Member) -> None:
     seen = phone.get(1, Binding.CLAIM)
     (message,) = phone.ready()
-    phone.decide(Verdict.RETRACT, seen, "anna")
+    phone.decide(GroupVerdict.RETRACT, seen, "anna")
     unseen = KEY + 2
     phone.receive(
         phone.frame(unseen, Headers(binding=Binding.CLAIM), b"2"),
-        phone.decision(Verdict.RETRACT, unseen, "anna"),
+        phone.decision(GroupVerdict.RETRACT, unseen, "anna"),
     )
-    phone.decide(Verdict.RETRACT, KEY + 77, "anna")
+    phone.decide(GroupVerdict.RETRACT, KEY + 77, "anna")
     told = [h for h in phone.session.happenings() if isinstance(h, Retracted)]
     assert told == [Retracted(seen, had=True), Retracted(unseen, had=False)]
     assert [f.ranges for f in phone.said if isinstance(f, Dropped)] == [((2, 3),)]
@@ -156,12 +156,12 @@ def test_answers_and_outcomes_are_told_once(phone: Member) -> None:
     (sent,) = [f for f in phone.said if isinstance(f, MessageFrame)]
     assert sent.headers is not None
     assert (sent.headers.operation, sent.headers.in_reply_to) == (Operation.CLAIM, claimed)
-    phone.decide(Verdict.GRANT, key, "phone")
-    phone.decide(Verdict.CLAIMED, 7, "phone")
+    phone.decide(GroupVerdict.GRANT, key, "phone")
+    phone.decide(GroupVerdict.CLAIMED, 7, "phone")
     told = [h for h in phone.session.happenings() if isinstance(h, Decided)]
     assert told == [
-        Decided(key, Decision(Verdict.GRANT, "phone")),
-        Decided(7, Decision(Verdict.CLAIMED, "phone")),
+        Decided(key, GroupDecision(GroupVerdict.GRANT, "phone")),
+        Decided(7, GroupDecision(GroupVerdict.CLAIMED, "phone")),
     ]
     assert not phone.session.happenings()
 

@@ -10,7 +10,7 @@ import copy
 from collections import Counter
 
 from lasthop.clock import SECOND, Micros
-from lasthop.core.effects import Disconnect, Send
+from lasthop.core.effects import CloseChannel, Send
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.lifecycle import State
 from lasthop.core.submission import Submission
@@ -18,7 +18,7 @@ from lasthop.device.happenings import Happening
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.message import Message
 from lasthop.device.session import DeviceSession
-from lasthop.device.terms import Terms
+from lasthop.device.terms import DeviceTerms
 from lasthop.errors import HopError
 from lasthop.message import Reliability, Target, TargetKind
 from lasthop.store.memory import MemoryStore
@@ -53,12 +53,14 @@ class Link:
 class World:
     """One gateway, one device, at most one link between them."""
 
-    def __init__(self, terms: Terms | None = None, *, identity: Identity | None = None) -> None:
+    def __init__(
+        self, terms: DeviceTerms | None = None, *, identity: Identity | None = None
+    ) -> None:
         self.now = START
         self.identity = identity or Identity(open_house=True)
         self.store = MemoryStore(incarnation=7)
         self.gateway = self._open_gateway()
-        self.terms = terms or Terms(app=APP, name=NAME)
+        self.terms = terms or DeviceTerms(app=APP, name=NAME)
         self.inbox = MemoryInbox()
         self.device = DeviceSession(self.terms, self.inbox.load())
         self.link: Link | None = None
@@ -108,7 +110,7 @@ class World:
             for effect in self.gateway.effects():
                 if isinstance(effect, Send):
                     self._send(effect)
-                elif isinstance(effect, Disconnect):
+                elif isinstance(effect, CloseChannel):
                     self._disconnect(effect)
             commit = self.gateway.commit(self.now, flush=True)
             if commit is None:
@@ -129,7 +131,7 @@ class World:
         assert isinstance(link.gateway, Open)
         link.gateway.send(frames, self.now)
 
-    def _disconnect(self, effect: Disconnect) -> None:
+    def _disconnect(self, effect: CloseChannel) -> None:
         link = self.link
         if link is None or link.number != effect.channel:
             return

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
-from lasthop.eventlog.files import Files
+from lasthop.eventlog.files import RealFiles
 
 
 class Crash(BaseException):
     """The process is gone; nothing after this happens."""
 
 
-class Disk(Files):
+class Disk(RealFiles):
     """Real files, with a memory of what a loss of power would take away; it stands for syncing."""
 
     def __init__(self) -> None:

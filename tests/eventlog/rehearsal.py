@@ -17,7 +17,7 @@ from lasthop.decision.budgets import Limit, Measure
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.localtime import Period
 from lasthop.decision.preferences import Preferences
-from lasthop.decision.volume.policy_choice import Choice, OnePolicy
+from lasthop.decision.volume.policy_choice import OnePolicy, PolicyChoice
 from lasthop.decision.volume.subscription import Mode
 from lasthop.decision.volume.terms import TopicTerms
 from lasthop.eventlog.check import StoredDelivery
@@ -25,7 +25,7 @@ from lasthop.message import Binding, Reliability, Target, TargetKind, parse_id
 from lasthop.store.memory import MemoryStore
 from lasthop.surrogate import mail
 from lasthop.surrogate.mail import Mail
-from lasthop.wire.hop.feeds import Reading, Report, encode_report
+from lasthop.wire.hop.feeds import OfflineReading, Report, encode_report
 from lasthop.wire.hop.frames import (
     ALL_FEATURES,
     Ack,
@@ -39,7 +39,7 @@ from lasthop.wire.hop.frames import (
     Welcome,
 )
 from lasthop.wire.hop.heartbeat import ANSWERED
-from lasthop.wire.pap.answers import Answer, Verdict
+from lasthop.wire.pap.answers import AnswerVerdict, PapAnswer
 from tests.eventlog.history import NOON
 
 APP = "news"
@@ -198,7 +198,7 @@ def _ask_a_surrogate(day: Rehearsal) -> None:
     gateway.surrogates.consulted(SHOP, day.mails.pop().number, mail.Verdict(), day.now)
     day.settle()
     day.hear(70, MessageFrame(0, None, None, Headers(to="device:till"), b"from the till"))
-    dropped = mail.Verdict(mail.Action.DROP, reason="said too often")
+    dropped = mail.Verdict(mail.MailAction.DROP, reason="said too often")
     gateway.surrogates.consulted(SHOP, day.mails.pop().number, dropped, day.now)
     day.settle()
 
@@ -330,8 +330,11 @@ def _push(day: Rehearsal) -> None:
         day.settle()
         day.gateway.admin.remove(APP, f"pager-{number}", day.now)
         day.settle()
-        for verdict in (Verdict.UNREACHABLE, (Verdict.HEARD, Verdict.REFUSED)[number]):
-            answer = Answer(verdict, "so it is")
+        for verdict in (
+            AnswerVerdict.UNREACHABLE,
+            (AnswerVerdict.HEARD, AnswerVerdict.REFUSED)[number],
+        ):
+            answer = PapAnswer(verdict, "so it is")
             day.gateway.notifications.answered(message.key, 0, answer, day.now)
             day.pass_time(MINUTE)
 
@@ -362,10 +365,10 @@ def _rank(day: Rehearsal) -> None:
         day.pass_time(wait)
     look = Headers(operation=Operation.LOOK)
     day.hear(40, MessageFrame(0, 9, "ranked", look, b""))
-    report = Report(reads=(Reading(day.now // 1000, 1, (low,)),))
+    report = Report(reads=(OfflineReading(day.now // 1000, 1, (low,)),))
     told = Headers(operation=Operation.REPORT)
     day.hear(40, MessageFrame(1, 10, "ranked", told, encode_report(report)))
-    day.book.choice = Choice("buffer", version="7")
+    day.book.choice = PolicyChoice("buffer", version="7")
     day.gateway.ranked.policies_changed(day.now)
     day.gateway.topics.advertised.withdraw(APP, "ranked", "publisher:desk", day.now, force=False)
     day.settle()

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from lasthop.core.lifecycle import TRANSITIONS, State
-from lasthop.eventlog.check import ENDS, LIFE, LogCheck, Report, StoredDelivery
+from lasthop.eventlog.check import ENDS, LIFE, LogCheck, LogReport, StoredDelivery
 from lasthop.eventlog.exporter import Exporter
 from lasthop.eventlog.reader import LogReader
 from lasthop.eventlog.segment import sealed_segments
@@ -36,7 +36,7 @@ def day() -> Rehearsal:
 
 def check(
     events: Sequence[Event], rows: Sequence[StoredDelivery] = (), *, whole: bool = False
-) -> Report:
+) -> LogReport:
     checking = LogCheck()
     for event in events:
         checking.event(event)

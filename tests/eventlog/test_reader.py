@@ -12,7 +12,7 @@ from lasthop.clock import DAY, SECOND
 from lasthop.errors import StoreBroken
 from lasthop.eventlog.exporter import Exporter, Rolling
 from lasthop.eventlog.reader import LogReader
-from lasthop.eventlog.segment import Stamp, day_of, sealed_segments, stamp_of
+from lasthop.eventlog.segment import EventStamp, day_of, sealed_segments, stamp_of
 from lasthop.events import SCHEMA_VERSION
 from tests.eventlog.disk import Disk
 from tests.eventlog.history import NOON, History
@@ -81,7 +81,7 @@ def test_one_large_segment_is_searched_by_halving(
     export(history, tmp_path, size=64 << 20)
     looked_at = 0
 
-    def counting(line: bytes) -> Stamp:
+    def counting(line: bytes) -> EventStamp:
         nonlocal looked_at
         looked_at += 1
         return stamp_of(line)

@@ -14,21 +14,21 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from lasthop.errors import HopError, InvalidRequest, LasthopError, Malformed, TooLarge
-from lasthop.wire.beep.channel import Message as BeepMessage
+from lasthop.wire.beep.channel import BeepMessage
 from lasthop.wire.beep.frames import FrameReader as BeepReader
 from lasthop.wire.beep.hop import PROFILE as BEEP_PROFILE, hear as hear_beep, send as send_beep
-from lasthop.wire.beep.session import Session as BeepSession
+from lasthop.wire.beep.session import BeepSession
 from lasthop.wire.hop.decoder import Decoder as HopDecoder
 from lasthop.wire.hop.mapping import Mapping as HopMapping
 from lasthop.wire.orl.generator import generate
 from lasthop.wire.orl.parser import parse as parse_orl
 from lasthop.wire.ota.http import AnswerReader, registration, verdict
 from lasthop.wire.ota.wsp_server import SessionServer
-from lasthop.wire.ota.wsp_session import Closed, Opened
+from lasthop.wire.ota.wsp_session import SessionClosed, SessionOpened
 from lasthop.wire.pap.submission import read_submission, write_submission
 from lasthop.wire.relaxng.schema import read_schema
 from lasthop.wire.relaxng.validate import Validator
-from lasthop.wire.requests.bodies import Outgoing, unpack
+from lasthop.wire.requests.bodies import UnitsToSend, unpack
 from lasthop.wire.soap.addressing import UNDERSTOOD, Addressing, read_addressing
 from lasthop.wire.soap.envelope import (
     Envelope,
@@ -260,7 +260,7 @@ def session(data: bytes) -> None:
         while (due := server.next_timeout()) is not None and len(data) <= 1 + size:
             now = due
             events += server.timeout(now)
-        ended += sum(not isinstance(event, Opened | Closed) for event in events)
+        ended += sum(not isinstance(event, SessionOpened | SessionClosed) for event in events)
         server.datagrams()
         now += 1_000_000
         data = data[1 + size :]
@@ -480,7 +480,7 @@ def _beep_seeds() -> Iterator[bytes]:
 def requests(data: bytes) -> None:
     """Bodies of requests: what was understood is packed again into the same."""
     units = unpack(data)
-    outgoing = Outgoing()
+    outgoing = UnitsToSend()
     outgoing.add(units)
     again: list[bytes] = []
     while outgoing:
@@ -489,7 +489,7 @@ def requests(data: bytes) -> None:
 
 
 def _requests_seeds() -> Iterator[bytes]:
-    outgoing = Outgoing()
+    outgoing = UnitsToSend()
     outgoing.add([b"a", b"bc" * 100, b"\x01"])
     yield outgoing.pack()
     yield b""

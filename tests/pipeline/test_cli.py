@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lasthop.policy import FORMAT, Lineage, Policies
-from lasthop.policy.shelf import Shelf
+from lasthop.policy.shelf import PolicyShelf
 from tests.pipeline.quick import quickly
 
 ROOT = Path(__file__).parents[2]
@@ -26,7 +26,7 @@ def lasthop(*arguments: str, fails: bool = False) -> str:
 
 
 def test_versions_are_listed_and_taken_back(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path / "policies")
+    shelf = PolicyShelf(tmp_path / "policies")
     names = [
         shelf.publish(Policies(FORMAT, "draft", Lineage("1", 10**15 + n * 10**7, note=f"no. {n}")))
         for n in range(2)

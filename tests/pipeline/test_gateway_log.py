@@ -9,19 +9,19 @@ import pytest
 
 from lasthop.clock import HOUR, MINUTE
 from lasthop.core.gateway import Identity
-from lasthop.decision.volume.policy_choice import Choice, OnePolicy
+from lasthop.decision.volume.policy_choice import OnePolicy, PolicyChoice
 from lasthop.events import Event
-from lasthop.pipeline.replay import COLUMNS, Row, check
-from lasthop.wire.hop.feeds import Reading, Report
+from lasthop.pipeline.replay import COLUMNS, ReplayRow, check
+from lasthop.wire.hop.feeds import OfflineReading, Report
 from tests.core.feeds.phone import Phone
 from tests.core.rig import APP, Rig
 
 
-def a_day(seed: int, policy: str) -> list[Row]:
+def a_day(seed: int, policy: str) -> list[ReplayRow]:
     """A device that comes and goes, a user who looks, a publisher who changes its mind."""
     random = Random(seed)
     rig = Rig()
-    book = OnePolicy(Choice(policy))
+    book = OnePolicy(PolicyChoice(policy))
     rig.identity = Identity(open_house=True, policies=book)
     rig.gateway = rig._start()
     phone = Phone(rig)
@@ -29,7 +29,7 @@ def a_day(seed: int, policy: str) -> list[Row]:
     phone.subscribe(max=3, threshold=1.0)
     connected = True
     published: list[int] = []
-    read_alone: list[Reading] = []
+    read_alone: list[OfflineReading] = []
     for _ in range(60):
         rig.pass_time(random.randrange(1, 40) * MINUTE)
         action = random.random()
@@ -42,7 +42,7 @@ def a_day(seed: int, policy: str) -> list[Row]:
             phone.look(random.choice((1, 2, None)))
         elif action < 0.65 and phone.kept:
             keys = tuple(sorted(phone.kept, key=lambda key: -phone.kept[key])[:2])
-            read_alone.append(Reading(rig.now // 1000, 2, keys))
+            read_alone.append(OfflineReading(rig.now // 1000, 2, keys))
             for key in keys:
                 del phone.kept[key]
         elif action < 0.8 and published:
@@ -61,14 +61,16 @@ def a_day(seed: int, policy: str) -> list[Row]:
                 phone.report(Report(reads=tuple(read_alone)))
                 read_alone = []
         if random.random() < 0.03:
-            book.choice = Choice(random.choice(("unified", "buffer", "on-demand")), version="9")
+            book.choice = PolicyChoice(
+                random.choice(("unified", "buffer", "on-demand")), version="9"
+            )
             rig.gateway.ranked.policies_changed(rig.now)
         rig.run()
     rows = []
     for line in rig.events():
         event = msgspec.convert(line, Event)
         if event.dev:
-            rows.append(Row(*(getattr(event, name) for name in COLUMNS)))
+            rows.append(ReplayRow(*(getattr(event, name) for name in COLUMNS)))
     return rows
 
 

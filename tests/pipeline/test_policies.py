@@ -15,23 +15,23 @@ from lasthop.clock import HOUR, MINUTE
 from lasthop.errors import InvalidRequest, NotFound, StoreBroken
 from lasthop.pipeline.jobs import Pipeline
 from lasthop.pipeline.lake import Lake
-from lasthop.pipeline.learn import Span, learn, micros_of, split_of
+from lasthop.pipeline.learn import DaySpan, learn, micros_of, split_of
 from lasthop.pipeline.tuning import CANDIDATES, ENOUGH_READS, LIVE, cost, tune
 from lasthop.pipeline.whatif import answer, named
 from lasthop.policy import (
     BUILT_IN,
     FORMAT,
     Calendar,
-    Device,
+    DevicePolicy,
     Forwarding,
     Lineage,
     Policies,
     PolicyIndex,
-    Topic,
+    TopicPolicy,
     decode,
     encode,
 )
-from lasthop.policy.shelf import CONTENT, POINTER, Shelf
+from lasthop.policy.shelf import CONTENT, POINTER, PolicyShelf
 from tests.pipeline.test_replay import histories
 
 
@@ -47,10 +47,13 @@ def test_who_is_not_known_is_like_the_segment_then_the_fleet_then_the_default() 
     index = PolicyIndex(
         version(
             "levels",
-            devices=(Topic("app", "mine", "news", own),),
-            segments=(Topic("app", "daily", "news", segment),),
-            fleet=(Topic("app", "", "news", fleet), Topic("app", "", "", any_topic)),
-            about=(Device("app", "mine", "daily"), Device("app", "like-others", "daily")),
+            devices=(TopicPolicy("app", "mine", "news", own),),
+            segments=(TopicPolicy("app", "daily", "news", segment),),
+            fleet=(TopicPolicy("app", "", "news", fleet), TopicPolicy("app", "", "", any_topic)),
+            about=(
+                DevicePolicy("app", "mine", "daily"),
+                DevicePolicy("app", "like-others", "daily"),
+            ),
         )
     )
     asked = {
@@ -104,18 +107,20 @@ def test_a_policy_that_makes_no_sense_is_refused(part: str, message: str) -> Non
 def test_a_version_survives_being_written(tmp_path: Path) -> None:
     full = version(
         "full",
-        devices=(Topic("a", "d", "t", Forwarding(memory={"_offline": 0.25}, confidence=0.5)),),
-        about=(Device("a", "d", "s", Calendar("UTC", {"wifi": (50,) * 168})),),
+        devices=(
+            TopicPolicy("a", "d", "t", Forwarding(memory={"_offline": 0.25}, confidence=0.5)),
+        ),
+        about=(DevicePolicy("a", "d", "s", Calendar("UTC", {"wifi": (50,) * 168})),),
         heartbeats={"op:a": 5 * MINUTE},
     )
     assert decode(encode(full)) == full
-    shelf = Shelf(tmp_path)
+    shelf = PolicyShelf(tmp_path)
     name = shelf.publish(full)
     assert shelf.current() == msgspec.structs.replace(full, version=name)
 
 
 def test_versions_are_switched_and_taken_back(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path)
+    shelf = PolicyShelf(tmp_path)
     assert shelf.current() is None
     with pytest.raises(NotFound, match="no earlier version"):
         shelf.roll_back()
@@ -135,7 +140,7 @@ def test_versions_are_switched_and_taken_back(tmp_path: Path) -> None:
 
 
 def test_a_version_that_was_changed_or_moved_is_refused(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path)
+    shelf = PolicyShelf(tmp_path)
     name = shelf.publish(version("one"))
     path = tmp_path / name / CONTENT
     good = path.read_bytes()
@@ -177,7 +182,7 @@ def test_the_choice_is_the_candidate_that_did_best_before_the_split(fleet_log: P
 
 
 def test_a_version_is_learned_and_pays_on_days_that_it_has_not_seen(fleet: Pipeline) -> None:
-    span = Span(date(2026, 9, 4), date(2026, 9, 7))
+    span = DaySpan(date(2026, 9, 4), date(2026, 9, 7))
     assert span.split == date(2026, 9, 7)
     policies = learn(fleet, span, made_at=1)
     assert policies.lineage.first_day == "2026-09-04"
@@ -206,7 +211,7 @@ def test_what_is_learned_from_can_be_made_alone_and_the_rest_is_left_to_the_next
     alone = Pipeline(fleet.spark, log, Lake(tmp_path / "lake"))
     (day,) = alone.prepare()
     assert alone.silver("events").count() == told > 0
-    assert learn(alone, Span(day, day), made_at=1).lineage.events == told
+    assert learn(alone, DaySpan(day, day), made_at=1).lineage.events == told
     assert not alone.lake.dates("gold", "delivery_quality")
     assert alone.changed() == [day]
     assert alone.prepare() == [day]
@@ -217,11 +222,13 @@ def test_a_log_of_a_day_is_split_within_the_day(fleet: Pipeline) -> None:
     day = date(2026, 9, 5)
     events = fleet.silver("events").where(fn.col("date") == day)
     times = sorted(row["t"] for row in events.select("t").collect())
-    split = split_of(events, Span(day, day))
+    split = split_of(events, DaySpan(day, day))
     assert split == pytest.approx(times[0] + 0.8 * (times[-1] - times[0]), abs=2)
     # Four days are split between days, and none at all anywhere.
-    assert split_of(events, Span(date(2026, 9, 4), date(2026, 9, 7))) == micros_of(date(2026, 9, 7))
-    assert split_of(events.limit(0), Span(day, day)) == micros_of(day)
+    assert split_of(events, DaySpan(date(2026, 9, 4), date(2026, 9, 7))) == micros_of(
+        date(2026, 9, 7)
+    )
+    assert split_of(events.limit(0), DaySpan(day, day)) == micros_of(day)
 
 
 def test_what_if_reproduces_the_live_policy_and_calls_the_rest_an_estimate(fleet: Pipeline) -> None:

@@ -16,7 +16,7 @@ from lasthop.events import Event, Kind
 from lasthop.pipeline.replay import (
     COLUMNS,
     INSTRUCTION,
-    Row,
+    ReplayRow,
     as_logged,
     check,
     estimate,
@@ -27,14 +27,14 @@ from lasthop.simulation.fleet.log import write_log
 from tests.pipeline.rows import History
 
 
-def histories(log: Path) -> dict[str, list[Row]]:
+def histories(log: Path) -> dict[str, list[ReplayRow]]:
     """Every device's events, in their order."""
-    devices: dict[str, list[Row]] = defaultdict(list)
+    devices: dict[str, list[ReplayRow]] = defaultdict(list)
     for path in sorted(log.rglob("*.jsonl"), key=lambda path: path.name):
         for line in path.read_bytes().splitlines():
             event = msgspec.json.decode(line, type=Event)
             if event.dev:
-                devices[event.dev].append(Row(*(getattr(event, name) for name in COLUMNS)))
+                devices[event.dev].append(ReplayRow(*(getattr(event, name) for name in COLUMNS)))
     return devices
 
 
@@ -106,5 +106,5 @@ def test_what_a_feed_says_to_a_device_was_not_forwarded() -> None:
     for msg, reason in ((1, "sent ahead of a read"), (2, INSTRUCTION)):
         history.tell(Kind.ACCEPTED, msg=msg, topic="news", reason=reason if msg == 2 else "")
         history.tell(Kind.RELEASED, msg=msg, topic="news", reason=reason)
-    rows = [Row(*(getattr(event, name) for name in COLUMNS)) for event in history.events]
+    rows = [ReplayRow(*(getattr(event, name) for name in COLUMNS)) for event in history.events]
     assert as_logged(rows, ["news"])["news"].forwarded.keys() == {1}

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from lasthop.pipeline.jobs import Pipeline
 from lasthop.pipeline.lake import Lake
 from lasthop.pipeline.report import render
-from lasthop.pipeline.summary import Summary, summarise, write
+from lasthop.pipeline.summary import PipelineSummary, summarise, write
 from lasthop.policy import FORMAT, Lineage, Policies
 
 
@@ -41,7 +41,7 @@ def test_the_summary_is_small_and_reads_back(fleet: Pipeline) -> None:
     write(fleet, summary)
     data = (fleet.lake.root / "summary.json").read_bytes()
     assert len(data) < 200_000
-    assert msgspec.json.decode(data, type=Summary) == summary
+    assert msgspec.json.decode(data, type=PipelineSummary) == summary
     assert sum(day.delivered for day in summary.outcomes) == summary.totals.delivered
     assert [day.date for day in summary.outcomes] == sorted(day.date for day in summary.outcomes)
     assert all(0 <= share <= 1 for week in summary.calendar for share in week.hours)

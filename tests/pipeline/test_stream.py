@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from lasthop.pipeline.jobs import OPERATIONAL, Pipeline, late
 from lasthop.pipeline.lake import Lake
-from lasthop.pipeline.stream import Progress, Stream
+from lasthop.pipeline.stream import LogStream, StreamProgress
 from tests.pipeline.quick import quickly
 from tests.pipeline.rows import rows_of
 from tests.pipeline.test_properties import rounded
@@ -52,8 +52,8 @@ def test_a_stream_makes_the_rows_that_a_batch_makes(
 ) -> None:
     log, lake = tmp_path / "log", Lake(tmp_path / "lake")
     days = [day.isoformat() for day in fleet.lake.dates("bronze", "events")]
-    heard: list[Progress] = []
-    stream = Stream(Pipeline(spark, log, lake), told=heard.append)
+    heard: list[StreamProgress] = []
+    stream = LogStream(Pipeline(spark, log, lake), told=heard.append)
     # The third day comes before the second, and the first last: that one is late by then.
     for when in (days[2:3], days[1:2], days[3:], days[:1]):
         copied(fleet_log, log, when)

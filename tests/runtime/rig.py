@@ -17,7 +17,7 @@ from lasthop.store.commit import Commit
 from lasthop.store.memory import MemoryStore
 from lasthop.store.writer import CommitWriter
 from lasthop.wire.hop.frames import CloseCode, Credit, Frame, Hello, MessageFrame, Welcome
-from lasthop.wire.pap.answers import Answer
+from lasthop.wire.pap.answers import PapAnswer
 
 DEADLINE = 5.0
 
@@ -102,9 +102,9 @@ class Rig:
             tell=self._hear,
         )
         self.told: asyncio.Queue[tuple[str, str, bytes]] = asyncio.Queue()
-        self.answers: asyncio.Queue[Answer | Exception] = asyncio.Queue()
+        self.answers: asyncio.Queue[PapAnswer | Exception] = asyncio.Queue()
 
-    async def _hear(self, url: str, content_type: str, body: bytes) -> Answer:
+    async def _hear(self, url: str, content_type: str, body: bytes) -> PapAnswer:
         """An initiator is told something, and answers when the test says what."""
         self.told.put_nowait((url, content_type, body))
         answer = await self.answers.get()

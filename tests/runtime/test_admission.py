@@ -6,14 +6,19 @@ import resource
 
 import pytest
 
-from lasthop.runtime.admission import Admission, Place, descriptors_for_connections, network_of
+from lasthop.runtime.admission import (
+    Admission,
+    ConnectionPlace,
+    descriptors_for_connections,
+    network_of,
+)
 
 
-def enter(admission: Admission, peer: str = "192.0.2.1") -> Place:
+def enter(admission: Admission, peer: str = "192.0.2.1") -> ConnectionPlace:
     return admission.enter(peer, lambda: None)
 
 
-def cuttable(admission: Admission, cut: list[Place]) -> Place:
+def cuttable(admission: Admission, cut: list[ConnectionPlace]) -> ConnectionPlace:
     place = admission.enter(None, lambda: cut.append(place))
     return place
 
@@ -71,7 +76,7 @@ def test_addresses_of_one_subscriber_are_one(peer: str, network: str | None) -> 
 
 
 def test_the_oldest_guest_makes_room() -> None:
-    admission, cut = Admission(most=lambda: 0, reserve=2), list[Place]()
+    admission, cut = Admission(most=lambda: 0, reserve=2), list[ConnectionPlace]()
     guests = [cuttable(admission, cut) for _ in range(3)]
     assert cut == guests[:1]
     assert admission.connections == 2
@@ -80,7 +85,7 @@ def test_the_oldest_guest_makes_room() -> None:
 
 
 def test_an_administrator_does_not_make_room_while_others_can() -> None:
-    admission, cut = Admission(most=lambda: 0, reserve=2), list[Place]()
+    admission, cut = Admission(most=lambda: 0, reserve=2), list[ConnectionPlace]()
     guests = [cuttable(admission, cut) for _ in range(2)]
     guests[0].trusted = True
     cuttable(admission, cut).trusted = True

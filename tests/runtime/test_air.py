@@ -12,7 +12,7 @@ import pytest
 from lasthop.delivery.ota.datagrams import Datagrams, Endpoint, bound
 from lasthop.runtime.failure import Failure
 from lasthop.runtime.serve import running
-from lasthop.wire.ota.wsp_client import Arrived, Asked, Event, SessionClient, contact_of
+from lasthop.wire.ota.wsp_client import Event, PushArrived, SessionAsked, SessionClient, contact_of
 from lasthop.wire.wsp.pdus import Push, decode_unit
 from tests.delivery.ota.http_phone import Phone
 from tests.runtime.test_serve import DEADLINE, never, settings
@@ -101,11 +101,11 @@ class SessionPhone:
 
     def _act(self, events: list[Event]) -> None:
         for event in events:
-            if isinstance(event, Asked):
+            if isinstance(event, SessionAsked):
                 contact = contact_of(event.request)
                 assert contact is not None
                 self.client.connect(contact, 0)
-            elif isinstance(event, Arrived) and event.side is not None:
+            elif isinstance(event, PushArrived) and event.side is not None:
                 if self.refuses is not None:
                     self.client.refuse(event.side, self.refuses, 0)
                 else:

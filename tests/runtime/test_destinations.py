@@ -11,7 +11,7 @@ import pytest
 from lasthop.access.pap.destinations import Destinations
 from lasthop.errors import LasthopError
 from lasthop.runtime.telling import Teller
-from lasthop.wire.pap.answers import Verdict
+from lasthop.wire.pap.answers import AnswerVerdict
 
 PRIVATE = {
     "this machine": "127.0.0.1",
@@ -151,7 +151,7 @@ async def test_this_machine_is_not_reached_under_any_spelling(
     connected: list[str], host: str
 ) -> None:
     said = await Teller(Destinations())(f"http://{host}:9/", "application/xml", b"")
-    assert said.verdict is Verdict.UNREACHABLE
+    assert said.verdict is AnswerVerdict.UNREACHABLE
     assert connected == []
 
 

@@ -18,12 +18,12 @@ from cryptography.x509.oid import NameOID
 
 from lasthop.pipeline.java import Java
 from lasthop.runtime.doctor import build, gateway, learning, machine
-from lasthop.runtime.doctor.finding import Finding, State
+from lasthop.runtime.doctor.finding import Finding, FindingState
 from lasthop.runtime.settings import Settings, Tls, load
 from tests.runtime.conftest import Lasthop
 from tests.runtime.processes import GatewayProcess
 
-BROKEN, GOOD, BETTER = State.BROKEN, State.GOOD, State.COULD_BE_BETTER
+BROKEN, GOOD, BETTER = FindingState.BROKEN, FindingState.GOOD, FindingState.COULD_BE_BETTER
 
 
 def test_python() -> None:

@@ -14,7 +14,7 @@ from lasthop.wire.hop.bundling import units
 from lasthop.wire.hop.encoder import Encoder
 from lasthop.wire.hop.frames import Hello
 from lasthop.wire.hop.mapping import Mapping
-from lasthop.wire.requests.bodies import Outgoing, unpack
+from lasthop.wire.requests.bodies import UnitsToSend, unpack
 from tests.runtime.processes import DEADLINE, GatewayProcess
 
 Headers = list[tuple[str, str]]
@@ -66,7 +66,7 @@ def hello(mapping: Mapping, device: str | None = None, token: str | None = None)
 
 def by_requests(path: str) -> Door:
     def enter(up: GatewayProcess, headers: Headers) -> bool:
-        outgoing = Outgoing()
+        outgoing = UnitsToSend()
         outgoing.add(hello(Mapping.UNORDERED))
         status, answer = ask(up, "POST", path, headers, outgoing.pack())
         return status != 400 and unpack(answer)[0][0] == WELCOME

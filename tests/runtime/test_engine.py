@@ -18,7 +18,7 @@ from lasthop.store.commit import Commit
 from lasthop.store.memory import MemoryStore
 from lasthop.store.tables.pushes import PushesInMemory
 from lasthop.wire.hop.frames import Ack, CloseCode
-from lasthop.wire.pap.answers import Answer, Verdict
+from lasthop.wire.pap.answers import AnswerVerdict, PapAnswer
 from tests.runtime.rig import DEADLINE, Rig
 from tests.store.peek import rows_of
 
@@ -278,14 +278,14 @@ class TestTelling:
     @pytest.mark.parametrize(
         "answer, kind",
         [
-            (Answer(Verdict.HEARD), "notified"),
-            (Answer(Verdict.REFUSED), "notification_given_up"),
-            (Answer(Verdict.UNREACHABLE), "notification_failed"),
+            (PapAnswer(AnswerVerdict.HEARD), "notified"),
+            (PapAnswer(AnswerVerdict.REFUSED), "notification_given_up"),
+            (PapAnswer(AnswerVerdict.UNREACHABLE), "notification_failed"),
             (RuntimeError("a bug"), "notification_failed"),
         ],
     )
     async def test_what_an_initiator_answers_is_handed_to_the_gateway(
-        self, rig: Rig, answer: Answer | Exception, kind: str
+        self, rig: Rig, answer: PapAnswer | Exception, kind: str
     ) -> None:
         url, content_type, body = await self.push(rig)
         assert (url, content_type) == ("http://pi.example/", "application/xml")

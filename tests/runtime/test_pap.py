@@ -15,16 +15,16 @@ import pytest
 
 from lasthop.device.client import Device
 from lasthop.runtime.certificates import subject_of
-from lasthop.runtime.cli.pap_listener import Listener
+from lasthop.runtime.cli.pap_listener import PapListener
 from lasthop.wire.pap.documents import ResultNotificationMessage
-from lasthop.wire.pap.submission import Submission
+from lasthop.wire.pap.submission import PapSubmission
 from tests.runtime.conftest import Lasthop
 from tests.runtime.processes import DEADLINE, GatewayProcess, Process, eventually
 
 ALICE = "WAPPUSH=alice/TYPE=USER@ppg.example.com"
 PHONE = "WAPPUSH=+1-555-1999/TYPE=PLMN@ppg.example.com"
 
-Heard = Queue[tuple[ResultNotificationMessage, Submission]]
+Heard = Queue[tuple[ResultNotificationMessage, PapSubmission]]
 
 
 class Ear:
@@ -35,7 +35,7 @@ class Ear:
         self._start(0)
 
     def _start(self, port: int) -> None:
-        self._server = Listener("127.0.0.1", port, lambda *heard: self.results.put(heard))
+        self._server = PapListener("127.0.0.1", port, lambda *heard: self.results.put(heard))
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/results"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
         self._thread.start()

@@ -20,7 +20,7 @@ from lasthop.wire.pap.documents import (
     ResultNotificationMessage,
 )
 from lasthop.wire.pap.multipart import Entity
-from lasthop.wire.pap.submission import Submission, write_submission
+from lasthop.wire.pap.submission import PapSubmission, write_submission
 from lasthop.wire.pap.versions import Version
 from lasthop.wire.wsp.pdus import Push, decode_unit
 from tests.delivery.ota.http_phone import Phone, Request, accepted, registered
@@ -30,7 +30,7 @@ from tests.runtime.test_serve import DEADLINE, never, settings
 
 SI = b'<si><indication href="http://www.xyz.com/a">hello</indication></si>'
 CONFIRMED, RESPONSE = DeliveryMethod.CONFIRMED, DeliveryMethod.CONFIRMED_WITH_RESPONSE
-Heard = tuple[ResultNotificationMessage, Submission]
+Heard = tuple[ResultNotificationMessage, PapSubmission]
 
 
 class Initiator:
@@ -63,7 +63,7 @@ class Initiator:
             notify_to=self._ear.url,
         )
         content = Entity((("Content-Type", media),), body)
-        kind, written = write_submission(Submission(Document(message, Version.V2_1), content))
+        kind, written = write_submission(PapSubmission(Document(message, Version.V2_1), content))
         answer = await self._http.post("/pap", content=written, headers={"Content-Type": kind})
         assert 'code="1001"' in answer.text
         heard = await asyncio.to_thread(self._ear.results.get, True, DEADLINE)

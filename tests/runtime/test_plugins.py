@@ -12,7 +12,7 @@ import pytest
 
 from lasthop.decision.policies import POLICIES
 from lasthop.decision.routes import VARIANTS, Route
-from lasthop.decision.volume.policy_choice import Choice, policy_of
+from lasthop.decision.volume.policy_choice import PolicyChoice, policy_of
 from lasthop.errors import InvalidRequest
 from lasthop.runtime.failure import Failure
 from lasthop.runtime.plugins import load_carriers, load_policies
@@ -94,7 +94,7 @@ def test_a_policy_that_is_named_takes_its_place_in_the_table(offer: Callable[...
     assert "sparing" not in POLICIES
     load_policies(["sparing"])
     load_policies(["sparing"])
-    assert policy_of(Choice("sparing"), most=None).room(on_device=0) == 1
+    assert policy_of(PolicyChoice("sparing"), most=None).room(on_device=0) == 1
 
 
 def test_nothing_is_loaded_that_is_not_named(offer: Callable[..., None]) -> None:

@@ -7,7 +7,7 @@ import pytest
 from lasthop.clock import DAY
 from lasthop.core.behaviour import Behaviour
 from lasthop.decision.policies import POLICIES, Policy
-from lasthop.decision.volume.policy_choice import Choice
+from lasthop.decision.volume.policy_choice import PolicyChoice
 from lasthop.decision.volume.terms import TopicTerms
 from lasthop.errors import InvalidRequest
 from lasthop.runtime.settings import Settings, load, names, render, values, variable
@@ -246,7 +246,7 @@ def test_a_policy_that_is_in_the_one_list_needs_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(POLICIES, "mine", Policy)
-    assert load(options={"topics.policy": "mine"}).topics.choice() == Choice("mine")
+    assert load(options={"topics.policy": "mine"}).topics.choice() == PolicyChoice("mine")
     assert '"on-demand", "buffer", "rate", "expiration", "unified", "predictive", "mine"' in (
         " ".join(render(Settings()).replace("\n# ", " ").split())
     )

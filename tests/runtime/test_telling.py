@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lasthop.access.pap.destinations import Destinations
 from lasthop.runtime.telling import Teller
-from lasthop.wire.pap.answers import Verdict
+from lasthop.wire.pap.answers import AnswerVerdict
 from tests.transport.test_http import server
 
 ANSWER = (
@@ -22,7 +22,11 @@ def answer(code: int) -> bytes:
 
 async def test_the_answer_of_the_initiator_counts() -> None:
     tell = Teller(Destinations(private=True))
-    for code, verdict in ((1000, Verdict.HEARD), (2004, Verdict.REFUSED), (4001, Verdict.LATER)):
+    for code, verdict in (
+        (1000, AnswerVerdict.HEARD),
+        (2004, AnswerVerdict.REFUSED),
+        (4001, AnswerVerdict.LATER),
+    ):
         async with server(answer(code)) as (url, asked):
             said = await tell(url, "application/xml", b"<pap/>")
         assert said.verdict is verdict
@@ -35,7 +39,7 @@ async def test_nobody_is_told_at_an_address_that_is_not_allowed() -> None:
     async with server(answer(1000)) as (url, asked):
         # A name that leads to this machine is found out when it is looked up.
         said = await tell(url.replace("127.0.0.1", "localhost"), "application/xml", b"<pap/>")
-    assert said.verdict is Verdict.UNREACHABLE
+    assert said.verdict is AnswerVerdict.UNREACHABLE
     assert said.reason == "localhost is at no address that is allowed"
     assert not asked
 
@@ -47,12 +51,12 @@ async def test_nobody_is_followed_to_another_place() -> None:
             moved = b"HTTP/1.1 %d Moved\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n"
             async with server(moved % (status, elsewhere.encode())) as (url, asked):
                 said = await tell(url, "application/xml", b"<pap/>")
-            assert said.verdict is Verdict.LATER
+            assert said.verdict is AnswerVerdict.LATER
             assert len(asked) == 1
     assert not led_to
 
 
 async def test_where_nobody_listens_it_is_said_why() -> None:
     said = await Teller(Destinations(private=True))("http://127.0.0.1:1/", "application/xml", b"")
-    assert said.verdict is Verdict.UNREACHABLE
+    assert said.verdict is AnswerVerdict.UNREACHABLE
     assert "refused" in said.reason.lower()

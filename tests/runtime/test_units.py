@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from lasthop.clock import DAY, MILLISECOND, MINUTE, SECOND
-from lasthop.runtime.units import Address, Duration, Size
+from lasthop.runtime.units import Duration, ListenAddress, Size
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_what_is_no_duration_is_refused_with_an_example(value: object) -> None:
     ],
 )
 def test_an_address_has_a_host_and_a_port(text: str, host: str, port: int) -> None:
-    address = Address.parse(text)
+    address = ListenAddress.parse(text)
     assert (address.host, address.port) == (host, port)
     assert str(address) == text
 
@@ -50,7 +50,7 @@ def test_an_address_has_a_host_and_a_port(text: str, host: str, port: int) -> No
 @pytest.mark.parametrize("value", ["", "80", ":80", "host:", "host:65536", "::1:80", "h:x", 80])
 def test_what_is_no_address_is_refused_with_an_example(value: object) -> None:
     with pytest.raises(ValueError, match="such as"):
-        Address.parse(value)
+        ListenAddress.parse(value)
 
 
 @pytest.mark.parametrize(
@@ -67,4 +67,4 @@ def test_what_is_no_address_is_refused_with_an_example(value: object) -> None:
     ],
 )
 def test_loopback_is_what_only_this_machine_can_reach(text: str, loopback: bool) -> None:
-    assert Address.parse(text).loopback is loopback
+    assert ListenAddress.parse(text).loopback is loopback

@@ -14,12 +14,12 @@ from websockets.asyncio.client import connect
 
 from lasthop.runtime.admission import Admission
 from lasthop.runtime.front import Receive, Scope, Send
-from lasthop.runtime.guard import Guard, Patience
+from lasthop.runtime.guard import Guard, GuardPatience
 from lasthop.runtime.settings import load
 from lasthop.runtime.webserver import WebServer
 from tests.transport.certificates import Authority
 
-SHORT = Patience(handshake=0.2, first=0.2, head=0.2, crowded=0.1, body=0.2, unread=0.1)
+SHORT = GuardPatience(handshake=0.2, first=0.2, head=0.2, crowded=0.1, body=0.2, unread=0.1)
 PATIENT = 20.0
 """Seconds until a test has failed."""
 
@@ -92,7 +92,9 @@ class Site:
 
 
 @asynccontextmanager
-async def serving(most: int = 100, patience: Patience = SHORT, **tls: str) -> AsyncIterator[Site]:
+async def serving(
+    most: int = 100, patience: GuardPatience = SHORT, **tls: str
+) -> AsyncIterator[Site]:
     admission = Admission(most=lambda: most, reserve=4)
     guard = Guard(admission, lambda headers, peer, cert: b"authorization" in headers, patience)
     listener = socket.create_server(("127.0.0.1", 0))
@@ -147,7 +149,7 @@ async def test_who_does_not_read_is_let_go() -> None:
 
 async def test_who_reads_slowly_hears_everything() -> None:
     # A tenth of a second brings more than 256 bytes in a second would.
-    async with serving(patience=Patience(unread=0.1)) as site, site.call() as (reader, writer):
+    async with serving(patience=GuardPatience(unread=0.1)) as site, site.call() as (reader, writer):
         writer.write(GET % b"large")
         came = 0
         while came < 30_000_000:
@@ -199,14 +201,14 @@ async def test_a_handshake_has_its_time(authority: Authority) -> None:
 
 
 async def test_what_is_no_handshake_is_refused(authority: Authority) -> None:
-    async with serving(patience=Patience(), **files(authority)) as site:
+    async with serving(patience=GuardPatience(), **files(authority)) as site:
         await site.answer(GET % b"")
         await until(lambda: site.connections == 0)
 
 
 async def test_a_shutdown_does_not_wait_for_handshakes(authority: Authority) -> None:
     async with asyncio.timeout(8):
-        async with serving(patience=Patience(), **files(authority)) as site:
+        async with serving(patience=GuardPatience(), **files(authority)) as site:
             caller = socket.create_connection(("127.0.0.1", site.port))
             await until(lambda: site.connections == 1)
         with suppress(ConnectionError):
@@ -238,7 +240,7 @@ def _is_over(reader: asyncio.StreamReader) -> bool:
 async def test_health_is_answered_whatever_the_crowd(secure: bool, authority: Authority) -> None:
     tls = authority.client() if secure else None
     more = files(authority) if secure else {}
-    async with serving(most=2, patience=Patience(), **more) as site:
+    async with serving(most=2, patience=GuardPatience(), **more) as site:
         crowd = [await asyncio.open_connection("127.0.0.1", site.port) for _ in range(20)]
         # Two are settled, the last four are guests.
         await until(lambda: all(_is_over(reader) for reader, _ in crowd[2:-4]))

@@ -23,7 +23,7 @@ from lasthop.core.limits import Limits
 from lasthop.core.ranked.feature import RankedFeature
 from lasthop.core.ranked.subscription import Say
 from lasthop.core.submission import Submission
-from lasthop.device.terms import Terms
+from lasthop.device.terms import DeviceTerms
 from lasthop.events import Event
 from lasthop.message import Target, TargetKind
 from lasthop.simulation.device_node import DeviceNode
@@ -85,7 +85,7 @@ class RankedBench:
         self.device = DeviceNode(
             self.kernel,
             random,
-            Terms(
+            DeviceTerms(
                 app=APP,
                 name="phone",
                 window=Credit(random.choice((3, 64)), 1 << 20),

@@ -26,7 +26,7 @@ from lasthop.simulation.faults import Rehearsal
 from lasthop.simulation.interconnect import Interconnect
 from lasthop.simulation.link import Weather
 from lasthop.simulation.schedule import draw, preferences
-from lasthop.simulation.verdict import Verdict
+from lasthop.simulation.verdict import RehearsalVerdict
 
 SCHEDULES = int(os.environ.get("LASTHOP_BUDGET_SCHEDULES", "20"))
 """`make nightly` asks for three hundred."""
@@ -48,7 +48,7 @@ class Calm(Rehearsal):
         return Weather(delay=MILLISECOND // 10, lives=lives), Interconnect.STREAM
 
 
-def run(seed: int) -> Verdict:
+def run(seed: int) -> RehearsalVerdict:
     schedule = draw(seed, messages=60)
     schedule.copy_at = None
     schedule.another = 1.0

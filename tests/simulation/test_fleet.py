@@ -9,37 +9,39 @@ import pytest
 
 from lasthop.events import Kind
 from lasthop.runtime.cli import main
-from lasthop.simulation.fleet.rehearse import Device
-from lasthop.simulation.fleet.tally import Result, compare, result_of
+from lasthop.simulation.fleet.rehearse import FleetDevice
+from lasthop.simulation.fleet.tally import FleetResult, compare, result_of
 from lasthop.simulation.fleet.world import person
 
 POLICIES = ("on-line", "on-demand", "unified")
 
 
 @pytest.fixture(scope="module")
-def results() -> dict[str, Result]:
+def results() -> dict[str, FleetResult]:
     return compare(POLICIES, devices=12, days=10)
 
 
-def test_on_line_loses_nothing_and_on_demand_wastes_nothing(results: dict[str, Result]) -> None:
+def test_on_line_loses_nothing_and_on_demand_wastes_nothing(
+    results: dict[str, FleetResult],
+) -> None:
     assert results["on-line"].loss == 0
     assert results["on-demand"].waste == 0
     assert results["on-line"].waste > 0.2
     assert results["on-demand"].loss > 0.02
 
 
-def test_the_unified_policy_lies_between(results: dict[str, Result]) -> None:
+def test_the_unified_policy_lies_between(results: dict[str, FleetResult]) -> None:
     assert results["unified"].waste < results["on-line"].waste
     assert results["unified"].loss < results["on-demand"].loss
 
 
-def test_everybody_is_compared_with_the_same_readers(results: dict[str, Result]) -> None:
+def test_everybody_is_compared_with_the_same_readers(results: dict[str, FleetResult]) -> None:
     assert len({result.read_online for result in results.values()}) == 1
     assert results["unified"].forwarded == sum(r[0] for r in results["unified"].by_day.values())
 
 
 def test_waste_and_loss_are_what_a_look_at_each_message_gives() -> None:
-    lived = [Device(3, person(3, 7), 10, policy=p, told=None) for p in ("unified", "on-line")]
+    lived = [FleetDevice(3, person(3, 7), 10, policy=p, told=None) for p in ("unified", "on-line")]
     for device in lived:
         device.live(write=False)
     device, best = lived
@@ -50,7 +52,7 @@ def test_waste_and_loss_are_what_a_look_at_each_message_gives() -> None:
     assert result.read_online == len(best.read)
 
 
-def test_processes_change_nothing(results: dict[str, Result]) -> None:
+def test_processes_change_nothing(results: dict[str, FleetResult]) -> None:
     assert compare(POLICIES, devices=12, days=10, processes=2) == results
 
 
@@ -61,7 +63,7 @@ def run(*words: str) -> None:
 
 
 def test_the_command_says_the_same(
-    results: dict[str, Result], capsys: pytest.CaptureFixture[str], tmp_path: Path
+    results: dict[str, FleetResult], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     out = tmp_path / "log"
     options = ["--devices", "12", "--days", "10", "--out", str(out)]

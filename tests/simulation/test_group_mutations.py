@@ -15,7 +15,7 @@ from lasthop.core.lifecycle import Step
 from lasthop.device.group_part import GroupPart
 from lasthop.device.kept import KeptMessages
 from lasthop.simulation.faults import run
-from lasthop.wire.hop.decisions import Decision, Verdict
+from lasthop.wire.hop.decisions import GroupDecision, GroupVerdict
 
 SCHEDULES = 400
 """How many schedules with groups a bug may survive. Most are caught by the first ten."""
@@ -89,9 +89,9 @@ def lose_what_is_held(patch: Patch) -> None:
 def grant_to_everybody(patch: Patch) -> None:
     claim = ClaimRecord.claim
 
-    def generous(self: Any, device: Any, now: int) -> Decision:
+    def generous(self: Any, device: Any, now: int) -> GroupDecision:
         claim(self, device, now)
-        return Decision(Verdict.GRANT, device.name)
+        return GroupDecision(GroupVerdict.GRANT, device.name)
 
     patch.setattr(ClaimRecord, "claim", generous)
 

@@ -20,13 +20,13 @@ from lasthop.simulation.device_links import DeviceLinks
 from lasthop.simulation.interconnect import Interconnect
 from lasthop.simulation.interconnects import Thrift, add_interconnects, join
 from lasthop.simulation.kernel import Kernel
-from lasthop.simulation.link import End, Weather
+from lasthop.simulation.link import LinkEnd, Weather
 from lasthop.simulation.schedule import draw
 from lasthop.wire.hop.connection import Open
 from lasthop.wire.hop.frames import Credit, Frame, MessageFrame
 from lasthop.wire.hop.mapping import Mapping
 from lasthop.wire.requests.answering import Answering
-from lasthop.wire.requests.asking import Asking
+from lasthop.wire.requests.asking import RequestClient
 
 Patch = pytest.MonkeyPatch
 
@@ -39,8 +39,8 @@ class Ends:
 
     def __init__(self, kind: Interconnect, weather: Weather, seed: int = 1) -> None:
         self.kernel = Kernel()
-        self.arrived: dict[End, list[bytes]] = {End.DEVICE: [], End.GATEWAY: []}
-        self.broken: list[End] = []
+        self.arrived: dict[LinkEnd, list[bytes]] = {LinkEnd.DEVICE: [], LinkEnd.GATEWAY: []}
+        self.broken: list[LinkEnd] = []
         self.link = join(
             self.kernel,
             Random(seed),
@@ -50,22 +50,22 @@ class Ends:
             broken=self._broken,
         )
         if kind in (Interconnect.HELD, Interconnect.POLLED):
-            self.link.write(End.DEVICE, b"hello")
-            self.link.write(End.GATEWAY, b"welcome")
-            self.kernel.run(until=lambda: bool(self.arrived[End.DEVICE]), limit=SECOND)
-            self.arrived = {End.DEVICE: [], End.GATEWAY: []}
+            self.link.write(LinkEnd.DEVICE, b"hello")
+            self.link.write(LinkEnd.GATEWAY, b"welcome")
+            self.kernel.run(until=lambda: bool(self.arrived[LinkEnd.DEVICE]), limit=SECOND)
+            self.arrived = {LinkEnd.DEVICE: [], LinkEnd.GATEWAY: []}
 
-    def _arrived(self, end: End, data: bytes, number: int | None = None) -> None:
+    def _arrived(self, end: LinkEnd, data: bytes, number: int | None = None) -> None:
         self.arrived[end].append(data)
 
-    def _broken(self, end: End) -> None:
+    def _broken(self, end: LinkEnd) -> None:
         self.broken.append(end)
 
     def talk(self, units: list[bytes]) -> None:
         """Say this from both ends, a little at a time, and let two minutes pass."""
         now = self.kernel.now()
         for n, unit in enumerate(units):
-            for end in End:
+            for end in LinkEnd:
                 when = now + n * 20 * MILLISECOND
                 self.kernel.at(when, partial(self.link.write, end, unit))
         self.kernel.run(until=lambda: bool(self.broken), limit=120 * SECOND)
@@ -96,16 +96,16 @@ def test_what_is_lossless_loses_and_doubles_nothing(kind: Interconnect, loss: fl
 
 def test_a_connection_that_nobody_uses_ends_at_the_gateway() -> None:
     ends = Ends(Interconnect.HELD, Weather())
-    ends.link.close(End.DEVICE)
+    ends.link.close(LinkEnd.DEVICE)
     ends.kernel.run(until=lambda: bool(ends.broken), limit=300 * SECOND)
-    assert ends.broken == [End.GATEWAY]
+    assert ends.broken == [LinkEnd.GATEWAY]
 
 
 def test_a_connection_that_the_gateway_ended_is_not_there_for_the_device() -> None:
     ends = Ends(Interconnect.POLLED, Weather())
-    ends.link.close(End.GATEWAY)
+    ends.link.close(LinkEnd.GATEWAY)
     ends.kernel.run(until=lambda: bool(ends.broken), limit=300 * SECOND)
-    assert ends.broken == [End.DEVICE]
+    assert ends.broken == [LinkEnd.DEVICE]
 
 
 def test_schedules_use_every_kind_and_switch(monkeypatch: Patch) -> None:
@@ -180,7 +180,7 @@ def do_not_ask_again(patch: Patch) -> None:
         self._open.pop(number, None)
         return True
 
-    patch.setattr(Asking, "failed", careless)
+    patch.setattr(RequestClient, "failed", careless)
 
 
 def count_on_order(patch: Patch) -> None:

@@ -6,7 +6,7 @@ from random import Random
 
 from lasthop.clock import MILLISECOND, SECOND
 from lasthop.simulation.kernel import Kernel
-from lasthop.simulation.link import End, Link, Weather
+from lasthop.simulation.link import LinkEnd, RehearsedLink, Weather
 
 
 class Ends:
@@ -14,9 +14,9 @@ class Ends:
 
     def __init__(self, weather: Weather, *, stream: bool = True, seed: int = 1) -> None:
         self.kernel = Kernel()
-        self.arrived: dict[End, list[bytes]] = {End.DEVICE: [], End.GATEWAY: []}
-        self.broken: list[End] = []
-        self.link = Link(
+        self.arrived: dict[LinkEnd, list[bytes]] = {LinkEnd.DEVICE: [], LinkEnd.GATEWAY: []}
+        self.broken: list[LinkEnd] = []
+        self.link = RehearsedLink(
             self.kernel,
             Random(seed),
             weather,
@@ -32,39 +32,39 @@ class Ends:
 def test_a_stream_keeps_every_byte_in_order() -> None:
     ends = Ends(Weather(jitter=100 * MILLISECOND))
     for n in range(50):
-        ends.link.write(End.DEVICE, bytes([n]) * 20)
+        ends.link.write(LinkEnd.DEVICE, bytes([n]) * 20)
     ends.settle()
-    assert b"".join(ends.arrived[End.GATEWAY]) == b"".join(bytes([n]) * 20 for n in range(50))
-    assert len(ends.arrived[End.GATEWAY]) > 50
+    assert b"".join(ends.arrived[LinkEnd.GATEWAY]) == b"".join(bytes([n]) * 20 for n in range(50))
+    assert len(ends.arrived[LinkEnd.GATEWAY]) > 50
 
 
 def test_a_reset_falls_after_exactly_the_byte_it_was_put() -> None:
     for limit in range(1, 30):
         ends = Ends(Weather(reset_after=limit))
-        ends.link.write(End.DEVICE, b"0123456789")
-        ends.link.write(End.GATEWAY, b"abcdefghij")
-        ends.link.write(End.DEVICE, b"KLMNOPQRST")
+        ends.link.write(LinkEnd.DEVICE, b"0123456789")
+        ends.link.write(LinkEnd.GATEWAY, b"abcdefghij")
+        ends.link.write(LinkEnd.DEVICE, b"KLMNOPQRST")
         ends.settle()
         passed = sum(len(b"".join(pieces)) for pieces in ends.arrived.values())
         assert passed == limit
-        assert sorted(ends.broken, key=lambda end: end.value) == [End.DEVICE, End.GATEWAY]
+        assert sorted(ends.broken, key=lambda end: end.value) == [LinkEnd.DEVICE, LinkEnd.GATEWAY]
 
 
 def test_a_cut_loses_what_is_under_way() -> None:
     ends = Ends(Weather())
-    ends.link.write(End.DEVICE, b"gone")
+    ends.link.write(LinkEnd.DEVICE, b"gone")
     ends.link.cut()
     ends.settle()
-    assert ends.arrived[End.GATEWAY] == []
+    assert ends.arrived[LinkEnd.GATEWAY] == []
 
 
 def test_hanging_up_lets_the_last_words_arrive_first() -> None:
     ends = Ends(Weather(jitter=0))
-    ends.link.write(End.GATEWAY, b"bye")
-    ends.link.close(End.GATEWAY)
+    ends.link.write(LinkEnd.GATEWAY, b"bye")
+    ends.link.close(LinkEnd.GATEWAY)
     ends.settle()
-    assert ends.arrived[End.DEVICE] == [b"bye"]
-    assert ends.broken == [End.DEVICE]
+    assert ends.arrived[LinkEnd.DEVICE] == [b"bye"]
+    assert ends.broken == [LinkEnd.DEVICE]
 
 
 def test_datagrams_are_lost_doubled_and_overtaken() -> None:
@@ -72,9 +72,9 @@ def test_datagrams_are_lost_doubled_and_overtaken() -> None:
     ends = Ends(weather, stream=False)
     sent = [bytes([n]) for n in range(200)]
     for unit in sent:
-        ends.link.write(End.DEVICE, unit)
+        ends.link.write(LinkEnd.DEVICE, unit)
     ends.settle()
-    got = ends.arrived[End.GATEWAY]
+    got = ends.arrived[LinkEnd.GATEWAY]
     assert set(got) < set(sent)
     assert len(got) > len(set(got))
     assert got != sorted(got)
@@ -83,4 +83,4 @@ def test_datagrams_are_lost_doubled_and_overtaken() -> None:
 def test_after_its_life_a_link_is_broken_at_both_ends() -> None:
     ends = Ends(Weather(lives=SECOND, silent=SECOND))
     ends.settle()
-    assert set(ends.broken) == {End.DEVICE, End.GATEWAY}
+    assert set(ends.broken) == {LinkEnd.DEVICE, LinkEnd.GATEWAY}

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from lasthop.core.pushes.addresses import AddressBook
 from lasthop.core.pushes.feature import PushFeature
 from lasthop.core.pushes.notification import Notifications
-from lasthop.core.pushes.push import Push
+from lasthop.core.pushes.push import PushInProgress
 from lasthop.core.pushes.push_ids import PushIds
 from lasthop.runtime.cli import app
 from lasthop.simulation.campaign import campaign, run_some
@@ -24,7 +24,7 @@ from lasthop.simulation.pap import initiator
 from lasthop.simulation.pap.faults import run
 from lasthop.store.tables.pushes import PushesInMemory
 from lasthop.wire.pap.documents import ReplaceMethod
-from lasthop.wire.pap.outcomes import RELEASED, REPLACEMENT, Replacement, Report
+from lasthop.wire.pap.outcomes import RELEASED, REPLACEMENT, PushReport, Replacement
 
 SCHEDULES = int(os.environ.get("LASTHOP_PAP_SCHEDULES", "40"))
 """`make nightly` runs five thousand by the command."""
@@ -87,21 +87,21 @@ def never_look_whether_an_initiator_is_back(patch: Patch) -> None:
 
 
 def let_the_last_outcome_win(patch: Patch) -> None:
-    def take(self: Any, place: int, report: Report) -> None:
+    def take(self: Any, place: int, report: PushReport) -> None:
         self._best[place] = report
 
-    patch.setattr(Push, "_take", take)
+    patch.setattr(PushInProgress, "_take", take)
 
 
 def take_the_first_end_for_the_end(patch: Patch) -> None:
-    fold = Push._fold
+    fold = PushInProgress._fold
 
     def hasty(self: Any, *end: Any) -> Iterable[int]:
         number = end[0]
         list(fold(self, *end))
         return [place for place in self.places(number) if not self._told[place]]
 
-    patch.setattr(Push, "_fold", hasty)
+    patch.setattr(PushInProgress, "_fold", hasty)
 
 
 def forget_push_ids_in_a_crash(patch: Patch) -> None:
@@ -134,7 +134,7 @@ def replace_where_it_is_not_pending(patch: Patch) -> None:
 
 
 def lose_the_rest_of_an_interrupted_fan_out(patch: Patch) -> None:
-    patch.setattr(Push, "reach", lambda self, registry: {})
+    patch.setattr(PushInProgress, "reach", lambda self, registry: {})
 
 
 def forget_the_push_of_a_message_in_a_crash(patch: Patch) -> None:

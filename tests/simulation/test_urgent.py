@@ -11,7 +11,7 @@ from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.limits import Limits
 from lasthop.core.submission import Submission
 from lasthop.device.message import Message
-from lasthop.device.terms import Terms
+from lasthop.device.terms import DeviceTerms
 from lasthop.message import Target, TargetKind
 from lasthop.simulation.device_node import DeviceNode
 from lasthop.simulation.disk import MemoryDisk
@@ -60,7 +60,7 @@ def test_an_urgent_message_waits_for_one_piece_at_most(large: str) -> None:
     phone = Screen(
         kernel,
         random,
-        Terms(app=APP, name="phone"),
+        DeviceTerms(app=APP, name="phone"),
         node,
         transactional=True,
         weather=lambda: (weather, Interconnect.STREAM),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lasthop.message import Message
-from lasthop.store.sqlite.pages import FEW, PAGE_BYTES, Page, cut_into_pages
+from lasthop.store.sqlite.pages import FEW, PAGE_BYTES, MessagePage, cut_into_pages
 from tests.store.making import Maker
 
 
@@ -13,7 +13,7 @@ def every_other(number: int) -> list[Message]:
     return Maker().messages(2 * number)[::2]
 
 
-def page_of(messages: list[Message]) -> Page:
+def page_of(messages: list[Message]) -> MessagePage:
     (page,) = cut_into_pages(messages)
     return page
 

@@ -24,7 +24,7 @@ from lasthop.runtime.settings.gateway import Settings
 from lasthop.store import bonds, commit, pushes, ranked, streams, surrogates
 from lasthop.store.sqlite.store import SqliteStore
 from lasthop.wire.hop import fields, kinds as wire_kinds, layout
-from lasthop.wire.hop.decisions import Verdict
+from lasthop.wire.hop.decisions import GroupVerdict
 from lasthop.wire.hop.feeds import Why
 from lasthop.wire.hop.frames import CloseCode, EndStatus, Feature, Operation
 
@@ -42,7 +42,7 @@ def wire() -> Iterator[str]:
     for name, number in vars(layout).items():
         if name.isupper() and isinstance(number, int):
             yield f"layout {number:#x} {name}"
-    yield from _numbers(Operation, Feature, CloseCode, EndStatus, Verdict, Why)
+    yield from _numbers(Operation, Feature, CloseCode, EndStatus, GroupVerdict, Why)
     yield from _numbers(Binding, Reliability)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from lasthop.clock import SECOND
 from lasthop.surrogate import Content, Mail, Surrogate, Way
 from lasthop.surrogate.state import apply
-from lasthop.surrogate.surrogate import Desk
+from lasthop.surrogate.surrogate import SurrogateRunner
 
 START = 1_763_200_000 * SECOND
 LIMIT = 1 << 20
@@ -22,11 +22,11 @@ class Bench:
         self._number = 0
         self.entries: dict[str, bytes] = {}
         self.now = START
-        self.desk = Desk(kind, self.entries, limit=limit)
+        self.desk = SurrogateRunner(kind, self.entries, limit=limit)
 
     def restart(self) -> None:
         """Another worker takes over with what the gateway has."""
-        self.desk = Desk(self._kind, self.entries, limit=self._limit)
+        self.desk = SurrogateRunner(self._kind, self.entries, limit=self._limit)
 
     def mail(self, body: bytes | str = b"", **fields: Any) -> Mail:
         """The next input."""

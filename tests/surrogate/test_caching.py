@@ -26,7 +26,7 @@ from lasthop.surrogate import (
     request,
 )
 from lasthop.surrogate.caching import MOST_ASKED, Freshness
-from lasthop.surrogate.mail import Action, Content
+from lasthop.surrogate.mail import Content, MailAction
 from tests.surrogate.desks import Bench
 
 
@@ -49,14 +49,14 @@ def album(**terms: Any) -> type[Surrogate]:
 
 def fill(bench: Bench, body: str, reply: str, control: str = "", **fields: Any) -> None:
     """A request that goes to the device, which answers."""
-    assert bench.ask("list", body, **fields).action is Action.RELAY
+    assert bench.ask("list", body, **fields).action is MailAction.RELAY
     bench.reply(bench.last, reply, control, **fields)
 
 
 def hit(bench: Bench, body: str, **fields: Any) -> bytes | None:
     """What a request is answered with, if it is."""
     verdict = bench.ask("list", body, **fields)
-    return verdict.content.body if verdict.action is Action.ANSWER else None
+    return verdict.content.body if verdict.action is MailAction.ANSWER else None
 
 
 def test_a_devices_answer_is_used_again_until_it_expires() -> None:
@@ -314,4 +314,4 @@ def test_what_a_device_sends_is_no_request() -> None:
     bench = Bench(album(ttl=60))
     fill(bench, "paris", "photos")
     verdict = bench.ask("list", "paris", way=Way.FROM_DEVICE)
-    assert verdict.action is Action.RELAY
+    assert verdict.action is MailAction.RELAY

@@ -8,7 +8,7 @@ import pytest
 
 from lasthop.clock import SECOND
 from lasthop.surrogate import Answer, Decision, Drop, Mail, Relay, Surrogate, Way, request
-from lasthop.surrogate.mail import Action, Content, Outgoing, Verdict
+from lasthop.surrogate.mail import Content, MailAction, OutgoingMail, Verdict
 from tests.surrogate.desks import START, Bench
 
 
@@ -37,7 +37,7 @@ def test_everything_is_relayed_unless_a_subclass_says_otherwise() -> None:
 
 def test_a_message_is_changed_where_something_is_given() -> None:
     verdict = verdict_of(lambda s, m: Relay(title="new", headers={"a": "b"}))
-    assert verdict.action is Action.RELAY
+    assert verdict.action is MailAction.RELAY
     assert verdict.content == Content(b"hello", title="new", headers=(("a", "b"),))
     assert verdict_of(lambda s, m: Relay(body="text", rank=2)).content == Content(b"text", rank=2.0)
 
@@ -49,19 +49,19 @@ def test_a_change_that_changes_nothing_is_none() -> None:
 
 def test_a_message_is_answered() -> None:
     verdict = verdict_of(lambda s, m: Answer("ok", "text/x", headers=[("a", "b")]))
-    assert verdict.action is Action.ANSWER
+    assert verdict.action is MailAction.ANSWER
     assert verdict.content == Content(b"ok", "text/x", headers=(("a", "b"),))
 
 
 def test_a_message_is_dropped_with_a_reason() -> None:
     verdict = verdict_of(lambda s, m: Drop("he sleeps"))
-    assert (verdict.action, verdict.reason) == (Action.DROP, "he sleeps")
+    assert (verdict.action, verdict.reason) == (MailAction.DROP, "he sleeps")
     assert len(verdict_of(lambda s, m: Drop("x" * 5000)).reason) == 500
 
 
 def test_more_messages_are_sent() -> None:
     verdict = verdict_of(lambda s, m: s.send("device:tablet", "psst", priority=7, ttl=1.5))
-    assert verdict.sends == (Outgoing("device:tablet", Content(b"psst"), 7, 1_500_000),)
+    assert verdict.sends == (OutgoingMail("device:tablet", Content(b"psst"), 7, 1_500_000),)
 
 
 def test_the_time_is_that_of_the_input() -> None:

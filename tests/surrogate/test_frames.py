@@ -13,9 +13,9 @@ from lasthop.surrogate.frames import (
     MAX_FRAME,
     Begin,
     Done,
-    Failed,
     Frames,
     FrameTooLong,
+    InputFailed,
     Order,
     Report,
     Work,
@@ -25,14 +25,17 @@ from lasthop.surrogate.frames import (
     frame,
 )
 from lasthop.surrogate.loading import CannotLoad, load
-from lasthop.surrogate.mail import Action, Content, Mail, Outgoing, Verdict, Way
+from lasthop.surrogate.mail import Content, Mail, MailAction, OutgoingMail, Verdict, Way
 
 MAIL = Mail(1, Way.FROM_DEVICE, "phone", 2, Content(b"x", headers=(("a", "b"),)), 3)
 VERDICT = Verdict(
-    Action.ANSWER, Content(b"y"), sends=(Outgoing("device:x", Content()),), state={"a": b"b"}
+    MailAction.ANSWER,
+    Content(b"y"),
+    sends=(OutgoingMail("device:x", Content()),),
+    state={"a": b"b"},
 )
 ORDERS: list[Order] = [Begin({"a": b"b"}, 5), Work([MAIL, MAIL])]
-REPORTS: list[Report] = [Done(1, VERDICT), Failed(1, "why", "more")]
+REPORTS: list[Report] = [Done(1, VERDICT), InputFailed(1, "why", "more")]
 
 
 @given(st.lists(st.integers(1, 40)))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from lasthop.clock import SECOND, Micros
 from lasthop.transport.alarms import Alarms
-from lasthop.transport.link import Ends, Link
+from lasthop.transport.link import ChannelLink, Ends
 from lasthop.wire.hop.frames import Frame
 from lasthop.wire.hop.handshake import Opened
 
@@ -60,29 +60,29 @@ class Diary:
     """An owner of links."""
 
     def __init__(self) -> None:
-        self.links: list[Link] = []
+        self.links: list[ChannelLink] = []
         self.frames: list[Frame] = []
         self.opened: list[Opened] = []
         self.pauses: list[bool] = []
         self.ends: list[str] = []
         self.drains = 0
 
-    def connected(self, link: Link) -> None:
+    def connected(self, link: ChannelLink) -> None:
         self.links.append(link)
 
-    def received(self, link: Link, frames: Sequence[Frame]) -> None:
+    def received(self, link: ChannelLink, frames: Sequence[Frame]) -> None:
         self.frames += frames
 
-    def welcomed(self, link: Link, opened: Opened) -> None:
+    def welcomed(self, link: ChannelLink, opened: Opened) -> None:
         self.opened.append(opened)
 
-    def paused(self, link: Link, paused: bool) -> None:
+    def paused(self, link: ChannelLink, paused: bool) -> None:
         self.pauses.append(paused)
 
-    def drained(self, link: Link) -> None:
+    def drained(self, link: ChannelLink) -> None:
         self.drains += 1
 
-    def lost(self, link: Link, reason: str) -> None:
+    def lost(self, link: ChannelLink, reason: str) -> None:
         self.ends.append(reason)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from lasthop.clock import SECOND
 from lasthop.errors import OutOfOrder
-from lasthop.transport.link import Ends, Link, Machine
+from lasthop.transport.link import ChannelLink, Ends, Machine
 from lasthop.wire.hop.frames import (
     Ack,
     Close,
@@ -26,7 +26,7 @@ HELLO = Hello(app="shop", device="phone")
 WELCOME = Welcome(incarnation=b"12345678", epoch=1, heartbeat=100)
 
 
-class PlayedLink(Link):
+class PlayedLink(ChannelLink):
     """A carrier that keeps what it is given."""
 
     def __init__(self, ends: Ends, machine: Machine) -> None:

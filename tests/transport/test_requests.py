@@ -15,7 +15,7 @@ from lasthop.wire.hop.encoder import Encoder
 from lasthop.wire.hop.frames import Close, CloseCode, Frame, Hello, Welcome
 from lasthop.wire.hop.handshake import Dialing
 from lasthop.wire.hop.mapping import Mapping
-from lasthop.wire.requests.bodies import Outgoing
+from lasthop.wire.requests.bodies import UnitsToSend
 from tests.delivery.board import until
 from tests.transport.hand import Diary, HandClock, ends
 
@@ -35,7 +35,7 @@ class PlayedServer(HttpServer):
     def body(self, *frames: Frame) -> bytes:
         for frame in frames:
             self.packing.add(frame)
-        outgoing = Outgoing()
+        outgoing = UnitsToSend()
         outgoing.add(self.packing.take())
         return outgoing.pack()
 

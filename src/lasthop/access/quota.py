@@ -38,7 +38,7 @@ class _Buckets:
         self.levels = levels
 
 
-class Quota:
+class CallerQuota:
     """The buckets of all holders, with the same rates for each."""
 
     def __init__(self, *rates: Rate, max_holders: int = MAX_HOLDERS) -> None:

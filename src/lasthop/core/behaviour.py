@@ -31,7 +31,7 @@ HANDLING_WORDS = {handling.name.lower(): handling for handling in Handling}
 RELIABILITY_WORDS = {r.name.lower().replace("_", "-"): r for r in Reliability}
 
 
-class Asked(Protocol):
+class BehaviourSubject(Protocol):
     """A message that somebody wants sent, as far as a behaviour looks at it."""
 
     body: bytes
@@ -78,7 +78,7 @@ class Behaviour(
         Meta(description="What a message may not choose for itself", max_length=3),
     ] = ()
 
-    def apply(self, asked: Asked, *, limit: int) -> None:
+    def apply(self, asked: BehaviourSubject, *, limit: int) -> None:
         """Give a message what it does not say; refuse what the app does not allow."""
         size, most = len(asked.body), self.most(limit)
         if size > most:
@@ -104,7 +104,7 @@ class Behaviour(
             permitted.lower() in (media, f"{kind}/*", "*/*") for permitted in self.content_types
         )
 
-    def _choose(self, asked: Asked, name: str, value: object) -> None:
+    def _choose(self, asked: BehaviourSubject, name: str, value: object) -> None:
         if name in asked.unsaid:
             setattr(asked, name, value)
         elif name in self.fixed and getattr(asked, name) != value:

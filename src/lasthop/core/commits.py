@@ -33,7 +33,7 @@ _encode_lines = msgspec.json.Encoder().encode_lines
 TRANSMITTED = Kind.TRANSMITTED
 
 
-class Noted(Protocol):
+class SelfWriting(Protocol):
     """Something that has changed and knows how to write itself down."""
 
     def write(self, commit: Commit) -> None:
@@ -62,7 +62,7 @@ class Commits:
         self._events: list[Event] = []
         self._dirty_deliveries: list[Delivery] = []
         self._dirty_sessions: list[Session] = []
-        self._noted: list[Noted] = []
+        self._noted: list[SelfWriting] = []
         self._departed: deque[tuple[Event, Delivery]] = deque()
         """What has left and is not in the log yet, oldest first; some of it is by now."""
         self._waiting: deque[tuple[int, Callable[[Micros], None]]] = deque()
@@ -102,7 +102,7 @@ class Commits:
             if self._due is None:
                 self._due = now + LAZY_DELAY
 
-    def note(self, writer: Noted) -> None:
+    def note(self, writer: SelfWriting) -> None:
         """Let something write itself into the open commit when that is taken."""
         self._noted.append(writer)
 

@@ -12,7 +12,7 @@ from lasthop.core.channel_state import AWAY, ChannelState
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery
 from lasthop.core.dispatch import Dispatcher
-from lasthop.core.effects import Disconnect, Send
+from lasthop.core.effects import CloseChannel, Send
 from lasthop.core.lifecycle import DELIVERED, SENDING, Step
 from lasthop.core.probing import Probes
 from lasthop.core.registry import Device, DeviceRecord
@@ -29,7 +29,12 @@ from lasthop.wire.hop.frames import (
     Hello,
     Welcome,
 )
-from lasthop.wire.hop.persistence import GatewaySession, NewEpoch, Resume, answer as answer_to
+from lasthop.wire.hop.persistence import (
+    GatewaySession,
+    NewEpoch,
+    ResumeNumbering,
+    answer as answer_to,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +98,7 @@ class Contacts:
             device = self._identify(hello, now, local=local)
         except LasthopError as error:
             code = CloseCode(error.hop_code)
-            self._deliveries.effects.append(Disconnect(channel, code, str(error)))
+            self._deliveries.effects.append(CloseChannel(channel, code, str(error)))
             return
         session = self._deliveries.session(device)
         if hello.probe:
@@ -116,10 +121,10 @@ class Contacts:
         if hello.preserve is not None:
             session.preserve = min(session.preserve, hello.preserve * SECOND)
         self._set_window(session, hello.window or DEFAULT_WINDOW)
-        resumed = isinstance(answer, Resume)
+        resumed = isinstance(answer, ResumeNumbering)
         line = self._connect(session, channel, hello, now, resumed=resumed)
         line.window = session.lane.window
-        if isinstance(answer, Resume):
+        if isinstance(answer, ResumeNumbering):
             self._drop(session, hello.dropped, now)
             self.acknowledge(session, answer.ack, now)
         forgot = isinstance(answer, NewEpoch) and (hello.epoch is None or answer.superseded is None)
@@ -191,11 +196,13 @@ class Contacts:
             or claimed != (session.incarnation, session.epoch)
             or highest > session.lane.sendable
         ):
-            gone = Disconnect(channel, CloseCode.BYE, "there is no contact to join")
+            gone = CloseChannel(channel, CloseCode.BYE, "there is no contact to join")
             self._deliveries.effects.append(gone)
             return
         if len(session.lines) >= MOST_LINES:
-            most = Disconnect(channel, CloseCode.OVERLOADED, f"a device has {MOST_LINES} channels")
+            most = CloseChannel(
+                channel, CloseCode.OVERLOADED, f"a device has {MOST_LINES} channels"
+            )
             self._deliveries.effects.append(most)
             return
         ack = Ack(hello.received, hello.delivered, hello.individual)
@@ -204,7 +211,7 @@ class Contacts:
         before = session.line
         line = self._connect(session, channel, hello, now, resumed=True, reason=JOINED)
         session.line = before  # Until it is greeted, nothing leaves over it.
-        welcome = self._welcome(session, Resume(ack, 0), hello, joined=True)
+        welcome = self._welcome(session, ResumeNumbering(ack, 0), hello, joined=True)
         self._deliveries.commits.when_durable(partial(self._begin_joined, session, line, welcome))
 
     def _begin_joined(
@@ -243,7 +250,7 @@ class Contacts:
         self._deliveries.commits.record(Kind.REGISTERED, now, self._deliveries.session(device))
         return device
 
-    def _number(self, session: Session, hello: Hello, now: Micros) -> Resume | NewEpoch:
+    def _number(self, session: Session, hello: Hello, now: Micros) -> ResumeNumbering | NewEpoch:
         """Whether the numbering goes on, or another one begins."""
         # Numbers given out by a life of the store of which this one is a copy are not continued:
         # how far it got with them nobody knows.
@@ -282,17 +289,22 @@ class Contacts:
         self._deliveries.commits.record(Kind.EPOCH_STARTED, now, session, epoch=session.epoch)
 
     def _welcome(
-        self, session: Session, answer: Resume | NewEpoch, hello: Hello, *, joined: bool = False
+        self,
+        session: Session,
+        answer: ResumeNumbering | NewEpoch,
+        hello: Hello,
+        *,
+        joined: bool = False,
     ) -> Welcome:
         limits = self._deliveries.limits
-        resumed = isinstance(answer, Resume)
+        resumed = isinstance(answer, ResumeNumbering)
         return Welcome(
             incarnation=session.incarnation,
             epoch=session.epoch,
             resumed=resumed,
             superseded=answer.superseded if isinstance(answer, NewEpoch) else None,
             received=session.lane.inbound.received,
-            closed=answer.closed if isinstance(answer, Resume) else 0,
+            closed=answer.closed if isinstance(answer, ResumeNumbering) else 0,
             accept=self._terms.accept,
             window=Credit(limits.window_messages, limits.window_bytes),
             preserve=session.preserve // SECOND,
@@ -431,7 +443,7 @@ class Contacts:
             self._deliveries.commits.record(
                 Kind.CONTACT_LOST, now, session, reason=reason, link=line.link, channel=line.channel
             )
-            self._deliveries.effects.append(Disconnect(line.channel, code, reason))
+            self._deliveries.effects.append(CloseChannel(line.channel, code, reason))
         if lines:
             self._away(session, now)
 

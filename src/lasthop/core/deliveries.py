@@ -31,7 +31,7 @@ class Waker(Protocol):
     """Something else that wants to be told when its time has come."""
 
     def woken(self, now: Micros) -> None:
-        """It has."""
+        """The time has come that it asked for, maybe long ago."""
         ...
 
 
@@ -65,7 +65,7 @@ class Deliveries:
         """Whose bodies are in memory, oldest first."""
         self._resident_bytes = 0
         self.open_deliveries = 0
-        """Of all devices together."""
+        """How many deliveries of all devices are open."""
 
     def session(self, device: Device) -> Session:
         """The device's session; it begins with the first need for one."""
@@ -83,15 +83,15 @@ class Deliveries:
         return session
 
     def forget_session(self, device: Device) -> None:
-        """The device is gone."""
+        """Forget the session of a device that is gone."""
         self.by_number.pop(device.number, None)
 
     def sessions(self) -> list[Session]:
-        """Everyone of whom there is something to remember."""
+        """All sessions of which there is something to remember."""
         return list(self.by_number.values())
 
     def sessions_in_contact(self) -> list[Session]:
-        """Everyone who is there now."""
+        """The sessions of all devices that are in contact now."""
         return [session for session in self.by_number.values() if session.channel]
 
     def own(self, message: Message) -> Item:
@@ -112,7 +112,7 @@ class Deliveries:
             self._resident_bytes += item.size
 
     def forget(self, item: Item) -> None:
-        """Find an item no longer."""
+        """Let an item be found by its key no longer."""
         key = item.stored_key
         self.items.pop(key, None)
         if self._resident.pop(key, None) is not None:

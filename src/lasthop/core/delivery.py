@@ -107,7 +107,7 @@ class Delivery:
         self.item = item
         self.session = session
         self.decider = item.decider
-        """Who decides its steps."""
+        """The decider of its steps: the one of its message, or a part of the session."""
         self.priority = message.priority
         self.place = message.key
         """Its turn to leave among those of its priority: lower first."""

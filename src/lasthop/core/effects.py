@@ -39,7 +39,7 @@ class Overheard:
 
 
 @dataclass(frozen=True, slots=True)
-class Disconnect:
+class CloseChannel:
     """Say why, and close a channel."""
 
     channel: int
@@ -114,7 +114,7 @@ Effect: TypeAlias = (
     Send
     | SendPiece
     | Overheard
-    | Disconnect
+    | CloseChannel
     | Fetch
     | Carry
     | Notify

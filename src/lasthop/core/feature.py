@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from lasthop.clock import Micros
 from lasthop.core.channel_state import ChannelState
-from lasthop.core.effects import Disconnect
+from lasthop.core.effects import CloseChannel
 from lasthop.core.lifecycle import CONFIRMED_BY, Confirmation, Step
 from lasthop.core.registry import Device, DeviceRecord
 from lasthop.core.submission import Submission
 from lasthop.core.timers import Timers
 from lasthop.core.transfer import Transfer
-from lasthop.decision.routes import Refusal
+from lasthop.decision.routes import RouteRefusal
 from lasthop.decision.schedule import Timed
 from lasthop.decision.volume.terms import TopicTerms
 from lasthop.errors import Contradiction
@@ -346,7 +346,7 @@ class AwaySender(Protocol):
         """Release what may leave without any channel."""
         ...
 
-    def divert(self, delivery: Delivery, refusal: Refusal, now: Micros) -> None:
+    def divert(self, delivery: Delivery, refusal: RouteRefusal, now: Micros) -> None:
         """None of the channels is what the publisher requires."""
         ...
 
@@ -508,7 +508,7 @@ class CoreFeature:
 
     def meeting(
         self, session: Session, channel: int, hello: Hello, now: Micros
-    ) -> Disconnect | None:
+    ) -> CloseChannel | None:
         """A device introduces itself over a channel; what to tell it if that may not begin."""
         return None
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from lasthop.core.behaviour import Behaviour
 from lasthop.core.limits import Limits
-from lasthop.core.pushes.notification import Patience
+from lasthop.core.pushes.notification import NotificationPatience
 from lasthop.core.surrogates.waiting import SurrogateTerms
 from lasthop.decision.budgets import Limit
 from lasthop.decision.routes import Variant
@@ -27,7 +27,7 @@ class Identity:
     limits: Limits = field(default_factory=Limits)
     ppg_names: frozenset[str] = frozenset()
     """PPG specifiers of client addresses that are ours, in lower case; none: all are."""
-    patience: Patience = field(default_factory=Patience)
+    patience: NotificationPatience = field(default_factory=NotificationPatience)
     policies: PolicyBook = field(default_factory=OnePolicy)
     """What is sent ahead of a read, for every device and topic."""
     shared: tuple[Limit, ...] = ()

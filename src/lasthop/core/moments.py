@@ -8,7 +8,7 @@ from typing import Any
 
 from lasthop.clock import Micros
 from lasthop.core.delivery import Delivery, Item
-from lasthop.core.effects import Disconnect
+from lasthop.core.effects import CloseChannel
 from lasthop.core.feature import Arrival, CoreFeature, Operate, TargetRule, Word
 from lasthop.core.registry import Device, DeviceRecord
 from lasthop.core.session import Session
@@ -31,7 +31,7 @@ class Moments:
 
     check_device: tuple[Callable[[str, DeviceRecord, Device | None], None], ...] = ()
     opened: tuple[Callable[[Session], None], ...] = ()
-    meeting: tuple[Callable[[Session, int, Hello, Micros], Disconnect | None], ...] = ()
+    meeting: tuple[Callable[[Session, int, Hello, Micros], CloseChannel | None], ...] = ()
     introduced: tuple[Callable[..., None], ...] = ()
     greeted: tuple[Callable[..., None], ...] = ()
     channel_gone: tuple[Callable[[Session], None], ...] = ()

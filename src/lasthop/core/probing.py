@@ -12,7 +12,7 @@ from functools import partial
 
 from lasthop.clock import SECOND, Micros
 from lasthop.core.deliveries import Deliveries
-from lasthop.core.effects import Disconnect, Send
+from lasthop.core.effects import CloseChannel, Send
 from lasthop.core.session import Session
 from lasthop.events import Kind
 from lasthop.wire.hop.frames import CloseCode, Hello, Welcome
@@ -62,7 +62,7 @@ class Probes:
         device = session.device.number
         older = self._of_device.get(device)
         if older is not None:
-            gone = Disconnect(older, CloseCode.REPLACED, "another probe began")
+            gone = CloseChannel(older, CloseCode.REPLACED, "another probe began")
             self._deliveries.effects.append(gone)
             self._forget(older)
         interval = self.heartbeat(hello)

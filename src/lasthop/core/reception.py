@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from lasthop.clock import Micros
 from lasthop.core.contact import Contacts
 from lasthop.core.deliveries import Deliveries
-from lasthop.core.effects import Disconnect
+from lasthop.core.effects import CloseChannel
 from lasthop.core.inbound import Inbound
 from lasthop.errors import HopError
 from lasthop.wire.hop.frames import (
@@ -40,7 +40,7 @@ class Reception:
                     self._frame(channel, frame, now)
         except HopError as error:
             self._deliveries.effects.append(
-                Disconnect(channel, CloseCode(error.hop_code), str(error))
+                CloseChannel(channel, CloseCode(error.hop_code), str(error))
             )
             self._contacts.lost(channel, str(error), now)
 

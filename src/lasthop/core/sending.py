@@ -15,7 +15,7 @@ from lasthop.core.retransmission import patience
 from lasthop.core.session import Session
 from lasthop.core.transfer import Transfer
 from lasthop.decision.decide import Action, decide
-from lasthop.decision.routes import Refusal
+from lasthop.decision.routes import RouteRefusal
 from lasthop.events import Event
 from lasthop.message import Reliability
 from lasthop.wire.hop.roundtrip import RoundTrip
@@ -87,7 +87,7 @@ class NoAwaySender:
     def pump(self, session: Session, now: Micros) -> None:
         """Everything waits for the device."""
 
-    def divert(self, delivery: Delivery, refusal: Refusal, now: Micros) -> None:
+    def divert(self, delivery: Delivery, refusal: RouteRefusal, now: Micros) -> None:
         """There is no other way."""
         self._deliveries.give_up(delivery, Step.GIVE_UP, now, refusal.reason, code=refusal.code)
 

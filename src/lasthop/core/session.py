@@ -21,7 +21,7 @@ from lasthop.core.lifecycle import DELIVERED, PENDING
 from lasthop.core.registry import Device
 from lasthop.core.retransmission import Retransmission
 from lasthop.core.transfer import Transfer
-from lasthop.decision.routes import Refusal, obstacle
+from lasthop.decision.routes import RouteRefusal, obstacle
 from lasthop.message import Quality
 from lasthop.store.commit import SessionRow
 from lasthop.wire.hop.frames import Skip
@@ -175,7 +175,7 @@ class Session:
                     return other
         return line
 
-    def unmet(self, quality: Quality) -> Refusal | None:
+    def unmet(self, quality: Quality) -> RouteRefusal | None:
         """Why none of the lines is what a publisher requires."""
         line = self.line_for(self.line, quality)
         return obstacle(line.network, line.link, quality)

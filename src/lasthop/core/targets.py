@@ -69,7 +69,7 @@ class Person(PlainTarget):
         return devices
 
 
-class Publisher(PlainTarget):
+class PublisherTarget(PlainTarget):
     """Whoever published what is being answered: the message is fetched, not delivered."""
 
     def reach(self, app: str, submission: Submission, now: Micros) -> Mapping[int, Device]:
@@ -83,5 +83,5 @@ def plain_targets(deliveries: Deliveries, fanouts: Fanouts) -> dict[TargetKind, 
         TargetKind.DEVICE: person,
         TargetKind.USER: person,
         TargetKind.APP: PlainTarget(deliveries, fanouts),
-        TargetKind.PUBLISHER: Publisher(deliveries, fanouts),
+        TargetKind.PUBLISHER: PublisherTarget(deliveries, fanouts),
     }

@@ -13,7 +13,7 @@ from typing import Generic, NamedTuple, TypeVar
 import msgspec
 
 from lasthop.clock import Micros
-from lasthop.decision.budgets import Budgets, BudgetState, Hold, Limit
+from lasthop.decision.budgets import BudgetHold, Budgets, BudgetState, Limit
 from lasthop.decision.choice import Attempt, Choice
 from lasthop.decision.contention import Gauge, Stamp
 from lasthop.decision.links import Charge
@@ -30,7 +30,7 @@ _decode = msgspec.msgpack.Decoder(BudgetState).decode
 class Reserved(NamedTuple):
     """A place in the budgets, for a message that is to leave over this channel."""
 
-    hold: Hold
+    hold: BudgetHold
     channel: int
     receipt_by: Micros
 
@@ -78,11 +78,11 @@ class Books(Generic[K]):
         assert choice.link is not None
         assert choice.receipt_by is not None
         hold = self.budgets.reserve(choice.charge, queue=queue, link=choice.link, now=now)
-        assert isinstance(hold, Hold), "the choice has looked at every limit"
+        assert isinstance(hold, BudgetHold), "the choice has looked at every limit"
         self._reserved[message] = Reserved(hold, choice.channel, choice.receipt_by)
         self.changed = True
 
-    def left(self, message: K, now: Micros, *, gauge: Gauge | None) -> Hold:
+    def left(self, message: K, now: Micros, *, gauge: Gauge | None) -> BudgetHold:
         """It was handed to its channel: what was reserved is spent. The channel's gauge, if it is
         still there, will learn from the acknowledgement."""
         hold, channel, receipt_by = self._reserved.pop(message)

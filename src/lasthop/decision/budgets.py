@@ -85,7 +85,7 @@ def parse_limits(text: str) -> tuple[Limit, ...]:
     return tuple(limits)
 
 
-class Meter(msgspec.Struct):
+class BudgetMeter(msgspec.Struct):
     """A limit with what was taken from it. `used` belongs to the period that ends at `ends`;
     `held` is reserved and belongs to whichever period it will be committed in."""
 
@@ -101,7 +101,7 @@ class Meter(msgspec.Struct):
             self.ends = period_at(now, self.limit.period, tz)[1]
 
 
-class Refusal(msgspec.Struct, frozen=True):
+class BudgetRefusal(msgspec.Struct, frozen=True):
     """Which limit a charge would break, and when its period ends.
 
     `until` is `None` if the charge is more than the whole limit: waiting does not help.
@@ -136,7 +136,7 @@ class Closure(msgspec.Struct, frozen=True):
         return because(Code.LINK_CLOSED, link=self.link, limit=str(self.limit), until=self.until)
 
 
-class Hold(msgspec.Struct, frozen=True):
+class BudgetHold(msgspec.Struct, frozen=True):
     """A reservation. `above` is its number in the budgets that are shared with other devices."""
 
     number: int
@@ -150,8 +150,8 @@ class BudgetState(msgspec.Struct):
     """Everything that budgets remember, for the store and for replay."""
 
     zone: str
-    meters: list[Meter]
-    holds: list[Hold] = []
+    meters: list[BudgetMeter]
+    holds: list[BudgetHold] = []
     next_number: int = 0
 
 
@@ -161,7 +161,7 @@ class Budgets:
     def __init__(
         self, limits: Sequence[Limit], *, zone_name: str, shared: Budgets | None = None
     ) -> None:
-        state = BudgetState(zone_name, [Meter(limit) for limit in limits])
+        state = BudgetState(zone_name, [BudgetMeter(limit) for limit in limits])
         self._load(state, shared)
 
     @classmethod
@@ -195,20 +195,20 @@ class Budgets:
     def _index(self) -> None:
         self._queues = {queue for meter in self._meters for queue in meter.limit.queues}
         self._links = {meter.limit.link for meter in self._meters if meter.limit.link}
-        self._applying: dict[tuple[str, str], tuple[Meter, ...]] = {}
+        self._applying: dict[tuple[str, str], tuple[BudgetMeter, ...]] = {}
 
     def snapshot(self) -> BudgetState:
         """A copy of the state; what is shared has its own."""
         meters = [msgspec.structs.replace(meter) for meter in self._meters]
         return BudgetState(self._tz.key, meters, list(self._holds.values()), self._next_number)
 
-    def usage(self, now: Micros) -> list[Meter]:
+    def usage(self, now: Micros) -> list[BudgetMeter]:
         """What is used of every limit in the period of `now`; copies."""
         for meter in self._meters:
             meter.turn(now, self._tz)
         return self.snapshot().meters
 
-    def outstanding(self) -> list[Hold]:
+    def outstanding(self) -> list[BudgetHold]:
         """What is reserved and neither committed nor refunded."""
         return list(self._holds.values())
 
@@ -226,14 +226,16 @@ class Budgets:
                     for hold in self._holds.values()
                     if _covers(limit, hold.queue, hold.link)
                 )
-                self._meters.append(Meter(limit, held=held))
+                self._meters.append(BudgetMeter(limit, held=held))
             else:
                 self._meters.append(msgspec.structs.replace(old, limit=limit))
         self._index()
 
-    def refusal(self, charge: Charge, *, queue: str, link: str, now: Micros) -> Refusal | None:
+    def refusal(
+        self, charge: Charge, *, queue: str, link: str, now: Micros
+    ) -> BudgetRefusal | None:
         """The limit that this charge would break now; of several the one that lasts longest."""
-        worst: Refusal | None = None
+        worst: BudgetRefusal | None = None
         until: Micros | None = None
         for meter in self._apply(queue, link):
             meter.turn(now, self._tz)
@@ -242,28 +244,30 @@ class Budgets:
             taken = meter.used + meter.held
             if asked and taken + asked > limit.amount:
                 if asked > limit.amount:
-                    return Refusal(limit, taken, asked, None)
+                    return BudgetRefusal(limit, taken, asked, None)
                 if until is None or meter.ends > until:
                     until = meter.ends
-                    worst = Refusal(limit, taken, asked, until)
+                    worst = BudgetRefusal(limit, taken, asked, until)
         if self._shared is None:
             return worst
         above = self._shared.refusal(charge, queue=queue, link=link, now=now)
         return above if worst is None else _longer(worst, above)
 
-    def reserve(self, charge: Charge, *, queue: str, link: str, now: Micros) -> Hold | Refusal:
+    def reserve(
+        self, charge: Charge, *, queue: str, link: str, now: Micros
+    ) -> BudgetHold | BudgetRefusal:
         """Take a charge out of every budget that it concerns, or out of none."""
         refusal = self.refusal(charge, queue=queue, link=link, now=now)
         if refusal is not None:
             return refusal
         return self._hold(charge, queue, link, now)
 
-    def _hold(self, charge: Charge, queue: str, link: str, now: Micros) -> Hold:
+    def _hold(self, charge: Charge, queue: str, link: str, now: Micros) -> BudgetHold:
         above = self._shared._hold(charge, queue, link, now).number if self._shared else None
         for meter in self._apply(queue, link):
             meter.turn(now, self._tz)
             meter.held += getattr(charge, meter.limit.measure)
-        hold = Hold(self._next_number, queue, link, charge, above)
+        hold = BudgetHold(self._next_number, queue, link, charge, above)
         self._next_number += 1
         self._holds[hold.number] = hold
         return hold
@@ -318,7 +322,7 @@ class Budgets:
             return above
         return longest
 
-    def _apply(self, queue: str, link: str) -> tuple[Meter, ...]:
+    def _apply(self, queue: str, link: str) -> tuple[BudgetMeter, ...]:
         # Names that no limit knows share one entry: the index stays as small as the limits are.
         key = (queue if queue in self._queues else "", link if link in self._links else "")
         applying = self._applying.get(key)
@@ -336,7 +340,7 @@ def _subject(limit: Limit) -> tuple[Measure, Period, tuple[str, ...], str | None
     return limit.measure, limit.period, limit.queues, limit.link
 
 
-def _longer(one: Refusal, other: Refusal | None) -> Refusal:
+def _longer(one: BudgetRefusal, other: BudgetRefusal | None) -> BudgetRefusal:
     if other is None or one.until is None:
         return one
     return other if other.until is None or other.until > one.until else one

@@ -42,7 +42,7 @@ class Attempt(msgspec.Struct, frozen=True, array_like=True):
     receipt_by: Micros
 
 
-class Outgoing(msgspec.Struct, frozen=True):
+class MessageToPlace(msgspec.Struct, frozen=True):
     """What the algorithm has to know of a message."""
 
     size: int

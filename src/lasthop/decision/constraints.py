@@ -39,7 +39,7 @@ MAX_TIMES = 24
 """Digests in a day: what comes more often than hourly is not collected."""
 
 
-class After(msgspec.Struct, frozen=True, tag="after", forbid_unknown_fields=True):
+class NotBefore(msgspec.Struct, frozen=True, tag="after", forbid_unknown_fields=True):
     """Not before this instant: the publisher's `deliver_after`."""
 
     at: Micros
@@ -249,7 +249,7 @@ class Digest(msgspec.Struct, frozen=True, tag="digest", forbid_unknown_fields=Tr
         return because(Code.DIGEST, name=self.name, at=at)
 
 
-Constraint: TypeAlias = After | Before | Tolerance | QuietHours | FrequencyCap | Digest
+Constraint: TypeAlias = NotBefore | Before | Tolerance | QuietHours | FrequencyCap | Digest
 
 
 def _check_days(days: tuple[int, ...]) -> None:

@@ -55,7 +55,7 @@ class Weights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 BALANCED = Weights()
 
 
-class Terms(msgspec.Struct, frozen=True):
+class CostTerms(msgspec.Struct, frozen=True):
     """The four terms of a cost, weighted."""
 
     price: float
@@ -68,7 +68,7 @@ class Terms(msgspec.Struct, frozen=True):
         return round(self.price + self.energy + self.latency + self.coverage, DIGITS)
 
 
-def terms(link: Link, size: int, weights: Weights) -> Terms:
+def terms(link: Link, size: int, weights: Weights) -> CostTerms:
     """What each property contributes to the cost of sending `size` bytes over this link."""
     if size < 0:
         raise InvalidRequest("a size cannot be negative", size=size)
@@ -76,7 +76,7 @@ def terms(link: Link, size: int, weights: Weights) -> Terms:
     price = FREE if tariff.free else max(tariff.price(size), LEAST_PRICE)
     energy = UNKNOWN_ENERGY if link.energy is None else link.energy
     coverage = UNKNOWN_COVERAGE if link.coverage is None else link.coverage
-    return Terms(
+    return CostTerms(
         price=weights.price * log(price),
         energy=weights.energy * log(max(energy, 1)),
         latency=weights.latency * log(max(link.transit(size), LEAST_LATENCY)),

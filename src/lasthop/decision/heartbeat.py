@@ -6,7 +6,8 @@ then pings. The working connection only ever uses what has been seen to work. In
 the order that needs the fewest trials when every failure is dear: eight trials of which three fail
 tell 92 steps of 6.6 % apart, between ten seconds and an hour.
 
-What is known about a network outlives the connection, and the process: `Patience` is plain values.
+What is known about a network outlives the connection, and the process: `NetworkPatience` is plain
+values.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def _below(step: int) -> Micros:
     return interval_of(step) * 49 // 50
 
 
-class Patience(msgspec.Struct, array_like=True):
+class NetworkPatience(msgspec.Struct, array_like=True):
     """What is known about one network. New fields go to the end, with a default."""
 
     alive: int = -1
@@ -187,14 +188,14 @@ class Patience(msgspec.Struct, array_like=True):
 class Networks:
     """What a device has learned about every network that it meets."""
 
-    def __init__(self, known: dict[str, Patience] | None = None) -> None:
-        self._known: dict[str, Patience] = dict(known or {})
+    def __init__(self, known: dict[str, NetworkPatience] | None = None) -> None:
+        self._known: dict[str, NetworkPatience] = dict(known or {})
 
-    def on(self, network: str, *, others: Micros | None = None) -> Patience:
+    def on(self, network: str, *, others: Micros | None = None) -> NetworkPatience:
         """What is known about this one; `others` is what other devices have found there."""
         patience = self._known.pop(network, None)
         if patience is None:
-            patience = Patience(guess=-1 if others is None else step_of(others))
+            patience = NetworkPatience(guess=-1 if others is None else step_of(others))
         self._known[network] = patience
         while len(self._known) > NETWORKS:
             del self._known[next(iter(self._known))]
@@ -210,6 +211,6 @@ class Networks:
         if not data:
             return cls()
         try:
-            return cls(msgspec.json.decode(data, type=dict[str, Patience]))
+            return cls(msgspec.json.decode(data, type=dict[str, NetworkPatience]))
         except msgspec.DecodeError:
             return cls()

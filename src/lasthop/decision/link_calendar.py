@@ -20,7 +20,7 @@ from lasthop.errors import InvalidRequest
 HOURS = 7 * 24
 
 
-class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CalendarEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One line as people write it: on these weekdays (Monday is 0), from one hour to another."""
 
     link: str
@@ -62,7 +62,7 @@ class LinkCalendar(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 _check_probability(link, probability)
 
     @classmethod
-    def of(cls, entries: Iterable[Entry], *, zone_name: str) -> LinkCalendar:
+    def of(cls, entries: Iterable[CalendarEntry], *, zone_name: str) -> LinkCalendar:
         """A calendar from what people write; where lines overlap, the later one holds."""
         hours: dict[str, list[float]] = {}
         for entry in entries:

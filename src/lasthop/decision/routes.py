@@ -17,7 +17,7 @@ import msgspec
 
 from lasthop.clock import SECOND, Micros
 from lasthop.decision.budgets import Budgets
-from lasthop.decision.choice import Outgoing, QueueTerms
+from lasthop.decision.choice import MessageToPlace, QueueTerms
 from lasthop.decision.cost import BALANCED, Weights
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.reasons import Code, Reason, because
@@ -134,7 +134,7 @@ def _endpoint(address: str, port: int) -> tuple[str, int]:
     return host, port
 
 
-class Selection(msgspec.Struct, frozen=True, gc=False):
+class RouteSelection(msgspec.Struct, frozen=True, gc=False):
     """The route to take now."""
 
     route: Route
@@ -143,7 +143,7 @@ class Selection(msgspec.Struct, frozen=True, gc=False):
     reason: str
 
 
-class Refusal(msgspec.Struct, frozen=True):
+class RouteRefusal(msgspec.Struct, frozen=True):
     """No route will ever do: PAP's code and why."""
 
     code: int
@@ -155,12 +155,12 @@ _ASKS_NOTHING = frozenset({DeliveryMethod.UNCONFIRMED, DeliveryMethod.ONESHOT})
 _NO_QUALITY = Quality()
 
 
-def obstacle(network: str, bearer: str, quality: Quality) -> Refusal | None:
+def obstacle(network: str, bearer: str, quality: Quality) -> RouteRefusal | None:
     """Why a link of this network and bearer is not what the publisher requires."""
     if quality.network_required and not serves(quality.network, frozenset({network})):
-        return Refusal(3009, f"the required network is not available: {quality.network}")
+        return RouteRefusal(3009, f"the required network is not available: {quality.network}")
     if quality.bearer_required and not serves(quality.bearer, frozenset({bearer})):
-        return Refusal(3010, f"the required bearer is not available: {quality.bearer}")
+        return RouteRefusal(3010, f"the required bearer is not available: {quality.bearer}")
     return None
 
 
@@ -199,7 +199,7 @@ def select(
     deliver_before: Micros | None = None,
     failures: Mapping[Route, int] | None = None,
     weights: Weights = BALANCED,
-) -> Selection | Refusal:
+) -> RouteSelection | RouteRefusal:
     """The route for one push, now. `failures` counts what was tried in vain, by route.
 
     What is required leaves the last word to nobody; what is only named is preferred.
@@ -207,9 +207,9 @@ def select(
     if len(routes) == 1 and quality is None and _able(routes[0].variant, method):
         only = routes[0]  # As with most devices.
         asks = method not in _ASKS_NOTHING
-        return Selection(only, asks and variation(only.variant).confirms, "one way")
+        return RouteSelection(only, asks and variation(only.variant).confirms, "one way")
     wanted = quality or _NO_QUALITY
-    refusal: Refusal | None = None
+    refusal: RouteRefusal | None = None
     fitting = []
     for route in routes:
         against = obstacle(route.network, route.bearer, wanted)
@@ -218,10 +218,10 @@ def select(
         elif refusal is None or against.code > refusal.code:
             refusal = against  # The bearer is looked at last: its lack came closest.
     if not fitting:
-        return refusal or Refusal(3003, "no route to the device that this gateway serves")
+        return refusal or RouteRefusal(3003, "no route to the device that this gateway serves")
     able = [route for route in fitting if _able(route.variant, method)]
     if not able:
-        return Refusal(3007, f"no route to the device can do {method}")
+        return RouteRefusal(3007, f"no route to the device can do {method}")
     tried = failures or {}
     fewest = min(tried.get(route, 0) for route in able)
     able = [route for route in able if tried.get(route, 0) == fewest]
@@ -231,7 +231,7 @@ def select(
     if asks and confirms:
         able = confirms
     route, reason = _cheapest(able, size, now, deliver_before, weights)
-    return Selection(route, asks and variation(route.variant).confirms, reason)
+    return RouteSelection(route, asks and variation(route.variant).confirms, reason)
 
 
 def _able(variant: str, method: DeliveryMethod) -> bool:
@@ -257,7 +257,7 @@ def _cheapest(
         for n, route in enumerate(routes, 1)
     ]
     choice = choose(
-        Outgoing(size, since=now, deliver_before=deliver_before),
+        MessageToPlace(size, since=now, deliver_before=deliver_before),
         queue=QueueTerms("push", weights),
         current=links,
         budgets=_NO_BUDGETS,

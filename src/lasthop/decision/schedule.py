@@ -16,10 +16,10 @@ import msgspec
 
 from lasthop.clock import DAY, Micros
 from lasthop.decision.constraints import (
-    After,
     Before,
     Constraint,
     FrequencyCap,
+    NotBefore,
     QuietHours,
     Tolerance,
 )
@@ -161,7 +161,7 @@ def constraints_of(message: Timed, *, since: Micros, now: Micros) -> list[Constr
     """
     asked: list[Constraint] = []
     if message.deliver_after is not None:
-        asked.append(After(message.deliver_after))
+        asked.append(NotBefore(message.deliver_after))
     if message.deliver_before is not None:
         asked.append(Before(message.deliver_before))
     if message.delay_tolerance is not None:

@@ -26,8 +26,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from lasthop.clock import SECOND, Micros
-from lasthop.decision.budgets import Budgets, Closure, Refusal
-from lasthop.decision.choice import Choice, Outgoing, QueueTerms
+from lasthop.decision.budgets import BudgetRefusal, Budgets, Closure
+from lasthop.decision.choice import Choice, MessageToPlace, QueueTerms
 from lasthop.decision.cost import cost
 from lasthop.decision.decide import Action
 from lasthop.decision.delay import Wait, adapt
@@ -58,7 +58,7 @@ class _Candidate(NamedTuple):
 
 
 def choose(
-    message: Outgoing,
+    message: MessageToPlace,
     *,
     queue: QueueTerms,
     current: Sequence[Link],
@@ -111,7 +111,9 @@ def _check_distinct(current: Sequence[Link]) -> None:
 class _Sight:
     """One decision in the making: what it looks at, and the reasons so far."""
 
-    def __init__(self, message: Outgoing, queue: QueueTerms, budgets: Budgets, now: Micros) -> None:
+    def __init__(
+        self, message: MessageToPlace, queue: QueueTerms, budgets: Budgets, now: Micros
+    ) -> None:
         self._message = message
         self._queue = queue
         self._budgets = budgets
@@ -133,7 +135,7 @@ class _Sight:
             self._close[link.label] = obstacle
             self._reasons.append(obstacle.reason())
             self._look_again(obstacle.until)
-        elif isinstance(obstacle, Refusal):
+        elif isinstance(obstacle, BudgetRefusal):
             self._reasons.append(obstacle.reason(link.label))
             self._look_again(obstacle.until)
         else:
@@ -148,7 +150,7 @@ class _Sight:
         possible = self._weigh(link, charge)
         return possible if self.in_time(possible.transit) else None
 
-    def _obstacle(self, link: Link, charge: Charge) -> Closure | Refusal | Reason | None:
+    def _obstacle(self, link: Link, charge: Charge) -> Closure | BudgetRefusal | Reason | None:
         """Why the link may not carry the message: its queue, the link's limits, any limit."""
         label = link.label
         queue = self._queue

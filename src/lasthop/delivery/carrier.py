@@ -38,7 +38,7 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What is registered of the device."""
 
 
-class Content(msgspec.Struct, frozen=True):
+class ReturnedContent(msgspec.Struct, frozen=True):
     """What a client returned."""
 
     content_type: str
@@ -53,7 +53,7 @@ class Sent(msgspec.Struct, frozen=True):
 class Confirmed(msgspec.Struct, frozen=True):
     """The client has it."""
 
-    content: Content | None = None
+    content: ReturnedContent | None = None
 
 
 class Aborted(msgspec.Struct, frozen=True):

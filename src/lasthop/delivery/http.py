@@ -28,7 +28,7 @@ from lasthop.errors import (
     NotFound,
     TooLarge,
 )
-from lasthop.transport.link import Ends, Link, Machine
+from lasthop.transport.link import ChannelLink, Ends, Machine
 from lasthop.transport.locality import from_this_machine, joined, peer_of
 from lasthop.transport.stream import HIGH_WATER
 from lasthop.wire.hop.frames import DEFAULT_MAX_FRAME, MAX_HANDSHAKE
@@ -54,7 +54,7 @@ SECRET = 16
 """Bytes in a connection's URL: whoever knows it is the device."""
 
 
-class RequestLink(Link):
+class RequestLink(ChannelLink):
     """A connection that is carried by requests."""
 
     __slots__ = ("_answering", "_full", "_waiting", "secret")
@@ -181,7 +181,7 @@ class HttpListener(Listener):
             retry = error.retry_after if isinstance(error, Limited) else None
             await _answer(send, status, f"{error}\n".encode(), retry_after=retry)
 
-    def lost(self, link: Link, reason: str) -> None:
+    def lost(self, link: ChannelLink, reason: str) -> None:
         if isinstance(link, RequestLink):
             self._by_secret.pop(link.secret, None)
         super().lost(link, reason)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from lasthop.clock import Clock
 from lasthop.delivery.channel import Switchboard
 from lasthop.errors import Overloaded
-from lasthop.transport.link import Ends, Link
+from lasthop.transport.link import ChannelLink, Ends
 from lasthop.wire.hop.frames import Close, CloseCode, Frame
 from lasthop.wire.hop.handshake import Opened, Waiting
 from lasthop.wire.hop.mapping import Mapping
@@ -40,7 +40,7 @@ class Listener:
         self._mapping = mapping
         self._max_connections = max_connections
         self._ends = Ends(self, clock)
-        self._links: set[Link] = set()
+        self._links: set[ChannelLink] = set()
         self.errors: Counter[str] = Counter()
         """What went wrong on channels since the start, by reason; for metrics."""
 
@@ -55,7 +55,7 @@ class Listener:
 
     # What links report.
 
-    def connected(self, link: Link) -> None:
+    def connected(self, link: ChannelLink) -> None:
         if len(self._links) >= self._max_connections:
             self.errors[Overloaded.code] += 1
             link.close(CloseCode.OVERLOADED, "too many connections", RETRY_AFTER_MS)
@@ -63,22 +63,22 @@ class Listener:
         self._links.add(link)
         self._switchboard.opened(link)
 
-    def received(self, link: Link, frames: Sequence[Frame]) -> None:
+    def received(self, link: ChannelLink, frames: Sequence[Frame]) -> None:
         if link in self._links:
             self._switchboard.received(link, frames)
 
-    def welcomed(self, link: Link, opened: Opened) -> None:
+    def welcomed(self, link: ChannelLink, opened: Opened) -> None:
         raise AssertionError("only devices are welcomed")
 
-    def paused(self, link: Link, paused: bool) -> None:
+    def paused(self, link: ChannelLink, paused: bool) -> None:
         if link in self._links:
             self._switchboard.paused(link, paused)
 
-    def drained(self, link: Link) -> None:
+    def drained(self, link: ChannelLink) -> None:
         if link in self._links:
             self._switchboard.drained(link)
 
-    def lost(self, link: Link, reason: str) -> None:
+    def lost(self, link: ChannelLink, reason: str) -> None:
         if link not in self._links:
             return
         self._links.discard(link)

@@ -12,12 +12,12 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from lasthop.clock import MILLISECOND, Micros
-from lasthop.device.change import Change, Held, InboxRow
+from lasthop.device.change import Change, InboxContents, InboxRow
 from lasthop.device.keys import KeyMemory
 from lasthop.device.message import NO_POSITION, Message
 from lasthop.device.part import DevicePart, moments
 from lasthop.device.showings import Showing, Showings
-from lasthop.device.terms import Terms
+from lasthop.device.terms import DeviceTerms
 from lasthop.device.turnstile import Turnstile
 from lasthop.device.unsaved import Unsaved
 from lasthop.message import DEFAULT_CONTENT_TYPE, Reliability, key_time
@@ -32,7 +32,7 @@ PAUSE = Credit(0, 0)
 class Arrivals:
     """What came from the gateway and is not finished."""
 
-    def __init__(self, terms: Terms, held: Held, unsaved: Unsaved) -> None:
+    def __init__(self, terms: DeviceTerms, held: InboxContents, unsaved: Unsaved) -> None:
         state = held.state
         self._terms = terms
         self._unsaved = unsaved
@@ -65,7 +65,7 @@ class Arrivals:
         self.kept_keys: set[int] = set()
         """Keys of what parts keep outside the inbox."""
 
-    def attach(self, parts: Iterable[DevicePart], held: Held) -> None:
+    def attach(self, parts: Iterable[DevicePart], held: InboxContents) -> None:
         """Let these take part, in their order, and give back what was held."""
         parts = tuple(parts)
         self._words: dict[int, DevicePart] = {
@@ -89,7 +89,7 @@ class Arrivals:
                 self.look_for(key, showing)
             self.begin_showing(showing)
 
-    def _restore(self, held: Held, parts: tuple[DevicePart, ...]) -> list[Message]:
+    def _restore(self, held: InboxContents, parts: tuple[DevicePart, ...]) -> list[Message]:
         """Take back what is in the inbox; returns the gateway's words among it."""
         state = held.state
         waiting: list[tuple[int, Message]] = []

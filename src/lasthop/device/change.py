@@ -17,7 +17,7 @@ NOTES = (WISHES, BUDGETS)
 """Names under which the session keeps what it may spend on what it sends, and what it has spent."""
 
 
-class State(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+class SessionNumbers(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """The session in numbers. New fields go to the end, with a default."""
 
     incarnation: bytes | None = None
@@ -57,7 +57,7 @@ class OutboxRow(msgspec.Struct, frozen=True, gc=False):
     frame: MessageFrame
 
 
-class KeptRow(msgspec.Struct, frozen=True, gc=False):
+class DeviceKeptRow(msgspec.Struct, frozen=True, gc=False):
     """An unread message of a ranked topic."""
 
     key: int
@@ -66,7 +66,7 @@ class KeptRow(msgspec.Struct, frozen=True, gc=False):
     default_type: str
 
 
-class FeedRow(msgspec.Struct, frozen=True):
+class DeviceFeedRow(msgspec.Struct, frozen=True):
     """What the device knows of a ranked topic."""
 
     topic: str
@@ -86,7 +86,7 @@ class RequestRow(msgspec.Struct, frozen=True):
     """Outcomes of one lane come in the order of the requests; without one, as they come."""
 
 
-class PieceRow(msgspec.Struct, frozen=True, gc=False):
+class DevicePieceRow(msgspec.Struct, frozen=True, gc=False):
     """Some bytes of a stream, or of a body that comes in pieces."""
 
     key: int
@@ -126,7 +126,7 @@ class Change(msgspec.Struct, kw_only=True):
     """One commit, to be carried out in the order of its fields."""
 
     n: int
-    state: State
+    state: SessionNumbers
     detached: bool = False
     """A new epoch began: no stored message has a number any more."""
     stored: list[InboxRow] = []
@@ -137,12 +137,12 @@ class Change(msgspec.Struct, kw_only=True):
     keys: list[int] = []
     """Keys of what it has had, to be remembered with the state's generation; those of
     generations before the last one may be forgotten."""
-    kept: list[KeptRow] = []
+    kept: list[DeviceKeptRow] = []
     """Unread messages of ranked topics, in the order in which they came."""
     unkept: list[int] = []
     """Keys of those that are kept no longer. What is in `kept` came after that."""
     reranked: list[tuple[int, float]] = []
-    feeds: list[FeedRow] = []
+    feeds: list[DeviceFeedRow] = []
     queued: list[OutboxRow] = []
     renumbered: list[tuple[int, int]] = []
     """(key, number) of stored outgoing messages."""
@@ -152,28 +152,28 @@ class Change(msgspec.Struct, kw_only=True):
     settled: list[int] = []
     """Keys of requests whose outcome the application has had."""
     flows: list[FlowRow] = []
-    pieces: list[PieceRow] = []
+    pieces: list[DevicePieceRow] = []
     dropped_pieces: list[tuple[int, bool, int]] = []
     """(key, incoming, offset): pieces that begin below the offset need not be kept."""
     notes: dict[str, bytes] = {}
     """What the session keeps under names of its own; empty: not any more."""
 
 
-class Held(msgspec.Struct, kw_only=True):
+class InboxContents(msgspec.Struct, kw_only=True):
     """What an inbox has kept: rows in ascending order, keys of the last two generations."""
 
-    state: State = State()
+    state: SessionNumbers = SessionNumbers()
     inbox: list[InboxRow] = []
     outbox: list[OutboxRow] = []
     old_keys: list[int] = []
     young_keys: list[int] = []
-    kept: list[KeptRow] = []
+    kept: list[DeviceKeptRow] = []
     """In the order in which they came."""
-    feeds: list[FeedRow] = []
+    feeds: list[DeviceFeedRow] = []
     requests: list[RequestRow] = []
     """In ascending order of key."""
     flows: list[FlowRow] = []
-    pieces: list[PieceRow] = []
+    pieces: list[DevicePieceRow] = []
     """By key and offset."""
     notes: dict[str, bytes] = {}
     """Those of the session: `NOTES`."""

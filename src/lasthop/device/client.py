@@ -34,7 +34,7 @@ from lasthop.device.api.stream_api import StreamApi
 from lasthop.device.api.topic_api import TopicApi
 from lasthop.device.clock import DeviceClock
 from lasthop.device.contact import Contact
-from lasthop.device.desk import Desk, HandlerFailed, Outcome, Transactional
+from lasthop.device.desk import HandlerFailed, SessionRunner, Transactional, TurnOutcome
 from lasthop.device.heartbeats import MEMORY, Heartbeats
 from lasthop.device.inbox import Inbox
 from lasthop.device.inbox_memory import MemoryInbox
@@ -44,14 +44,14 @@ from lasthop.device.preferences.sending_preferences import NO_WISHES
 from lasthop.device.probing import Pause, pause
 from lasthop.device.retry import Backoff
 from lasthop.device.session import DeviceSession
-from lasthop.device.terms import Terms
+from lasthop.device.terms import DeviceTerms
 from lasthop.device.turns import Turns
 from lasthop.errors import Conflict, StoreError
-from lasthop.transport.address import Address, parse
+from lasthop.transport.address import GatewayAddress, parse
 from lasthop.transport.encryption import insist
 
 if TYPE_CHECKING:
-    from lasthop.device.exchange.switchboard import Switchboard
+    from lasthop.device.exchange.switchboard import ExchangeSwitchboard
 
 T = TypeVar("T")
 
@@ -76,7 +76,7 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
         enc: bool = False,
         link: str | None = None,
         network: str | None = None,
-        terms: Terms | None = None,
+        terms: DeviceTerms | None = None,
         clock: Clock | None = None,
         random: Callable[[], float] = randomness.random,
         backoff: Backoff | None = None,
@@ -90,7 +90,7 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
         has the limits; its app, name and token are those given here. With `learn_heartbeat` the
         device finds out, on extra connections, how seldom it may ping."""
         super().__init__()
-        base = terms or Terms(app=app, name=name)
+        base = terms or DeviceTerms(app=app, name=name)
         self._terms = msgspec.structs.replace(base, app=app, name=name, token=token)
         self._enc = enc
         self._tls = tls
@@ -109,7 +109,7 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
         self._closing: asyncio.Future[None] | None = None
         self._expiry: asyncio.TimerHandle | None = None
         self._expiry_due: Micros | None = None
-        self.switchboard: Switchboard | None = None
+        self.switchboard: ExchangeSwitchboard | None = None
         """Who sorts the messages, once an exchange needs it."""
 
     async def __aenter__(self) -> Self:
@@ -138,7 +138,7 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
         held = await asyncio.to_thread(inbox.load)
         if threaded:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="lasthop-inbox")
-        self._desk = Desk(DeviceSession(self._terms, held), inbox)
+        self._desk = SessionRunner(DeviceSession(self._terms, held), inbox)
         self._turns = Turns(
             self._desk,
             clock=self._clock,
@@ -178,7 +178,7 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
             self._closing = asyncio.ensure_future(self._close(self._desk))
         await asyncio.shield(self._closing)
 
-    async def _close(self, desk: Desk) -> None:
+    async def _close(self, desk: SessionRunner) -> None:
         self._ended.set()
         self._stirred.set()
         if self._expiry is not None:
@@ -330,13 +330,13 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
 
     # Within.
 
-    def _parse(self, url: str) -> Address:
+    def _parse(self, url: str) -> GatewayAddress:
         address = parse(url)
         if self._enc:
             insist(address, self._tls)
         return address
 
-    def _carry_out(self, outcome: Outcome) -> None:
+    def _carry_out(self, outcome: TurnOutcome) -> None:
         for happening in outcome.happenings:
             self._letters.tell(happening)
         if self._letters.unclaimed:

@@ -18,13 +18,13 @@ from lasthop.device.heartbeats import Heartbeats
 from lasthop.device.joining import Joining
 from lasthop.device.lines import Lines, Way
 from lasthop.device.pricing import round_trip
-from lasthop.device.probing import Probe
+from lasthop.device.probing import ProbeChannel
 from lasthop.device.retry import Backoff, LinkClosed, verdict
 from lasthop.device.turns import Turns
 from lasthop.errors import Conflict, HopError
-from lasthop.transport.address import Address
+from lasthop.transport.address import GatewayAddress
 from lasthop.transport.dial import dial
-from lasthop.transport.link import Ends, Link
+from lasthop.transport.link import ChannelLink, Ends
 from lasthop.wire.hop.connection import Open
 from lasthop.wire.hop.frames import Close, CloseCode, Frame, Hello
 from lasthop.wire.hop.handshake import Opened
@@ -46,7 +46,7 @@ class Contact:
     def __init__(
         self,
         turns: Turns,
-        address: Address,
+        address: GatewayAddress,
         *,
         clock: Clock,
         tls: ssl.SSLContext | None,
@@ -66,19 +66,19 @@ class Contact:
         self._backoff = backoff
         self._ends = Ends(self, clock)
         self._hello: Hello | None = None
-        self._link: Link | None = None
+        self._link: ChannelLink | None = None
         """The link that is dialled or open."""
-        self._ways: dict[Link, Way] = {}
+        self._ways: dict[ChannelLink, Way] = {}
         """By which way each link was dialled."""
         self._next: Way | None = None
         """The way to dial next, in place of the usual one."""
         self._renewing = False
         self._lines = Lines(turns, clock=clock, ways=self._ways)
-        self._last: Link | None = None
+        self._last: ChannelLink | None = None
         """The link that ended last, of those over which we were welcome."""
         self.damaged = 0
         """How many links have ended because what came over them could not be understood."""
-        self._dialling: asyncio.Future[Link] | None = None
+        self._dialling: asyncio.Future[ChannelLink] | None = None
         self._dialled = self._usual_way
         self._welcomed_at: Micros = 0
         self._gone = asyncio.Event()
@@ -123,7 +123,7 @@ class Contact:
     def _usual_way(self) -> Way:
         return Way(self.address, self.link_label, self.network)
 
-    async def _one_channel(self, hello: Hello, way: Way) -> Link | None:
+    async def _one_channel(self, hello: Hello, way: Way) -> ChannelLink | None:
         """From the first packet to the last; returns the link that ended last, if there was one."""
         self._gone.clear()
         self._last = None
@@ -145,11 +145,13 @@ class Contact:
         await self._gone.wait()
         return self._ended_last(link)
 
-    def _ended_last(self, dialled: Link) -> Link:
+    def _ended_last(self, dialled: ChannelLink) -> ChannelLink:
         """The last link of a contact, which need not be the one that was dialled first."""
         return self._last or dialled
 
-    async def join(self, address: Address | None, link: str | None, network: str | None) -> None:
+    async def join(
+        self, address: GatewayAddress | None, link: str | None, network: str | None
+    ) -> None:
         """Open one more channel, and speak over it from now on."""
         wait = self._lines.closed.get(link or "", 0) - self._ends.clock.now()
         if wait > 0:
@@ -175,7 +177,7 @@ class Contact:
         place = hello.network or hello.link or ""
         return msgspec.structs.replace(hello, heartbeat=self._heartbeats.asks(place))
 
-    async def probe(self, heartbeat: int) -> tuple[Probe, Micros | None]:
+    async def probe(self, heartbeat: int) -> tuple[ProbeChannel, Micros | None]:
         """Open a channel that may be lost; how much silence the gateway allows on it, if it could
         be reached."""
         terms = self._turns.terms
@@ -188,7 +190,7 @@ class Contact:
             heartbeat=heartbeat,
             probe=True,
         )
-        probe = Probe(hello, self._ends)
+        probe = ProbeChannel(hello, self._ends)
         # What several requests show is not how long one connection lives.
         lasting = self.address.lasting
         return probe, await probe.open(self.address, self._tls) if lasting else None
@@ -294,15 +296,15 @@ class Contact:
 
     # What links report.
 
-    def connected(self, link: Link) -> None:
+    def connected(self, link: ChannelLink) -> None:
         self._link = link
         self._ways[link] = self._dialled
 
-    def received(self, link: Link, frames: Sequence[Frame]) -> None:
+    def received(self, link: ChannelLink, frames: Sequence[Frame]) -> None:
         if link is self._link:
             self._turns.post(lambda session, now: session.received(frames, now))
 
-    def welcomed(self, link: Link, opened: Opened) -> None:
+    def welcomed(self, link: ChannelLink, opened: Opened) -> None:
         assert self._hello is not None
 
         def then(useful: object) -> None:
@@ -321,18 +323,18 @@ class Contact:
         act = desk.welcomed(self._hello, opened.welcome, opened.frames, ordered=link.ordered)
         self._turns.post(act, then)
 
-    def granted(self, link: Link) -> None:
+    def granted(self, link: ChannelLink) -> None:
         """We are welcome over this link, and speak over it from now on."""
         self._heartbeats.welcomed(link, self.place)
         self._lines.add(link)
 
-    def paused(self, link: Link, paused: bool) -> None:
+    def paused(self, link: ChannelLink, paused: bool) -> None:
         self._lines.paused(link, paused)
 
-    def drained(self, link: Link) -> None:
+    def drained(self, link: ChannelLink) -> None:
         self._lines.drained(link)
 
-    def lost(self, link: Link, reason: str) -> None:
+    def lost(self, link: ChannelLink, reason: str) -> None:
         if link.machine.error is not None:
             self.damaged += 1
             reason = f"what the gateway said could not be understood: {reason}"
@@ -363,7 +365,7 @@ class Contact:
         self._gone.set()
 
 
-def _said(link: Link | None) -> Close | None:
+def _said(link: ChannelLink | None) -> Close | None:
     """The gateway's last word on a link. If the gateway could not be understood, what was said last
     is our complaint about that, and no word of the gateway."""
     return link.closed if link is not None and link.machine.error is None else None

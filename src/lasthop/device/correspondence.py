@@ -12,8 +12,6 @@ import msgspec
 
 from lasthop.device.handle import MessageHandle, MessageRefused, Settlement, Status
 from lasthop.device.happenings import (
-    Accepted,
-    Answered,
     Decided,
     Fetched,
     Gathered,
@@ -22,16 +20,18 @@ from lasthop.device.happenings import (
     LinkSpent,
     LinksWanted,
     Looked,
+    MessageAccepted,
+    MessageSent,
     Refused,
+    RequestAnswered,
     Retracted,
-    Sent,
     StreamStirred,
     TimedOut,
     Withdrawn,
 )
 from lasthop.device.message import Message, Refusal
 from lasthop.errors import Conflict
-from lasthop.wire.hop.decisions import Decision, Verdict
+from lasthop.wire.hop.decisions import GroupDecision, GroupVerdict
 
 log = logging.getLogger("lasthop.device")
 
@@ -47,11 +47,11 @@ class Claim(msgspec.Struct, frozen=True):
         return self.granted
 
 
-_OUTCOMES: dict[Verdict, Literal["released", "aborted", "claimed", "unclaimed"]] = {
-    Verdict.RELEASED: "released",
-    Verdict.ABORTED: "aborted",
-    Verdict.CLAIMED: "claimed",
-    Verdict.UNCLAIMED: "unclaimed",
+_OUTCOMES: dict[GroupVerdict, Literal["released", "aborted", "claimed", "unclaimed"]] = {
+    GroupVerdict.RELEASED: "released",
+    GroupVerdict.ABORTED: "aborted",
+    GroupVerdict.CLAIMED: "claimed",
+    GroupVerdict.UNCLAIMED: "unclaimed",
 }
 
 
@@ -92,11 +92,11 @@ class Correspondence:
         """And does no longer."""
         self._claims.pop(key, None)
 
-    def _decided(self, key: int, decision: Decision) -> None:
-        if decision.verdict in (Verdict.GRANT, Verdict.DENY):
+    def _decided(self, key: int, decision: GroupDecision) -> None:
+        if decision.verdict in (GroupVerdict.GRANT, GroupVerdict.DENY):
             claim = self._claims.pop(key, None)
             if claim is not None and not claim.done():
-                claim.set_result(Claim(decision.verdict is Verdict.GRANT, decision.by))
+                claim.set_result(Claim(decision.verdict is GroupVerdict.GRANT, decision.by))
             return
         outcome = _OUTCOMES.get(decision.verdict)
         if outcome is None:
@@ -158,13 +158,13 @@ class Correspondence:
     def tell(self, happening: Happening) -> None:
         """Pass on what the session has learned."""
         match happening:
-            case Sent(key):
+            case MessageSent(key):
                 self._move(key, Status.SENT)
-            case Accepted(key):
+            case MessageAccepted(key):
                 self._move(key, Status.ACCEPTED)
             case Refused(key, refusal):
                 self._refuse(key, refusal)
-            case Answered(key, message):
+            case RequestAnswered(key, message):
                 self._answer(key, message)
             case Gathered(key):
                 self._answer(key, happening)

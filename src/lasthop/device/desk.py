@@ -27,7 +27,7 @@ Act: TypeAlias = Callable[[DeviceSession, Micros], Any]
 """Something that happened to the session."""
 
 
-class Outcome(msgspec.Struct, kw_only=True):
+class TurnOutcome(msgspec.Struct, kw_only=True):
     """What a turn leaves to be done on the event loop."""
 
     results: list[object] = []
@@ -105,7 +105,7 @@ class HandlerTransaction:
 Transactional: TypeAlias = Callable[[Message, HandlerTransaction], None]
 
 
-class Desk:
+class SessionRunner:
     """A session, its inbox, and the handler that works in the inbox's transactions."""
 
     def __init__(self, session: DeviceSession, inbox: Inbox) -> None:
@@ -118,9 +118,9 @@ class Desk:
 
     def turn(
         self, acts: list[Act], now: Micros, *, room: bool = True, piece: bool = True
-    ) -> Outcome:
+    ) -> TurnOutcome:
         """Let these things happen, make them durable, and say what follows."""
-        outcome = Outcome()
+        outcome = TurnOutcome()
         for act in acts:
             try:
                 outcome.results.append(act(self.session, now))
@@ -179,7 +179,7 @@ class Desk:
         finally:
             self._inbox.close()
 
-    def _handle(self, handler: Transactional, outcome: Outcome, now: Micros) -> None:
+    def _handle(self, handler: Transactional, outcome: TurnOutcome, now: Micros) -> None:
         session = self.session
         fresh = session.fresh(now)
         if not fresh:

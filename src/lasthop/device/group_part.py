@@ -13,7 +13,7 @@ from lasthop.device.part import DevicePart
 from lasthop.device.session_core import SessionCore
 from lasthop.device.showings import Showing
 from lasthop.message import Binding
-from lasthop.wire.hop.decisions import Verdict, decode_decision
+from lasthop.wire.hop.decisions import GroupVerdict, decode_decision
 from lasthop.wire.hop.frames import Headers, Operation
 
 
@@ -60,12 +60,12 @@ class GroupPart(DevicePart):
 
     def follow(self, control: Message, now: Micros) -> None:
         decision, key = decode_decision(control.body), control.in_reply_to or 0
-        if decision.verdict is Verdict.RELEASE:
+        if decision.verdict is GroupVerdict.RELEASE:
             self._release(control, key)
             return
-        if decision.verdict is Verdict.ABORT:
+        if decision.verdict is GroupVerdict.ABORT:
             self._withheld.take(key)
-        elif decision.verdict is Verdict.RETRACT:
+        elif decision.verdict is GroupVerdict.RETRACT:
             self._retract(key)
         else:
             self._told.append(Decided(key, decision))

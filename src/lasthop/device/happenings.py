@@ -8,16 +8,16 @@ import msgspec
 
 from lasthop.clock import Micros
 from lasthop.device.message import Message, Refusal
-from lasthop.wire.hop.decisions import Decision
+from lasthop.wire.hop.decisions import GroupDecision
 
 
-class Sent(msgspec.Struct, frozen=True):
+class MessageSent(msgspec.Struct, frozen=True):
     """A message of ours left over the open channel; it may have to leave again."""
 
     key: int
 
 
-class Accepted(msgspec.Struct, frozen=True):
+class MessageAccepted(msgspec.Struct, frozen=True):
     """The gateway has a message of ours: it is safe there."""
 
     key: int
@@ -30,7 +30,7 @@ class Refused(msgspec.Struct, frozen=True):
     refusal: Refusal
 
 
-class Answered(msgspec.Struct, frozen=True):
+class RequestAnswered(msgspec.Struct, frozen=True):
     """The answer to a request of ours came in time."""
 
     key: int
@@ -54,7 +54,7 @@ class Gathered(msgspec.Struct, frozen=True):
     """Whether it ended before its deadline."""
 
 
-RequestOutcome: TypeAlias = Answered | TimedOut | Gathered
+RequestOutcome: TypeAlias = RequestAnswered | TimedOut | Gathered
 """How a request of the moment has ended."""
 
 
@@ -89,7 +89,7 @@ class Decided(msgspec.Struct, frozen=True):
     """What was decided about a claim or a group message of ours."""
 
     key: int
-    decision: Decision
+    decision: GroupDecision
 
 
 class LinksWanted(msgspec.Struct, frozen=True):
@@ -123,8 +123,8 @@ class Fetched(msgspec.Struct, frozen=True):
 Happening: TypeAlias = (
     LinksWanted
     | LinkSpent
-    | Sent
-    | Accepted
+    | MessageSent
+    | MessageAccepted
     | Refused
     | RequestOutcome
     | Lapsed

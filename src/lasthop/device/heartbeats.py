@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from lasthop.clock import SECOND, Clock, Micros
-from lasthop.decision.heartbeat import Networks, Patience
-from lasthop.device.probing import Pause, Probe, pause as real_pause
-from lasthop.transport.link import Link
+from lasthop.decision.heartbeat import NetworkPatience, Networks
+from lasthop.device.probing import Pause, ProbeChannel, pause as real_pause
+from lasthop.transport.link import ChannelLink
 from lasthop.wire.hop.heartbeat import Pinging
 
 log = logging.getLogger("lasthop.device")
@@ -46,7 +46,7 @@ class Company(Protocol):
 
     async def welcomed_once(self) -> None: ...
 
-    async def probe(self, heartbeat: int) -> tuple[Probe, Micros | None]: ...
+    async def probe(self, heartbeat: int) -> tuple[ProbeChannel, Micros | None]: ...
 
     async def renew(self) -> None: ...
 
@@ -66,7 +66,7 @@ class Heartbeats:
         self._clock = clock
         self._keep = keep
         self._pause: Callable[[Micros], Awaitable[None]] = pause
-        self._granted: dict[Link, Micros] = {}
+        self._granted: dict[ChannelLink, Micros] = {}
         self._died: tuple[str, Micros, Micros] | None = None
         """Where a channel died of silence, of how much, and when."""
 
@@ -75,7 +75,7 @@ class Heartbeats:
         patience = self._networks.on(place)
         return patience.interval() // SECOND if patience.alive >= 0 else None
 
-    def welcomed(self, link: Link, place: str) -> None:
+    def welcomed(self, link: ChannelLink, place: str) -> None:
         """A channel is open. If the last one died of silence a moment ago, that was too much."""
         heartbeat = getattr(link.machine, "heartbeat", None)
         if isinstance(heartbeat, Pinging):
@@ -93,7 +93,7 @@ class Heartbeats:
         """The gateway knows what other devices have found here."""
         self._networks.on(place).told(interval)
 
-    def lost(self, link: Link, place: str) -> None:
+    def lost(self, link: ChannelLink, place: str) -> None:
         """A channel is gone; of silence, if a ping was left without an answer."""
         self._granted.pop(link, None)
         heartbeat = getattr(link.machine, "heartbeat", None)
@@ -138,7 +138,7 @@ class Heartbeats:
         return None if granted is None else False
 
     async def _learned(
-        self, company: Company, patience: Patience, interval: Micros, survived: bool
+        self, company: Company, patience: NetworkPatience, interval: Micros, survived: bool
     ) -> None:
         patience.tried(interval, survived=survived, now=self._clock.now())
         self._keep(self._networks.dump())

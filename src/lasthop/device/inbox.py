@@ -11,7 +11,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from lasthop.device.change import Change, Held
+from lasthop.device.change import Change, InboxContents
 
 
 class Transaction(Protocol):
@@ -37,7 +37,7 @@ class Transaction(Protocol):
 class Inbox(Protocol):
     """The durable memory of one device."""
 
-    def load(self) -> Held:
+    def load(self) -> InboxContents:
         """All that was committed."""
         ...
 

@@ -13,15 +13,15 @@ from msgspec.structs import replace
 from lasthop.device.change import (
     NOTES,
     Change,
-    FeedRow,
+    DeviceFeedRow,
+    DeviceKeptRow,
+    DevicePieceRow,
     FlowRow,
-    Held,
+    InboxContents,
     InboxRow,
-    KeptRow,
     OutboxRow,
-    PieceRow,
     RequestRow,
-    State,
+    SessionNumbers,
 )
 from lasthop.errors import StoreBroken, StoreError
 
@@ -44,13 +44,13 @@ class _Kept:
     )
 
     def __init__(self) -> None:
-        self.state = State()
+        self.state = SessionNumbers()
         self.inbox: dict[int, InboxRow] = {}
         self.outbox: dict[int, OutboxRow] = {}
-        self.kept: dict[int, KeptRow] = {}
-        self.feeds: dict[str, FeedRow] = {}
+        self.kept: dict[int, DeviceKeptRow] = {}
+        self.feeds: dict[str, DeviceFeedRow] = {}
         self.flows: dict[tuple[int, bool], FlowRow] = {}
-        self.pieces: dict[tuple[int, bool, int], PieceRow] = {}
+        self.pieces: dict[tuple[int, bool, int], DevicePieceRow] = {}
         self.old_keys: list[int] = []
         self.young_keys: list[int] = []
         self.notes: dict[str, bytes] = {}
@@ -103,9 +103,9 @@ class MemoryInbox:
         self.refuse: StoreError | None = None
         """Raised by every commit while it is set: a full disk."""
 
-    def load(self) -> Held:
+    def load(self) -> InboxContents:
         kept = self._use()
-        return Held(
+        return InboxContents(
             state=kept.state,
             inbox=[kept.inbox[position] for position in sorted(kept.inbox)],
             outbox=[kept.outbox[key] for key in sorted(kept.outbox)],

@@ -20,15 +20,15 @@ from typing import Any
 from lasthop.device.change import (
     NOTES,
     Change,
-    FeedRow,
+    DeviceFeedRow,
+    DeviceKeptRow,
+    DevicePieceRow,
     FlowRow,
-    Held,
+    InboxContents,
     InboxRow,
-    KeptRow,
     OutboxRow,
-    PieceRow,
     RequestRow,
-    State,
+    SessionNumbers,
 )
 from lasthop.device.packing import (
     pack,
@@ -203,16 +203,16 @@ class SqliteInbox:
             raise
         return database
 
-    def load(self) -> Held:
+    def load(self) -> InboxContents:
         with _blamed():
             return self._load()
 
-    def _load(self) -> Held:
+    def _load(self) -> InboxContents:
         execute = self._use().execute
         ((packed,),) = execute("SELECT state FROM lasthop_session").fetchall()
         state = unpack_state(packed)
         self._generation = state.generation
-        return Held(
+        return InboxContents(
             state=state,
             inbox=[
                 InboxRow(position, number, unpack(frame), default_type)
@@ -230,12 +230,12 @@ class SqliteInbox:
             old_keys=self._keys(state.generation - 1),
             young_keys=self._keys(state.generation),
             kept=[
-                KeptRow(key, rank, unpack(frame), default_type)
+                DeviceKeptRow(key, rank, unpack(frame), default_type)
                 for key, rank, default_type, frame in execute(
                     "SELECT key, rank, default_type, frame FROM lasthop_kept ORDER BY place"
                 )
             ],
-            feeds=[FeedRow(*row) for row in execute("SELECT topic, most FROM lasthop_feed")],
+            feeds=[DeviceFeedRow(*row) for row in execute("SELECT topic, most FROM lasthop_feed")],
             requests=[
                 RequestRow(*row) for row in execute("SELECT * FROM lasthop_request ORDER BY key")
             ],
@@ -244,7 +244,7 @@ class SqliteInbox:
                 for key, incoming, flow in execute("SELECT key, incoming, state FROM lasthop_flow")
             ],
             pieces=[
-                PieceRow(key, bool(incoming), offset, body)
+                DevicePieceRow(key, bool(incoming), offset, body)
                 for key, incoming, offset, body in execute(
                     "SELECT * FROM lasthop_piece ORDER BY key, incoming, 3"
                 )
@@ -419,7 +419,7 @@ def _prepare(database: sqlite3.Connection) -> None:
     if exists is None:
         database.executescript(f"BEGIN IMMEDIATE;{_SCHEMA}{_SECOND}{_THIRD}{_FOURTH}")
         database.execute(
-            "INSERT INTO lasthop_session VALUES (1, ?, ?)", (VERSION, pack_state(State()))
+            "INSERT INTO lasthop_session VALUES (1, ?, ?)", (VERSION, pack_state(SessionNumbers()))
         )
         database.execute("COMMIT")
     ((version,),) = database.execute("SELECT version FROM lasthop_session").fetchall()

@@ -13,7 +13,7 @@ from lasthop.device.lines import Way
 from lasthop.device.turns import Turns
 from lasthop.errors import HopError
 from lasthop.transport.dial import dial
-from lasthop.transport.link import Ends, Link
+from lasthop.transport.link import ChannelLink, Ends
 from lasthop.wire.hop.frames import CloseCode, Frame, Hello
 from lasthop.wire.hop.handshake import Opened
 
@@ -21,19 +21,19 @@ from lasthop.wire.hop.handshake import Opened
 class Speaker(Protocol):
     """Whoever speaks over one of several links."""
 
-    def granted(self, link: Link) -> None:
+    def granted(self, link: ChannelLink) -> None:
         """The gateway takes this link for one of ours."""
         ...
 
-    def paused(self, link: Link, paused: bool) -> None:
+    def paused(self, link: ChannelLink, paused: bool) -> None:
         """Its unsent buffer is full, or has room again."""
         ...
 
-    def drained(self, link: Link) -> None:
+    def drained(self, link: ChannelLink) -> None:
         """What was handed to it has left its unsent buffer."""
         ...
 
-    def lost(self, link: Link, reason: str) -> None:
+    def lost(self, link: ChannelLink, reason: str) -> None:
         """It has ended."""
         ...
 
@@ -46,11 +46,13 @@ class Joining:
         self._turns = turns
         self._speaker = speaker
         self._way: Way
-        self._ways: dict[Link, Way]
+        self._ways: dict[ChannelLink, Way]
         self._ends = Ends(self, ends.clock, ends.alarms)
         self._answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
 
-    async def dial(self, way: Way, ways: dict[Link, Way], tls: ssl.SSLContext | None) -> str | None:
+    async def dial(
+        self, way: Way, ways: dict[ChannelLink, Way], tls: ssl.SSLContext | None
+    ) -> str | None:
         """Open the channel, and note by which way; returns why there is none, or `None` when it is
         granted."""
         self._way, self._ways = way, ways
@@ -62,13 +64,13 @@ class Joining:
             return str(error) or type(error).__name__
         return await self._answer
 
-    def connected(self, link: Link) -> None:
+    def connected(self, link: ChannelLink) -> None:
         self._ways[link] = self._way
 
-    def received(self, link: Link, frames: Sequence[Frame]) -> None:
+    def received(self, link: ChannelLink, frames: Sequence[Frame]) -> None:
         self._turns.post(lambda session, now: session.received(frames, now))
 
-    def welcomed(self, link: Link, opened: Opened) -> None:
+    def welcomed(self, link: ChannelLink, opened: Opened) -> None:
         def then(granted: object) -> None:
             if isinstance(granted, HopError):
                 link.fail(granted)
@@ -81,13 +83,13 @@ class Joining:
         act = desk.joined(self._hello, opened.welcome, opened.frames)
         self._turns.post(act, then)
 
-    def paused(self, link: Link, paused: bool) -> None:
+    def paused(self, link: ChannelLink, paused: bool) -> None:
         self._speaker.paused(link, paused)
 
-    def drained(self, link: Link) -> None:
+    def drained(self, link: ChannelLink) -> None:
         self._speaker.drained(link)
 
-    def lost(self, link: Link, reason: str) -> None:
+    def lost(self, link: ChannelLink, reason: str) -> None:
         self._settle(reason)
         self._speaker.lost(link, reason)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import msgspec
 
-from lasthop.device.change import Change, KeptRow
+from lasthop.device.change import Change, DeviceKeptRow
 from lasthop.device.message import Message
 from lasthop.device.unsaved import Unsaved
 
@@ -19,7 +19,7 @@ class KeptMessages:
         self._unsaved = unsaved
         self._messages: dict[int, Message] = {}
         # For the next change.
-        self._stored: dict[int, KeptRow] = {}
+        self._stored: dict[int, DeviceKeptRow] = {}
         self._removed: list[int] = []
         self._reranked: dict[int, float] = {}
 
@@ -46,7 +46,7 @@ class KeptMessages:
         """Keep a message from now on."""
         key = message.key
         self.restore(message)
-        self._stored[key] = KeptRow(key, message.rank, message.frame, message.default_type)
+        self._stored[key] = DeviceKeptRow(key, message.rank, message.frame, message.default_type)
         self._unsaved.dirty = True
 
     def take(self, key: int) -> Message | None:

@@ -10,15 +10,15 @@ from lasthop.clock import Clock, Micros
 from lasthop.decision.preferences import Preferences
 from lasthop.device.pricing import dearest_first, round_trip
 from lasthop.device.turns import Turns
-from lasthop.transport.address import Address
-from lasthop.transport.link import Link
+from lasthop.transport.address import GatewayAddress
+from lasthop.transport.link import ChannelLink
 from lasthop.wire.hop.frames import Frame, Piece
 
 
 class Way(NamedTuple):
     """How the gateway is reached."""
 
-    address: Address
+    address: GatewayAddress
     label: str | None
     network: str | None
 
@@ -26,22 +26,22 @@ class Way(NamedTuple):
 class Lines:
     """Open links, by the numbers under which the session knows them."""
 
-    def __init__(self, turns: Turns, *, clock: Clock, ways: Mapping[Link, Way]) -> None:
+    def __init__(self, turns: Turns, *, clock: Clock, ways: Mapping[ChannelLink, Way]) -> None:
         self._turns = turns
         self._clock = clock
         self._ways = ways
-        self.open: list[Link] = []
+        self.open: list[ChannelLink] = []
         """The one that we speak over is the last."""
         self.closed: dict[str, Micros] = {}
         """Labels of links that are not to be used before then: a limit of ours is reached."""
-        self._numbers: dict[Link, int] = {}
+        self._numbers: dict[ChannelLink, int] = {}
         self._count = 0
         self._wishes: Preferences | None = None
-        self._fed: Link | None = None
+        self._fed: ChannelLink | None = None
         """The link that has the last piece, and since when."""
         self._fed_at: Micros = 0
 
-    def add(self, link: Link) -> None:
+    def add(self, link: ChannelLink) -> None:
         """The gateway has welcomed us over this link."""
         self.open.append(link)
         self._count += 1
@@ -51,13 +51,13 @@ class Lines:
         self._turns.post(lambda session, _now: session.link_up(number, label, round_trip=measured))
         self._choose()
 
-    def remove(self, link: Link) -> int:
+    def remove(self, link: ChannelLink) -> int:
         """It has ended; returns its number, or 0 if it was never welcome."""
         if link in self.open:
             self.open.remove(link)
         return self._numbers.pop(link, 0)
 
-    def numbered(self, channel: int) -> Link | None:
+    def numbered(self, channel: int) -> ChannelLink | None:
         """The link that the session knows by this number, while it is open."""
         return next((link for link, number in self._numbers.items() if number == channel), None)
 
@@ -85,14 +85,14 @@ class Lines:
         if link is not None:
             self._hand_over(link, frames)
 
-    def _hand_over(self, link: Link, frames: Sequence[Frame]) -> None:
+    def _hand_over(self, link: ChannelLink, frames: Sequence[Frame]) -> None:
         link.send(frames)
         if type(frames[-1]) is Piece and frames[-1].body:
             self._turns.drained = False
             self._fed, self._fed_at = link, self._clock.now()
             link.report_drained()
 
-    def paused(self, link: Link, paused: bool) -> None:
+    def paused(self, link: ChannelLink, paused: bool) -> None:
         """A link's unsent buffer is full, or has room again."""
         number = self._numbers.get(link)
         if number is None:
@@ -101,7 +101,7 @@ class Lines:
         if link is self.open[-1]:
             self._turns.room = not paused
 
-    def drained(self, link: Link) -> None:
+    def drained(self, link: ChannelLink) -> None:
         """The last piece has left its link's unsent buffer."""
         if link is self._fed and not self._turns.drained:
             elapsed = self._clock.now() - self._fed_at

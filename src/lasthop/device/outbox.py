@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lasthop.device.change import Change, Held, OutboxRow
+from lasthop.device.change import Change, InboxContents, OutboxRow
 from lasthop.device.message import Refusal
 from lasthop.device.outbox_order import OutboxGate, OutboxOrder
 from lasthop.device.outgoing import Outgoing, frame_size
-from lasthop.device.terms import Terms
+from lasthop.device.terms import DeviceTerms
 from lasthop.device.unsaved import Unsaved
 from lasthop.errors import Overloaded, TooLarge
 from lasthop.wire.hop.credit import admits
@@ -35,7 +35,7 @@ WELCOME tells again that they were taken, so a commit of their own is not worth 
 class Outbox:
     """What was queued and the gateway has not acknowledged."""
 
-    def __init__(self, terms: Terms, held: Held, unsaved: Unsaved) -> None:
+    def __init__(self, terms: DeviceTerms, held: InboxContents, unsaved: Unsaved) -> None:
         state = held.state
         self._terms = terms
         self._unsaved = unsaved

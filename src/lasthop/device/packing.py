@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from lasthop.device.change import FlowState, State
+from lasthop.device.change import FlowState, SessionNumbers
 from lasthop.errors import StoreBroken
 from lasthop.wire.hop.frames import Headers, MessageFrame
 
@@ -25,7 +25,7 @@ class _Packed(msgspec.Struct, array_like=True, gc=False):
 
 _decode = msgspec.msgpack.Decoder(_Packed).decode
 _decode_flow = msgspec.msgpack.Decoder(FlowState).decode
-_decode_state = msgspec.msgpack.Decoder(State).decode
+_decode_state = msgspec.msgpack.Decoder(SessionNumbers).decode
 
 
 def pack(frame: MessageFrame) -> bytes:
@@ -47,12 +47,12 @@ def unpack(data: bytes) -> MessageFrame:
     return MessageFrame(None, packed.key, packed.topic, headers, packed.body)
 
 
-def pack_state(state: State) -> bytes:
+def pack_state(state: SessionNumbers) -> bytes:
     """A session's state."""
     return _encode(state)
 
 
-def unpack_state(data: bytes) -> State:
+def unpack_state(data: bytes) -> SessionNumbers:
     """A session's state, also as an older version wrote it."""
     try:
         return _decode_state(data)

@@ -8,20 +8,20 @@ from lasthop.clock import Micros
 from lasthop.decision.cost import cost
 from lasthop.decision.links import Link as Declared, Tariff
 from lasthop.decision.preferences import Preferences
-from lasthop.transport.link import Link
+from lasthop.transport.link import ChannelLink
 
 TYPICAL_SIZE = 512
 """Bytes for which links are compared: what a device says at a time is small."""
 
 
 def dearest_first(
-    links: Sequence[Link], labels: Mapping[Link, str], wishes: Preferences
-) -> list[Link]:
+    links: Sequence[ChannelLink], labels: Mapping[ChannelLink, str], wishes: Preferences
+) -> list[ChannelLink]:
     """The links in the order of their cost, as declared and corrected by what was measured; those
     that cost the same as they were."""
     weights = wishes.queue(None).weights
 
-    def price(link: Link) -> float:
+    def price(link: ChannelLink) -> float:
         label = labels.get(link) or "link"
         declared = wishes.link(label) or Declared(label, Tariff())
         measured = declared.measured(latency=round_trip(link), contention=1.0)
@@ -30,7 +30,7 @@ def dearest_first(
     return sorted(links, key=price)
 
 
-def round_trip(link: Link) -> Micros | None:
+def round_trip(link: ChannelLink) -> Micros | None:
     """The smoothed round-trip time of a link, when it is known."""
     roundtrip = getattr(link.machine, "roundtrip", None)
     return roundtrip.smoothed if roundtrip is not None else None

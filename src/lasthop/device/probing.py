@@ -7,9 +7,9 @@ import ssl
 from collections.abc import Awaitable, Callable, Sequence
 
 from lasthop.clock import SECOND, Micros
-from lasthop.transport.address import Address
+from lasthop.transport.address import GatewayAddress
 from lasthop.transport.dial import dial
-from lasthop.transport.link import Ends, Link
+from lasthop.transport.link import ChannelLink, Ends
 from lasthop.wire.hop.frames import CloseCode, Frame, Hello, Ping
 from lasthop.wire.hop.handshake import Opened
 from lasthop.wire.hop.heartbeat import ANSWERED, PATIENCE, Beat
@@ -46,7 +46,7 @@ class Silence:
         return Beat.QUIET
 
 
-class Probe:
+class ProbeChannel:
     """The owner of such a channel."""
 
     def __init__(self, hello: Hello, ends: Ends) -> None:
@@ -55,9 +55,9 @@ class Probe:
         self._silence = Silence()
         self._granted: asyncio.Future[Micros] = asyncio.get_running_loop().create_future()
         self._gone = asyncio.Event()
-        self._link: Link | None = None
+        self._link: ChannelLink | None = None
 
-    async def open(self, address: Address, tls: ssl.SSLContext | None) -> Micros | None:
+    async def open(self, address: GatewayAddress, tls: ssl.SSLContext | None) -> Micros | None:
         """Dial; the silence that the gateway allows, or `None` when there is no channel."""
         try:
             self._link = await dial(address, self._hello, self._ends, tls=tls)
@@ -94,24 +94,24 @@ class Probe:
 
     # What the link reports.
 
-    def connected(self, link: Link) -> None:
+    def connected(self, link: ChannelLink) -> None:
         pass
 
-    def received(self, link: Link, frames: Sequence[Frame]) -> None:
+    def received(self, link: ChannelLink, frames: Sequence[Frame]) -> None:
         pass
 
-    def welcomed(self, link: Link, opened: Opened) -> None:
+    def welcomed(self, link: ChannelLink, opened: Opened) -> None:
         opened.connection.heartbeat = self._silence
         self._ends.alarms.set(link)
         self._settle((opened.welcome.heartbeat or 0) * SECOND)
 
-    def paused(self, link: Link, paused: bool) -> None:
+    def paused(self, link: ChannelLink, paused: bool) -> None:
         pass
 
-    def drained(self, link: Link) -> None:
+    def drained(self, link: ChannelLink) -> None:
         pass
 
-    def lost(self, link: Link, reason: str) -> None:
+    def lost(self, link: ChannelLink, reason: str) -> None:
         self._gone.set()
         self._settle(0)
 

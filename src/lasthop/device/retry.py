@@ -15,7 +15,7 @@ from lasthop.errors import (
 from lasthop.wire.hop.frames import Close, CloseCode
 
 
-class Replaced(LasthopError):
+class ChannelReplaced(LasthopError):
     """Another channel of the same device took over: whoever dialled it has the session now."""
 
     code = "replaced"
@@ -33,7 +33,7 @@ _FINAL: dict[int, type[LasthopError]] = {
     CloseCode.UNSUPPORTED: UnsupportedFrame,
     CloseCode.UNAUTHORIZED: Unauthorized,
     CloseCode.UNKNOWN_DEVICE: NotFound,
-    CloseCode.REPLACED: Replaced,
+    CloseCode.REPLACED: ChannelReplaced,
 }
 """To dial again with the same words would be answered in the same way (Closing)."""
 

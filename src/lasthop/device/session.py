@@ -7,20 +7,20 @@ application's own calls go to the part that they are for.
 
 from __future__ import annotations
 
-from lasthop.device.change import Held
+from lasthop.device.change import InboxContents
 from lasthop.device.group_part import GroupPart
 from lasthop.device.pieces.piece_part import PiecePart
 from lasthop.device.preferences.preference_part import PreferencePart
 from lasthop.device.ranked.ranked_part import RankedPart
 from lasthop.device.requests.request_part import RequestPart
 from lasthop.device.session_core import SessionCore
-from lasthop.device.terms import Terms
+from lasthop.device.terms import DeviceTerms
 
 
 class DeviceSession(SessionCore):
     """The session of one device, as it was held by its inbox."""
 
-    def __init__(self, terms: Terms, held: Held) -> None:
+    def __init__(self, terms: DeviceTerms, held: InboxContents) -> None:
         super().__init__(terms, held)
         self.pieces = PiecePart(self, held)
         self.preferences = PreferencePart(self, self.pieces.transfers, held)

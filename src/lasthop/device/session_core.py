@@ -15,14 +15,14 @@ import msgspec
 
 from lasthop.clock import MILLISECOND, Micros
 from lasthop.device.arrivals import Arrivals
-from lasthop.device.change import Change, Held, State
-from lasthop.device.happenings import Accepted, Happening, Lapsed, Refused, Sent
+from lasthop.device.change import Change, InboxContents, SessionNumbers
+from lasthop.device.happenings import Happening, Lapsed, MessageAccepted, MessageSent, Refused
 from lasthop.device.message import Message, Refusal
 from lasthop.device.outbox import Outbox
 from lasthop.device.part import DevicePart, moments
 from lasthop.device.plain_order import PlainOrder
 from lasthop.device.snapshot import Snapshot
-from lasthop.device.terms import Terms
+from lasthop.device.terms import DeviceTerms
 from lasthop.device.unsaved import Unsaved
 from lasthop.message import KeyMaker, Reliability, key_time
 from lasthop.wire.hop.frames import (
@@ -39,9 +39,9 @@ from lasthop.wire.hop.frames import (
 )
 from lasthop.wire.hop.persistence import (
     Continue,
-    DeviceSession as Claims,
     Redial,
     StartOver,
+    StoredSession as Claims,
     accept,
 )
 from lasthop.wire.hop.ranges import RangeSet
@@ -53,7 +53,7 @@ MAX_WINDOW = 4096
 class SessionCore:
     """The session of one device, as it was held by its inbox, without what its parts do."""
 
-    def __init__(self, terms: Terms, held: Held) -> None:
+    def __init__(self, terms: DeviceTerms, held: InboxContents) -> None:
         if not 1 <= terms.window.messages <= MAX_WINDOW:
             raise ValueError(f"a window has 1 to {MAX_WINDOW} messages")
         if (
@@ -86,7 +86,7 @@ class SessionCore:
         self._repeat = False
         self._reliable = True
 
-    def attach(self, parts: Iterable[DevicePart], held: Held) -> None:
+    def attach(self, parts: Iterable[DevicePart], held: InboxContents) -> None:
         """Let these take part, in their order."""
         parts = tuple(parts)
         self._takers = {kind: take for part in parts for kind, take in part.frames_taken().items()}
@@ -393,12 +393,12 @@ class SessionCore:
             before_change()
         self.unsaved.dirty = False
         self._changes += 1
-        change = Change(n=self._changes, state=State())
+        change = Change(n=self._changes, state=SessionNumbers())
         arrivals.collect(change)
         outbox.collect(change)
         for collect in self._collect:
             collect(change)
-        change.state = State(
+        change.state = SessionNumbers(
             incarnation=self._incarnation,
             epoch=self._epoch,
             base=arrivals.base,
@@ -481,8 +481,8 @@ class SessionCore:
     def happenings(self) -> list[Happening]:
         """What the application may want to know, since the last time."""
         arrivals, outbox = self.arrivals, self.outbox
-        happenings: list[Happening] = [Sent(key) for key in outbox.sent]
-        happenings += [Accepted(key) for key in outbox.accepted]
+        happenings: list[Happening] = [MessageSent(key) for key in outbox.sent]
+        happenings += [MessageAccepted(key) for key in outbox.accepted]
         for told in self._happenings:
             happenings += told()
         # What is refused after its deadline has ended before.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from lasthop.device.change import State
+from lasthop.device.change import SessionNumbers
 from lasthop.wire.hop.frames import Ack, Ranges
 
 
@@ -12,6 +12,6 @@ class Snapshot(msgspec.Struct, frozen=True):
     """What becomes true when change `n` is durable."""
 
     n: int
-    state: State
+    state: SessionNumbers
     ack: Ack
     news: Ranges

@@ -26,7 +26,7 @@ CHUNK = 256 << 10
 """Bytes that the application gets at a time at most: each time costs a commit."""
 
 
-class Asking(Protocol):
+class StreamDevice(Protocol):
     """The device that a stream belongs to."""
 
     @property
@@ -40,7 +40,7 @@ class Asking(Protocol):
 class _Stirred:
     """Waits until something about a stream is different."""
 
-    def __init__(self, device: Asking, key: int) -> None:
+    def __init__(self, device: StreamDevice, key: int) -> None:
         self._device = device
         self._key = key
         self._event = asyncio.Event()
@@ -56,7 +56,7 @@ class _Stirred:
 class OutgoingStream:
     """A stream that this device sends."""
 
-    def __init__(self, device: Asking, key: int, position: int = 0) -> None:
+    def __init__(self, device: StreamDevice, key: int, position: int = 0) -> None:
         self._device = device
         self.key = key
         self.position = position
@@ -122,7 +122,7 @@ class IncomingStream:
     """A stream that this device receives. A chunk is done when the next one is asked for: after a
     crash it goes on with the first that was not."""
 
-    def __init__(self, device: Asking, key: int) -> None:
+    def __init__(self, device: StreamDevice, key: int) -> None:
         self._device = device
         self.key = key
         self.position = 0

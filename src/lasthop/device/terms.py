@@ -7,7 +7,7 @@ import msgspec
 from lasthop.wire.hop.frames import DEFAULT_MAX_FRAME, Credit
 
 
-class Terms(msgspec.Struct, frozen=True, kw_only=True):
+class DeviceTerms(msgspec.Struct, frozen=True, kw_only=True):
     """What a device says of itself in every HELLO, and its limits. Each number says why."""
 
     app: str

@@ -14,8 +14,8 @@ from functools import partial
 from typing import Any
 
 from lasthop.clock import Clock
-from lasthop.device.desk import Act, Desk, Outcome
-from lasthop.device.terms import Terms
+from lasthop.device.desk import Act, SessionRunner, TurnOutcome
+from lasthop.device.terms import DeviceTerms
 from lasthop.errors import HopError
 from lasthop.wire.hop.frames import Hello
 
@@ -29,10 +29,10 @@ class Turns:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: SessionRunner,
         *,
         clock: Clock,
-        carry_out: Callable[[Outcome], None],
+        carry_out: Callable[[TurnOutcome], None],
         failed: Callable[[BaseException], None],
         thread: ThreadPoolExecutor | None,
     ) -> None:
@@ -55,7 +55,7 @@ class Turns:
         """Whether the last piece has left the unsent buffer."""
 
     @property
-    def terms(self) -> Terms:
+    def terms(self) -> DeviceTerms:
         """Who this device is."""
         return self._desk.session.terms
 
@@ -140,14 +140,16 @@ class Turns:
         else:
             self._end(acts, outcome)
 
-    def _turned(self, acts: list[tuple[Act, Then | None]], turned: asyncio.Future[Outcome]) -> None:
+    def _turned(
+        self, acts: list[tuple[Act, Then | None]], turned: asyncio.Future[TurnOutcome]
+    ) -> None:
         error = turned.exception()
         if error is not None:
             self._stop(acts, error)
         else:
             self._end(acts, turned.result())
 
-    def _end(self, acts: list[tuple[Act, Then | None]], outcome: Outcome) -> None:
+    def _end(self, acts: list[tuple[Act, Then | None]], outcome: TurnOutcome) -> None:
         for (_, then), result in zip(acts, outcome.results, strict=True):
             if then is not None:
                 then(result)

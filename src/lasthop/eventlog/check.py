@@ -70,7 +70,7 @@ class _Life(NamedTuple):
 
 
 @dataclass(slots=True)
-class Tally:
+class AppTally:
     """The deliveries of one app. Conservation: what came in has ended or is open."""
 
     accepted: int = 0
@@ -86,12 +86,12 @@ class Tally:
 
 
 @dataclass(slots=True)
-class Report:
+class LogReport:
     """What was found. `problems` holds the first of them, `counts` all by their sort."""
 
     first: int = 0
     end: int = 0
-    apps: dict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
+    apps: dict[str, AppTally] = field(default_factory=lambda: defaultdict(AppTally))
     compared: int = 0
     """Deliveries of the store that were held against the log."""
     newer: int = 0
@@ -116,7 +116,7 @@ class LogCheck:
 
     def __init__(self, *, show: int = 20) -> None:
         self._show = show
-        self._report = Report()
+        self._report = LogReport()
         self._next: int | None = None
         self._boot = 0
         self._device_next: dict[tuple[str, str], int] = {}
@@ -158,7 +158,7 @@ class LogCheck:
 
     def compare(
         self, rows: Iterable[StoredDelivery], find: Callable[[int], Event | None]
-    ) -> Report:
+    ) -> LogReport:
         """The report about the log and the store's deliveries; `find` looks an event up by its
         offset."""
         report = self.finish()
@@ -185,7 +185,7 @@ class LogCheck:
                 )
         return report
 
-    def finish(self) -> Report:
+    def finish(self) -> LogReport:
         """The report about the log alone."""
         report = self._report
         report.end = self._next or 0
@@ -231,7 +231,7 @@ class LogCheck:
         if not event.reason and event.kind != Kind.DELIVERED:
             self._problem("reason", f"{_where(event)} without a reason")
 
-    def _life_before(self, event: Event, tally: Tally) -> _Life | None:
+    def _life_before(self, event: Event, tally: AppTally) -> _Life | None:
         """Where the delivery stood; None at its beginning, and where that is not known."""
         if event.kind == Kind.ACCEPTED:
             tally.accepted += 1

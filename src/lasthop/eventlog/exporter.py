@@ -19,7 +19,7 @@ from pathlib import Path
 
 from lasthop.clock import SECOND, Micros
 from lasthop.errors import StoreBroken, StoreError, StoreFull
-from lasthop.eventlog.files import Files
+from lasthop.eventlog.files import RealFiles
 from lasthop.eventlog.segment import (
     OpenSegment,
     day_of,
@@ -29,7 +29,7 @@ from lasthop.eventlog.segment import (
     stamps_of,
     unsealed_files,
 )
-from lasthop.eventlog.source import Page, Pages
+from lasthop.eventlog.source import EventPages, Page
 
 STEP_BYTES = 256 << 10
 """Copied in one step: about a thousand events, and less than a millisecond in which the
@@ -63,17 +63,17 @@ class Exporter:
     def __init__(
         self,
         log: Path,
-        pages: Pages,
+        pages: EventPages,
         *,
         confirm: Callable[[int], None],
         rolling: Rolling | None = None,
-        files: Files | None = None,
+        files: RealFiles | None = None,
     ) -> None:
         self.rolling = rolling or Rolling()
         self._log = log
         self._pages = pages
         self._confirm = confirm
-        self._files = files or Files()
+        self._files = files or RealFiles()
         self._next: int | None = None
         """The offset to copy next; None until we have looked at what is there."""
         self._open: OpenSegment | None = None

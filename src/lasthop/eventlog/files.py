@@ -9,7 +9,7 @@ from pathlib import Path
 from lasthop.private import FILE, private_directory
 
 
-class Files:
+class RealFiles:
     """The real file system."""
 
     def make_directory(self, path: Path) -> None:

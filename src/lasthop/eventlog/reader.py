@@ -17,8 +17,8 @@ from typing import NamedTuple, Self
 import msgspec
 
 from lasthop.errors import StoreBroken
-from lasthop.eventlog.segment import Segment, day_of, directory_of, sealed_segments, stamp_of
-from lasthop.eventlog.source import Pages
+from lasthop.eventlog.segment import LogSegment, day_of, directory_of, sealed_segments, stamp_of
+from lasthop.eventlog.source import EventPages
 from lasthop.events import SCHEMA_VERSION, Event
 
 PAGE_BYTES = 1 << 20
@@ -35,12 +35,12 @@ class LogReader:
     between calls.
     """
 
-    def __init__(self, log: Path, pages: Pages | None = None) -> None:
+    def __init__(self, log: Path, pages: EventPages | None = None) -> None:
         self.newest_schema = SCHEMA_VERSION
         """The highest schema version met so far."""
         self._log = log
         self._pages = pages
-        self._segments: list[Segment] = []
+        self._segments: list[LogSegment] = []
         self._end = 0
         """The offset after the newest sealed event."""
         self._opened: _OpenedSegment | None = None
@@ -68,7 +68,7 @@ class LogReader:
         self._end = stamp_of(self._segments[-1].last_line()).n + 1 if self._segments else 0
 
     @property
-    def segments(self) -> list[Segment]:
+    def segments(self) -> list[LogSegment]:
         """The sealed segments as of the last look."""
         return list(self._segments)
 
@@ -171,17 +171,17 @@ class LogReader:
         is cheap, one at all the segments is not."""
         return self._pages is None or offset < self._pages.exported_to()
 
-    def _segment_with(self, offset: int) -> Segment:
+    def _segment_with(self, offset: int) -> LogSegment:
         """The segment that has this offset, or the oldest if even that begins later."""
         i = bisect_right(self._segments, offset, key=lambda segment: segment.first)
         return self._segments[max(0, i - 1)]
 
-    def _first_after(self, segment: Segment) -> int:
+    def _first_after(self, segment: LogSegment) -> int:
         """Where the next segment begins."""
         i = bisect_right(self._segments, segment)
         return self._segments[i].first if i < len(self._segments) else self._end
 
-    def _open(self, segment: Segment) -> _OpenedSegment | None:
+    def _open(self, segment: LogSegment) -> _OpenedSegment | None:
         """A sealed segment for reading; None when an operator has removed it."""
         if self._opened is None or self._opened.segment != segment:
             try:
@@ -204,7 +204,7 @@ class _Block(NamedTuple):
 class _OpenedSegment:
     """A sealed segment mapped into memory. It never changes, so neither does what we see."""
 
-    def __init__(self, segment: Segment) -> None:
+    def __init__(self, segment: LogSegment) -> None:
         self.segment = segment
         with segment.path.open("rb") as file:
             self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

@@ -22,7 +22,7 @@ import msgspec
 
 from lasthop.clock import DAY, Micros
 from lasthop.errors import StoreBroken
-from lasthop.eventlog.files import Files
+from lasthop.eventlog.files import RealFiles
 
 _SEALED = re.compile(r"events-(\d{20})\.jsonl")
 _OPEN = re.compile(r"\.events-\d{20}\.jsonl\.open")
@@ -32,18 +32,18 @@ _TAIL = 16 << 10
 """Bytes read from the end of a file to find its last line; most lines have 200 to 400."""
 
 
-class Stamp(msgspec.Struct, gc=False):
+class EventStamp(msgspec.Struct, gc=False):
     """What tells an event's place: its offset and its time."""
 
     n: int
     t: Micros
 
 
-_decode_stamp = msgspec.json.Decoder(Stamp).decode
-_decode_stamps = msgspec.json.Decoder(Stamp).decode_lines
+_decode_stamp = msgspec.json.Decoder(EventStamp).decode
+_decode_stamps = msgspec.json.Decoder(EventStamp).decode_lines
 
 
-def stamp_of(line: bytes) -> Stamp:
+def stamp_of(line: bytes) -> EventStamp:
     """The place of one line."""
     try:
         return _decode_stamp(line)
@@ -51,13 +51,13 @@ def stamp_of(line: bytes) -> Stamp:
         raise StoreBroken(f"a line of the event log cannot be read: {error}") from None
 
 
-def end_stamps(lines: bytes) -> tuple[Stamp, Stamp]:
+def end_stamps(lines: bytes) -> tuple[EventStamp, EventStamp]:
     """The places of the first and the last line, each of which ends with a newline."""
     start = lines.rfind(b"\n", 0, -1) + 1
     return stamp_of(lines[: lines.find(b"\n")]), stamp_of(lines[start:])
 
 
-def stamps_of(lines: bytes) -> list[Stamp]:
+def stamps_of(lines: bytes) -> list[EventStamp]:
     """The places of many lines."""
     try:
         return _decode_stamps(lines)
@@ -80,7 +80,7 @@ def directory_of(day: int) -> str:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Segment:
+class LogSegment:
     """A sealed segment."""
 
     first: int
@@ -107,10 +107,10 @@ class Segment:
         raise StoreBroken("a sealed segment is damaged at its end", path=str(self.path))
 
 
-def sealed_segments(log: Path) -> list[Segment]:
+def sealed_segments(log: Path) -> list[LogSegment]:
     """All sealed segments, in the order of their offsets."""
     found = [
-        Segment(int(match[1]), Path(entry.path))
+        LogSegment(int(match[1]), Path(entry.path))
         for entry in _entries(log)
         if (match := _SEALED.fullmatch(entry.name))
     ]
@@ -137,7 +137,7 @@ def _entries(log: Path) -> Iterator[os.DirEntry[str]]:
 class OpenSegment:
     """A segment that is being written."""
 
-    def __init__(self, files: Files, log: Path, *, first: int, day: int) -> None:
+    def __init__(self, files: RealFiles, log: Path, *, first: int, day: int) -> None:
         self.day = day
         self.size = 0
         self._files = files

@@ -22,7 +22,7 @@ class Page(Protocol):
     def lines(self) -> bytes: ...
 
 
-class Pages(Protocol):
+class EventPages(Protocol):
     """Committed events, at least from `exported_to` on."""
 
     def events(self, first: int, limit_bytes: int) -> Sequence[Page]:

@@ -50,7 +50,7 @@ late, and left for the next batch."""
 
 
 @dataclass(slots=True)
-class Outcome:
+class RunOutcome:
     """What a run did."""
 
     ingested: Ingested = field(default_factory=Ingested)
@@ -105,9 +105,9 @@ class Pipeline:
         self.log = log
         self.lake = lake
         self._say = say
-        self.outcome = Outcome()
+        self.outcome = RunOutcome()
 
-    def run(self, *, counterfactual: bool = True) -> Outcome:
+    def run(self, *, counterfactual: bool = True) -> RunOutcome:
         """Everything that is there, once: bronze, silver, gold."""
         with self.lake.locked():
             with self._timed("bronze"):

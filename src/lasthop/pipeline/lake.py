@@ -34,7 +34,7 @@ _AT_FDCWD = -100
 _EXCHANGE = 2
 
 
-class State(msgspec.Struct):
+class LakeState(msgspec.Struct):
     """What silver was last made from, and runs so far."""
 
     runs: int = 0
@@ -84,14 +84,14 @@ class Lake:
         for partial in self.root.glob("*/.new-*"):
             shutil.rmtree(partial, ignore_errors=True)
 
-    def state(self) -> State:
+    def state(self) -> LakeState:
         """What the tables were made from."""
         try:
-            return msgspec.json.decode((self.root / "state.json").read_bytes(), type=State)
+            return msgspec.json.decode((self.root / "state.json").read_bytes(), type=LakeState)
         except FileNotFoundError:
-            return State()
+            return LakeState()
 
-    def remember(self, state: State) -> None:
+    def remember(self, state: LakeState) -> None:
         """Keep it; a reader sees the old or the new one."""
         write_whole(self.root / "state.json", msgspec.json.format(msgspec.json.encode(state)))
 

@@ -21,7 +21,7 @@ from lasthop.errors import NotFound
 from lasthop.pipeline.gold import calendar, heartbeat
 from lasthop.pipeline.gold.last_hop import by_device
 from lasthop.pipeline.jobs import Pipeline
-from lasthop.pipeline.replay import Row
+from lasthop.pipeline.replay import ReplayRow
 from lasthop.pipeline.schema import ratio
 from lasthop.pipeline.silver import FLAG, NUMBER, TEXT, table
 from lasthop.pipeline.tuning import CANDIDATES, LIVE, SURE_READS, TUNED, Score, cost, tune
@@ -30,11 +30,11 @@ from lasthop.policy import (
     LONGEST_INTERVAL,
     SHORTEST_INTERVAL,
     Calendar,
-    Device,
+    DevicePolicy,
     Forwarding,
     Lineage,
     Policies,
-    Topic,
+    TopicPolicy,
 )
 
 HELD_OUT = 0.2
@@ -69,7 +69,7 @@ LEAST_IN_A_SEGMENT = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class DaySpan:
     """Days of the log, both included, and where the held-out part of them begins."""
 
     first: date
@@ -87,7 +87,7 @@ def micros_of(day: date) -> Micros:
     return int(moment.timestamp()) * 1_000_000
 
 
-def split_of(events: DataFrame, span: Span) -> Micros:
+def split_of(events: DataFrame, span: DaySpan) -> Micros:
     """The moment from which on the log only judges the choice."""
     if (span.last - span.first).days >= FEW_DAYS:
         return micros_of(span.split)
@@ -98,11 +98,11 @@ def split_of(events: DataFrame, span: Span) -> Micros:
     return last - round(HELD_OUT * (last - first))
 
 
-def scores(events: DataFrame, span: Span) -> DataFrame:
+def scores(events: DataFrame, span: DaySpan) -> DataFrame:
     """Every candidate's score on every device and topic; one shuffle by device."""
     split = split_of(events, span)
 
-    def work(app: str, dev: str, rows: list[Row]) -> dict[str, list[Any]]:
+    def work(app: str, dev: str, rows: list[ReplayRow]) -> dict[str, list[Any]]:
         found = tune(rows, split=split)
         return {name: [getattr(score, name) for score in found] for name in Score._fields}
 
@@ -125,7 +125,7 @@ def shared_choices(scores: DataFrame, *keys: str) -> DataFrame:
     return sums.withColumn("place", place).where(fn.col("place") == 1)
 
 
-def learn(pipeline: Pipeline, span: Span, *, made_at: Micros, note: str = "") -> Policies:
+def learn(pipeline: Pipeline, span: DaySpan, *, made_at: Micros, note: str = "") -> Policies:
     """A version from these days."""
     events = pipeline.silver("events").where(fn.col("date").between(span.first, span.last))
     found = scores(events, span).persist()
@@ -135,12 +135,12 @@ def learn(pipeline: Pipeline, span: Span, *, made_at: Micros, note: str = "") ->
             raise NotFound("the log has no events of these days", first=span.first, last=span.last)
         devices, held_out = _of_devices(found)
         segments = [
-            Topic(row["app"], row["segment"], row["topic"], _chosen(row))
+            TopicPolicy(row["app"], row["segment"], row["topic"], _chosen(row))
             for row in shared_choices(found, "app", "segment", "topic").toLocalIterator()
             if row["devices"] >= LEAST_IN_A_SEGMENT
         ]
         fleet = [
-            Topic(row["app"], "", row["topic"], _chosen(row))
+            TopicPolicy(row["app"], "", row["topic"], _chosen(row))
             for these in (found, found.withColumn("topic", fn.lit("")))
             for row in shared_choices(these, "app", "topic").toLocalIterator()
         ]
@@ -167,7 +167,7 @@ def learn(pipeline: Pipeline, span: Span, *, made_at: Micros, note: str = "") ->
         found.unpersist()
 
 
-def _of_devices(found: DataFrame) -> tuple[list[Topic], dict[str, float]]:
+def _of_devices(found: DataFrame) -> tuple[list[TopicPolicy], dict[str, float]]:
     """What suits each device, and what that achieved on the part that was held out.
 
     As many rows as the file will have: it is written by one process, and read by one.
@@ -182,7 +182,7 @@ def _of_devices(found: DataFrame) -> tuple[list[Topic], dict[str, float]]:
         forwarding = msgspec.structs.replace(
             CANDIDATES[row["candidate"]], memory=memory, confidence=confidence
         )
-        devices.append(Topic(row["app"], row["dev"], row["topic"], forwarding))
+        devices.append(TopicPolicy(row["app"], row["dev"], row["topic"], forwarding))
         ours = [count + row[name] for count, name in zip(ours, names, strict=True)]
     judged = found.where(fn.col("candidate") == LIVE).join(
         chosen.select("app", "dev", "topic"), ["app", "dev", "topic"], "left_semi"
@@ -207,7 +207,7 @@ def _chosen(row: Any) -> Forwarding:
     return msgspec.structs.replace(candidate, confidence=confidence)
 
 
-def _about(pipeline: Pipeline, found: DataFrame, span: Span) -> list[Device]:
+def _about(pipeline: Pipeline, found: DataFrame, span: DaySpan) -> list[DevicePolicy]:
     """Segments and link calendars; as many rows as there are devices and links."""
     days = fn.col("date").between(span.first, span.last)
     until = micros_of(span.last + timedelta(days=1))
@@ -225,13 +225,13 @@ def _about(pipeline: Pipeline, found: DataFrame, span: Span) -> list[Device]:
     for row in segments.toLocalIterator():
         zone, links = weeks.pop((row["app"], row["dev"]), ("UTC", {}))
         week = Calendar(zone, links) if links else None
-        about.append(Device(row["app"], row["dev"], row["segment"], week))
+        about.append(DevicePolicy(row["app"], row["dev"], row["segment"], week))
     for (app, dev), (zone, links) in weeks.items():
-        about.append(Device(app, dev, "", Calendar(zone, links)))
+        about.append(DevicePolicy(app, dev, "", Calendar(zone, links)))
     return sorted(about, key=lambda device: (device.app, device.name))
 
 
-def _heartbeats(pipeline: Pipeline, span: Span) -> dict[str, Micros]:
+def _heartbeats(pipeline: Pipeline, span: DaySpan) -> dict[str, Micros]:
     """The interval of each network; the shortest where several links are behind one name."""
     beats = pipeline.silver("heartbeats").where(fn.col("date").between(span.first, span.last))
     best = heartbeat.best_intervals(heartbeat.survival(beats), beats)

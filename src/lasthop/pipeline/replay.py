@@ -125,7 +125,7 @@ INSTRUCTION = "what the feed says"
 WOKEN, DOWN = Woken(), ContactDown()
 
 
-class Row(NamedTuple):
+class ReplayRow(NamedTuple):
     """One event, as far as a replay looks at it."""
 
     n: int
@@ -151,7 +151,7 @@ class Row(NamedTuple):
     other: int
 
 
-class Terms(msgspec.Struct):
+class LoggedTerms(msgspec.Struct):
     """What a feed was made with: `terms` of a `subscribed` or `policy_changed` event."""
 
     subscription: dict[str, Any] = {}
@@ -177,13 +177,13 @@ class Terms(msgspec.Struct):
         return policy
 
 
-_decode_terms = msgspec.json.Decoder(Terms).decode
+_decode_terms = msgspec.json.Decoder(LoggedTerms).decode
 
 
-def terms_of(text: str) -> Terms:
+def terms_of(text: str) -> LoggedTerms:
     """Terms from an event; the built-in ones if it has none."""
     try:
-        return _decode_terms(text) if text else Terms()
+        return _decode_terms(text) if text else LoggedTerms()
     except msgspec.DecodeError as error:
         raise InvalidRequest(f"these terms cannot be read: {error}") from None
 
@@ -207,11 +207,11 @@ def decider(forwarding: Forwarding, subscription: Subscription) -> Policy:
 ON_LINE = Forwarding(policy="on-line")
 """Forward everything as soon as there is contact: the best service, by which loss is measured."""
 
-Choose = Callable[[str, Terms], Policy]
+Choose = Callable[[str, LoggedTerms], Policy]
 """The policy of a topic's feed."""
 
 
-class Decision(NamedTuple):
+class LoggedDecision(NamedTuple):
     """What was decided, as it is logged."""
 
     kind: str
@@ -219,22 +219,22 @@ class Decision(NamedTuple):
     reason: str
 
 
-def decided(effects: Iterable[Effect]) -> Iterator[Decision]:
+def decided(effects: Iterable[Effect]) -> Iterator[LoggedDecision]:
     """Effects in the words of the log."""
     for effect in effects:
         if isinstance(effect, Forward):
-            yield Decision(FORWARDED, effect.key, effect.reason)
+            yield LoggedDecision(FORWARDED, effect.key, effect.reason)
             if effect.instead_of is not None:
-                yield Decision("retracted", effect.instead_of, NO_ROOM)
+                yield LoggedDecision("retracted", effect.instead_of, NO_ROOM)
         elif isinstance(effect, Hold):
-            yield Decision("held", effect.key, effect.reason)
+            yield LoggedDecision("held", effect.key, effect.reason)
         elif isinstance(effect, Retract):
-            yield Decision("retracted", effect.key, effect.reason)
+            yield LoggedDecision("retracted", effect.key, effect.reason)
         elif isinstance(effect, Drop):
-            yield Decision("dropped", effect.key, effect.reason)
+            yield LoggedDecision("dropped", effect.key, effect.reason)
         elif isinstance(effect, Show):
             for key in effect.keys:
-                yield Decision("shown", key, effect.reason)
+                yield LoggedDecision("shown", key, effect.reason)
 
 
 FORWARDED = "forwarded"
@@ -249,12 +249,12 @@ _LOGGED_AS = {
 }
 
 
-def logged(row: Row) -> Decision | None:
+def logged(row: ReplayRow) -> LoggedDecision | None:
     """A decision that an event tells of, if it does."""
     kind = _LOGGED_AS.get(Kind(row.kind))
     if kind is None or not row.msg or not row.topic or row.at or row.reason == INSTRUCTION:
         return None
-    return Decision(kind, row.msg, row.reason)
+    return LoggedDecision(kind, row.msg, row.reason)
 
 
 @dataclass(slots=True)
@@ -277,10 +277,10 @@ class Agreement:
 class _LiveFeed:
     """A feed that is given what the log says it was given."""
 
-    def __init__(self, terms: Terms, now: Micros) -> None:
+    def __init__(self, terms: LoggedTerms, now: Micros) -> None:
         self.policy = terms.decider()
         self.feed = Feed(terms.wishes(), self.policy, now=now)
-        self.expected: deque[Decision] = deque()
+        self.expected: deque[LoggedDecision] = deque()
         self.messages: dict[int, Held] = {}
         self._forwarded: dict[int, str] = {}
         self.left: set[int] = set()
@@ -316,7 +316,7 @@ class _LiveFeed:
         for entry in entries:
             self.take(RankChanged(entry.key, entry.rank), now)
 
-    def takes_again(self, told: Decision, result: Agreement) -> bool:
+    def takes_again(self, told: LoggedDecision, result: Agreement) -> bool:
         """Whether a logged decision was taken again. A message leaves when the link is free, so
         that only the order of all other decisions is that of the log."""
         if told.kind == FORWARDED:
@@ -332,7 +332,7 @@ class _LiveFeed:
         return True
 
 
-def check(rows: Iterable[Row]) -> Agreement:
+def check(rows: Iterable[ReplayRow]) -> Agreement:
     """Replay a device's history, in the order of its events, under the policies that were live.
 
     Everything that the log says was decided must be decided again, for the same reason.
@@ -368,7 +368,7 @@ def check(rows: Iterable[Row]) -> Agreement:
 
 
 def _inputs(
-    row: Row, feeds: dict[str, _LiveFeed], channels: set[int]
+    row: ReplayRow, feeds: dict[str, _LiveFeed], channels: set[int]
 ) -> Iterator[tuple[str, Input]]:
     """What an event tells the feeds of a device."""
     topic, kind = row.topic, row.kind
@@ -415,7 +415,7 @@ def _inputs(
         live.follow(terms_of(row.terms).decider())
 
 
-def _ended(feed: Feed, row: Row) -> Iterator[Input]:
+def _ended(feed: Feed, row: ReplayRow) -> Iterator[Input]:
     """A delivery is over, whoever said so; the feed hears of it if it did not say so itself."""
     place = feed.place(row.msg)
     if place is Place.ENDED:
@@ -426,7 +426,7 @@ def _ended(feed: Feed, row: Row) -> Iterator[Input]:
         yield Gone((row.msg,))
 
 
-def _reported(live: _LiveFeed, row: Row) -> Input:
+def _reported(live: _LiveFeed, row: ReplayRow) -> Input:
     if row.reason == "lost":
         return Lost(tuple(row.keys))
     if row.reason == "unread":
@@ -446,7 +446,7 @@ class Story:
     """Over which link it went."""
 
 
-def as_logged(rows: Iterable[Row], topics: Iterable[str]) -> dict[str, Story]:
+def as_logged(rows: Iterable[ReplayRow], topics: Iterable[str]) -> dict[str, Story]:
     """What the log says was done with these topics."""
     stories = {topic: Story() for topic in topics}
     where: dict[int, Story] = {}
@@ -464,10 +464,10 @@ def as_logged(rows: Iterable[Row], topics: Iterable[str]) -> dict[str, Story]:
     return stories
 
 
-class Estimate:
+class TopicEstimate:
     """One topic of one device, modelled under a policy: contacts and looks are given."""
 
-    def __init__(self, terms: Terms, policy: Policy, now: Micros) -> None:
+    def __init__(self, terms: LoggedTerms, policy: Policy, now: Micros) -> None:
         wishes = terms.wishes()
         self._feed = Feed(wishes, policy, now=now)
         self._device = DeviceQueue(max_per_read=wishes.max)
@@ -526,20 +526,20 @@ class Estimate:
                 device.rerank(effect)
 
 
-class Moment(NamedTuple):
+class LoggedMoment(NamedTuple):
     """Something that happened, when, and the event that tells of it."""
 
     at: Micros
     n: int
-    row: Row
+    row: ReplayRow
 
 
-def moments(rows: Iterable[Row]) -> list[Moment]:
+def moments(rows: Iterable[ReplayRow]) -> list[LoggedMoment]:
     """What is taken as given, in the order in which it happened: a read that was heard of later
     comes where it belongs."""
     given_kinds = frozenset(GIVEN)
     given = [
-        Moment(row.at or row.t, row.n, row)
+        LoggedMoment(row.at or row.t, row.n, row)
         for row in rows
         if row.kind in given_kinds
         and row.reason != INSTRUCTION
@@ -549,9 +549,9 @@ def moments(rows: Iterable[Row]) -> list[Moment]:
     return given
 
 
-def estimate(given: Sequence[Moment], choose: Choose) -> dict[str, Story]:
+def estimate(given: Sequence[LoggedMoment], choose: Choose) -> dict[str, Story]:
     """What would have happened, for each topic, had `choose` chosen the policies."""
-    feeds: dict[str, Estimate] = {}
+    feeds: dict[str, TopicEstimate] = {}
     links: dict[int, str] = {}
     for at, _, row in given:
         topic, kind = row.topic, row.kind
@@ -560,7 +560,7 @@ def estimate(given: Sequence[Moment], choose: Choose) -> dict[str, Story]:
         if kind == Kind.SUBSCRIBED and topic:
             terms = terms_of(row.terms)
             if topic not in feeds:
-                feeds[topic] = Estimate(terms, choose(topic, terms), at)
+                feeds[topic] = TopicEstimate(terms, choose(topic, terms), at)
         elif kind == Kind.CONTACT_STARTED:
             links[row.channel] = row.link
         elif kind == Kind.CONTACT_LOST:
@@ -573,7 +573,7 @@ def estimate(given: Sequence[Moment], choose: Choose) -> dict[str, Story]:
     return {topic: feed.story for topic, feed in feeds.items()}
 
 
-def _give(feed: Estimate, row: Row, link: str, at: Micros) -> None:
+def _give(feed: TopicEstimate, row: ReplayRow, link: str, at: Micros) -> None:
     kind = row.kind
     if kind == Kind.ACCEPTED:
         feed.arrived(row.msg, row.rank, row.before or None, at)

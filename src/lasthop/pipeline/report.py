@@ -9,7 +9,7 @@ from datetime import date
 from io import BytesIO
 from typing import Any
 
-from lasthop.pipeline.summary import BINS, Summary
+from lasthop.pipeline.summary import BINS, PipelineSummary
 from lasthop.policy import Policies
 
 BLUE, ORANGE, GREEN, RED, GREY = "#2f6f9f", "#d9822b", "#3d8f5f", "#b5403b", "#8a8f98"
@@ -31,7 +31,7 @@ th { text-align: left; border-bottom: 1px solid #c8ced6 } td.n, th.n { text-alig
 """
 
 
-def render(summary: Summary, policies: Policies | None = None) -> str:
+def render(summary: PipelineSummary, policies: Policies | None = None) -> str:
     """The page."""
     parts = [
         _numbers(summary),
@@ -93,7 +93,7 @@ def _section(title: str, text: str, picture: str) -> str:
     return f"<h2>{html.escape(title)}</h2><p>{html.escape(text)}</p>{picture}"
 
 
-def _numbers(summary: Summary) -> str:
+def _numbers(summary: PipelineSummary) -> str:
     totals = summary.totals
     shown = {
         "deliveries": f"{totals.accepted:,}",
@@ -137,7 +137,7 @@ def _legend(axes: Any, columns: int = 5, **style: Any) -> None:
     axes.legend(frameon=False, ncols=columns, loc="lower left", bbox_to_anchor=(0, 1), **style)
 
 
-def _outcomes(summary: Summary) -> str:
+def _outcomes(summary: PipelineSummary) -> str:
     rows = summary.outcomes
     names = {"delivered": GREEN, "expired": ORANGE, "suppressed": GREY, "open": BLUE, "other": RED}
 
@@ -155,7 +155,7 @@ def _outcomes(summary: Summary) -> str:
     return _drawn(draw) if rows else ""
 
 
-def _latency(summary: Summary) -> str:
+def _latency(summary: PipelineSummary) -> str:
     rows = summary.latency
 
     def draw(figure: Any) -> None:
@@ -169,7 +169,7 @@ def _latency(summary: Summary) -> str:
     return _drawn(draw) if rows else ""
 
 
-def _last_hop(summary: Summary) -> str:
+def _last_hop(summary: PipelineSummary) -> str:
     rows = summary.last_hop
 
     def draw(figure: Any) -> None:
@@ -183,7 +183,7 @@ def _last_hop(summary: Summary) -> str:
     return _drawn(draw) if rows else ""
 
 
-def _hours(summary: Summary) -> str:
+def _hours(summary: PipelineSummary) -> str:
     hours = summary.read_hours
 
     def draw(figure: Any) -> None:
@@ -194,7 +194,7 @@ def _hours(summary: Summary) -> str:
     return _drawn(draw, height=2.4) if hours else ""
 
 
-def _calendar(summary: Summary) -> str:
+def _calendar(summary: PipelineSummary) -> str:
     rows = summary.calendar
 
     def draw(figure: Any) -> None:
@@ -211,7 +211,7 @@ def _calendar(summary: Summary) -> str:
     return _drawn(draw, height=0.6 + 2.0 * len(rows)) if rows else ""
 
 
-def _survival(summary: Summary) -> str:
+def _survival(summary: PipelineSummary) -> str:
     curves = summary.survival
 
     def draw(figure: Any) -> None:
@@ -225,7 +225,7 @@ def _survival(summary: Summary) -> str:
     return _drawn(draw) if curves else ""
 
 
-def _usage(summary: Summary) -> str:
+def _usage(summary: PipelineSummary) -> str:
     rows = summary.usage
 
     def draw(figure: Any) -> None:
@@ -243,7 +243,7 @@ def _usage(summary: Summary) -> str:
     return _drawn(draw) if rows else ""
 
 
-def _energy(summary: Summary) -> str:
+def _energy(summary: PipelineSummary) -> str:
     rows = summary.energy
 
     def draw(figure: Any) -> None:
@@ -275,7 +275,7 @@ def _table(
     return f"<h2>{html.escape(title)}</h2><table><tr>{head}</tr>{lines}</table>"
 
 
-def _channels(summary: Summary) -> str:
+def _channels(summary: PipelineSummary) -> str:
     return _table(
         "Channels",
         ("link", "networks", "transmissions", "round trip", "contention", "contended"),
@@ -293,7 +293,7 @@ def _channels(summary: Summary) -> str:
     )
 
 
-def _quarantine(summary: Summary) -> str:
+def _quarantine(summary: PipelineSummary) -> str:
     return _table(
         "In quarantine",
         ("problem", "file", "lines"),

@@ -21,7 +21,7 @@ from lasthop.pipeline.jobs import Pipeline, late
 
 
 @dataclass(slots=True)
-class Progress:
+class StreamProgress:
     """How far the stream is."""
 
     batches: int = 0
@@ -39,14 +39,14 @@ class Progress:
     """That the last batch took."""
 
 
-class Stream:
+class LogStream:
     """Follows a log."""
 
     def __init__(
         self,
         pipeline: Pipeline,
         *,
-        told: Callable[[Progress], None] = lambda progress: None,
+        told: Callable[[StreamProgress], None] = lambda progress: None,
         now: Callable[[], float] = time.time,
         batch_bytes: int | None = None,
     ) -> None:
@@ -54,7 +54,7 @@ class Stream:
         self._told = told
         self._now = now
         self._batch_bytes = batch_bytes or BATCH_BYTES
-        self.progress = Progress()
+        self.progress = StreamProgress()
 
     def start(self, *, every: str = "5 seconds", available_now: bool = False) -> StreamingQuery:
         """Begin; what an earlier process ingested and did not get to is made first."""

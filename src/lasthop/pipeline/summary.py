@@ -32,7 +32,7 @@ BINS = 20
 """Of the efficiency index, from 0 to 1."""
 
 
-class Totals(msgspec.Struct):
+class SummaryTotals(msgspec.Struct):
     """Of all days."""
 
     accepted: int
@@ -56,7 +56,7 @@ class Outcomes(msgspec.Struct):
     other: int
 
 
-class Latency(msgspec.Struct):
+class LatencySummary(msgspec.Struct):
     """Seconds from acceptance (or deliver_after) to delivery, on one day."""
 
     date: str
@@ -107,7 +107,7 @@ class Efficiency(msgspec.Struct):
     count: int
 
 
-class Channel(msgspec.Struct):
+class ChannelSummary(msgspec.Struct):
     """What was measured of a link."""
 
     link: str
@@ -127,13 +127,13 @@ class Quarantined(msgspec.Struct):
     lines: int
 
 
-class Summary(msgspec.Struct, kw_only=True):
+class PipelineSummary(msgspec.Struct, kw_only=True):
     """The tables, on one page."""
 
     made_at: Micros
-    totals: Totals
+    totals: SummaryTotals
     outcomes: list[Outcomes]
-    latency: list[Latency]
+    latency: list[LatencySummary]
     last_hop: list[LastHop]
     read_hours: list[float]
     """Reads a day and device in each hour of UTC; empty when nothing was read."""
@@ -141,13 +141,13 @@ class Summary(msgspec.Struct, kw_only=True):
     survival: list[Survival]
     usage: list[Carried]
     energy: list[Efficiency]
-    channels: list[Channel]
+    channels: list[ChannelSummary]
     quarantine: list[Quarantined]
 
 
-def summarise(pipeline: Pipeline, now: Micros) -> Summary:
+def summarise(pipeline: Pipeline, now: Micros) -> PipelineSummary:
     """Ask the tables."""
-    return Summary(
+    return PipelineSummary(
         made_at=now,
         totals=_totals(pipeline),
         outcomes=_outcomes(pipeline),
@@ -163,12 +163,12 @@ def summarise(pipeline: Pipeline, now: Micros) -> Summary:
     )
 
 
-def write(pipeline: Pipeline, summary: Summary) -> None:
+def write(pipeline: Pipeline, summary: PipelineSummary) -> None:
     """Leave it in the lake, whole or not at all."""
     write_whole(pipeline.lake.root / FILE, msgspec.json.encode(summary))
 
 
-def _totals(pipeline: Pipeline) -> Totals:
+def _totals(pipeline: Pipeline) -> SummaryTotals:
     sums = (
         pipeline.gold("delivery_quality")
         .agg(
@@ -185,7 +185,7 @@ def _totals(pipeline: Pipeline) -> Totals:
     devices = pipeline.silver("deliveries").agg(fn.count_distinct("app", "dev").alias("n")).first()
     assert sums is not None
     assert devices is not None
-    return Totals(
+    return SummaryTotals(
         accepted=sums["accepted"] or 0,
         delivered=sums["delivered"] or 0,
         duplicates=sums["duplicates"] or 0,
@@ -217,14 +217,16 @@ def _outcomes(pipeline: Pipeline) -> list[Outcomes]:
     return [Outcomes(row["date"].isoformat(), *(row[n] for n in (*names, "other"))) for row in rows]
 
 
-def _latency(pipeline: Pipeline) -> list[Latency]:
+def _latency(pipeline: Pipeline) -> list[LatencySummary]:
     rows = _daily(
         pipeline.silver("deliveries")
         .where(fn.col("delivered_at").isNotNull())
         .withColumn("s", (fn.col("delivered_at") - fn.greatest("accepted_at", "after")) / 1e6),
         *(fn.percentile_approx("s", p / 100, 1000).alias(f"p{p}") for p in (50, 90, 99)),
     )
-    return [Latency(row["date"].isoformat(), row["p50"], row["p90"], row["p99"]) for row in rows]
+    return [
+        LatencySummary(row["date"].isoformat(), row["p50"], row["p90"], row["p99"]) for row in rows
+    ]
 
 
 def _last_hop(pipeline: Pipeline) -> list[LastHop]:
@@ -282,7 +284,7 @@ def _energy(pipeline: Pipeline) -> list[Efficiency]:
     return [Efficiency(row["link"], row["bin"], row["n"]) for row in rows]
 
 
-def _channels(pipeline: Pipeline) -> list[Channel]:
+def _channels(pipeline: Pipeline) -> list[ChannelSummary]:
     rows = (
         pipeline.gold("channels")
         .groupBy("link")
@@ -297,7 +299,7 @@ def _channels(pipeline: Pipeline) -> list[Channel]:
         .collect()
     )
     return [
-        Channel(
+        ChannelSummary(
             row["link"],
             row["networks"],
             row["transmissions"],

@@ -19,10 +19,10 @@ from lasthop.events import Kind
 from lasthop.pipeline.replay import (
     GIVEN,
     ON_LINE,
-    Moment,
-    Row,
+    LoggedMoment,
+    LoggedTerms,
+    ReplayRow,
     Story,
-    Terms,
     as_logged,
     decider,
     estimate,
@@ -76,7 +76,7 @@ class Score(NamedTuple):
 
 
 def tune(
-    rows: Sequence[Row], *, split: Micros, candidates: Sequence[Forwarding] = CANDIDATES
+    rows: Sequence[ReplayRow], *, split: Micros, candidates: Sequence[Forwarding] = CANDIDATES
 ) -> list[Score]:
     """The scores of a device. Messages accepted from `split` on only count as held out."""
     given = moments(rows)
@@ -104,23 +104,23 @@ def tune(
 
 
 def _tried(
-    given: Sequence[Moment], candidate: Forwarding
+    given: Sequence[LoggedMoment], candidate: Forwarding
 ) -> tuple[dict[str, Story], dict[str, Policy]]:
     """What a candidate would have done, and the policies of the topics as they are then."""
     made: dict[str, Policy] = {}
 
-    def choose(topic: str, terms: Terms) -> Policy:
+    def choose(topic: str, terms: LoggedTerms) -> Policy:
         made[topic] = decider(candidate, terms.wishes())
         return made[topic]
 
     return estimate(given, choose), made
 
 
-def _looked(row: Row, topic: str) -> bool:
+def _looked(row: ReplayRow, topic: str) -> bool:
     return row.kind == Kind.READ and not row.msg and row.topic == topic
 
 
-def _segment(reads: Sequence[Row], days: float) -> str:
+def _segment(reads: Sequence[ReplayRow], days: float) -> str:
     """Readers who are alike: how often they look, and how often without contact."""
     often = len(reads) / max(days, 1.0)
     rate = "seldom" if often < 1 else "daily" if often < 3 else "often"

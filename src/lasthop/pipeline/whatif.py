@@ -21,7 +21,7 @@ from lasthop.events import Kind
 from lasthop.pipeline.gold.last_hop import by_device
 from lasthop.pipeline.replay import (
     ON_LINE,
-    Row,
+    ReplayRow,
     Story,
     as_logged,
     check,
@@ -71,7 +71,7 @@ Rank: the mean rank of what was read."""
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class MeasuredFigure:
     """One measure of one policy, with its confidence interval over devices."""
 
     value: float
@@ -80,7 +80,7 @@ class Figure:
 
 
 @dataclass(slots=True)
-class Answer:
+class PolicyComparison:
     """A policy compared with the live one."""
 
     policy: str
@@ -88,9 +88,9 @@ class Answer:
     decisions: int = 0
     reproduced: int = 0
     first_difference: str = ""
-    live: dict[str, Figure] = field(default_factory=dict)
-    estimate: dict[str, Figure] = field(default_factory=dict)
-    difference: dict[str, Figure] = field(default_factory=dict)
+    live: dict[str, MeasuredFigure] = field(default_factory=dict)
+    estimate: dict[str, MeasuredFigure] = field(default_factory=dict)
+    difference: dict[str, MeasuredFigure] = field(default_factory=dict)
     totals: dict[str, dict[str, float]] = field(default_factory=dict)
     note: str = (
         "Figures under `estimate` are estimates: contacts and reads are those of the log, "
@@ -121,7 +121,7 @@ def compared(events: DataFrame, policy: Forwarding | Policies) -> DataFrame:
 
     index = PolicyIndex(policy) if isinstance(policy, Policies) else None
 
-    def work(app: str, dev: str, rows: list[Row]) -> dict[str, list[Any]]:
+    def work(app: str, dev: str, rows: list[ReplayRow]) -> dict[str, list[Any]]:
         def forwarding(topic: str) -> Forwarding:
             if index is not None:
                 return index.forwarding(app, dev, topic).forwarding
@@ -150,7 +150,7 @@ def compared(events: DataFrame, policy: Forwarding | Policies) -> DataFrame:
 class _Measure:
     """Adds up what a policy did on one device."""
 
-    def __init__(self, rows: Sequence[Row], best: dict[str, Story]) -> None:
+    def __init__(self, rows: Sequence[ReplayRow], best: dict[str, Story]) -> None:
         self._messages = {row.msg: row for row in rows if row.kind == Kind.ACCEPTED}
         self._online = {topic: set(story.read) for topic, story in best.items()}
         sent = [row for row in rows if row.kind == Kind.TRANSMITTED and row.msg in self._messages]
@@ -184,7 +184,7 @@ class _Measure:
         return total
 
 
-def answer(events: DataFrame, policy: Forwarding | Policies, *, name: str) -> Answer:
+def answer(events: DataFrame, policy: Forwarding | Policies, *, name: str) -> PolicyComparison:
     """Compare a policy with the live one, over all devices of the events.
 
     Ratios are of sums. Their intervals treat devices as independent: the variance of a ratio
@@ -199,7 +199,7 @@ def answer(events: DataFrame, policy: Forwarding | Policies, *, name: str) -> An
             fn.min(fn.when(fn.col("difference") != "", fn.col("difference"))).alias("difference"),
             *(fn.sum(column).alias(column) for column in COMPARED.names[5:]),
         ).first()
-        result = Answer(name)
+        result = PolicyComparison(name)
         if sums is None or not sums["devices"]:
             return result
         result.devices = int(sums["devices"])
@@ -211,17 +211,17 @@ def answer(events: DataFrame, policy: Forwarding | Policies, *, name: str) -> An
             }
             for ratio, (above, below) in RATIOS.items():
                 value = _ratio(sums, side, above, below)
-                into[ratio] = Figure(value, value, value)
+                into[ratio] = MeasuredFigure(value, value, value)
         spread = _spread(table, sums)
         z = NormalDist().inv_cdf((1 + LEVEL) / 2)
         for ratio in RATIOS:
             for side, into in (("live", result.live), ("what", result.estimate)):
                 margin = z * spread[f"{side}_{ratio}"]
                 value = into[ratio].value
-                into[ratio] = Figure(value, value - margin, value + margin)
+                into[ratio] = MeasuredFigure(value, value - margin, value + margin)
             change = result.estimate[ratio].value - result.live[ratio].value
             margin = z * spread[f"both_{ratio}"]
-            result.difference[ratio] = Figure(change, change - margin, change + margin)
+            result.difference[ratio] = MeasuredFigure(change, change - margin, change + margin)
         return result
     finally:
         table.unpersist()

@@ -67,7 +67,7 @@ class Calendar(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
                 raise InvalidRequest("a week has 168 chances of 0 to 100", link=link)
 
 
-class Topic(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class TopicPolicy(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """What holds for one topic of one device, segment or fleet."""
 
     app: str
@@ -77,7 +77,7 @@ class Topic(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     forwarding: Forwarding
 
 
-class Device(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class DevicePolicy(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """What holds for a device as a whole."""
 
     app: str
@@ -109,10 +109,10 @@ class Policies(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     version: str
     lineage: Lineage
     default: Forwarding = Forwarding()
-    fleet: tuple[Topic, ...] = ()
-    segments: tuple[Topic, ...] = ()
-    devices: tuple[Topic, ...] = ()
-    about: tuple[Device, ...] = ()
+    fleet: tuple[TopicPolicy, ...] = ()
+    segments: tuple[TopicPolicy, ...] = ()
+    devices: tuple[TopicPolicy, ...] = ()
+    about: tuple[DevicePolicy, ...] = ()
     heartbeats: dict[str, Micros] = {}
     """For each network the idle interval that its connections survive."""
 

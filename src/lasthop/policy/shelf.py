@@ -40,7 +40,7 @@ class Pointer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The versions and digests that were in force before, newest first."""
 
 
-class Shelf:
+class PolicyShelf:
     """Versions of the policy under one directory."""
 
     def __init__(self, root: Path) -> None:

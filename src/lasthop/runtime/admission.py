@@ -21,7 +21,7 @@ RESERVE = 64
 """Connections beyond the limit. A probe that asks at once needs its place for milliseconds."""
 
 
-class Place:
+class ConnectionPlace:
     """What one connection has taken."""
 
     __slots__ = ("_admission", "crowded", "cut", "network", "trusted")
@@ -63,17 +63,17 @@ class Admission:
         self._reserve = reserve
         self._settled = 0
         self._by_network: Counter[str] = Counter()
-        self._guests: dict[Place, None] = {}
+        self._guests: dict[ConnectionPlace, None] = {}
 
     @property
     def connections(self) -> int:
         """How many connections are open."""
         return self._settled + len(self._guests)
 
-    def enter(self, peer: str | None, cut: Callable[[], object]) -> Place:
+    def enter(self, peer: str | None, cut: Callable[[], object]) -> ConnectionPlace:
         """Give a new connection its place; `cut` ends it at once."""
         network = network_of(peer) if peer and self._per_address else None
-        place = Place(self, cut, network, crowded=self._is_full(network))
+        place = ConnectionPlace(self, cut, network, crowded=self._is_full(network))
         if place.crowded:
             if len(self._guests) >= self._reserve:
                 self._send_one_away()
@@ -84,8 +84,8 @@ class Admission:
                 self._by_network[network] += 1
         return place
 
-    def left(self, place: Place) -> None:
-        """See `Place.leave`."""
+    def left(self, place: ConnectionPlace) -> None:
+        """See `ConnectionPlace.leave`."""
         if place.crowded:
             self._guests.pop(place, None)
             return

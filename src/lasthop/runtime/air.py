@@ -19,7 +19,7 @@ from lasthop.delivery.ota.unit import UnitCarrier
 from lasthop.runtime.failure import Failure
 from lasthop.runtime.listening import address_of, listen
 from lasthop.runtime.settings import Ota
-from lasthop.runtime.units import Address
+from lasthop.runtime.units import ListenAddress
 from lasthop.wire.ota.wsp_server import SessionServer
 from lasthop.wire.wsp.addresses import Address as ContactPoint
 from lasthop.wire.wsp.sir import OTA_HTTP, Sir
@@ -163,14 +163,14 @@ def _invite(out: Datagrams, invitation: Sir, host: str) -> None:
     out.send(invitation_unit(invitation, 1), (host, VARIANTS[Variant.WSP].port or 0))
 
 
-def _address(name: str, text: str) -> Address:
+def _address(name: str, text: str) -> ListenAddress:
     try:
-        return Address.parse(text)
+        return ListenAddress.parse(text)
     except ValueError as error:
         raise Failure(f"{name}: {error}") from None
 
 
-def _bound(address: Address) -> socket.socket:
+def _bound(address: ListenAddress) -> socket.socket:
     try:
         return bound(address.host, address.port)
     except OSError as error:

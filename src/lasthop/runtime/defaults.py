@@ -3,7 +3,7 @@ read any settings."""
 
 from __future__ import annotations
 
-from lasthop.runtime.units import Address
+from lasthop.runtime.units import ListenAddress
 
-DEFAULT_HTTP = Address("127.0.0.1:8080")
-DEFAULT_TCP = Address("127.0.0.1:7300")
+DEFAULT_HTTP = ListenAddress("127.0.0.1:8080")
+DEFAULT_TCP = ListenAddress("127.0.0.1:7300")

@@ -31,14 +31,14 @@ class DirectProtocol(GuardedProtocol):
         """`direct` says who takes the requests to which path."""
         super().__init__(*args, **more)
         self._direct = direct
-        self._exchange: _Exchange | None = None
+        self._exchange: _DirectExchange | None = None
         """The request that is coming in, if it is one of ours."""
 
     def on_headers_complete(self) -> None:
         headers = self.head()
         take = self._direct.get(self.url)
         if take is not None and self._is_plain(headers):
-            self._exchange = _Exchange(self, take, headers)
+            self._exchange = _DirectExchange(self, take, headers)
             self.cycle = cast(RequestResponseCycle, self._exchange)
             self._phase = BODY
         else:
@@ -82,7 +82,7 @@ class DirectProtocol(GuardedProtocol):
         )
 
 
-class _Exchange:
+class _DirectExchange:
     """One request and its answer, with what uvicorn wants to know of the one that is under way."""
 
     __slots__ = (
@@ -105,7 +105,7 @@ class _Exchange:
         self.response_complete = False
 
     @property
-    def message_event(self) -> _Exchange:
+    def message_event(self) -> _DirectExchange:
         """uvicorn sets an event when the other end has gone: nobody waits for it here."""
         return self
 

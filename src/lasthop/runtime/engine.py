@@ -21,8 +21,8 @@ from lasthop.clock import SECOND, Clock, Micros
 from lasthop.core.effects import (
     Carry,
     Changed,
+    CloseChannel,
     Consult,
-    Disconnect,
     Effect,
     Fetch,
     MatchFilters,
@@ -42,12 +42,12 @@ from lasthop.store.commit import Commit, DeliveryRow
 from lasthop.store.writer import CommitWriter
 from lasthop.surrogate import mail
 from lasthop.wire.hop.frames import CloseCode, Frame
-from lasthop.wire.pap.answers import Answer, Verdict
+from lasthop.wire.pap.answers import AnswerVerdict, PapAnswer
 from lasthop.wire.xpath.reading import Reading
 
 T = TypeVar("T")
 
-Tell: TypeAlias = Callable[[str, str, bytes], Awaitable[Answer]]
+Tell: TypeAlias = Callable[[str, str, bytes], Awaitable[PapAnswer]]
 """Posts a body of this type to a URL, and says what the answer means."""
 
 RETRY_WHEN_FULL = 1.0
@@ -379,7 +379,7 @@ class Engine:
                 channel = self._channels.get(effect.channel)
                 if channel is not None:
                     channel.overheard(effect.frames)
-            elif isinstance(effect, Disconnect):
+            elif isinstance(effect, CloseChannel):
                 channel = self._channels.get(effect.channel)
                 if channel is not None:
                     self._observer.disconnected(effect.code)
@@ -427,15 +427,15 @@ class Engine:
             answer = await self._told(notify)
         except Exception as error:
             log.exception("an initiator could not be told", url=notify.url)
-            answer = Answer(Verdict.LATER, f"a fault of the gateway: {error}")
+            answer = PapAnswer(AnswerVerdict.LATER, f"a fault of the gateway: {error}")
         if not self._stopped:
             now = self._clock.now()
             self.gateway.notifications.answered(notify.message, notify.place, answer, now)
             self._poke()
 
-    async def _told(self, notify: Notify) -> Answer:
+    async def _told(self, notify: Notify) -> PapAnswer:
         if self._tell is None:
-            return Answer(Verdict.UNREACHABLE, "this gateway tells nobody")
+            return PapAnswer(AnswerVerdict.UNREACHABLE, "this gateway tells nobody")
         replies: dict[int, Message] = {}
         if notify.reply:
             replies = await self.read(lambda reader: reader.messages([notify.reply]))

@@ -20,7 +20,7 @@ from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from lasthop.delivery.tcp import TLS_HANDSHAKE
 from lasthop.errors import InvalidRequest, LasthopError, Limited, Overloaded
-from lasthop.runtime.admission import Admission, Place
+from lasthop.runtime.admission import Admission, ConnectionPlace
 from lasthop.runtime.certificates import CertifiedProtocol
 from lasthop.runtime.heads import (
     MAX_FIELDS,
@@ -68,7 +68,7 @@ is of an administrator."""
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class GuardPatience:
     """How long others may take, in seconds."""
 
     handshake: float = TLS_HANDSHAKE
@@ -96,7 +96,7 @@ class Guard:
 
     admission: Admission
     administers: Administers = lambda headers, peer, certificate: False
-    patience: Patience = field(default_factory=Patience)
+    patience: GuardPatience = field(default_factory=GuardPatience)
     refused: Counter[str] = field(default_factory=Counter)
     """Requests that were refused here, by code."""
 
@@ -104,7 +104,9 @@ class Guard:
 class GuardedProtocol(CertifiedProtocol):
     """One connection."""
 
-    def __init__(self, *args: Any, guard: Guard, place: Place | None = None, **more: Any) -> None:
+    def __init__(
+        self, *args: Any, guard: Guard, place: ConnectionPlace | None = None, **more: Any
+    ) -> None:
         """`place` is what the connection has taken already, if it has."""
         super().__init__(*args, **more)
         self.url = b""

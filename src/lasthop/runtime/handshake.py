@@ -12,7 +12,7 @@ import ssl
 from collections.abc import Callable
 from contextlib import suppress
 
-from lasthop.runtime.admission import Place
+from lasthop.runtime.admission import ConnectionPlace
 from lasthop.runtime.guard import Guard
 from lasthop.runtime.listening import BACKLOG
 
@@ -78,7 +78,7 @@ class Handshakes:
     async def _encrypt(self, connection: socket.socket) -> None:
         task = asyncio.current_task()
         assert task is not None
-        place: Place | None = None
+        place: ConnectionPlace | None = None
         # Whoever it was may have gone, or speak no TLS that we do.
         with suppress(OSError, asyncio.CancelledError):
             place = self._guard.admission.enter(connection.getpeername()[0], task.cancel)

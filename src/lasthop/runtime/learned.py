@@ -17,10 +17,10 @@ import structlog
 from lasthop.clock import HOUR, Micros
 from lasthop.decision.policies import POLICIES, Tuning
 from lasthop.decision.policies.memory import recall
-from lasthop.decision.volume.policy_choice import Choice
+from lasthop.decision.volume.policy_choice import PolicyChoice
 from lasthop.errors import InvalidRequest, LasthopError
 from lasthop.policy import BUILT_IN, Forwarding, PolicyIndex
-from lasthop.policy.shelf import POINTER, Shelf
+from lasthop.policy.shelf import POINTER, PolicyShelf
 
 log = structlog.get_logger(__name__)
 
@@ -32,10 +32,10 @@ LOOK = 1.0
 class LearnedPolicies:
     """The version in force, and how it is replaced. It is the gateway's book of policies."""
 
-    def __init__(self, directory: Path, default: Choice | None = None) -> None:
+    def __init__(self, directory: Path, default: PolicyChoice | None = None) -> None:
         """`default` holds as long as nothing was learned."""
         self._default = default
-        self._shelf = Shelf(directory)
+        self._shelf = PolicyShelf(directory)
         self._pointer = directory / POINTER
         self._seen: tuple[int, int, int] | None = None
         self.index = PolicyIndex(BUILT_IN)
@@ -43,13 +43,13 @@ class LearnedPolicies:
         self.refused = 0
         """Versions that were not taken."""
 
-    def choose(self, app: str, device: str, topic: str) -> Choice:
+    def choose(self, app: str, device: str, topic: str) -> PolicyChoice:
         """What was learned for this device and topic, with the version for the log."""
         if self._default is not None and self.index.policies is BUILT_IN:
             return self._default
         found = self.index.forwarding(app, device, topic)
         forwarding = found.forwarding
-        return Choice(
+        return PolicyChoice(
             policy=forwarding.policy,
             version="" if self.index.policies is BUILT_IN else found.version,
             prefetch_limit=forwarding.prefetch_limit,

@@ -9,13 +9,13 @@ import ssl
 
 from lasthop.runtime.failure import Failure
 from lasthop.runtime.settings import Tls
-from lasthop.runtime.units import Address
+from lasthop.runtime.units import ListenAddress
 
 BACKLOG = 4096
 """Devices come back all at once after a restart; the kernel caps this at its own limit."""
 
 
-def listen(address: Address) -> socket.socket:
+def listen(address: ListenAddress) -> socket.socket:
     """A socket bound to this address."""
     try:
         family, _, _, _, place = socket.getaddrinfo(
@@ -33,10 +33,10 @@ def listen(address: Address) -> socket.socket:
         raise Failure(f"cannot listen on {address}: {why}") from None
 
 
-def address_of(listener: socket.socket) -> Address:
+def address_of(listener: socket.socket) -> ListenAddress:
     """Where a socket listens, with the port that the system chose."""
     host, port = listener.getsockname()[:2]
-    return Address.of(host, port)
+    return ListenAddress.of(host, port)
 
 
 def tls_context(tls: Tls) -> ssl.SSLContext | None:

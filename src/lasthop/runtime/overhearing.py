@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from lasthop.eventlog.source import Page, Pages
+from lasthop.eventlog.source import EventPages, Page
 from lasthop.events import Event
 
 Ear: TypeAlias = Callable[[Event], None]
@@ -16,10 +16,10 @@ Ear: TypeAlias = Callable[[Event], None]
 _decode = msgspec.json.Decoder(Event).decode
 
 
-class Overheard:
+class HeardEvents:
     """The store's events, each of which is heard when it is first asked for."""
 
-    def __init__(self, pages: Pages, ears: Sequence[Ear]) -> None:
+    def __init__(self, pages: EventPages, ears: Sequence[Ear]) -> None:
         self._pages = pages
         self._ears = ears
         self._next = pages.exported_to()

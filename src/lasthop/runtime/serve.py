@@ -36,7 +36,7 @@ from lasthop.delivery.listener import Listener
 from lasthop.delivery.websocket import WebSocketListener
 from lasthop.errors import LasthopError, StoreError
 from lasthop.eventlog.exporter import Exporter, Rolling
-from lasthop.eventlog.source import Pages
+from lasthop.eventlog.source import EventPages
 from lasthop.private import DIRECTORY, tighten
 from lasthop.runtime import interconnects, logs
 from lasthop.runtime.admission import Admission, descriptors_for_connections
@@ -55,7 +55,7 @@ from lasthop.runtime.housekeeping import Housekeeping
 from lasthop.runtime.learned import LearnedPolicies
 from lasthop.runtime.listening import tls_context
 from lasthop.runtime.metrics import Metrics
-from lasthop.runtime.overhearing import Ear, Overheard
+from lasthop.runtime.overhearing import Ear, HeardEvents
 from lasthop.runtime.places import LOG_DIRECTORY, POLICY_DIRECTORY, Places
 from lasthop.runtime.plugins import load_carriers, load_policies
 from lasthop.runtime.randomness import Randomness
@@ -203,7 +203,7 @@ async def running(
         tracer = _tracer(settings, pages, metrics, stack)
         if tracer is not None:
             ears.append(tracer.note)
-        told = Overheard(pages, ears) if ears else pages
+        told = HeardEvents(pages, ears) if ears else pages
         export = Export(_exporter(log_directory, told, writer), SystemClock(), log=log_directory)
         stack.push_async_callback(asyncio.to_thread, export.close)
         stack.push_async_callback(engine.stop)
@@ -288,7 +288,7 @@ def _gateway(
     return gateway
 
 
-def _exporter(log_directory: Path, pages: Pages, writer: CommitWriter) -> Exporter:
+def _exporter(log_directory: Path, pages: EventPages, writer: CommitWriter) -> Exporter:
     return Exporter(
         log_directory,
         pages,
@@ -298,7 +298,7 @@ def _exporter(log_directory: Path, pages: Pages, writer: CommitWriter) -> Export
 
 
 def _tracer(
-    settings: Settings, pages: Pages, metrics: Metrics, stack: AsyncExitStack
+    settings: Settings, pages: EventPages, metrics: Metrics, stack: AsyncExitStack
 ) -> Tracer | None:
     if not settings.traces.endpoint:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lasthop import __version__
 from lasthop.access.pap.destinations import Destinations
 from lasthop.transport.http import HttpFailure, post
-from lasthop.wire.pap.answers import MAX_ANSWER, Answer, Verdict, judge_answer
+from lasthop.wire.pap.answers import MAX_ANSWER, AnswerVerdict, PapAnswer, judge_answer
 
 TIMEOUT = 30.0
 """Seconds for everything. An initiator that takes longer to note an outcome is told again."""
@@ -17,7 +17,7 @@ class Teller:
     def __init__(self, destinations: Destinations) -> None:
         self._destinations = destinations
 
-    async def __call__(self, url: str, content_type: str, body: bytes) -> Answer:
+    async def __call__(self, url: str, content_type: str, body: bytes) -> PapAnswer:
         headers = (
             ("Content-Type", content_type),
             ("Accept", "application/xml"),
@@ -33,5 +33,5 @@ class Teller:
                 allowed=self._destinations.allows,
             )
         except HttpFailure as failure:
-            return Answer(Verdict.UNREACHABLE, failure.reason)
+            return PapAnswer(AnswerVerdict.UNREACHABLE, failure.reason)
         return judge_answer(answer.status, answer.header("content-type"), answer.body)

@@ -74,18 +74,18 @@ class LimitList(str):
         return parse_limits(self)
 
 
-class Address(str):
+class ListenAddress(str):
     """Where to listen, as `HOST:PORT`; an IPv6 address stands in brackets. Port 0 lets the system
     choose.
 
-    >>> Address.parse("[::1]:8080").host
+    >>> ListenAddress.parse("[::1]:8080").host
     '::1'
     """
 
     __slots__ = ()
 
     @classmethod
-    def parse(cls, text: object) -> Address:
+    def parse(cls, text: object) -> ListenAddress:
         host, colon, port = text.rpartition(":") if isinstance(text, str) else ("", "", "")
         bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
         valid = colon and bare and port.isascii() and port.isdigit() and int(port) < 1 << 16
@@ -95,7 +95,7 @@ class Address(str):
         return cls.of(bare, int(port))
 
     @classmethod
-    def of(cls, host: str, port: int) -> Address:
+    def of(cls, host: str, port: int) -> ListenAddress:
         """An address from its parts."""
         return cls(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
 

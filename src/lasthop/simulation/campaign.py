@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 
 from lasthop.simulation.air.faults import run as run_air
-from lasthop.simulation.faults import Outcome, run
+from lasthop.simulation.faults import RehearsalOutcome, run
 from lasthop.simulation.pap.faults import run as run_pap
 
 CHUNK = 20
@@ -56,7 +56,7 @@ class Tally:
         return asdict(self)
 
 
-STAGES: dict[str, Callable[..., Outcome]] = {"hop": run, "pap": run_pap, "air": run_air}
+STAGES: dict[str, Callable[..., RehearsalOutcome]] = {"hop": run, "pap": run_pap, "air": run_air}
 """What can be rehearsed: messages to devices, and pushes from initiators to them and back."""
 
 

@@ -16,7 +16,7 @@ from lasthop.simulation.gateway_node import GatewayNode
 from lasthop.simulation.interconnect import Interconnect
 from lasthop.simulation.interconnects import join
 from lasthop.simulation.kernel import Kernel
-from lasthop.simulation.link import End, Link, Weather
+from lasthop.simulation.link import LinkEnd, RehearsedLink, Weather
 from lasthop.wire.hop.connection import Open
 from lasthop.wire.hop.frames import Close, CloseCode, Frame, Hello, MessageFrame, Piece, Welcome
 from lasthop.wire.hop.handshake import Dialing
@@ -141,15 +141,15 @@ class DeviceLinks:
             link.cut()
         self.flush()
 
-    def _arrived(self, wire: DeviceChannel, end: End, data: bytes, number: int | None) -> None:
-        if end is End.GATEWAY:
+    def _arrived(self, wire: DeviceChannel, end: LinkEnd, data: bytes, number: int | None) -> None:
+        if end is LinkEnd.GATEWAY:
             self._gateway.arrived(wire.link.channel, data, number)
         elif wire in self._wires and self.session is not None:
             self._hear(self.session, wire, data, number)
             self._turn()
 
-    def _broken(self, wire: DeviceChannel, end: End) -> None:
-        if end is End.GATEWAY:
+    def _broken(self, wire: DeviceChannel, end: LinkEnd) -> None:
+        if end is LinkEnd.GATEWAY:
             self._gateway.broken(wire.link.channel)
         elif wire in self._wires:
             self._hang_up(wire)
@@ -205,7 +205,7 @@ class DeviceLinks:
 
     def _hang_up(self, wire: DeviceChannel) -> None:
         """A channel is gone: go on with the others, or try again before long."""
-        wire.link.close(End.DEVICE)
+        wire.link.close(LinkEnd.DEVICE)
         self._wires.remove(wire)
         session = self.session
         if session is None:
@@ -248,11 +248,11 @@ class DeviceLinks:
                     wire.phase.close(Close(CloseCode.BYE, 0, "to begin anew"), now)
         for wire in list(self._wires):
             for data in wire.phase.data_to_send():
-                wire.link.write(End.DEVICE, data)
+                wire.link.write(LinkEnd.DEVICE, data)
             if fed is wire:
                 self._drained = False
                 drained = partial(self._piece_left, session)
-                self._kernel.at(wire.link.drained_at(End.DEVICE), drained)
+                self._kernel.at(wire.link.drained_at(LinkEnd.DEVICE), drained)
             if wire.phase.closed is not None:
                 self._hang_up(wire)
                 continue
@@ -314,7 +314,7 @@ class DeviceChannel:
         self,
         number: int,
         label: str,
-        link: Link,
+        link: RehearsedLink,
         mapping: Mapping,
         phase: Dialing,
         *,

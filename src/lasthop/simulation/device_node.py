@@ -16,27 +16,34 @@ from lasthop.core.preferences.encoding import encode_preferences
 from lasthop.decision.preferences import Preferences
 from lasthop.device.change import Change
 from lasthop.device.happenings import (
-    Answered,
     Decided,
     Fetched,
     LinkSpent,
     Looked,
     Refused,
+    RequestAnswered,
 )
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.message import Message, Refusal
 from lasthop.device.requests.expectation import Expectation
 from lasthop.device.session import DeviceSession
-from lasthop.device.terms import Terms
+from lasthop.device.terms import DeviceTerms
 from lasthop.simulation.device_links import DeviceLinks
-from lasthop.simulation.exchange import Ask, Ending, Made, Talk, answer_to, concerns
+from lasthop.simulation.exchange import (
+    Made,
+    PlannedQuestion,
+    QuestionEnding,
+    Talk,
+    answer_to,
+    concerns,
+)
 from lasthop.simulation.gateway_node import GatewayNode
 from lasthop.simulation.groups import Claims
 from lasthop.simulation.interconnect import Interconnect
 from lasthop.simulation.kernel import Kernel
 from lasthop.simulation.link import Weather
 from lasthop.simulation.ranked_reader import RankedReader
-from lasthop.simulation.verdict import Arrival
+from lasthop.simulation.verdict import ArrivedMessage
 from lasthop.wire.hop.frames import (
     Headers,
     Operation,
@@ -61,7 +68,7 @@ class DeviceNode:
         self,
         kernel: Kernel,
         random: Random,
-        terms: Terms,
+        terms: DeviceTerms,
         gateway: GatewayNode,
         *,
         transactional: bool,
@@ -77,16 +84,16 @@ class DeviceNode:
         self._crash_at = crash_at
         self._write_time = write_time
         self._inbox = MemoryInbox()
-        self._screen: list[Arrival] = []
+        self._screen: list[ArrivedMessage] = []
         self._writing = False
-        self._batch: list[Arrival] = []
+        self._batch: list[ArrivedMessage] = []
         self._todo: list[Message] = []
         self._attending = False
         self._unsent: list[Letter] = []
         self.talk = Talk()
         """What it has asked others, and how that ended."""
         self._asked_now: list[Made] = []
-        self._ended_now: list[Ending] = []
+        self._ended_now: list[QuestionEnding] = []
         """Questions and their ends that the next commit makes durable."""
         self.links = DeviceLinks(
             kernel,
@@ -135,12 +142,12 @@ class DeviceNode:
     def _session(self) -> DeviceSession | None:
         return self.links.session
 
-    def had(self) -> list[Arrival]:
+    def had(self) -> list[ArrivedMessage]:
         """What the application has had, as far as it will remember it."""
         if not self._transactional:
             return self._screen
         noted = (self._inbox.note(LOG) or b"").split()
-        return [Arrival(*map(int, line.split(b":"))) for line in noted]
+        return [ArrivedMessage(*map(int, line.split(b":"))) for line in noted]
 
     @property
     def quiet(self) -> bool:
@@ -190,7 +197,7 @@ class DeviceNode:
         """Do something for others."""
         self._say(encode_service(service), None, Headers(operation=Operation.OFFER))
 
-    def ask(self, ask: Ask) -> None:
+    def ask(self, ask: PlannedQuestion) -> None:
         """Ask others something."""
         self._unsent.append(Letter(ask.body, ask.topic, ask.headers, ask.expects))
         self._turn()
@@ -277,7 +284,7 @@ class DeviceNode:
                     self.claims.hear(happening)
                 case LinkSpent():
                     self.links.close_spent(happening)
-                case Answered(_, message):
+                case RequestAnswered(_, message):
                     reply = answer_to(message, self._kernel.now())
                     if reply is not None:
                         self._unsent.append(Letter(*reply))
@@ -348,7 +355,7 @@ class DeviceNode:
             self.flows.opened(message)
             return
         number = int((message.body if body is None else body).rstrip(b"."))
-        arrival = Arrival(number, message.key, int(message.redelivered))
+        arrival = ArrivedMessage(number, message.key, int(message.redelivered))
         if self._transactional:
             self._batch.append(arrival)
         else:
@@ -358,9 +365,9 @@ class DeviceNode:
         self,
         session: DeviceSession,
         change: Change,
-        batch: list[Arrival],
+        batch: list[ArrivedMessage],
         queued: int,
-        talked: tuple[list[Made], list[Ending]],
+        talked: tuple[list[Made], list[QuestionEnding]],
         opening: list[Any],
     ) -> None:
         if session is not self._session:

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from random import Random
 
 from lasthop.clock import MILLISECOND, SECOND, Micros
-from lasthop.device.happenings import Answered, Gathered, Happening, Refused, TimedOut
+from lasthop.device.happenings import Gathered, Happening, Refused, RequestAnswered, TimedOut
 from lasthop.device.message import Message, refusal
 from lasthop.device.requests.expectation import Expectation
 from lasthop.simulation.schedule import Schedule
-from lasthop.simulation.verdict import Verdict
+from lasthop.simulation.verdict import RehearsalVerdict
 from lasthop.wire.hop.frames import Headers, Operation
 from lasthop.wire.hop.services import Service
 
@@ -30,7 +30,7 @@ TIMEOUT, REFUSED = "timeout", "refused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class PlannedQuestion:
     """Somebody will ask something."""
 
     at: Micros
@@ -53,7 +53,7 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class QuestionEnding:
     """How a question ended, as the application had it."""
 
     key: int
@@ -67,7 +67,7 @@ class Talk:
     """What one device has asked, and how it ended."""
 
     made: dict[int, Made] = field(default_factory=dict)
-    endings: list[Ending] = field(default_factory=list)
+    endings: list[QuestionEnding] = field(default_factory=list)
     strays: list[str] = field(default_factory=list)
     """Answers that were shown as something else."""
 
@@ -77,23 +77,23 @@ class Talk:
 
     def heard(self, happening: Happening) -> bool:
         """Something happened to a question of the moment; true if it was its end."""
-        if isinstance(happening, Answered):
-            self.endings.append(Ending(happening.key, happening.message.text))
+        if isinstance(happening, RequestAnswered):
+            self.endings.append(QuestionEnding(happening.key, happening.message.text))
         elif isinstance(happening, TimedOut):
-            self.endings.append(Ending(happening.key, TIMEOUT))
+            self.endings.append(QuestionEnding(happening.key, TIMEOUT))
         elif isinstance(happening, Gathered):
             texts = sorted({message.text for message in happening.replies.values()})
             short = happening.complete and bool(happening.missing)
             text = ",".join(texts)
-            self.endings.append(Ending(happening.key, f"short:{text}" if short else text))
+            self.endings.append(QuestionEnding(happening.key, f"short:{text}" if short else text))
         elif isinstance(happening, Refused):
             if all(ending.key != happening.key for ending in self.endings):
-                self.endings.append(Ending(happening.key, REFUSED))
+                self.endings.append(QuestionEnding(happening.key, REFUSED))
         else:
             return False
         return True
 
-    def show(self, message: Message) -> Ending | None:
+    def show(self, message: Message) -> QuestionEnding | None:
         """The application got a message of a conversation; how a question of ours ended, if that is
         what it is."""
         if message.request is not None:
@@ -102,7 +102,7 @@ class Talk:
                 outcome = TIMEOUT
             elif refusal(message) is not None:
                 outcome = REFUSED
-            return Ending(message.request.key, outcome, message.redelivered)
+            return QuestionEnding(message.request.key, outcome, message.redelivered)
         if message.in_reply_to is not None:
             self.strays.append(message.text)
         return None
@@ -146,11 +146,11 @@ def expectation(number: int, target: str) -> Expectation:
     )
 
 
-def draw_asks(schedule: Schedule) -> list[Ask]:
+def draw_asks(schedule: Schedule) -> list[PlannedQuestion]:
     """Questions for a schedule, drawn by themselves, so that the rest of it is what it was."""
     random = Random(schedule.seed ^ 0xA5C)
     end = schedule.batches[-1].at
-    asks: list[Ask] = []
+    asks: list[PlannedQuestion] = []
     for number in range(random.choice((0, 0, 2, 5, 9))):
         gathers = bool(schedule.topic_members) and random.random() < 0.3
         target = f"topic:{TOPIC}" if gathers else f"device:{random.choice(schedule.devices)}"
@@ -163,7 +163,7 @@ def draw_asks(schedule: Schedule) -> list[Ask]:
             most = random.choice((None, None, 1))
             expects = Expectation(target=target, gather=True, most=most)
         asks.append(
-            Ask(
+            PlannedQuestion(
                 at=random.randint(0, end + 5 * SECOND),
                 device=random.choice(schedule.devices),
                 body=ASKED + b"%d:%d" % (number, turns),
@@ -180,11 +180,13 @@ def draw_asks(schedule: Schedule) -> list[Ask]:
     return asks
 
 
-def judge_talk(verdict: Verdict, device: str, talk: Talk, *, crashes: int, plain: bool) -> None:
+def judge_talk(
+    verdict: RehearsalVerdict, device: str, talk: Talk, *, crashes: int, plain: bool
+) -> None:
     """Every question ended once, with its own answer or with its deadline, in order."""
     for stray in talk.strays:
         verdict.add("untrue", f"{device} was shown the answer {stray} as something else")
-    endings: dict[int, list[Ending]] = defaultdict(list)
+    endings: dict[int, list[QuestionEnding]] = defaultdict(list)
     for ending in talk.endings:
         if ending.outcome != REFUSED or ending.key in talk.made:  # Others are refused as well.
             endings[ending.key].append(ending)
@@ -216,7 +218,7 @@ def _answers(made: Made) -> list[str]:
     return [f"?{number}:{turns - 1}" if turns else f"!{number}:0"]
 
 
-def _judge_order(verdict: Verdict, device: str, talk: Talk) -> None:
+def _judge_order(verdict: RehearsalVerdict, device: str, talk: Talk) -> None:
     newest: Counter[tuple[str, str, int]] = Counter()
     seen: set[int] = set()
     for ending in talk.endings:

@@ -24,7 +24,7 @@ from lasthop.core.limits import Limits
 from lasthop.core.names import parse_target
 from lasthop.core.preferences.feature import preferences_of
 from lasthop.core.surrogates.waiting import Failing
-from lasthop.device.terms import Terms
+from lasthop.device.terms import DeviceTerms
 from lasthop.events import Event, Kind
 from lasthop.message import GATEWAY, Reliability
 from lasthop.simulation.device_node import DeviceNode
@@ -35,7 +35,7 @@ from lasthop.simulation.groups import QUEUE, add_groups, judge_groups
 from lasthop.simulation.interconnect import Interconnect
 from lasthop.simulation.interconnects import Thrift, add_interconnects, climate
 from lasthop.simulation.kernel import Kernel
-from lasthop.simulation.ledger import Ledger
+from lasthop.simulation.ledger import CommitLedger
 from lasthop.simulation.link import Weather
 from lasthop.simulation.publisher import APP, Publisher
 from lasthop.simulation.pulls import add_pulls
@@ -59,7 +59,7 @@ from lasthop.simulation.surrogates import (
     kept_by_surrogate,
     may_be_stopped,
 )
-from lasthop.simulation.verdict import Fate, Verdict, judge
+from lasthop.simulation.verdict import Fate, RehearsalVerdict, judge
 from lasthop.store.base import Store
 from lasthop.store.commit import Commit
 from lasthop.wire.hop.frames import Credit, Headers
@@ -79,17 +79,17 @@ STORM = 120 * SECOND
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RehearsalOutcome:
     """One schedule, run and judged."""
 
     seed: int
     messages: int
-    verdict: Verdict
+    verdict: RehearsalVerdict
     crashes: int
     commits: int
 
 
-def run(seed: int, *, messages: int = 50, sqlite: bool = False) -> Outcome:
+def run(seed: int, *, messages: int = 50, sqlite: bool = False) -> RehearsalOutcome:
     """Run the schedule with this number."""
     schedule = draw(seed, messages=messages)
     add_ranked(schedule)
@@ -111,7 +111,7 @@ class Rehearsal:
         self._random = Random(schedule.seed ^ 0x5EED)
         self._kernel = kernel = Kernel()
         self._begin = kernel.now()
-        self._ledger = Ledger()
+        self._ledger = CommitLedger()
         limits = Limits(
             resident=schedule.resident,
             fanout_batch=2,
@@ -162,7 +162,7 @@ class Rehearsal:
         self._forgiven: set[int] = set()
         """Messages that a backup does not know: what became of them is nobody's fault."""
 
-    def run(self) -> Outcome:
+    def run(self) -> RehearsalOutcome:
         schedule = self._schedule
         self._gateway.start()
         for device in self._devices.values():
@@ -201,7 +201,7 @@ class Rehearsal:
         if not through:
             verdict.add("lost", "the rehearsal is stuck")
         devices = self._devices.values()
-        return Outcome(
+        return RehearsalOutcome(
             schedule.seed,
             schedule.messages,
             verdict,
@@ -213,7 +213,7 @@ class Rehearsal:
 
     def _device(self, name: str) -> DeviceNode:
         schedule = self._schedule
-        terms = Terms(
+        terms = DeviceTerms(
             app=APP,
             name=name,
             window=Credit(schedule.window, 1 << 20),
@@ -399,7 +399,7 @@ class Rehearsal:
         held = steering is not None and bool(steering.held or steering.parked)
         return held or session.best() is not None or bool(session.lane.outbound.in_flight)
 
-    def _judge(self) -> Verdict:
+    def _judge(self) -> RehearsalVerdict:
         wishes = {w.number: w for batch in self._schedule.batches for w in batch.wishes}
         accepted = set(self._sent_by_devices)
         if self._trouble is not None:
@@ -462,7 +462,7 @@ class Rehearsal:
                     verdict.add("untrue", f"the gateway refused: {refusal.detail}")
         return verdict
 
-    def _judge_groups(self, verdict: Verdict, wishes: dict[int, Wish]) -> None:
+    def _judge_groups(self, verdict: RehearsalVerdict, wishes: dict[int, Wish]) -> None:
         store = self._gateway.store
         if not self._schedule.circles or store is None:
             return
@@ -481,7 +481,7 @@ class Rehearsal:
             for line in page.lines.splitlines():
                 yield msgspec.json.decode(line, type=Event)
 
-    def _judge_budgets(self, verdict: Verdict) -> None:
+    def _judge_budgets(self, verdict: RehearsalVerdict) -> None:
         """Nobody was sent more over a link than the device can afford in a day."""
         self._judge_spending(verdict)
         store = self._gateway.store
@@ -502,7 +502,7 @@ class Rehearsal:
                         told = f"{name} was sent {count} messages over {link}"
                         verdict.add("untrue", f"{told}, which may carry {limit.amount} a day")
 
-    def _judge_spending(self, verdict: Verdict) -> None:
+    def _judge_spending(self, verdict: RehearsalVerdict) -> None:
         """Nobody has sent more over a link than it can afford in a day."""
         for name, wishes in self._schedule.wishes.items():
             sent = self._devices[name].links.sent_over

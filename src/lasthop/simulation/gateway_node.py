@@ -15,8 +15,8 @@ from typing import Protocol, TypeAlias
 from lasthop.clock import MILLISECOND, Micros
 from lasthop.core.effects import (
     Carry,
+    CloseChannel,
     Consult,
-    Disconnect,
     Effect,
     Fetch,
     MatchFilters,
@@ -33,15 +33,15 @@ from lasthop.message import Message
 from lasthop.simulation.interconnect import Interconnect
 from lasthop.simulation.interconnects import Thrift
 from lasthop.simulation.kernel import Kernel
-from lasthop.simulation.link import End, Link
+from lasthop.simulation.link import LinkEnd, RehearsedLink
 from lasthop.store.base import Store
 from lasthop.store.commit import Commit
 from lasthop.wire.hop.connection import Open
 from lasthop.wire.hop.frames import Close, Frame, Welcome
 from lasthop.wire.hop.handshake import Waiting
-from lasthop.wire.pap.answers import Answer
+from lasthop.wire.pap.answers import PapAnswer
 
-Tell: TypeAlias = Callable[[str, bytes, Callable[[Answer], None]], None]
+Tell: TypeAlias = Callable[[str, bytes, Callable[[PapAnswer], None]], None]
 """Posts a result of this content type, and hands the answer on when there is one."""
 
 AskSurrogate: TypeAlias = Callable[[Gateway, Consult, Callable[[], bool]], None]
@@ -137,7 +137,7 @@ class GatewayNode:
         for channel in channels.values():
             channel.link.cut()
 
-    def dial(self, link: Link, kind: Interconnect) -> int:
+    def dial(self, link: RehearsedLink, kind: Interconnect) -> int:
         """A device connects; 0 when nobody is there."""
         if self.gateway is None:
             return 0
@@ -266,12 +266,12 @@ class GatewayNode:
                 self._send(channel, [effect.piece])
                 self._flush(effect.channel, channel)
                 drained = partial(self._drained, gateway, effect.channel)
-                self._kernel.at(channel.link.drained_at(End.GATEWAY), drained)
+                self._kernel.at(channel.link.drained_at(LinkEnd.GATEWAY), drained)
         elif isinstance(effect, Overheard):
             channel = self._channels.get(effect.channel)
             if channel is not None and isinstance(channel.phase, Open):
                 channel.phase.overheard(effect.frames)
-        elif isinstance(effect, Disconnect):
+        elif isinstance(effect, CloseChannel):
             channel = self._channels.get(effect.channel)
             if channel is not None:
                 close = Close(effect.code, effect.retry_after_ms, effect.reason)
@@ -315,7 +315,7 @@ class GatewayNode:
         reply = self.store.messages([notify.reply]).get(notify.reply)
         content_type, body = write_result(notify, reply)
 
-        def answered(answer: Answer) -> None:
+        def answered(answer: PapAnswer) -> None:
             if self.gateway is gateway:
                 now = self._kernel.now()
                 gateway.notifications.answered(notify.message, notify.place, answer, now)
@@ -344,9 +344,9 @@ class GatewayNode:
     def _flush(self, number: int, channel: _Channel) -> None:
         """Write what the channel has to say; hang up when it was the last word."""
         for data in channel.phase.data_to_send():
-            channel.link.write(End.GATEWAY, data)
+            channel.link.write(LinkEnd.GATEWAY, data)
         if channel.phase.closed is not None and self._channels.pop(number, None) is not None:
-            channel.link.close(End.GATEWAY)
+            channel.link.close(LinkEnd.GATEWAY)
             if self.gateway is not None:
                 reason = channel.phase.closed.reason
                 self.gateway.channel_lost(number, reason, self._kernel.now())
@@ -380,7 +380,7 @@ def session_of(gateway: Gateway, channel: int) -> Session | None:
 class _Channel:
     __slots__ = ("link", "phase", "watched")
 
-    def __init__(self, link: Link, phase: Waiting | Open) -> None:
+    def __init__(self, link: RehearsedLink, phase: Waiting | Open) -> None:
         self.link = link
         self.phase: Waiting | Open = phase
         self.watched: Micros | None = None

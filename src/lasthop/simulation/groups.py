@@ -21,8 +21,8 @@ from lasthop.events import Event, Kind
 from lasthop.message import Binding, Reliability
 from lasthop.simulation.kernel import Kernel
 from lasthop.simulation.schedule import LANES, Batch, Move, Schedule, Wish
-from lasthop.simulation.verdict import Arrival, Fate, Verdict
-from lasthop.wire.hop.decisions import Verdict as Decision
+from lasthop.simulation.verdict import ArrivedMessage, Fate, RehearsalVerdict
+from lasthop.wire.hop.decisions import GroupVerdict as GroupDecision
 from lasthop.wire.hop.frames import Headers, Operation
 
 GROUP, QUEUE = "group:crew", "queue:jobs"
@@ -135,8 +135,8 @@ class Claims:
     def hear(self, told: Decided) -> None:
         """What was decided."""
         verdict = told.decision.verdict
-        if verdict in (Decision.GRANT, Decision.DENY) and told.key in self._asked:
-            self.answers.append((self._asked[told.key], verdict is Decision.GRANT))
+        if verdict in (GroupDecision.GRANT, GroupDecision.DENY) and told.key in self._asked:
+            self.answers.append((self._asked[told.key], verdict is GroupDecision.GRANT))
 
 
 @dataclass(slots=True)
@@ -157,10 +157,10 @@ class _Story:
 
 
 def judge_groups(
-    verdict: Verdict,
+    verdict: RehearsalVerdict,
     wishes: Mapping[int, Wish],
     fates: Iterable[Fate],
-    arrivals: Mapping[str, list[Arrival]],
+    arrivals: Mapping[str, list[ArrivedMessage]],
     claims: Mapping[str, Claims],
     seen: Mapping[str, set[int]],
     events: Iterable[Event],
@@ -208,17 +208,17 @@ def _stories(events: Iterable[Event], keys: set[int]) -> dict[int, _Story]:
     return stories
 
 
-def _judge_members(verdict: Verdict, number: int, story: _Story) -> None:
+def _judge_members(verdict: RehearsalVerdict, number: int, story: _Story) -> None:
     if len(story.accepted) != story.members:
         told = f"{number} was for {story.members} members"
         verdict.add("lost", f"{told}, and went to {sorted(story.accepted)}")
 
 
 def _judge_atomic(
-    verdict: Verdict,
+    verdict: RehearsalVerdict,
     number: int,
     fates: list[Fate],
-    had: Mapping[str, list[Arrival]],
+    had: Mapping[str, list[ArrivedMessage]],
     story: _Story,
     claims: Mapping[str, Claims],
     seen: Mapping[str, set[int]],
@@ -246,7 +246,11 @@ def _judge_atomic(
 
 
 def _judge_claim(
-    verdict: Verdict, number: int, fates: list[Fate], story: _Story, claims: Mapping[str, Claims]
+    verdict: RehearsalVerdict,
+    number: int,
+    fates: list[Fate],
+    story: _Story,
+    claims: Mapping[str, Claims],
 ) -> None:
     key = fates[0].key
     answers = {name: {a for k, a in c.answers if k == key} for name, c in claims.items()}
@@ -265,7 +269,10 @@ def _judge_claim(
 
 
 def _judge_queue(
-    verdict: Verdict, wish: Wish, fates: list[Fate], had: Mapping[str, list[Arrival]]
+    verdict: RehearsalVerdict,
+    wish: Wish,
+    fates: list[Fate],
+    had: Mapping[str, list[ArrivedMessage]],
 ) -> None:
     arrivals = [(name, arrival) for name, there in had.items() for arrival in there]
     unmarked = [name for name, arrival in arrivals if not arrival.redelivered]

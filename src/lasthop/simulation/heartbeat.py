@@ -2,8 +2,8 @@
 
 The translator forgets a connection that was silent for its timeout, and from then on nothing comes
 through. The device's side is the real one: `Pinging` of the hop protocol on the working connection,
-`Patience` beside it, and one connection at a time that is there to be lost. A fixed interval is
-rehearsed in the same way, without learning.
+`NetworkPatience` beside it, and one connection at a time that is there to be lost. A fixed interval
+is rehearsed in the same way, without learning.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from lasthop.clock import DAY, SECOND, Micros
-from lasthop.decision.heartbeat import Patience, step_of
+from lasthop.decision.heartbeat import NetworkPatience, step_of
 from lasthop.wire.hop.heartbeat import Beat, Pinging
 
 TIMEOUTS = (30, 60, 120, 300, 900, 1800)
@@ -49,7 +49,7 @@ class Translator:
 
 
 @dataclass(slots=True)
-class Rehearsal:
+class HeartbeatRehearsal:
     """What happened, day by day."""
 
     days: int
@@ -74,26 +74,32 @@ def rehearse(
     days: int,
     fixed: Micros | None = None,
     others: Micros | None = None,
-) -> Rehearsal:
+) -> HeartbeatRehearsal:
     """An idle device for some days: with a fixed interval, or learning; maybe with what `others`
     have found."""
-    patience = None if fixed is not None else Patience(guess=step_of(others) if others else -1)
+    patience = (
+        None if fixed is not None else NetworkPatience(guess=step_of(others) if others else -1)
+    )
     return _Device(translator, days, fixed, patience).run()
 
 
 class _Device:
     def __init__(
-        self, translator: Translator, days: int, fixed: Micros | None, patience: Patience | None
+        self,
+        translator: Translator,
+        days: int,
+        fixed: Micros | None,
+        patience: NetworkPatience | None,
     ) -> None:
         self._translator = translator
         self._fixed = fixed
         self._patience = patience
         self._end = days * DAY
-        self._seen = Rehearsal(days, [0] * (days + 1), [0] * (days + 1))
+        self._seen = HeartbeatRehearsal(days, [0] * (days + 1), [0] * (days + 1))
         self._trial: tuple[Micros, Micros] | None = None
         """When it began, and how long it is."""
 
-    def run(self) -> Rehearsal:
+    def run(self) -> HeartbeatRehearsal:
         working = Pinging(0, interval=self._interval())
         last_packet: Micros = 0
         now: Micros = 0
@@ -172,7 +178,7 @@ FIXED = (45 * SECOND, 300 * SECOND)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class HeartbeatRow:
     """One network: how it was learned, and what that saves."""
 
     network: str
@@ -204,13 +210,15 @@ def networks(steps: Sequence[tuple[int, int]]) -> list[tuple[str, Translator]]:
     return usual + changing
 
 
-def measure(name: str, translator: Translator, *, days: int, others: float | None = None) -> Row:
+def measure(
+    name: str, translator: Translator, *, days: int, others: float | None = None
+) -> HeartbeatRow:
     """One network, learned and with fixed intervals."""
     prior = None if others is None else round(others * SECOND)
     seen = rehearse(translator, days=days, others=prior)
     fixed = [rehearse(translator, days=days, fixed=interval) for interval in FIXED]
     timeout = translator.timeout(days * DAY)
-    return Row(
+    return HeartbeatRow(
         network=name,
         timeout=timeout / SECOND,
         interval=seen.interval / SECOND,

@@ -18,11 +18,11 @@ from lasthop.core.session import Session
 from lasthop.errors import LasthopError
 from lasthop.simulation.interconnect import Interconnect
 from lasthop.simulation.kernel import Kernel
-from lasthop.simulation.link import End, Link, Weather
+from lasthop.simulation.link import LinkEnd, RehearsedLink, Weather
 from lasthop.simulation.schedule import Schedule, weather
 from lasthop.wire.hop.frames import Frame, MessageFrame
 from lasthop.wire.requests.answering import Answering
-from lasthop.wire.requests.asking import Ask, Asking, Held, Polling
+from lasthop.wire.requests.asking import HeldRequests, Polling, RequestClient, RequestToMake
 from lasthop.wire.requests.bodies import unpack
 
 MIXTURES = (
@@ -62,16 +62,16 @@ def climate(random: Random, kind: Interconnect) -> Weather:
     return drawn
 
 
-class Arrived(Protocol):
+class ArrivalListener(Protocol):
     """Is told what arrives at an end, with its number where units have one."""
 
-    def __call__(self, end: End, data: bytes, number: int | None = None) -> None: ...
+    def __call__(self, end: LinkEnd, data: bytes, number: int | None = None) -> None: ...
 
 
 class Broken(Protocol):
     """Is told that an end has lost the link."""
 
-    def __call__(self, end: End) -> None: ...
+    def __call__(self, end: LinkEnd) -> None: ...
 
 
 def join(
@@ -80,27 +80,29 @@ def join(
     weather: Weather,
     kind: Interconnect,
     *,
-    arrived: Arrived,
+    arrived: ArrivalListener,
     broken: Broken,
-) -> Link:
+) -> RehearsedLink:
     """A link of this kind."""
     if kind in (Interconnect.HELD, Interconnect.POLLED):
         every = random.choice((1, 5)) * SECOND if kind is Interconnect.POLLED else None
-        return RequestsLink(kernel, random, weather, every=every, arrived=arrived, broken=broken)
-    make = OrderedLink if kind is Interconnect.DATAGRAM else Link
+        return RehearsedRequests(
+            kernel, random, weather, every=every, arrived=arrived, broken=broken
+        )
+    make = OrderedLink if kind is Interconnect.DATAGRAM else RehearsedLink
     return make(
         kernel, random, weather, stream=kind is Interconnect.STREAM, arrived=arrived, broken=broken
     )
 
 
-class OrderedLink(Link):
+class OrderedLink(RehearsedLink):
     """Whole units, in order, until it breaks."""
 
-    def _write_datagram(self, end: End, data: bytes) -> None:
+    def _write_datagram(self, end: LinkEnd, data: bytes) -> None:
         self._deliver(end.other, data, max(self._earliest[end.other], self._due()))
 
 
-class RequestsLink(Link):
+class RehearsedRequests(RehearsedLink):
     """A connection over requests, each of which fares on its own."""
 
     def __init__(
@@ -110,25 +112,25 @@ class RequestsLink(Link):
         weather: Weather,
         *,
         every: Micros | None,
-        arrived: Arrived,
+        arrived: ArrivalListener,
         broken: Broken,
     ) -> None:
         super().__init__(kernel, random, weather, stream=False, arrived=arrived, broken=broken)
-        self._told: Arrived = arrived
+        self._told: ArrivalListener = arrived
         now = kernel.now()
-        self._asking: Asking = Held() if every is None else Polling(now, every=every)
+        self._asking: RequestClient = HeldRequests() if every is None else Polling(now, every=every)
         self._answering = Answering(now, every=every or 0)
         self._opening = True
-        self._planned: dict[End, Micros | None] = {End.DEVICE: None, End.GATEWAY: None}
+        self._planned: dict[LinkEnd, Micros | None] = {LinkEnd.DEVICE: None, LinkEnd.GATEWAY: None}
 
-    def write(self, end: End, data: bytes) -> None:
+    def write(self, end: LinkEnd, data: bytes) -> None:
         if self._cut or self._ended[end]:
             return
-        if end is End.GATEWAY:
+        if end is LinkEnd.GATEWAY:
             self._answering.write([data])
             self._answer()
         elif self._opening:
-            opening = Held()
+            opening = HeldRequests()
             opening.write([data])
             (ask,) = (ask for ask in opening.requests(self._kernel.now()) if ask.body)
             self._opening = False
@@ -137,11 +139,11 @@ class RequestsLink(Link):
             self._asking.write([data])
             self._pump()
 
-    def close(self, end: End) -> None:
+    def close(self, end: LinkEnd) -> None:
         if self._ended[end] or self._cut:
             self._ended[end] = True
             return
-        if end is End.DEVICE:
+        if end is LinkEnd.DEVICE:
             self._asking.finish()
             self._pump()
         else:
@@ -158,34 +160,34 @@ class RequestsLink(Link):
         now = self._kernel.now()
         for ask in self._asking.requests(now):
             self._travel(partial(self._asked, ask), ask.number)
-        self._plan(End.DEVICE, self._asking.next_timeout(), self._pump)
+        self._plan(LinkEnd.DEVICE, self._asking.next_timeout(), self._pump)
 
     def _answered(self, number: int, body: bytes) -> None:
         opened = number == 0
         first = opened or self._asking.answered(number, self._kernel.now(), brought=bool(body))
-        if first and not self._ended[End.DEVICE]:
+        if first and not self._ended[LinkEnd.DEVICE]:
             for unit in unpack(body):
-                self._told(End.DEVICE, unit, number)
+                self._told(LinkEnd.DEVICE, unit, number)
         self._pump()
 
     def _refused(self) -> None:
         if not self._cut:
-            self._end(End.DEVICE)
+            self._end(LinkEnd.DEVICE)
 
     def _failed(self, number: int) -> None:
         """The device notices that there was no answer."""
         if self._cut:
             return
         if number == 0 or not self._asking.failed(number, self._kernel.now()):
-            self._end(End.DEVICE)
+            self._end(LinkEnd.DEVICE)
         else:
             self._pump()
 
     # The gateway's side.
 
-    def _asked(self, ask: Ask) -> None:
+    def _asked(self, ask: RequestToMake) -> None:
         now = self._kernel.now()
-        if self._ended[End.GATEWAY]:
+        if self._ended[LinkEnd.GATEWAY]:
             self._travel(self._refused, ask.number)
             return
         try:
@@ -194,7 +196,7 @@ class RequestsLink(Link):
             self._failed(ask.number)
             return
         for unit in unpack(ask.body) if new else ():
-            self._told(End.GATEWAY, unit, ask.number)
+            self._told(LinkEnd.GATEWAY, unit, ask.number)
         self._answer()
 
     def _answer(self) -> None:
@@ -202,11 +204,11 @@ class RequestsLink(Link):
             return
         now = self._kernel.now()
         if self._answering.gone(now):
-            self._end(End.GATEWAY)
+            self._end(LinkEnd.GATEWAY)
             return
         for number, body in self._answering.answers(now):
             self._travel(partial(self._answered, number, body), number)
-        self._plan(End.GATEWAY, self._answering.next_timeout(), self._answer)
+        self._plan(LinkEnd.GATEWAY, self._answering.next_timeout(), self._answer)
 
     # Between them.
 
@@ -221,7 +223,7 @@ class RequestsLink(Link):
 
         self._kernel.at(self._due(), arrive)
 
-    def _plan(self, end: End, due: Micros | None, action: object) -> None:
+    def _plan(self, end: LinkEnd, due: Micros | None, action: object) -> None:
         """Come back when there may be more to do at this end, once for each time."""
         assert callable(action)
         planned = self._planned[end]

@@ -21,7 +21,7 @@ ENDS: dict[State, Kind] = {state: kind for state, kind in TRANSITIONS.values() i
 _decode = msgspec.json.Decoder(Event).decode
 
 
-class Ledger:
+class CommitLedger:
     """Counts what commits say."""
 
     def __init__(self) -> None:

@@ -1,8 +1,8 @@
 """Links that misbehave on purpose, from a seed: the bytes are real, the network is not.
 
-A `Link` joins one dialled channel's two ends. On a stream, bytes keep their order but arrive in
-other pieces than they were written in, late, or not at all after a reset; a reset can be put after
-any byte. On a datagram link every unit fares on its own: lost, doubled, overtaken.
+A `RehearsedLink` joins one dialled channel's two ends. On a stream, bytes keep their order but
+arrive in other pieces than they were written in, late, or not at all after a reset; a reset can be
+put after any byte. On a datagram link every unit fares on its own: lost, doubled, overtaken.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ class Weather:
     may be asleep."""
 
 
-class End(Enum):
+class LinkEnd(Enum):
     """One end of a link."""
 
     DEVICE = 0
     GATEWAY = 1
 
     @property
-    def other(self) -> End:
-        return End.GATEWAY if self is End.DEVICE else End.DEVICE
+    def other(self) -> LinkEnd:
+        return LinkEnd.GATEWAY if self is LinkEnd.DEVICE else LinkEnd.DEVICE
 
 
-class Link:
+class RehearsedLink:
     """One connection between a device and the gateway.
 
     `arrived(end, data)` and `broken(end)` are called at the end where it happens; after `broken`
@@ -66,8 +66,8 @@ class Link:
         weather: Weather,
         *,
         stream: bool,
-        arrived: Callable[[End, bytes], None],
-        broken: Callable[[End], None],
+        arrived: Callable[[LinkEnd, bytes], None],
+        broken: Callable[[LinkEnd], None],
     ) -> None:
         self._kernel = kernel
         self._random = random
@@ -81,13 +81,13 @@ class Link:
         self._passed = 0
         self._full = False
         self._cut = False
-        self._ended = {End.DEVICE: False, End.GATEWAY: False}
-        self._busy_until = {End.DEVICE: kernel.now(), End.GATEWAY: kernel.now()}
-        self._earliest = {End.DEVICE: kernel.now(), End.GATEWAY: kernel.now()}
+        self._ended = {LinkEnd.DEVICE: False, LinkEnd.GATEWAY: False}
+        self._busy_until = {LinkEnd.DEVICE: kernel.now(), LinkEnd.GATEWAY: kernel.now()}
+        self._earliest = {LinkEnd.DEVICE: kernel.now(), LinkEnd.GATEWAY: kernel.now()}
         if weather.lives is not None:
             kernel.after(weather.lives, self.cut)
 
-    def write(self, end: End, data: bytes) -> None:
+    def write(self, end: LinkEnd, data: bytes) -> None:
         """Send from one end: a piece of a stream, or one datagram."""
         if self._cut or self._full or self._ended[end]:
             return
@@ -103,11 +103,11 @@ class Link:
         else:
             self._write_datagram(end, data)
 
-    def drained_at(self, end: End) -> Micros:
+    def drained_at(self, end: LinkEnd) -> Micros:
         """When what this end has written will have left it."""
         return max(self._kernel.now(), self._busy_until[end])
 
-    def close(self, end: End) -> None:
+    def close(self, end: LinkEnd) -> None:
         """One end hangs up: what it wrote still arrives, then the other end learns of it."""
         if self._ended[end]:
             return
@@ -120,16 +120,16 @@ class Link:
         if self._cut:
             return
         self._cut = True
-        for end in End:
+        for end in LinkEnd:
             noticed = self._random.randint(0, self._weather.silent)
             self._kernel.after(noticed, partial(self._end, end))
 
-    def _end(self, end: End) -> None:
+    def _end(self, end: LinkEnd) -> None:
         if not self._ended[end]:
             self._ended[end] = True
             self._broken(end)
 
-    def _write_stream(self, end: End, data: bytes) -> None:
+    def _write_stream(self, end: LinkEnd, data: bytes) -> None:
         limit = self._weather.reset_after
         if limit is not None and self._passed + len(data) >= limit:
             data = data[: max(0, limit - self._passed)]
@@ -142,13 +142,13 @@ class Link:
         self._passed += len(data)
         self._pieces(end, data)
 
-    def _pieces(self, end: End, data: bytes) -> None:
+    def _pieces(self, end: LinkEnd, data: bytes) -> None:
         while data:
             size = len(data) if self._random.random() < 0.7 else self._random.randint(1, len(data))
             piece, data = data[:size], data[size:]
             self._deliver(end.other, piece, max(self._earliest[end.other], self._due()))
 
-    def _write_datagram(self, end: End, data: bytes) -> None:
+    def _write_datagram(self, end: LinkEnd, data: bytes) -> None:
         weather = self._weather
         if self._random.random() < weather.loss:
             return
@@ -164,7 +164,7 @@ class Link:
         jitter = self._random.randint(0, weather.jitter)
         return self._kernel.now() + self._extra + weather.delay + jitter
 
-    def _deliver(self, end: End, data: bytes, due: Micros) -> None:
+    def _deliver(self, end: LinkEnd, data: bytes, due: Micros) -> None:
         self._earliest[end] = max(self._earliest[end], due)
 
         def arrive() -> None:

@@ -10,7 +10,7 @@ from random import Random
 
 from lasthop.clock import SECOND, Micros
 from lasthop.message import Reliability
-from lasthop.simulation.schedule import LANES, Batch, Look, Schedule, Wish
+from lasthop.simulation.schedule import LANES, Batch, PlannedLook, Schedule, Wish
 
 RANKED = "ranked"
 """The topic."""
@@ -48,7 +48,7 @@ def add_ranked(schedule: Schedule) -> None:
         for _ in range(random.choice((0, 2, 5))):
             wanted = random.choice((None, 1, 2, 5))
             at = random.randint(0, end + 20 * SECOND)
-            schedule.looks.append(Look(at=at, device=name, wanted=wanted))
+            schedule.looks.append(PlannedLook(at=at, device=name, wanted=wanted))
 
 
 def _terms(random: Random) -> dict[str, object]:

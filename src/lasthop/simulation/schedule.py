@@ -11,7 +11,7 @@ from random import Random
 from lasthop.clock import MILLISECOND, SECOND, Micros
 from lasthop.decision.budgets import Limit, Measure
 from lasthop.decision.choice import QueueTerms
-from lasthop.decision.link_calendar import Entry, LinkCalendar
+from lasthop.decision.link_calendar import CalendarEntry, LinkCalendar
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.localtime import Period
 from lasthop.decision.preferences import Preferences
@@ -69,7 +69,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class PlannedLook:
     """A user of a ranked topic looks."""
 
     at: Micros
@@ -129,7 +129,7 @@ class Schedule:
     """By device, the terms of its subscription to the ranked topic."""
     storage: dict[str, int] = field(default_factory=dict)
     """By device, how much of it the device keeps."""
-    looks: list[Look] = field(default_factory=list)
+    looks: list[PlannedLook] = field(default_factory=list)
     circles: dict[str, list[str]] = field(default_factory=dict)
     """By group or queue, who belongs to it from the beginning."""
     moves: list[Move] = field(default_factory=list)
@@ -199,7 +199,7 @@ def preferences(random: Random) -> Preferences:
         for label in others
         if random.random() < 0.6
     )
-    entries = [Entry(label, tuple(range(7)), 0, 24, random.random()) for label in others]
+    entries = [CalendarEntry(label, tuple(range(7)), 0, 24, random.random()) for label in others]
     patience = random.choice((0, SECOND, 20 * SECOND))
     return Preferences(
         links=links,

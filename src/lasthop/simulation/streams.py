@@ -20,7 +20,7 @@ from lasthop.message import Target, TargetKind
 from lasthop.simulation.gateway_node import GatewayNode
 from lasthop.simulation.kernel import Kernel
 from lasthop.simulation.schedule import LANES, Schedule
-from lasthop.simulation.verdict import Verdict
+from lasthop.simulation.verdict import RehearsalVerdict
 from lasthop.wire.hop.frames import Headers
 
 GATEWAY_WINDOW = 700
@@ -264,7 +264,7 @@ class StreamPublisher:
 
 
 def judge_streams(
-    verdict: Verdict, sent: Mapping[str, StreamWish], flows: Mapping[str, Flows]
+    verdict: RehearsalVerdict, sent: Mapping[str, StreamWish], flows: Mapping[str, Flows]
 ) -> None:
     """What was sent to the end has come, byte by byte, and ended, once."""
     for name, wish in sent.items():

@@ -24,12 +24,12 @@ from lasthop.core.surrogates.waiting import Failing, SurrogateTerms
 from lasthop.events import Event, Kind
 from lasthop.simulation.kernel import Kernel
 from lasthop.simulation.schedule import Wish
-from lasthop.simulation.verdict import Arrival, Fate, Verdict as Judgement
+from lasthop.simulation.verdict import ArrivedMessage, Fate, RehearsalVerdict as Judgement
 from lasthop.store.base import Store
 from lasthop.store.commit import DeliveryRow
 from lasthop.surrogate import Answer, Decision, Drop, Mail, Relay, Surrogate, Way
 from lasthop.surrogate.mail import Verdict
-from lasthop.surrogate.surrogate import Desk
+from lasthop.surrogate.surrogate import SurrogateRunner
 
 SEEN_FROM = 1_000_000
 """Added to the number in a message that was changed on its way from a device,"""
@@ -43,10 +43,10 @@ _decode = msgspec.msgpack.Decoder(Verdict).decode
 _decode_event = msgspec.json.Decoder(Event).decode
 
 
-Numbered = TypeVar("Numbered", Arrival, Fate)
+Numbered = TypeVar("Numbered", ArrivedMessage, Fate)
 
 
-class Choice(IntEnum):
+class SurrogateChoice(IntEnum):
     """What the surrogate does with a message."""
 
     RELAY = 0
@@ -57,11 +57,11 @@ class Choice(IntEnum):
 
 
 CHOICES = (
-    *[Choice.RELAY] * 4,
-    *[Choice.CHANGE] * 3,
-    *[Choice.SEND] * 2,
-    Choice.ANSWER,
-    Choice.DROP,
+    *[SurrogateChoice.RELAY] * 4,
+    *[SurrogateChoice.CHANGE] * 3,
+    *[SurrogateChoice.SEND] * 2,
+    SurrogateChoice.ANSWER,
+    SurrogateChoice.DROP,
 )
 
 
@@ -70,11 +70,13 @@ def base(number: int) -> int:
     return number % SEEN_FROM
 
 
-def choice(number: int, way: Way, device: str, source: str) -> Choice:
+def choice(number: int, way: Way, device: str, source: str) -> SurrogateChoice:
     """What is to be done with a message: always the same."""
     chosen = CHOICES[crc32(f"{base(number)}/{way}/{device}".encode()) % len(CHOICES)]
-    if chosen is Choice.ANSWER and (way is Way.FROM_DEVICE or not source.startswith("publisher:")):
-        return Choice.DROP
+    if chosen is SurrogateChoice.ANSWER and (
+        way is Way.FROM_DEVICE or not source.startswith("publisher:")
+    ):
+        return SurrogateChoice.DROP
     return chosen
 
 
@@ -100,7 +102,8 @@ def kept_by_surrogate(trouble: Trouble, sent: set[int], wishes: Mapping[int, Wis
     return {
         number
         for number in sent
-        if choice(number, Way.FROM_DEVICE, _name(wishes[number].source), "") is not Choice.DROP
+        if choice(number, Way.FROM_DEVICE, _name(wishes[number].source), "")
+        is not SurrogateChoice.DROP
     }
 
 
@@ -109,7 +112,7 @@ def may_be_stopped(trouble: Trouble, number: int, devices: Iterable[str]) -> boo
     let go on before: it fails at random, and what it fails at is treated otherwise."""
     if trouble.terms.failing is Failing.REFUSE:
         return True
-    stops = (Choice.ANSWER, Choice.DROP)
+    stops = (SurrogateChoice.ANSWER, SurrogateChoice.DROP)
     return any(choice(number, way, name, "publisher:") in stops for name in devices for way in Way)
 
 
@@ -134,14 +137,14 @@ class Scribe(Surrogate):
         # Were it given twice, one entry would take the other's place, and its turn be missing.
         self.state[f"seen/{name}"] = [turn, number, mail.source]
         chosen = choice(number, mail.way, mail.device, mail.source)
-        if chosen is Choice.CHANGE:
+        if chosen is SurrogateChoice.CHANGE:
             mark = SEEN_TO if mail.way is Way.TO_DEVICE else SEEN_FROM
             return Relay(body=f"{number + mark}".encode().ljust(len(mail.body) + 1, b"."))
-        if chosen is Choice.SEND:
+        if chosen is SurrogateChoice.SEND:
             self.send(f"device:{mail.device}", f"{extra(number, mail.way, mail.device)}")
-        elif chosen is Choice.ANSWER:
+        elif chosen is SurrogateChoice.ANSWER:
             return Answer(f"answer to {number}")
-        elif chosen is Choice.DROP:
+        elif chosen is SurrogateChoice.DROP:
             return Drop("nobody needs it")
         return None
 
@@ -182,7 +185,7 @@ class RehearsedWorker:
         self._trouble = trouble
         self.turn: Callable[[], None] = lambda: None
         """Lets the gateway draw consequences."""
-        self._desk: Desk | None = None
+        self._desk: SurrogateRunner | None = None
         self._gateway: Gateway | None = None
         self.crashes = 0
 
@@ -207,7 +210,7 @@ class RehearsedWorker:
         if self._desk is None:
             post = gateway.surrogates.post(app)
             assert post is not None
-            self._desk = Desk(Scribe, post.state, limit=post.terms.state)
+            self._desk = SurrogateRunner(Scribe, post.state, limit=post.terms.state)
         chance = self._random.random()
         if chance < self._trouble.fails:
             gateway.surrogates.failed(app, mail.number, "OSError at scribe.py:1", now)
@@ -245,7 +248,7 @@ def judge_surrogate(
     store: Store,
     entries: dict[str, bytes],
     fates: list[Fate],
-    arrivals: dict[str, list[Arrival]],
+    arrivals: dict[str, list[ArrivedMessage]],
     *,
     trouble: Trouble,
     plain: Collection[str],
@@ -276,7 +279,7 @@ def judge_surrogate(
             if known is not None:
                 chosen = choice(known.number, Way.TO_DEVICE, device, known.source)
             marked = arrival.number >= SEEN_TO
-            if arrival.number < EXTRA and marked != (chosen is Choice.CHANGE):
+            if arrival.number < EXTRA and marked != (chosen is SurrogateChoice.CHANGE):
                 judgement.add("untrue", f"{device} had {arrival.number}, which is not as it left")
 
 
@@ -317,7 +320,7 @@ def _judge_sends(judgement: Judgement, seen: Iterable[Seen], fates: list[Fate]) 
     expected = Counter(
         extra(one.number, one.way, one.device)
         for one in seen
-        if choice(one.number, one.way, one.device, one.source) is Choice.SEND
+        if choice(one.number, one.way, one.device, one.source) is SurrogateChoice.SEND
     )
     found = Counter(fate.number for fate in fates if fate.number >= EXTRA)
     for number in (expected - found).elements():
@@ -326,7 +329,9 @@ def _judge_sends(judgement: Judgement, seen: Iterable[Seen], fates: list[Fate]) 
         judgement.add("duplicated", f"what the surrogate sent as {number} is there too often")
 
 
-def _judge_extra(judgement: Judgement, fate: Fate, had: list[Arrival], *, plain: bool) -> None:
+def _judge_extra(
+    judgement: Judgement, fate: Fate, had: list[ArrivedMessage], *, plain: bool
+) -> None:
     """What the surrogate sent is shown once."""
     about = f"what the surrogate sent as {fate.number} to {fate.device}"
     if fate.state is State.DELIVERED and not had:
@@ -349,7 +354,7 @@ def _judge_fate(
             judgement.add("untrue", f"{about} was to be refused")
         return
     chosen = choice(seen.number, Way.TO_DEVICE, fate.device, seen.source)
-    stopped = chosen in (Choice.ANSWER, Choice.DROP)
+    stopped = chosen in (SurrogateChoice.ANSWER, SurrogateChoice.DROP)
     if stopped and shown:
         judgement.add("untrue", f"{about} went on, though its surrogate stopped it")
     if not stopped and fate.state is State.SUPPRESSED:
@@ -371,7 +376,7 @@ def _judge_answers(
         if row.reply:
             reply_of.setdefault(row.message, []).append(row.reply)
     for one in seen:
-        if choice(one.number, one.way, one.device, one.source) is not Choice.ANSWER:
+        if choice(one.number, one.way, one.device, one.source) is not SurrogateChoice.ANSWER:
             continue
         if state_of.get((one.key, one.device)) is State.SUPPRESSED:
             replies[one.key] += 1

@@ -19,7 +19,7 @@ RANKED_TARGET = f"topic:{RANKED}"
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class ArrivedMessage:
     """One message as an application had it."""
 
     number: int
@@ -38,7 +38,7 @@ class Fate:
 
 
 @dataclass(slots=True)
-class Verdict:
+class RehearsalVerdict:
     """The count of every broken promise, with a line about each."""
 
     lost: int = 0
@@ -72,14 +72,14 @@ def judge(
     wishes: dict[int, Wish],
     accepted: set[int],
     fates: list[Fate],
-    arrivals: dict[str, list[Arrival]],
+    arrivals: dict[str, list[ArrivedMessage]],
     *,
     plain: Collection[str] = (),
     ranks: Mapping[int, float] | None = None,
-) -> Verdict:
+) -> RehearsalVerdict:
     """Judge one rehearsal. `accepted` holds the numbers whose senders were told so; on `plain`
     devices a crash in mid-call may show a message again, marked as such."""
-    verdict = Verdict()
+    verdict = RehearsalVerdict()
     ranks = ranks or {}
     fate_of = {(fate.device, fate.number): fate for fate in fates}
     for (device, number), times in Counter((f.device, f.number) for f in fates).items():
@@ -105,7 +105,9 @@ def judge(
     return verdict
 
 
-def _judge_rank(verdict: Verdict, wish: Wish, fate: Fate, had: list[Arrival], rank: float) -> None:
+def _judge_rank(
+    verdict: RehearsalVerdict, wish: Wish, fate: Fate, had: list[ArrivedMessage], rank: float
+) -> None:
     """A user who reads until nothing is left has seen everything that counts in the end.
 
     What a fall of its rank retracted may have been seen before, on a device that had not heard of
@@ -119,7 +121,7 @@ def _judge_rank(verdict: Verdict, wish: Wish, fate: Fate, had: list[Arrival], ra
 
 
 def _judge_delivery(
-    verdict: Verdict, wish: Wish, fate: Fate, had: list[Arrival], *, plain: bool
+    verdict: RehearsalVerdict, wish: Wish, fate: Fate, had: list[ArrivedMessage], *, plain: bool
 ) -> None:
     about = f"message {fate.number} for {fate.device} ({fate.state.name}, {wish.reliability.name})"
     if not fate.state.final:
@@ -136,7 +138,7 @@ def _judge_delivery(
         verdict.add("untrue", f"{about} was shown all the same")
 
 
-def _may_repeat(wish: Wish, had: list[Arrival], *, plain: bool) -> bool:
+def _may_repeat(wish: Wish, had: list[ArrivedMessage], *, plain: bool) -> bool:
     """Below exactly-once a crash of the device may show a message again, marked as such.
 
     Best effort promises nothing, and a link that doubles a message doubles it.
@@ -151,7 +153,7 @@ def _may_repeat(wish: Wish, had: list[Arrival], *, plain: bool) -> bool:
 
 
 def _judge_order(
-    verdict: Verdict, wishes: dict[int, Wish], device: str, had: list[Arrival]
+    verdict: RehearsalVerdict, wishes: dict[int, Wish], device: str, had: list[ArrivedMessage]
 ) -> None:
     """In a lane (source, device, priority) messages come as they were sent.
 

@@ -39,7 +39,7 @@ from lasthop.store.tables import TABLES
 Row = TypeVar("Row")
 
 
-class _Tables:
+class _DurableTables:
     """Everything that is durable."""
 
     def __init__(self, incarnation: int) -> None:
@@ -130,12 +130,12 @@ class MemoryStore:
     """Keeps everything in dictionaries; see `Store` for what the methods promise."""
 
     def __init__(self, *, incarnation: int = 1) -> None:
-        self._tables: _Tables | None = _Tables(incarnation)
+        self._tables: _DurableTables | None = _DurableTables(incarnation)
         self.refuse: StoreError | None = None
         """While set, `apply` raises it and writes nothing: a full disk, or a broken one."""
 
     @property
-    def _kept(self) -> _Tables:
+    def _kept(self) -> _DurableTables:
         if self._tables is None:
             raise StoreBroken("the store is closed")
         return self._tables

@@ -187,7 +187,7 @@ class Cache:
             self._remove(key)
 
 
-class Asked:
+class ForwardedRequests:
     """Requests that went on to devices, whose answers are to be kept when they pass."""
 
     def __init__(self, ledger: Ledger) -> None:

@@ -50,7 +50,7 @@ class Done(msgspec.Struct, tag="done", array_like=True):
     verdict: Verdict
 
 
-class Failed(msgspec.Struct, tag="failed", array_like=True):
+class InputFailed(msgspec.Struct, tag="failed", array_like=True):
     """Nothing came of an input; `detail` is for the developer's eyes."""
 
     number: int
@@ -59,7 +59,7 @@ class Failed(msgspec.Struct, tag="failed", array_like=True):
 
 
 Order: TypeAlias = Begin | Work
-Report: TypeAlias = Loaded | Begun | Unloadable | Done | Failed
+Report: TypeAlias = Loaded | Begun | Unloadable | Done | InputFailed
 
 encode = msgspec.msgpack.Encoder().encode
 decode_order = msgspec.msgpack.Decoder(Order).decode

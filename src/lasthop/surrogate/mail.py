@@ -91,7 +91,7 @@ class Mail(msgspec.Struct, frozen=True, array_like=True):
         return self.headers.get("method", "")
 
 
-class Outgoing(msgspec.Struct, frozen=True, array_like=True):
+class OutgoingMail(msgspec.Struct, frozen=True, array_like=True):
     """One more message that a surrogate sends."""
 
     to: _Name
@@ -101,7 +101,7 @@ class Outgoing(msgspec.Struct, frozen=True, array_like=True):
     """Microseconds after which nobody wants it any more."""
 
 
-class Action(IntEnum):
+class MailAction(IntEnum):
     """What becomes of a message."""
 
     RELAY = 0
@@ -112,11 +112,11 @@ class Action(IntEnum):
 class Verdict(msgspec.Struct, frozen=True, array_like=True):
     """All that came of one input. It counts as a whole, or not at all."""
 
-    action: Action = Action.RELAY
+    action: MailAction = MailAction.RELAY
     content: Content | None = None
     """Of the answer, or of the message that goes on changed; none lets it go on as it is."""
     reason: _Reason = ""
-    sends: tuple[Outgoing, ...] = ()
+    sends: tuple[OutgoingMail, ...] = ()
     state: dict[str, bytes] = {}
     """Entries of the state that have changed; an empty one is gone."""
 

@@ -19,8 +19,8 @@ from lasthop.surrogate.actions import (
     Relay,
     make_content,
 )
-from lasthop.surrogate.caching import METHOD, TERMS, Asked, Cache
-from lasthop.surrogate.mail import Action, Mail, Outgoing, Verdict, Way
+from lasthop.surrogate.caching import METHOD, TERMS, Cache, ForwardedRequests
+from lasthop.surrogate.mail import Mail, MailAction, OutgoingMail, Verdict, Way
 from lasthop.surrogate.state import Ledger, State
 
 MOST_SENDS = 100
@@ -37,8 +37,8 @@ class Surrogate:
     """What it remembers. It survives restarts, and changes together with what an input causes."""
     now: Micros = 0
     """The time of the input at hand, in microseconds since 1970."""
-    _sends: list[Outgoing]
-    _desk: Desk
+    _sends: list[OutgoingMail]
+    _desk: SurrogateRunner
 
     def to_device(self, mail: Mail) -> Decision | None:
         """A message is on its way to a device. None lets it go on as it is.
@@ -75,20 +75,20 @@ class Surrogate:
             body, content_type=content_type, title=title, headers=headers, rank=rank
         )
         micros = None if ttl is None else max(1, round(ttl * SECOND))
-        self._sends.append(Outgoing(str(to), content, priority, micros))
+        self._sends.append(OutgoingMail(str(to), content, priority, micros))
 
     def forget(self, method: str, *, device: str | None = None) -> None:
         """Keep no answer to this method's requests any longer; with `device`, none of its."""
         self._desk.forget(method, device)
 
 
-class Desk:
+class SurrogateRunner:
     """Where a surrogate works: inputs come in, verdicts go out."""
 
     def __init__(self, kind: type[Surrogate], entries: dict[str, bytes], *, limit: int) -> None:
         """`entries` is the state as it was kept, `limit` how many bytes it may have."""
         self._ledger = Ledger(entries, limit=limit)
-        self._asked = Asked(self._ledger)
+        self._asked = ForwardedRequests(self._ledger)
         self._methods: dict[str, str] = {}
         self._caches: dict[str, Cache] = {}
         for name in dir(kind):
@@ -184,12 +184,12 @@ class Desk:
         if isinstance(decision, Relay):
             content = decision.content(mail.content)
             going = None if content == mail.content else content
-            return Verdict(Action.RELAY, going, sends=sends, state=changes)
+            return Verdict(MailAction.RELAY, going, sends=sends, state=changes)
         if isinstance(decision, Answer):
-            return Verdict(Action.ANSWER, decision.content(), sends=sends, state=changes)
+            return Verdict(MailAction.ANSWER, decision.content(), sends=sends, state=changes)
         if isinstance(decision, Drop):
             reason = str(decision.reason)[:MAX_REASON]
-            return Verdict(Action.DROP, reason=reason, sends=sends, state=changes)
+            return Verdict(MailAction.DROP, reason=reason, sends=sends, state=changes)
         raise TypeError(
             f"a hook returns Relay, Answer, Drop or None, not {type(decision).__name__}"
         )

@@ -20,9 +20,9 @@ from lasthop.surrogate.frames import (
     Begin,
     Begun,
     Done,
-    Failed,
     Frames,
     FrameTooLong,
+    InputFailed,
     Loaded,
     Report,
     Unloadable,
@@ -31,7 +31,7 @@ from lasthop.surrogate.frames import (
 )
 from lasthop.surrogate.loading import CannotLoad, load
 from lasthop.surrogate.mail import Mail
-from lasthop.surrogate.surrogate import Desk, Surrogate
+from lasthop.surrogate.surrogate import Surrogate, SurrogateRunner
 
 CHUNK = 1 << 16
 MAX_DETAIL = 4000
@@ -74,7 +74,7 @@ class Worker:
 
     def serve(self, kind: type[Surrogate]) -> None:
         """Do what the gateway says until it hangs up."""
-        desk: Desk | None = None
+        desk: SurrogateRunner | None = None
         while data := self._line.recv(CHUNK):
             for one in self._frames.receive(data):
                 order = decode_order(one)
@@ -83,16 +83,16 @@ class Worker:
                 elif desk is not None:
                     self._work(desk, order.mails)
 
-    def _begin(self, kind: type[Surrogate], order: Begin) -> Desk | None:
+    def _begin(self, kind: type[Surrogate], order: Begin) -> SurrogateRunner | None:
         try:
-            desk = Desk(kind, order.entries, limit=order.limit)
+            desk = SurrogateRunner(kind, order.entries, limit=order.limit)
         except BaseException as error:
             self.say(Unloadable(why(error)))
             return None
         self.say(Begun())
         return desk
 
-    def _work(self, desk: Desk, mails: list[Mail]) -> None:
+    def _work(self, desk: SurrogateRunner, mails: list[Mail]) -> None:
         for mail in mails:
             try:
                 verdict = desk.handle(mail)
@@ -103,12 +103,12 @@ class Worker:
                 self.say(Done(mail.number, verdict))
             except FrameTooLong as error:
                 # Its state has moved on without the gateway, which starts it over.
-                self.say(Failed(mail.number, why(error), ""))
+                self.say(InputFailed(mail.number, why(error), ""))
                 os._exit(1)
 
     def _failed(self, mail: Mail, error: BaseException) -> None:
         detail = "".join(traceback.format_exception(error))[-MAX_DETAIL:]
-        self.say(Failed(mail.number, where(error), detail))
+        self.say(InputFailed(mail.number, where(error), detail))
         if isinstance(error, MemoryError):
             os._exit(OUT_OF_MEMORY)  # What is left of the heap is not to be trusted.
 

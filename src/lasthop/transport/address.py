@@ -21,7 +21,7 @@ radio that falls asleep after ten seconds still does."""
 _BLUETOOTH = re.compile("[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}")
 
 
-class Address(msgspec.Struct, frozen=True):
+class GatewayAddress(msgspec.Struct, frozen=True):
     """Where a gateway is."""
 
     scheme: str
@@ -43,7 +43,7 @@ class Address(msgspec.Struct, frozen=True):
         return SCHEMES[self.scheme].lasting
 
 
-def parse(url: str) -> Address:
+def parse(url: str) -> GatewayAddress:
     """Read an address, or raise InvalidRequest."""
     scheme, colon, rest = url.partition(":")
     place = rest.removeprefix("//")
@@ -51,7 +51,7 @@ def parse(url: str) -> Address:
     if kind is None or (not place and kind.form is Form.FILE):
         raise InvalidRequest(f"an address begins with one of {', '.join(SCHEMES)}", address=url)
     if kind.form is Form.FILE:
-        return Address(scheme, path=place, url=url)
+        return GatewayAddress(scheme, path=place, url=url)
     if kind.form is Form.BLUETOOTH:
         return _bluetooth(url, scheme, place)
     try:
@@ -70,7 +70,7 @@ def parse(url: str) -> Address:
         if not (path.isascii() and path.isprintable()) or " " in path:
             raise InvalidRequest("a path has only printable characters of ASCII", address=url)
     every = _interval(parts, url) if kind.polled else None
-    return Address(scheme, host, port or kind.port, path, url, every)
+    return GatewayAddress(scheme, host, port or kind.port, path, url, every)
 
 
 def _interval(parts: SplitResult, url: str) -> Micros:
@@ -86,10 +86,10 @@ def _interval(parts: SplitResult, url: str) -> Micros:
     return round(seconds * SECOND)
 
 
-def _bluetooth(url: str, scheme: str, place: str) -> Address:
+def _bluetooth(url: str, scheme: str, place: str) -> GatewayAddress:
     host, _, psm = place.rpartition(":")
     if not _BLUETOOTH.fullmatch(host) or not re.fullmatch("[0-9]{1,5}", psm):
         raise InvalidRequest(
             f"an address of {scheme} is like {scheme}://00:11:22:33:44:55:4099", address=url
         )
-    return Address(scheme, host.upper(), int(psm), url=url)
+    return GatewayAddress(scheme, host.upper(), int(psm), url=url)

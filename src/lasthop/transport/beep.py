@@ -7,23 +7,23 @@ from collections.abc import Callable
 from typing import cast
 
 from lasthop.errors import LasthopError
-from lasthop.transport.link import Ends, Link, Machine
+from lasthop.transport.link import ChannelLink, Ends, Machine
 from lasthop.transport.locality import is_local
 from lasthop.transport.stream import HIGH_WATER
 from lasthop.wire.beep import hop
-from lasthop.wire.beep.channel import Message
+from lasthop.wire.beep.channel import BeepMessage
 from lasthop.wire.beep.session import (
-    Closed,
+    BeepSession,
+    ChannelClosed,
+    ChannelRefused,
     Event,
     Greeted,
     Over,
-    Refused,
-    Session,
     Started,
 )
 
 
-class BeepLink(Link):
+class BeepLink(ChannelLink):
     """A link over one channel of a session."""
 
     __slots__ = ("_channel", "_connection", "_ending", "_full")
@@ -77,7 +77,7 @@ class BeepConnection(asyncio.Protocol):
         """`make` is asked for the machine of each channel."""
         self._ends = ends
         self._make = make
-        self.session = Session(
+        self.session = BeepSession(
             initiator=initiator,
             profiles=() if initiator else (hop.PROFILE,),
             max_message=max_unit + hop.OVERHEAD,
@@ -163,15 +163,15 @@ class BeepConnection(asyncio.Protocol):
                 if not self.opened.done():
                     self.opened.set_result(link)
                 link.begin()
-            case Message(channel):
+            case BeepMessage(channel):
                 unit = hop.hear(self.session, event)
                 if unit is not None and channel in self.links:
                     self.links[channel].arrived(unit)
-            case Closed(channel, _, text):
+            case ChannelClosed(channel, _, text):
                 ended = self.links.pop(channel, None)
                 if ended is not None:
                     ended.ended(text or "the peer closed the channel")
-            case Refused(_, code, text):
+            case ChannelRefused(_, code, text):
                 self._fail(f"the peer does not start the channel: {code} {text}".rstrip())
             case Over(text):
                 if self._transport is not None:

@@ -11,10 +11,10 @@ from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.typing import Subprotocol
 
 from lasthop.transport import seqpacket
-from lasthop.transport.address import Address
+from lasthop.transport.address import GatewayAddress
 from lasthop.transport.beep import BeepConnection
 from lasthop.transport.keepalive import HttpServer
-from lasthop.transport.link import Ends, Link
+from lasthop.transport.link import ChannelLink, Ends
 from lasthop.transport.requests import RequestsLink
 from lasthop.transport.schemes import SCHEMES
 from lasthop.transport.stream import StreamLink
@@ -29,21 +29,21 @@ TIMEOUT = 30.0
 
 
 async def dial(
-    address: Address, hello: Hello, ends: Ends, *, tls: ssl.SSLContext | None = None
-) -> Link:
+    address: GatewayAddress, hello: Hello, ends: Ends, *, tls: ssl.SSLContext | None = None
+) -> ChannelLink:
     """Connect and say HELLO; what follows is told to the owner. Raises OSError when nobody is
     there."""
     if address.secure and tls is None:
         tls = await asyncio.to_thread(ssl.create_default_context)
     context = tls if address.secure else None
     async with asyncio.timeout(TIMEOUT):
-        link: Link = await SCHEMES[address.scheme].dial()(address, hello, ends, context)
+        link: ChannelLink = await SCHEMES[address.scheme].dial()(address, hello, ends, context)
     return link
 
 
 async def dial_stream(
-    address: Address, hello: Hello, ends: Ends, tls: ssl.SSLContext | None
-) -> Link:
+    address: GatewayAddress, hello: Hello, ends: Ends, tls: ssl.SSLContext | None
+) -> ChannelLink:
     """A link over TCP, TLS or a Unix socket."""
 
     def make() -> StreamLink:
@@ -59,8 +59,8 @@ async def dial_stream(
 
 
 async def dial_seqpacket(
-    address: Address, hello: Hello, ends: Ends, _tls: ssl.SSLContext | None
-) -> Link:
+    address: GatewayAddress, hello: Hello, ends: Ends, _tls: ssl.SSLContext | None
+) -> ChannelLink:
     """A link over a socket that keeps boundaries, which nobody encrypts."""
     connected = await seqpacket.connect(address)
     machine = Dialing(hello, mapping=Mapping.DATAGRAM, now=ends.clock.now())
@@ -69,7 +69,9 @@ async def dial_seqpacket(
     return link
 
 
-async def dial_beep(address: Address, hello: Hello, ends: Ends, tls: ssl.SSLContext | None) -> Link:
+async def dial_beep(
+    address: GatewayAddress, hello: Hello, ends: Ends, tls: ssl.SSLContext | None
+) -> ChannelLink:
     """A link over a channel of BEEP."""
 
     def machine() -> Dialing:
@@ -88,7 +90,9 @@ async def dial_beep(address: Address, hello: Hello, ends: Ends, tls: ssl.SSLCont
         raise
 
 
-async def dial_http(address: Address, hello: Hello, ends: Ends, tls: ssl.SSLContext | None) -> Link:
+async def dial_http(
+    address: GatewayAddress, hello: Hello, ends: Ends, tls: ssl.SSLContext | None
+) -> ChannelLink:
     """A link over HTTP requests."""
     server = HttpServer(
         address.host, address.port, tls=tls, limit=max(BODY, hello.max_frame) + HEAD
@@ -104,8 +108,8 @@ async def dial_http(address: Address, hello: Hello, ends: Ends, tls: ssl.SSLCont
 
 
 async def dial_websocket(
-    address: Address, hello: Hello, ends: Ends, tls: ssl.SSLContext | None
-) -> Link:
+    address: GatewayAddress, hello: Hello, ends: Ends, tls: ssl.SSLContext | None
+) -> ChannelLink:
     """A link over a WebSocket."""
     try:
         socket = await connect(

@@ -6,11 +6,11 @@ from __future__ import annotations
 import ssl
 
 from lasthop.errors import InvalidRequest
-from lasthop.transport.address import Address
+from lasthop.transport.address import GatewayAddress
 from lasthop.transport.schemes import secure_schemes
 
 
-def insist(address: Address, tls: ssl.SSLContext | None) -> None:
+def insist(address: GatewayAddress, tls: ssl.SSLContext | None) -> None:
     """Raise InvalidRequest unless what is said there is encrypted and the certificate checked.
 
     Without a context of one's own the default one is used, which checks everything.

@@ -1,8 +1,8 @@
 """One channel, seen from the event loop: bytes in, frames to its owner; frames out, bytes to write.
 
-A `Link` owns the channel's machine (`wire.hop`), which changes from handshake to open connection.
-What carries the bytes is a subclass; it decides nothing. A link is also what the gateway calls a
-channel, so that an idle device costs one object and its machine.
+A `ChannelLink` owns the channel's machine (`wire.hop`), which changes from handshake to open
+connection. What carries the bytes is a subclass; it decides nothing. A link is also what the
+gateway calls a channel, so that an idle device costs one object and its machine.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ LINGER = 5 * SECOND
 class Owner(Protocol):
     """Whoever is told what happens on links."""
 
-    def connected(self, link: Link) -> None:
+    def connected(self, link: ChannelLink) -> None:
         """Bytes can be carried; nothing has been said yet."""
         ...
 
-    def received(self, link: Link, frames: Sequence[Frame]) -> None:
+    def received(self, link: ChannelLink, frames: Sequence[Frame]) -> None:
         """Frames came in, in order; on the gateway's side the first one is the HELLO."""
         ...
 
-    def welcomed(self, link: Link, opened: Opened) -> None:
+    def welcomed(self, link: ChannelLink, opened: Opened) -> None:
         """On the device's side: the gateway's answer to HELLO, and what came behind it."""
         ...
 
-    def paused(self, link: Link, paused: bool) -> None:
+    def paused(self, link: ChannelLink, paused: bool) -> None:
         """The unsent buffer is full (true) or has room again (false)."""
         ...
 
-    def drained(self, link: Link) -> None:
+    def drained(self, link: ChannelLink) -> None:
         """The answer to `report_drained`."""
         ...
 
-    def lost(self, link: Link, reason: str) -> None:
+    def lost(self, link: ChannelLink, reason: str) -> None:
         """The link has ended; said once, after everything that it received."""
         ...
 
@@ -63,7 +63,7 @@ class Ends:
         self.alarms = alarms or Alarms(clock)
 
 
-class Link:
+class ChannelLink:
     """A channel on the event loop."""
 
     __slots__ = ("_cut_at", "_draining", "_ends", "_lost", "local", "machine", "number", "slot")

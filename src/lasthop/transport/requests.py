@@ -9,11 +9,11 @@ from lasthop.clock import SECOND, Micros
 from lasthop.errors import HopError
 from lasthop.transport.http import HttpAnswer, HttpFailure
 from lasthop.transport.keepalive import HttpServer
-from lasthop.transport.link import Ends, Link, Machine
+from lasthop.transport.link import ChannelLink, Ends, Machine
 from lasthop.transport.stream import HIGH_WATER
 from lasthop.wire.hop.connection import Open
-from lasthop.wire.requests.asking import Ask, Asking, Held, Polling
-from lasthop.wire.requests.bodies import CONTENT_TYPE, Outgoing, unpack
+from lasthop.wire.requests.asking import HeldRequests, Polling, RequestClient, RequestToMake
+from lasthop.wire.requests.bodies import CONTENT_TYPE, UnitsToSend, unpack
 
 SLACK = 15.0
 """Seconds that an answer may take beyond the time for which the gateway may hold it."""
@@ -23,7 +23,7 @@ LAST_WORD = 2.0
 say why."""
 
 
-class RequestsLink(Link):
+class RequestsLink(ChannelLink):
     """A link whose units travel in requests and their answers."""
 
     __slots__ = (
@@ -46,7 +46,9 @@ class RequestsLink(Link):
         super().__init__(ends, machine, local=False)
         self._server = server
         self._every = every
-        self._asking: Asking = Held() if every is None else Polling(ends.clock.now(), every=every)
+        self._asking: RequestClient = (
+            HeldRequests() if every is None else Polling(ends.clock.now(), every=every)
+        )
         self._full = False
         self._refusal = ""
         """Why nothing more is asked."""
@@ -56,7 +58,7 @@ class RequestsLink(Link):
 
     async def open(self, path: str) -> None:
         """Say HELLO, and learn the URL of this connection; raises OSError when that fails."""
-        hello = Outgoing()
+        hello = UnitsToSend()
         hello.add(self.machine.data_to_send())
         every = "" if self._every is None else f"?poll={self._every / SECOND:g}"
         try:
@@ -100,7 +102,7 @@ class RequestsLink(Link):
             if not self._others():
                 self._end(self._refusal)
             return
-        if isinstance(self._asking, Held):
+        if isinstance(self._asking, HeldRequests):
             self._asking.greeted = type(self.machine) is Open
         now = self._ends.clock.now()
         for ask in self._asking.requests(now):
@@ -123,7 +125,7 @@ class RequestsLink(Link):
             delay = max(0, due - now) / SECOND
             self._timer = asyncio.get_running_loop().call_later(delay, self._pump)
 
-    async def _ask(self, ask: Ask) -> None:
+    async def _ask(self, ask: RequestToMake) -> None:
         wait = ask.wait / SECOND
         target = f"{self._url}/{ask.number}?seen={ask.seen}" + (f"&wait={wait:g}" if wait else "")
         problem, pause = "", 0

@@ -13,8 +13,8 @@ import struct
 from collections import deque
 
 from lasthop.errors import FrameTooLarge, HopError
-from lasthop.transport.address import Address
-from lasthop.transport.link import Ends, Link, Machine
+from lasthop.transport.address import GatewayAddress
+from lasthop.transport.link import ChannelLink, Ends, Machine
 from lasthop.transport.stream import HIGH_WATER
 from lasthop.wire.hop.pieces import SMALLEST, Joiner, cut
 
@@ -34,7 +34,7 @@ AT_ONCE = 16
 _SOL_L2CAP, _L2CAP_OPTIONS = 6, 1
 
 
-class SeqpacketLink(Link):
+class SeqpacketLink(ChannelLink):
     """A link over a connected socket."""
 
     __slots__ = (
@@ -171,7 +171,7 @@ class SeqpacketLink(Link):
         self.ended(reason)
 
 
-async def connect(address: Address) -> socket.socket:
+async def connect(address: GatewayAddress) -> socket.socket:
     """A socket that is connected to this address; raises OSError."""
     loop = asyncio.get_running_loop()
     if address.scheme == "l2cap":

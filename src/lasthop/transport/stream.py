@@ -7,7 +7,7 @@ import socket
 from collections import deque
 from typing import cast
 
-from lasthop.transport.link import Ends, Link, Machine
+from lasthop.transport.link import ChannelLink, Ends, Machine
 from lasthop.transport.locality import is_local
 
 HIGH_WATER = 64 * 1024
@@ -22,7 +22,7 @@ SLICE = 16 * 1024
 the smallest messages and half a second; between two slices everybody else is served."""
 
 
-class StreamLink(Link, asyncio.Protocol):
+class StreamLink(ChannelLink, asyncio.Protocol):
     """A link that is its own asyncio protocol.
 
     With `throttle` it does not read while the peer does not: a peer that only asks (PING) would

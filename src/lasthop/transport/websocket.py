@@ -12,14 +12,14 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 
 from lasthop.errors import MalformedFrame
-from lasthop.transport.link import Ends, Link, Machine
+from lasthop.transport.link import ChannelLink, Ends, Machine
 from lasthop.transport.stream import HIGH_WATER
 
 SUBPROTOCOL = "hop"
 """Spoken without saying so as well: the path is enough. Browsers insist on an answer when asked."""
 
 
-class WebSocketLink(Link):
+class WebSocketLink(ChannelLink):
     """A link over an established WebSocket."""
 
     __slots__ = (

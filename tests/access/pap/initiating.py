@@ -14,7 +14,7 @@ from lasthop.wire.pap.documents import (
     PushResponse,
 )
 from lasthop.wire.pap.multipart import Entity
-from lasthop.wire.pap.submission import Submission, read_submission, write_submission
+from lasthop.wire.pap.submission import PapSubmission, read_submission, write_submission
 from lasthop.wire.pap.versions import Version
 from tests.access.knocking import hand_over
 
@@ -67,10 +67,10 @@ class Initiator:
             "/pap", content=body, headers={"content-type": content_type, **headers}
         )
 
-    async def send(self, message: PapMessage, content: Entity | None = None) -> Submission:
+    async def send(self, message: PapMessage, content: Entity | None = None) -> PapSubmission:
         """What is answered; every answer is valid by its own document type."""
         document = Document(message, self.version, ("2.1", "2.0", "1.*"))
-        answer = await self.post(*write_submission(Submission(document, content)))
+        answer = await self.post(*write_submission(PapSubmission(document, content)))
         assert answer.status_code == 202
         return read_answer(answer)
 
@@ -91,6 +91,6 @@ class Initiator:
         return int(answer.result.code)
 
 
-def read_answer(response: httpx.Response) -> Submission:
+def read_answer(response: httpx.Response) -> PapSubmission:
     """An answer's document; it must be valid."""
     return read_submission(response.headers["content-type"], response.content)

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import pytest
 
-from lasthop.access.pap.arrivals import Arrivals
+from lasthop.access.pap.arrivals import PushArrivals
 from lasthop.access.pap.lookups import Lookups
 from lasthop.core.gateway import Gateway
 from lasthop.core.pushes.addresses import AddressUnknown
@@ -63,7 +63,7 @@ class Crowd:
     """Submits, and notes what everybody hears, in that order."""
 
     def __init__(self, desk: MemoryDesk) -> None:
-        self.arrivals = Arrivals(desk, Lookups(desk))
+        self.arrivals = PushArrivals(desk, Lookups(desk))
         self.heard: list[tuple[str, Outcome]] = []
         self.expected = 0
         self._all = asyncio.Event()

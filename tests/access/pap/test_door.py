@@ -14,7 +14,7 @@ from lasthop.core.credentials import Scope
 from lasthop.decision.constraints import QuietHours
 from lasthop.decision.preferences import Preferences
 from lasthop.message import DeliveryMethod, Quality, Reliability, Target, TargetKind
-from lasthop.wire.pap.answers import Answer, Verdict
+from lasthop.wire.pap.answers import AnswerVerdict, PapAnswer
 from lasthop.wire.pap.documents import (
     BadMessageResponse,
     CancelMessage,
@@ -34,7 +34,7 @@ from lasthop.wire.pap.documents import (
     StatusQueryResponse,
 )
 from lasthop.wire.pap.multipart import Entity
-from lasthop.wire.pap.submission import Submission, write_submission
+from lasthop.wire.pap.submission import PapSubmission, write_submission
 from lasthop.wire.pap.uaprof import write_profile
 from lasthop.wire.pap.versions import Version
 from tests.access.desk import START, MemoryDesk
@@ -96,7 +96,9 @@ class TestPushing:
         self, initiator: Initiator, desk: MemoryDesk
     ) -> None:
         content = Entity((("Content-Type", "text/plain"),), b"x")
-        given = write_submission(Submission(initiator_document(PushMessage("1", (BOB,))), content))
+        given = write_submission(
+            PapSubmission(initiator_document(PushMessage("1", (BOB,))), content)
+        )
         kind, body = given
         outer: dict[str, Any] = {"X-Wap-Application-Id": "x-app:9"}
         await initiator.post(kind, body, **outer)
@@ -203,7 +205,9 @@ class TestPushing:
             (True, full, 32),
         ):
             initiator = Initiator(make_door(traced=traced))
-            given = Submission(initiator_document(PushMessage(f"{traced}{count}", (BOB,))), content)
+            given = PapSubmission(
+                initiator_document(PushMessage(f"{traced}{count}", (BOB,))), content
+            )
             await initiator.post(*write_submission(given), traceparent=context)
             (message,) = desk.store.messages(
                 [max(r.message for r in desk.store.all_deliveries())]
@@ -216,7 +220,7 @@ class TestPushing:
         strict = make_door(RestSettings(open_house=True, messages=Rate(1, 2)))
         initiator = Initiator(strict)
         assert await initiator.push("1", BOB, BOB) == 1001
-        given = Submission(initiator_document(PushMessage("2", (BOB,))), CONTENT)
+        given = PapSubmission(initiator_document(PushMessage("2", (BOB,))), CONTENT)
         answer = await initiator.post(*write_submission(given))
         message = read_answer(answer).document.message
         assert isinstance(message, PushResponse)
@@ -380,7 +384,7 @@ class TestAssuming:
 
     async def push(self, initiator: Initiator, push_id: str, to: str, **assumed: str) -> int:
         profile = Entity((("Content-Type", "application/xml"),), write_profile(assumed))
-        given = Submission(initiator_document(PushMessage(push_id, (to,))), CONTENT, profile)
+        given = PapSubmission(initiator_document(PushMessage(push_id, (to,))), CONTENT, profile)
         answer = await initiator.post(*write_submission(given))
         message = read_answer(answer).document.message
         assert isinstance(message, PushResponse)
@@ -404,7 +408,7 @@ class TestAssuming:
         self, initiator: Initiator
     ) -> None:
         profile = Entity((("Content-Type", "application/xml"),), b"<rdf")
-        given = Submission(initiator_document(PushMessage("1", (BOB,))), CONTENT, profile)
+        given = PapSubmission(initiator_document(PushMessage("1", (BOB,))), CONTENT, profile)
         answer = await initiator.post(*write_submission(given))
         message = read_answer(answer).document.message
         assert isinstance(message, PushResponse)
@@ -424,7 +428,7 @@ class TestNotifying:
         assert isinstance(told, ResultNotificationMessage)
         assert (told.push_id, told.address, told.state) == ("1", BOB, "delivered")
         assert notify.document.version is Version.V2_1
-        answer = Answer(Verdict.HEARD)
+        answer = PapAnswer(AnswerVerdict.HEARD)
         desk.gateway.notifications.answered(notify.message, notify.place, answer, desk.time)
 
     @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from lasthop.wire.hop.feeds import (
     Forget,
     HeldItem,
     Look,
-    Reading,
+    OfflineReading,
     Report,
     Why,
     encode_look,
@@ -204,7 +204,7 @@ def test_a_read_without_contact_is_told_of_later(phone: Phone) -> None:
     sent = phone.sent
     phone.resume(assigned=sent + 1)
     assert c not in phone.kept, "nothing is decided before the report is here"
-    phone.report(Report(reads=(Reading(phone.rig.now // 1000, 1, (b,)),)))
+    phone.report(Report(reads=(OfflineReading(phone.rig.now // 1000, 1, (b,)),)))
     assert c in phone.kept
     assert phone.rig.state(b) is State.DELIVERED
     assert phone.look() == [c, a]
@@ -220,7 +220,7 @@ def test_the_number_of_what_was_read_before_it_left_is_closed(phone: Phone) -> N
     rig.settle()
     assert rig.gateway.deliveries.named(APP, "phone").lane.outbound.assigned > number
     # It has it from an earlier contact, and its report of an earlier read has only come now.
-    read = encode_report(Report(reads=(Reading(rig.now // 1000, None, (key,)),)))
+    read = encode_report(Report(reads=(OfflineReading(rig.now // 1000, None, (key,)),)))
     told = Headers(operation=Operation.REPORT)
     rig.hear(channel, MessageFrame(phone.sent + 1, 2001, "news", told, read))
     assert rig.state(key) is State.DELIVERED

@@ -10,7 +10,7 @@ from lasthop.core.lifecycle import State
 from lasthop.core.ranked.subscription import RankedSubscription
 from lasthop.decision.policies import POLICIES
 from lasthop.decision.policies.memory import memory_of
-from lasthop.decision.volume.policy_choice import SNAPSHOT_AFTER, Choice
+from lasthop.decision.volume.policy_choice import SNAPSHOT_AFTER, PolicyChoice
 from lasthop.store.tables.ranked import RankedInMemory
 from lasthop.wire.hop.feeds import Look, encode_look
 from lasthop.wire.hop.frames import Dropped, Headers, MessageFrame, Operation
@@ -113,7 +113,7 @@ def test_another_policy_takes_over_and_the_log_says_so(phone: Phone) -> None:
     phone.subscribe()
     phone.publish(1)
     book = phone.rig.identity.policies
-    book.choice = Choice("buffer", version="7", prefetch_limit=3)  # type: ignore[attr-defined]
+    book.choice = PolicyChoice("buffer", version="7", prefetch_limit=3)  # type: ignore[attr-defined]
     assert phone.rig.gateway.ranked.policies_changed(phone.rig.now) == 1
     assert phone.rig.gateway.ranked.policies_changed(phone.rig.now) == 0
     phone.rig.run()
@@ -129,7 +129,7 @@ def test_a_policy_begins_with_what_is_known_elsewhere(phone: Phone) -> None:
         phone.look(6)
     memory = memory_of(keeper(phone).policy._policy)
     book = phone.rig.identity.policies
-    book.choice = Choice("unified", version="2", memory=memory)  # type: ignore[attr-defined]
+    book.choice = PolicyChoice("unified", version="2", memory=memory)  # type: ignore[attr-defined]
     other = Phone()
     other.rig.identity.policies.choice = book.choice  # type: ignore[attr-defined]
     other.connect()

@@ -7,7 +7,7 @@ from typing import Any
 from lasthop.clock import SECOND
 from lasthop.core.lifecycle import State
 from lasthop.message import Binding, Target, TargetKind
-from lasthop.wire.hop.decisions import Decision, decode_decision
+from lasthop.wire.hop.decisions import GroupDecision, decode_decision
 from lasthop.wire.hop.frames import (
     ALL_FEATURES,
     Headers,
@@ -54,7 +54,7 @@ class Crew(Rig):
             delivered=received if delivered is None else delivered,
         )
 
-    def decisions(self, channel: int) -> list[tuple[int | None, Decision]]:
+    def decisions(self, channel: int) -> list[tuple[int | None, GroupDecision]]:
         """What was decided, as this channel's device heard it."""
         return [
             (frame.headers.in_reply_to, decode_decision(frame.body))

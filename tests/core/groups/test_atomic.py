@@ -12,7 +12,7 @@ from lasthop.core.lifecycle import State
 from lasthop.core.limits import Limits
 from lasthop.errors import InvalidRequest, NotFound, QuotaExceeded, TooLarge
 from lasthop.message import GATEWAY, Binding, Reliability
-from lasthop.wire.hop.decisions import Decision, Verdict
+from lasthop.wire.hop.decisions import GroupDecision, GroupVerdict
 from lasthop.wire.hop.frames import (
     Ack,
     Dropped,
@@ -22,7 +22,7 @@ from lasthop.wire.hop.frames import (
 from tests.core.groups.crew import ATOMIC, CLAIM, CREW, JOBS, Crew
 from tests.core.rig import APP, to
 
-RELEASE, ABORT = Decision(Verdict.RELEASE), Decision(Verdict.ABORT)
+RELEASE, ABORT = GroupDecision(GroupVerdict.RELEASE), GroupDecision(GroupVerdict.ABORT)
 
 
 def test_nobody_takes_back_what_was_decided(rig: Crew) -> None:
@@ -308,4 +308,4 @@ def test_the_device_that_sent_it_hears_what_was_decided(rig: Crew) -> None:
     rig.hear(one, MessageFrame(0, rig.now // 1000 << 22, None, headers, b"all"))
     rig.ack(two, 1)
     rig.ack(one, 1)
-    assert rig.decisions(one)[-1][1] == Decision(Verdict.RELEASED)
+    assert rig.decisions(one)[-1][1] == GroupDecision(GroupVerdict.RELEASED)

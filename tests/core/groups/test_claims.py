@@ -10,7 +10,7 @@ from lasthop.clock import DAY
 from lasthop.core.lifecycle import State
 from lasthop.message import Binding
 from lasthop.store.bonds import BondRow
-from lasthop.wire.hop.decisions import Decision, Verdict
+from lasthop.wire.hop.decisions import GroupDecision, GroupVerdict
 from lasthop.wire.hop.frames import (
     Ack,
     Dropped,
@@ -28,9 +28,9 @@ def claimable(rig: Crew, **fields: Any) -> int:
     return key
 
 
-GRANT = Decision(Verdict.GRANT, "one")
-DENY = Decision(Verdict.DENY, "one")
-RETRACT = Decision(Verdict.RETRACT, "one")
+GRANT = GroupDecision(GroupVerdict.GRANT, "one")
+DENY = GroupDecision(GroupVerdict.DENY, "one")
+RETRACT = GroupDecision(GroupVerdict.RETRACT, "one")
 
 
 def test_exactly_one_claim_is_granted_and_the_others_hear_of_it(rig: Crew) -> None:
@@ -79,7 +79,7 @@ def test_a_grant_is_durable_before_its_answer(rig: Crew) -> None:
     rig.crash()
     two = rig.back("two", two, 1)
     rig.claim(two, key)
-    assert rig.decisions(two)[-1][1] == Decision(Verdict.GRANT, "two")
+    assert rig.decisions(two)[-1][1] == GroupDecision(GroupVerdict.GRANT, "two")
 
 
 def test_what_was_let_go_unseen_is_suppressed(rig: Crew) -> None:
@@ -115,7 +115,10 @@ def test_cancelling_takes_back_the_right_to_act(rig: Crew) -> None:
     assert (withdrawal.taken_back, withdrawal.too_late) == (2, 0)
     rig.run()
     rig.claim(one, key)
-    assert rig.decisions(one) == [(key, Decision(Verdict.RETRACT)), (9, Decision(Verdict.DENY))]
+    assert rig.decisions(one) == [
+        (key, GroupDecision(GroupVerdict.RETRACT)),
+        (9, GroupDecision(GroupVerdict.DENY)),
+    ]
 
 
 def test_what_everybody_has_seen_and_nobody_claimed_can_be_cancelled(rig: Crew) -> None:
@@ -128,7 +131,7 @@ def test_what_everybody_has_seen_and_nobody_claimed_can_be_cancelled(rig: Crew) 
     assert withdrawal.taken_back == 1
     assert rig.gateway.cancel("other", key, rig.now) is None
     rig.run()
-    assert rig.decisions(one) == [(key, Decision(Verdict.RETRACT))]
+    assert rig.decisions(one) == [(key, GroupDecision(GroupVerdict.RETRACT))]
 
 
 def test_once_it_is_claimed_it_is_too_late_to_cancel(rig: Crew) -> None:
@@ -148,7 +151,10 @@ def test_what_nobody_claims_in_time_nobody_may_claim(rig: Crew) -> None:
     one = rig.back("one", one, 1)
     rig.pass_time(8 * DAY)
     rig.claim(one, key)
-    assert rig.decisions(one) == [(key, Decision(Verdict.RETRACT)), (9, Decision(Verdict.DENY))]
+    assert rig.decisions(one) == [
+        (key, GroupDecision(GroupVerdict.RETRACT)),
+        (9, GroupDecision(GroupVerdict.DENY)),
+    ]
     assert [e["state"] for e in rig.events() if e["kind"] == "settled"] == ["UNCLAIMED"]
 
 
@@ -159,7 +165,7 @@ def test_a_winner_that_is_removed_stays_the_winner(rig: Crew) -> None:
     rig.gateway.admin.remove(APP, "one", rig.now)
     rig.run()
     rig.claim(two, key)
-    assert rig.decisions(two)[-1] == (9, Decision(Verdict.DENY))
+    assert rig.decisions(two)[-1] == (9, GroupDecision(GroupVerdict.DENY))
 
 
 def test_the_sending_device_learns_the_winner(rig: Crew) -> None:
@@ -170,4 +176,4 @@ def test_the_sending_device_learns_the_winner(rig: Crew) -> None:
     (frame,) = rig.messages(one)
     assert frame.key is not None
     rig.claim(one, frame.key)
-    assert (own, Decision(Verdict.CLAIMED, "one")) in rig.decisions(two)
+    assert (own, GroupDecision(GroupVerdict.CLAIMED, "one")) in rig.decisions(two)

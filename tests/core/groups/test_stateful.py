@@ -20,7 +20,7 @@ from lasthop.core.lifecycle import State
 from lasthop.core.limits import Limits
 from lasthop.message import Binding
 from lasthop.store.bonds import BondRow
-from lasthop.wire.hop.decisions import Verdict, decode_decision
+from lasthop.wire.hop.decisions import GroupVerdict, decode_decision
 from lasthop.wire.hop.frames import ALL_FEATURES, Ack, Headers, MessageFrame, Operation, Skip
 from tests.core.groups.crew import CREW, JOBS
 from tests.core.rig import APP, Rig, to
@@ -74,13 +74,13 @@ class Puppet:
 
     def _decide(self, about: int, body: bytes) -> None:
         verdict = decode_decision(body).verdict
-        if verdict is Verdict.RELEASE and about in self.held:
+        if verdict is GroupVerdict.RELEASE and about in self.held:
             self.held.discard(about)
             self.shown.append((about, False))
-        elif verdict is Verdict.ABORT:
+        elif verdict is GroupVerdict.ABORT:
             self.held.discard(about)
-        elif verdict in (Verdict.GRANT, Verdict.DENY):
-            key, granted = self.asked[about], verdict is Verdict.GRANT
+        elif verdict in (GroupVerdict.GRANT, GroupVerdict.DENY):
+            key, granted = self.asked[about], verdict is GroupVerdict.GRANT
             assert self.granted.setdefault(key, granted) == granted, "yes and no"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from lasthop.core.limits import Limits
 from lasthop.core.surrogates.waiting import SurrogateQueue, SurrogateTerms
 from lasthop.store.tables.surrogates import SurrogatesInMemory
-from lasthop.surrogate.mail import Action, Content, Mail, Outgoing, Verdict
+from lasthop.surrogate.mail import Content, Mail, MailAction, OutgoingMail, Verdict
 from tests.core.rig import APP, Rig
 from tests.store.peek import rows_of
 
@@ -74,22 +74,22 @@ class Office(Rig):
 
 def changed(body: bytes, **fields: Any) -> Verdict:
     """It goes on with another body."""
-    return Verdict(Action.RELAY, Content(body, **fields))
+    return Verdict(MailAction.RELAY, Content(body, **fields))
 
 
 def answer(body: bytes, **fields: Any) -> Verdict:
     """Its sender gets this."""
-    return Verdict(Action.ANSWER, Content(body, **fields))
+    return Verdict(MailAction.ANSWER, Content(body, **fields))
 
 
 def drop(reason: str = "") -> Verdict:
     """It goes no further."""
-    return Verdict(Action.DROP, reason=reason)
+    return Verdict(MailAction.DROP, reason=reason)
 
 
 def sending(to: str, body: bytes, **fields: Any) -> Verdict:
     """It goes on, and one more goes with it."""
-    return Verdict(sends=(Outgoing(to, Content(body), **fields),))
+    return Verdict(sends=(OutgoingMail(to, Content(body), **fields),))
 
 
 def remembering(**entries: bytes) -> Verdict:

@@ -10,7 +10,7 @@ from lasthop.core.limits import Limits
 from lasthop.message import TargetKind
 from lasthop.store.surrogates import SurrogateChanges
 from lasthop.store.tables.surrogates import SurrogatesInMemory
-from lasthop.surrogate.mail import Action, Content, Outgoing, Verdict
+from lasthop.surrogate.mail import Content, MailAction, OutgoingMail, Verdict
 from lasthop.wire.hop.frames import Headers, MessageFrame, Operation
 from tests.core.rig import APP, START, publication, to
 from tests.core.surrogates.office import (
@@ -236,9 +236,9 @@ def test_everything_of_a_verdict_is_in_one_commit() -> None:
     office.publish(to("phone", b"hello"))
     office.run()
     verdict = Verdict(
-        Action.RELAY,
+        MailAction.RELAY,
         Content(b"bye"),
-        sends=(Outgoing("device:phone", Content(b"more")),),
+        sends=(OutgoingMail("device:phone", Content(b"more")),),
         state={"n": b"\x01"},
     )
     assert office.say(verdict, run=False) is None
@@ -259,7 +259,7 @@ def test_everything_of_a_verdict_is_in_one_commit() -> None:
         (sending("device:nobody", b"x"), "no such device"),
         (sending("nonsense", b"x"), "a target is device:NAME"),
         (sending("device:phone", bytes(2000)), "body too large"),
-        (Verdict(sends=(Outgoing("device:phone", Content(b"x")),) * 101), "too many messages"),
+        (Verdict(sends=(OutgoingMail("device:phone", Content(b"x")),) * 101), "too many messages"),
     ],
     ids=["state", "content", "unknown", "nonsense", "large", "many"],
 )
@@ -271,7 +271,7 @@ def test_a_verdict_that_cannot_be_followed_counts_for_nothing(verdict: Verdict, 
     whole = Verdict(
         verdict.action,
         verdict.content,
-        sends=(Outgoing("device:phone", Content(b"fine")), *verdict.sends),
+        sends=(OutgoingMail("device:phone", Content(b"fine")), *verdict.sends),
         state={"m": b"\x01", **verdict.state},
     )
     refused = office.say(whole)

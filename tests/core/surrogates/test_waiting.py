@@ -24,7 +24,12 @@ def test_a_message_waits_for_the_surrogate_before_it_leaves() -> None:
     assert office.messages(phone) == []
     assert office.state(key) is State.PENDING
     (mail,) = office.mails
-    assert (mail.device, mail.body, mail.way, mail.key) == ("phone", b"hello", Way.TO_DEVICE, key)
+    assert (mail.device, mail.body, mail.way, mail.key) == (
+        "phone",
+        b"hello",
+        Way.TO_DEVICE,
+        key,
+    )
     assert mail.online
     office.say()
     assert office.bodies(phone) == [b"hello"]

@@ -12,12 +12,12 @@ from hypothesis import given, settings, strategies as st
 from lasthop.clock import DAY, HOUR, MINUTE
 from lasthop.decision.budgets import (
     MAX_LIMITS,
+    BudgetHold,
+    BudgetRefusal,
     Budgets,
     BudgetState,
-    Hold,
     Limit,
     Measure,
-    Refusal,
 )
 from lasthop.decision.links import Charge, Tariff
 from lasthop.decision.localtime import Period, period_at, zone
@@ -40,7 +40,7 @@ class Book:
         self._tz = zone(zone_name)
         self._spent: dict[tuple[int, int], int] = defaultdict(int)
 
-    def spend(self, hold: Hold, now: int) -> None:
+    def spend(self, hold: BudgetHold, now: int) -> None:
         for index, limit in enumerate(self._limits):
             if covered(limit, hold.queue, hold.link):
                 start, _ = period_at(now, limit.period, self._tz)
@@ -61,7 +61,7 @@ def test_no_schedule_breaks_a_limit(seed: int, name: str) -> None:
     devices = [Budgets(own, zone_name=name, shared=shared) for _ in range(2)]
     books = [Book(own, name) for _ in devices]
     everything = Book(common, "UTC")
-    open_holds: list[list[Hold]] = [[], []]
+    open_holds: list[list[BudgetHold]] = [[], []]
     # Around a night in which New York and, a week earlier, Berlin change their clocks.
     now = MONDAY + random.randrange(60, 320) * DAY
     for _ in range(80):
@@ -79,8 +79,8 @@ def test_no_schedule_breaks_a_limit(seed: int, name: str) -> None:
                 queue, link = random.choice([*QUEUES, "other", ""]), random.choice(LABELS)
                 expected = device.refusal(charge, queue=queue, link=link, now=now)
                 answer = device.reserve(charge, queue=queue, link=link, now=now)
-                assert (expected is None) == isinstance(answer, Hold)
-                if isinstance(answer, Hold):
+                assert (expected is None) == isinstance(answer, BudgetHold)
+                if isinstance(answer, BudgetHold):
                     holds.append(answer)
             case 3 if holds:
                 hold = holds.pop(random.randrange(len(holds)))
@@ -118,21 +118,21 @@ def messages(amount: int, period: Period = Period.DAY, **scope: object) -> Limit
 def test_what_fits_again_when_a_reservation_is_refunded() -> None:
     budgets = limits(messages(1))
     first = budgets.reserve(LEAST, queue="", link="wifi", now=MONDAY)
-    assert isinstance(first, Hold)
+    assert isinstance(first, BudgetHold)
     refused = budgets.reserve(LEAST, queue="", link="wifi", now=MONDAY)
-    assert isinstance(refused, Refusal)
+    assert isinstance(refused, BudgetRefusal)
     assert refused.until == MONDAY + DAY
     assert str(refused.reason("wifi")) == (
         "wifi: 1 of 1 messages per day used, 1 more would break it; it ends 2026-01-06T00:00:00Z"
     )
     budgets.refund(first.number, now=MONDAY)
-    assert isinstance(budgets.reserve(LEAST, queue="", link="wifi", now=MONDAY), Hold)
+    assert isinstance(budgets.reserve(LEAST, queue="", link="wifi", now=MONDAY), BudgetHold)
 
 
 def test_a_reservation_is_spent_in_the_period_in_which_it_is_committed() -> None:
     budgets = limits(messages(1))
     hold = budgets.reserve(LEAST, queue="", link="wifi", now=MONDAY + DAY - 1)
-    assert isinstance(hold, Hold)
+    assert isinstance(hold, BudgetHold)
     tuesday = MONDAY + DAY
     assert budgets.refusal(LEAST, queue="", link="wifi", now=tuesday) is not None
     budgets.commit(hold.number, now=tuesday)
@@ -143,7 +143,7 @@ def test_a_reservation_is_spent_in_the_period_in_which_it_is_committed() -> None
 def test_a_clock_that_jumps_back_gives_nothing_away() -> None:
     budgets = limits(messages(1))
     hold = budgets.reserve(LEAST, queue="", link="wifi", now=MONDAY + DAY)
-    assert isinstance(hold, Hold)
+    assert isinstance(hold, BudgetHold)
     budgets.commit(hold.number, now=MONDAY + DAY)
     assert budgets.refusal(LEAST, queue="", link="wifi", now=MONDAY) is not None
 
@@ -153,7 +153,7 @@ def test_days_are_those_of_the_device() -> None:
     refused_until = []
     for _ in range(2):
         answer = tokyo.reserve(LEAST, queue="", link="wifi", now=MONDAY)
-        if isinstance(answer, Refusal):
+        if isinstance(answer, BudgetRefusal):
             refused_until.append(answer.until)
     assert refused_until == [MONDAY + 15 * HOUR]
 
@@ -168,7 +168,7 @@ def test_queues_and_links_have_their_own_limits_and_share_others() -> None:
 
     def send(queue: str, link: str) -> str | None:
         answer = budgets.reserve(LEAST, queue=queue, link=link, now=MONDAY)
-        return str(answer.limit) if isinstance(answer, Refusal) else None
+        return str(answer.limit) if isinstance(answer, BudgetRefusal) else None
 
     assert send("news", "wifi") is None
     assert send("news", "wifi") == "1 messages per day of news"
@@ -199,7 +199,7 @@ def test_what_is_more_than_the_whole_limit_is_told_that_waiting_is_vain() -> Non
 def test_a_link_that_reaches_its_limit_stays_closed_until_the_period_ends() -> None:
     budgets = limits(messages(1, link="sms"), messages(1, queues=("news",), link="wifi"))
     hold = budgets.reserve(LEAST, queue="news", link="sms", now=MONDAY)
-    assert isinstance(hold, Hold)
+    assert isinstance(hold, BudgetHold)
     assert budgets.closure("sms", tariff=Tariff(), now=MONDAY) is None, "it may yet be refunded"
     budgets.commit(hold.number, now=MONDAY)
     closure = budgets.closure("sms", tariff=Tariff(), now=MONDAY + HOUR)
@@ -220,9 +220,9 @@ def test_a_shared_limit_counts_all_devices_and_refunds_to_all() -> None:
     shared = limits(messages(2, link="sms"))
     one, other = (Budgets((), zone_name="UTC", shared=shared) for _ in range(2))
     holds = [d.reserve(LEAST, queue="", link="sms", now=MONDAY) for d in (one, other)]
-    assert all(isinstance(hold, Hold) for hold in holds)
+    assert all(isinstance(hold, BudgetHold) for hold in holds)
     assert one.refusal(LEAST, queue="", link="sms", now=MONDAY) is not None
-    assert isinstance(holds[1], Hold)
+    assert isinstance(holds[1], BudgetHold)
     other.refund(holds[1].number, now=MONDAY)
     assert one.refusal(LEAST, queue="", link="sms", now=MONDAY) is None
     closed = limits(messages(0, link="sms"))
@@ -232,7 +232,7 @@ def test_a_shared_limit_counts_all_devices_and_refunds_to_all() -> None:
 def test_a_changed_amount_keeps_what_was_used() -> None:
     budgets = limits(messages(5))
     holds = [budgets.reserve(LEAST, queue="", link="wifi", now=MONDAY) for _ in range(3)]
-    assert isinstance(holds[0], Hold)
+    assert isinstance(holds[0], BudgetHold)
     budgets.commit(holds[0].number, now=MONDAY)
     budgets.change([messages(3), messages(2, link="wifi")])
     first, second = budgets.snapshot().meters

@@ -10,8 +10,8 @@ from random import Random
 import pytest
 
 from lasthop.clock import MINUTE, SECOND
-from lasthop.decision.budgets import Budgets, Hold, Limit
-from lasthop.decision.choice import Attempt, Choice, Outgoing, QueueTerms
+from lasthop.decision.budgets import BudgetHold, Budgets, Limit
+from lasthop.decision.choice import Attempt, Choice, MessageToPlace, QueueTerms
 from lasthop.decision.cost import Weights
 from lasthop.decision.decide import Action
 from lasthop.decision.link_calendar import LinkCalendar
@@ -118,7 +118,7 @@ def minutes_probability(calendar: LinkCalendar, label: str, start: int, end: int
 
 def verify(
     choice: Choice,
-    message: Outgoing,
+    message: MessageToPlace,
     *,
     queue: QueueTerms,
     current: list[Link],
@@ -270,7 +270,7 @@ def test_the_chosen_link_is_that_of_brute_force_and_breaks_no_limit() -> None:
                 assert choice.link is not None
                 assert choice.charge is not None
                 hold = budgets.reserve(choice.charge, queue=queue.name, link=choice.link, now=now)
-                assert isinstance(hold, Hold), "a SEND can always be booked"
+                assert isinstance(hold, BudgetHold), "a SEND can always be booked"
                 budgets.commit(hold.number, now=now)
                 spending.add(queue.name, _chosen(choice, current), message.size, now)
                 assert spending.broken(now) == []
@@ -305,7 +305,7 @@ def test_a_deadline_is_missed_only_if_every_allowed_link_would(seed: int) -> Non
         calendar = random_calendar(random)
         while True:
             choice = choose(
-                Outgoing(size, start, deadline),
+                MessageToPlace(size, start, deadline),
                 queue=queue,
                 current=current,
                 budgets=budgets,
@@ -334,7 +334,7 @@ def test_every_link_gets_its_try_before_one_gets_a_second(seed: int) -> None:
         attempts: tuple[Attempt, ...] = ()
         for _ in range(2 * len(LABELS)):
             choice = choose(
-                Outgoing(100, now, attempts=attempts),
+                MessageToPlace(100, now, attempts=attempts),
                 queue=QueueTerms("urgent"),
                 current=current,
                 budgets=Budgets((), zone_name="UTC"),

@@ -9,10 +9,10 @@ from random import Random
 import pytest
 
 from lasthop.clock import DAY, HOUR, MINUTE, SECOND
-from lasthop.decision.budgets import Budgets, Closure, Hold, Limit, Measure
-from lasthop.decision.choice import Attempt, Choice, Outgoing, QueueTerms
+from lasthop.decision.budgets import BudgetHold, Budgets, Closure, Limit, Measure
+from lasthop.decision.choice import Attempt, Choice, MessageToPlace, QueueTerms
 from lasthop.decision.decide import Action
-from lasthop.decision.link_calendar import Entry, LinkCalendar
+from lasthop.decision.link_calendar import CalendarEntry, LinkCalendar
 from lasthop.decision.links import Link
 from lasthop.decision.localtime import Period, period_at, zone
 from lasthop.decision.transmission import choose
@@ -25,7 +25,10 @@ QUEUES = (
     QueueTerms("mail", max_delay=5 * HOUR, links=("wifi", "mno")),
 )
 CALENDAR = LinkCalendar.of(
-    [Entry("wifi", (0, 1, 2, 3, 4), 9, 18, 0.8), Entry("bluetooth", (5, 6), 0, 24, 0.3)],
+    [
+        CalendarEntry("wifi", (0, 1, 2, 3, 4), 9, 18, 0.8),
+        CalendarEntry("bluetooth", (5, 6), 0, 24, 0.3),
+    ],
     zone_name="America/New_York",
 )
 OWN = (
@@ -44,21 +47,21 @@ class Device:
     def __init__(self, random: Random, shared: Budgets) -> None:
         self._random = random
         self.budgets = Budgets(OWN, zone_name="America/New_York", shared=shared)
-        self.in_flight: list[tuple[Hold, Link]] = []
-        self.waiting: list[tuple[Outgoing, QueueTerms]] = []
+        self.in_flight: list[tuple[BudgetHold, Link]] = []
+        self.waiting: list[tuple[MessageToPlace, QueueTerms]] = []
         self.sent: list[tuple[int, str, Link, int]] = []
         self.closed: dict[str, Closure] = {}
 
     def arrive(self, now: int) -> None:
         random = self._random
         before = random.choice([None, now + random.randrange(1, 3600) * SECOND])
-        message = Outgoing(random.randrange(1, 3000), now, before)
+        message = MessageToPlace(random.randrange(1, 3000), now, before)
         self.waiting.append((message, random.choice(QUEUES)))
 
     def decide(self, now: int) -> list[Choice]:
         random = self._random
         current = [link for link in LINKS if random.random() < 0.6]
-        still: list[tuple[Outgoing, QueueTerms]] = []
+        still: list[tuple[MessageToPlace, QueueTerms]] = []
         choices = []
         for message, queue in self.waiting:
             choice = choose(
@@ -81,18 +84,20 @@ class Device:
         self.waiting = still[-20:]
         return choices
 
-    def _send(self, choice: Choice, message: Outgoing, queue: QueueTerms, now: int) -> Outgoing:
+    def _send(
+        self, choice: Choice, message: MessageToPlace, queue: QueueTerms, now: int
+    ) -> MessageToPlace:
         assert choice.link is not None
         assert choice.charge is not None
         assert choice.receipt_by is not None
         known = self.closed.get(choice.link)
         assert known is None or now >= known.until, "a closed link is not used before its time"
         hold = self.budgets.reserve(choice.charge, queue=queue.name, link=choice.link, now=now)
-        assert isinstance(hold, Hold)
+        assert isinstance(hold, BudgetHold)
         link = next(link for link in LINKS if link.label == choice.link)
         self.in_flight.append((hold, link))
         attempt = Attempt(choice.link, choice.channel, now, choice.receipt_by)
-        return Outgoing(
+        return MessageToPlace(
             message.size, message.since, message.deliver_before, None, (*message.attempts, attempt)
         )
 

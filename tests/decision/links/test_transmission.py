@@ -6,12 +6,12 @@ import msgspec
 import pytest
 
 from lasthop.clock import DAY, HOUR, MINUTE, SECOND
-from lasthop.decision.budgets import Budgets, BudgetState, Hold, Limit, Measure
-from lasthop.decision.choice import Attempt, Choice, Outgoing, QueueTerms
+from lasthop.decision.budgets import BudgetHold, Budgets, BudgetState, Limit, Measure
+from lasthop.decision.choice import Attempt, Choice, MessageToPlace, QueueTerms
 from lasthop.decision.cost import Weights
 from lasthop.decision.decide import Action
 from lasthop.decision.delay import MAX_DELAY
-from lasthop.decision.link_calendar import Entry, LinkCalendar
+from lasthop.decision.link_calendar import CalendarEntry, LinkCalendar
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.localtime import Period
 from lasthop.decision.preferences import Preferences
@@ -23,7 +23,7 @@ from tests.decision.links.worlds import MNO, MONDAY, SMS, WIFI, limits
 NINE = MONDAY + 9 * HOUR
 URGENT = QueueTerms("urgent")
 NEWS = QueueTerms("news", max_delay=10 * MINUTE)
-AT_WORK = LinkCalendar.of([Entry("wifi", (0, 1, 2, 3, 4), 9, 18, 0.9)], zone_name="UTC")
+AT_WORK = LinkCalendar.of([CalendarEntry("wifi", (0, 1, 2, 3, 4), 9, 18, 0.9)], zone_name="UTC")
 
 
 def ask(
@@ -40,7 +40,7 @@ def ask(
     attempts: tuple[Attempt, ...] = (),
 ) -> Choice:
     return choose(
-        Outgoing(size, since, before, tolerance, attempts),
+        MessageToPlace(size, since, before, tolerance, attempts),
         queue=queue,
         current=current,
         budgets=budgets or limits(),
@@ -53,7 +53,7 @@ def ask(
 def spent(budgets: Budgets, link: Link, *, size: int = 512, now: int = NINE) -> Budgets:
     """The budgets after one message over the link."""
     hold = budgets.reserve(link.tariff.charge(size), queue="", link=link.label, now=now)
-    assert isinstance(hold, Hold)
+    assert isinstance(hold, BudgetHold)
     budgets.commit(hold.number, now=now)
     return budgets
 
@@ -103,7 +103,8 @@ def test_nothing_is_waited_for_that_has_no_chance() -> None:
 
 def test_of_several_better_links_the_likeliest_sets_the_delay() -> None:
     both = LinkCalendar.of(
-        [Entry("wifi", (0,), 0, 24, 0.3), Entry("mno", (0,), 0, 24, 0.5)], zone_name="UTC"
+        [CalendarEntry("wifi", (0,), 0, 24, 0.3), CalendarEntry("mno", (0,), 0, 24, 0.5)],
+        zone_name="UTC",
     )
     choice = ask(SMS, queue=NEWS, calendar=both)
     assert choice.until == NINE + 5 * MINUTE
@@ -273,12 +274,12 @@ def test_a_logged_question_gives_the_logged_answer() -> None:
     preferences = Preferences(
         zone="Europe/Berlin", links=(WIFI, MNO, SMS), queues=(NEWS,), calendar=AT_WORK
     )
-    message = Outgoing(512, NINE, NINE + HOUR)
+    message = MessageToPlace(512, NINE, NINE + HOUR)
     log = msgspec.json.encode((message, preferences, (MNO, SMS), budgets.snapshot(), NINE))
 
     def answer(record: bytes) -> Choice:
         asked, terms, current, state, now = msgspec.json.decode(
-            record, type=tuple[Outgoing, Preferences, tuple[Link, ...], BudgetState, int]
+            record, type=tuple[MessageToPlace, Preferences, tuple[Link, ...], BudgetState, int]
         )
         return choose(
             asked,
@@ -311,11 +312,11 @@ def test_questions_that_mean_nothing_are_refused() -> None:
     with pytest.raises(InvalidRequest, match="same label and channel"):
         ask(WIFI, WIFI)
     with pytest.raises(InvalidRequest, match="size cannot be negative"):
-        Outgoing(-1, NINE)
+        MessageToPlace(-1, NINE)
     with pytest.raises(InvalidRequest, match="between 0 and 31 days"):
         QueueTerms("news", max_delay=MAX_DELAY + 1)
     with pytest.raises(InvalidRequest, match="between 0 and 31 days"):
-        Outgoing(1, NINE, delay_tolerance=-1)
+        MessageToPlace(1, NINE, delay_tolerance=-1)
     with pytest.raises(InvalidRequest, match="may use no link"):
         QueueTerms("news", links=())
     with pytest.raises(InvalidRequest, match="link is described twice"):

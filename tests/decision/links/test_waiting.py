@@ -9,7 +9,7 @@ import pytest
 
 from lasthop.clock import DAY, HOUR, MINUTE
 from lasthop.decision.delay import MAX_DELAY, Wait, adapt
-from lasthop.decision.link_calendar import HOURS, Entry, LinkCalendar, hours_between
+from lasthop.decision.link_calendar import HOURS, CalendarEntry, LinkCalendar, hours_between
 from lasthop.decision.localtime import local, zone
 from lasthop.errors import InvalidRequest
 from tests.decision.links.worlds import MONDAY
@@ -26,7 +26,8 @@ def week(link: str = "wifi", *, zone_name: str = "UTC", **hours: float) -> LinkC
 
 def test_people_write_hours_and_later_lines_hold() -> None:
     calendar = LinkCalendar.of(
-        [Entry("wifi", WORK, 9, 18, 0.9), Entry("wifi", (4,), 14, 18, 0.2)], zone_name="UTC"
+        [CalendarEntry("wifi", WORK, 9, 18, 0.9), CalendarEntry("wifi", (4,), 14, 18, 0.2)],
+        zone_name="UTC",
     )
     friday = MONDAY + 4 * DAY
 
@@ -113,13 +114,13 @@ def test_calendars_that_mean_nothing_are_refused() -> None:
     with pytest.raises(InvalidRequest, match="between 0 and 1"):
         week(h0=1.5)
     with pytest.raises(InvalidRequest, match="between 0 and 1"):
-        Entry("wifi", WORK, 9, 18, nan)
+        CalendarEntry("wifi", WORK, 9, 18, nan)
     with pytest.raises(InvalidRequest, match="weekdays"):
-        Entry("wifi", (7,), 9, 18, 0.5)
+        CalendarEntry("wifi", (7,), 9, 18, 0.5)
     with pytest.raises(InvalidRequest, match="weekdays"):
-        Entry("wifi", (), 9, 18, 0.5)
+        CalendarEntry("wifi", (), 9, 18, 0.5)
     with pytest.raises(InvalidRequest, match="hours run"):
-        Entry("wifi", WORK, 18, 9, 0.5)
+        CalendarEntry("wifi", WORK, 18, 9, 0.5)
     with pytest.raises(InvalidRequest, match="no such time zone"):
         week(zone_name="Berlin")
     with pytest.raises(InvalidRequest, match="label"):

@@ -6,7 +6,7 @@ from random import Random
 
 from lasthop.clock import DAY, HOUR, MILLISECOND, MINUTE, SECOND
 from lasthop.decision.budgets import Budgets, Limit, Measure
-from lasthop.decision.choice import Attempt, Outgoing, QueueTerms
+from lasthop.decision.choice import Attempt, MessageToPlace, QueueTerms
 from lasthop.decision.cost import Weights
 from lasthop.decision.link_calendar import HOURS, LinkCalendar
 from lasthop.decision.links import SMS_BYTES, Link, Tariff
@@ -97,7 +97,7 @@ def random_queue(random: Random) -> QueueTerms:
     )
 
 
-def random_message(random: Random, now: int, links: list[Link]) -> Outgoing:
+def random_message(random: Random, now: int, links: list[Link]) -> MessageToPlace:
     since = now - random.choice([0, random.randrange(HOUR)])
     attempts = tuple(
         Attempt(
@@ -107,7 +107,7 @@ def random_message(random: Random, now: int, links: list[Link]) -> Outgoing:
         if random.random() < 0.15
         for offset in [random.randrange(-20, 20)]
     )
-    return Outgoing(
+    return MessageToPlace(
         size=random.choice([0, 1, 140, 141, 512, random.randrange(20_000)]),
         since=since,
         deliver_before=random.choice([None, now + random.randrange(-2, 30) * SECOND]),

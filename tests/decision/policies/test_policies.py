@@ -10,7 +10,7 @@ from lasthop.clock import DAY, HOUR, MINUTE
 from lasthop.decision import policies
 from lasthop.decision.policies import POLICIES, Policy, Tuning
 from lasthop.decision.policies.averages import MovingAverage, MovingInterval
-from lasthop.decision.policies.rate import Rate
+from lasthop.decision.policies.rate import RatePolicy
 from lasthop.decision.policies.rhythm import Rhythm
 from lasthop.decision.policies.unified import Unified
 
@@ -53,7 +53,7 @@ def test_a_buffer_is_full_at_its_limit() -> None:
 
 
 def test_a_rate_lets_one_in_five_go() -> None:
-    rate = Rate(Tuning())
+    rate = RatePolicy(Tuning())
     for hour in range(300):
         rate.arrived(lifetime=None, now=hour * HOUR)
         if hour % 10 == 0:

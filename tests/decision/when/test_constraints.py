@@ -11,11 +11,11 @@ import pytest
 
 from lasthop.clock import DAY, HOUR, MINUTE, Micros
 from lasthop.decision.constraints import (
-    After,
     Before,
     Constraint,
     Digest,
     FrequencyCap,
+    NotBefore,
     QuietHours,
     Tolerance,
 )
@@ -99,7 +99,7 @@ def test_a_high_rank_overrides_quiet_hours() -> None:
 
 
 def test_bounds_hold_to_the_microsecond() -> None:
-    assert After(5).next(4, 0.0) == 5
+    assert NotBefore(5).next(4, 0.0) == 5
     assert Before(5).next(4, 0.0) == 4
     assert Before(5).next(5, 0.0) is None
     assert Tolerance(3, 2).next(5, 0.0) == 5
@@ -201,7 +201,7 @@ def test_a_digest_is_found_as_by_looking_at_the_clock(name: str) -> None:
 
 def test_constraints_are_values_that_can_be_stored() -> None:
     every: list[Constraint] = [
-        After(5),
+        NotBefore(5),
         Before(9),
         Tolerance(1, 2),
         NIGHT,
@@ -215,7 +215,7 @@ def test_constraints_are_values_that_can_be_stored() -> None:
 def test_constraints_that_mean_nothing_are_refused() -> None:
     for wrong in (-1, LAST_INSTANT + 1):
         with pytest.raises(InvalidRequest, match="deliver_after"):
-            After(wrong)
+            NotBefore(wrong)
         with pytest.raises(InvalidRequest, match="deliver_before"):
             Before(wrong)
     with pytest.raises(InvalidRequest, match="between 0 and 31 days"):

@@ -14,11 +14,11 @@ import pytest
 
 from lasthop.clock import DAY, HOUR, MINUTE, Micros
 from lasthop.decision.constraints import (
-    After,
     Before,
     Constraint,
     Digest,
     FrequencyCap,
+    NotBefore,
     QuietHours,
     Tolerance,
 )
@@ -57,7 +57,7 @@ NIGHTS = int(os.environ.get("SCHEDULE_NIGHTS", "300"))
 def allows(constraint: Constraint, t: Micros, rank: float) -> bool:
     """What each constraint means, said once more and without any search."""
     match constraint:
-        case After(at):
+        case NotBefore(at):
             return t >= at
         case Before(at):
             return t < at
@@ -116,7 +116,7 @@ def random_constraint(random: Random, now: Micros) -> Constraint:
     days = tuple(sorted(random.sample(range(7), random.choice([7, 7, 5, 2]))))
     match random.randrange(8):
         case 0:
-            return After(soon())
+            return NotBefore(soon())
         case 1:
             return Before(soon() + DAY)
         case 2:
@@ -210,7 +210,7 @@ NOON = instant(datetime(2026, 1, 5, 11, tzinfo=UTC))
 
 
 def test_constraints_compose() -> None:
-    slot = earliest([After(NOON + 11 * HOUR), hours(22, 7), Before(NOON + DAY)], NOON)
+    slot = earliest([NotBefore(NOON + 11 * HOUR), hours(22, 7), Before(NOON + DAY)], NOON)
     assert isinstance(slot, Slot)
     assert slot.at == NOON + 19 * HOUR
     assert [str(reason) for reason in slot.reasons] == [
@@ -229,7 +229,7 @@ def test_a_digest_in_quiet_hours_comes_when_they_end() -> None:
 def test_a_deadline_within_quiet_hours_is_a_conflict_of_three() -> None:
     every: list[Constraint] = [
         hours(3, 4),
-        After(NOON + 11 * HOUR),
+        NotBefore(NOON + 11 * HOUR),
         hours(22, 7),
         Before(NOON + 12 * HOUR),
         Tolerance(NOON, 20 * DAY),
@@ -289,11 +289,11 @@ def test_a_device_adds_its_quiet_hours_to_what_a_publisher_asks() -> None:
 
 def test_equal_constraints_are_not_blamed_twice() -> None:
     same = Before(NOON)
-    assert conflict([same, same, After(NOON)], NOON, rank=0.0) == [same]
+    assert conflict([same, same, NotBefore(NOON)], NOON, rank=0.0) == [same]
 
 
 def test_a_distant_deliver_after_is_still_scheduled() -> None:
-    slot = earliest([After(NOON + 4000 * DAY), hours(22, 7)], NOON)
+    slot = earliest([NotBefore(NOON + 4000 * DAY), hours(22, 7)], NOON)
     assert isinstance(slot, Slot)
     assert slot.at >= NOON + 4000 * DAY
 
@@ -304,7 +304,7 @@ def test_a_message_brings_its_own_constraints() -> None:
     message.deliver_after, message.deliver_before = NOON + HOUR, NOON + DAY
     message.delay_tolerance = MINUTE
     assert constraints_of(message, since=NOON, now=NOON) == [
-        After(NOON + HOUR),
+        NotBefore(NOON + HOUR),
         Before(NOON + DAY),
         Tolerance(NOON + HOUR, MINUTE),
     ]
@@ -330,6 +330,6 @@ def test_answers_are_values_that_can_be_stored() -> None:
 
 def test_too_many_constraints_and_impossible_times_are_refused() -> None:
     with pytest.raises(TooLarge, match="too many constraints"):
-        earliest([After(0)] * (MAX_CONSTRAINTS + 1), NOON)
+        earliest([NotBefore(0)] * (MAX_CONSTRAINTS + 1), NOON)
     with pytest.raises(InvalidRequest, match="between 1970 and 9000"):
         earliest([], LAST_INSTANT + 1)

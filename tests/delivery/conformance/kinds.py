@@ -23,7 +23,7 @@ from lasthop.delivery.websocket import WebSocketListener
 from lasthop.device.clock import DeviceClock
 from lasthop.transport.address import parse
 from lasthop.transport.dial import dial
-from lasthop.transport.link import Ends, Link
+from lasthop.transport.link import ChannelLink, Ends
 from lasthop.wire.hop.frames import Credit, Hello, Welcome
 from tests.delivery.board import Board, until
 from tests.transport.certificates import Authority
@@ -70,7 +70,7 @@ class Caller:
         self.diary = Diary()
         self.clock = ShiftedClock()
         self.ends = Ends(self.diary, self.clock)
-        self.link: Link
+        self.link: ChannelLink
 
 
 @asynccontextmanager

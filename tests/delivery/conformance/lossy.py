@@ -14,8 +14,8 @@ from lasthop.clock import Clock
 from lasthop.delivery.channel import Switchboard
 from lasthop.delivery.seqpacket import SeqpacketListener
 from lasthop.transport import seqpacket
-from lasthop.transport.address import Address
-from lasthop.transport.link import Ends, Link, Machine
+from lasthop.transport.address import GatewayAddress
+from lasthop.transport.link import ChannelLink, Ends, Machine
 from lasthop.transport.schemes import Form, Scheme
 from lasthop.wire.hop.frames import Hello
 from lasthop.wire.hop.handshake import Dialing
@@ -60,7 +60,9 @@ class LossyListener(SeqpacketListener):
     link = LossyLink
 
 
-async def dial(address: Address, hello: Hello, ends: Ends, _tls: ssl.SSLContext | None) -> Link:
+async def dial(
+    address: GatewayAddress, hello: Hello, ends: Ends, _tls: ssl.SSLContext | None
+) -> ChannelLink:
     """Such a channel from the device's side."""
     connected = await seqpacket.connect(address)
     machine = Dialing(hello, mapping=Mapping.UNORDERED, now=ends.clock.now())

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lasthop.clock import SECOND
-from lasthop.transport.link import Link
+from lasthop.transport.link import ChannelLink
 from lasthop.transport.schemes import SCHEMES
 from lasthop.wire.hop.frames import Ack, Close, CloseCode, Hello, MessageFrame
 from lasthop.wire.hop.handshake import Dialing
@@ -49,9 +49,9 @@ def raw(place: Place, unit: bytes) -> list[bytes]:
     return [encode_varint(len(unit)) + unit if place.kind in STREAMED else unit]
 
 
-def link_of(place: Place, index: int = 0) -> Link:
+def link_of(place: Place, index: int = 0) -> ChannelLink:
     link = place.board.channels[index]
-    assert isinstance(link, Link)
+    assert isinstance(link, ChannelLink)
     return link
 
 

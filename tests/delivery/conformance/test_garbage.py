@@ -15,7 +15,7 @@ import pytest
 
 from lasthop.device.client import Device
 from lasthop.device.retry import Backoff
-from lasthop.transport.link import Link
+from lasthop.transport.link import ChannelLink
 from lasthop.wire.varint import encode_varint
 from tests.delivery.board import until
 from tests.delivery.conformance.house import House, housed
@@ -47,9 +47,9 @@ def identity(device: Device) -> tuple[bytes | None, int | None]:
     return session._incarnation, session._epoch
 
 
-def gateways_end(house: House, name: str = "phone") -> Link:
+def gateways_end(house: House, name: str = "phone") -> ChannelLink:
     (link,) = [link for link, seen in house.channels.items() if seen.device == name]
-    assert isinstance(link, Link)
+    assert isinstance(link, ChannelLink)
     return link
 
 

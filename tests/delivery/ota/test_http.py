@@ -13,9 +13,9 @@ from lasthop.decision.routes import Route, Variant
 from lasthop.delivery.carrier import (
     Aborted,
     Confirmed,
-    Content,
     Outcome,
     Parcel,
+    ReturnedContent,
     Sent,
     Unanswered,
     Unfit,
@@ -95,7 +95,7 @@ async def test_content_comes_back_when_it_is_welcome(phone: Phone, sender: Sende
         )
 
     phone.answer = answer
-    assert await sender.send(response=True) == Confirmed(Content("text/plain", b"yes"))
+    assert await sender.send(response=True) == Confirmed(ReturnedContent("text/plain", b"yes"))
 
 
 @pytest.mark.conformance("PPG-GEN-S-013")

@@ -23,7 +23,7 @@ from lasthop.delivery.ota.sessions import ASK_EVERY, ASK_TIMES, SessionCarrier
 from lasthop.wire.ota.wsp_server import SessionServer
 from lasthop.wire.ota.wsp_session import USERRFS
 from lasthop.wire.wsp.addresses import Address
-from lasthop.wire.wsp.capabilities import Capabilities, Options
+from lasthop.wire.wsp.capabilities import Capabilities, WspOptions
 from lasthop.wire.wsp.headers import Header
 from lasthop.wire.wsp.sir import Sir
 from tests.wire.ota.phone import SERVER, Phone
@@ -140,14 +140,14 @@ def test_a_suspended_client_is_asked_and_resumes() -> None:
 @pytest.mark.parametrize(
     "fields, options, outcome",
     [
-        ({"strict": True}, Options.PUSH, NO_CONFIRMED),
-        ({}, Options.PUSH, Sent()),
-        ({"confirmed": False}, Options.CONFIRMED_PUSH, NO_UNCONFIRMED),
-        ({}, Options(0), NO_UNCONFIRMED),
+        ({"strict": True}, WspOptions.PUSH, NO_CONFIRMED),
+        ({}, WspOptions.PUSH, Sent()),
+        ({"confirmed": False}, WspOptions.CONFIRMED_PUSH, NO_UNCONFIRMED),
+        ({}, WspOptions(0), NO_UNCONFIRMED),
     ],
 )
 def test_what_a_session_does_not_take(
-    fields: dict[str, Any], options: Options, outcome: Outcome
+    fields: dict[str, Any], options: WspOptions, outcome: Outcome
 ) -> None:
     air = Air(1)
     gateway, phone = Gateway(air), Phone(air, capabilities=Capabilities(options=options))
@@ -175,7 +175,7 @@ def test_limits_of_the_client_hold() -> None:
 
 def test_what_no_transaction_carries_is_refused_at_once_and_not_when_its_turn_comes() -> None:
     air = Air(1)
-    wanted = Capabilities(client_sdu_size=0, options=Options.CONFIRMED_PUSH, push_outstanding=1)
+    wanted = Capabilities(client_sdu_size=0, options=WspOptions.CONFIRMED_PUSH, push_outstanding=1)
     gateway, phone = Gateway(air), Phone(air, capabilities=wanted)
     phone.client.connect(SERVER, 0)
     air.run(limit=SECOND)

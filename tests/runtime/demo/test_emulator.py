@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from lasthop.runtime.demo.emulator import MOST_UNDER_WAY, EmulatedLink
-from lasthop.runtime.demo.pace import Pace
-from lasthop.runtime.demo.profiles import MNO, PROFILES, Profile
+from lasthop.runtime.demo.pace import DirectionPace
+from lasthop.runtime.demo.profiles import MNO, PROFILES, LinkProfile
 
-CLEAR = Profile(name="clear", delay=0.0, jitter=0.0, rate=1 << 30, up=1.0, down=1.0)
+CLEAR = LinkProfile(name="clear", delay=0.0, jitter=0.0, rate=1 << 30, up=1.0, down=1.0)
 PATIENCE = 30.0
 
 
@@ -22,10 +22,10 @@ PATIENCE = 30.0
     st.sampled_from(PROFILES),
 )
 def test_bytes_keep_their_order_and_no_rate_is_exceeded(
-    entries: list[tuple[float, int, float]], profile: Profile
+    entries: list[tuple[float, int, float]], profile: LinkProfile
 ) -> None:
     chances = iter([chance for _, _, chance in entries])
-    pace = Pace(profile, lambda: next(chances))
+    pace = DirectionPace(profile, lambda: next(chances))
     now, last, total, began = 0.0, 0.0, 0, None
     for gap, size, _ in entries:
         now += gap
@@ -39,7 +39,9 @@ def test_bytes_keep_their_order_and_no_rate_is_exceeded(
 
 
 def test_what_queues_for_the_rate_leaves_one_after_the_other() -> None:
-    pace = Pace(Profile(name="x", delay=1.0, jitter=0.0, rate=100, up=1, down=1), lambda: 0.5)
+    pace = DirectionPace(
+        LinkProfile(name="x", delay=1.0, jitter=0.0, rate=100, up=1, down=1), lambda: 0.5
+    )
     assert pace.leaves(100, 0.0) == 2.0
     assert pace.leaves(50, 0.0) == 2.5
     assert pace.leaves(100, 10.0) == 12.0, "an idle link has nobody to wait for"
@@ -47,7 +49,7 @@ def test_what_queues_for_the_rate_leaves_one_after_the_other() -> None:
 
 def test_jitter_is_at_most_what_the_profile_says() -> None:
     for chance, leaves in ((0.0, MNO.delay), (1.0, MNO.delay + MNO.jitter)):
-        pace = Pace(MNO, lambda chance=chance: chance)  # type: ignore[misc]
+        pace = DirectionPace(MNO, lambda chance=chance: chance)  # type: ignore[misc]
         assert pace.leaves(0, 0.0) == pytest.approx(leaves)
 
 
@@ -94,7 +96,7 @@ async def test_everything_passes_both_ways_and_is_counted() -> None:
 
 
 async def test_a_delay_is_kept() -> None:
-    slow = Profile(name="slow", delay=0.05, jitter=0.0, rate=1 << 30, up=1, down=1)
+    slow = LinkProfile(name="slow", delay=0.05, jitter=0.0, rate=1 << 30, up=1, down=1)
     loop = asyncio.get_running_loop()
     async with echoing() as target, EmulatedLink(slow, target, random=lambda: 0.0) as link:
         reader, writer = await asyncio.open_connection("127.0.0.1", link.port)
@@ -130,7 +132,7 @@ async def test_an_outage_resets_what_is_open_and_refuses_what_comes() -> None:
 
 
 async def test_a_silence_that_ends_in_time_breaks_nothing() -> None:
-    quiet = Profile(name="quiet", delay=0, jitter=0, rate=1 << 30, up=1, down=1, silence=3600)
+    quiet = LinkProfile(name="quiet", delay=0, jitter=0, rate=1 << 30, up=1, down=1, silence=3600)
     async with echoing() as target, EmulatedLink(quiet, target, random=lambda: 0.0) as link:
         reader, writer = await asyncio.open_connection("127.0.0.1", link.port)
         async with asyncio.timeout(PATIENCE):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from hypothesis import given, strategies as st
 
-from lasthop.runtime.demo.ledger import Glance, Lane, Ledger
+from lasthop.runtime.demo.ledger import DemoLedger, Glance, LedgerLane
 
-LANE = Lane("shop", "phone")
+LANE = LedgerLane("shop", "phone")
 
 
-def ledger_of(sent: int) -> Ledger:
-    ledger = Ledger()
+def ledger_of(sent: int) -> DemoLedger:
+    ledger = DemoLedger()
     for number in range(1, sent + 1):
         assert ledger.sending(LANE, float(number)) == number
         ledger.accepted(LANE, number, f"id-{number}")
@@ -49,7 +49,7 @@ def test_every_sighting_is_judged_as_by_a_list(sent: int, seen: list[int]) -> No
 
 def test_lanes_do_not_mix() -> None:
     ledger = ledger_of(2)
-    other = Lane("shop", "tablet")
+    other = LedgerLane("shop", "tablet")
     ledger.sending(other, 0.0)
     ledger.accepted(other, 1, "x")
     ledger.saw(LANE, 2, 3.0)
@@ -60,15 +60,15 @@ def test_lanes_do_not_mix() -> None:
 
 
 def test_a_refused_message_is_not_missing_and_one_without_an_answer_is_uncertain() -> None:
-    ledger = Ledger()
+    ledger = DemoLedger()
     ledger.refused(LANE, ledger.sending(LANE, 0.0))
     ledger.sending(LANE, 0.0)
     found = ledger.verdict()
     assert (found.refused, found.uncertain, found.missing) == (1, 1, 0)
 
 
-def look(*glances: tuple[int, float], ledger: Ledger | None = None) -> Ledger:
-    ledger = ledger or Ledger()
+def look(*glances: tuple[int, float], ledger: DemoLedger | None = None) -> DemoLedger:
+    ledger = ledger or DemoLedger()
     seen = [Glance(*glance) for glance in glances]
     ledger.looked("phone", "news", seen, most=2, threshold=1.0)
     return ledger
@@ -83,6 +83,6 @@ def test_a_look_shows_the_best_first_above_the_threshold_and_not_too_many() -> N
     twice = look((1, 5.0), ledger=look((1, 5.0)))
     assert (twice.looks.again, twice.looks.shown, twice.shown["phone"]) == (1, 2, 2)
     for broken in ("unsorted", "too_low", "too_many", "again"):
-        ledger = Ledger()
+        ledger = DemoLedger()
         setattr(ledger.looks, broken, 1)
         assert not ledger.looks.good

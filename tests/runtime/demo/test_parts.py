@@ -14,15 +14,15 @@ import pytest
 from lasthop.pipeline import java
 from lasthop.runtime.demo import learning, letters, script
 from lasthop.runtime.demo.beside import beside
-from lasthop.runtime.demo.children import Child
+from lasthop.runtime.demo.children import ChildProcess
 from lasthop.runtime.demo.counting import Act, count_lost
-from lasthop.runtime.demo.ledger import Exactly, Lane, Ledger, Looks
+from lasthop.runtime.demo.ledger import DemoLedger, Exactly, LedgerLane, Looks
 from lasthop.runtime.demo.profiles import PROFILES
 from lasthop.runtime.demo.report import (
+    DemoPeriod,
+    DemoReport,
     LearningReport,
     LinkReport,
-    Period,
-    Report,
     latency,
     lines,
     rest,
@@ -91,8 +91,8 @@ def test_the_messages_that_count_have_ended_before_the_end() -> None:
     assert nothing.since == nothing.until
 
 
-def a_report(**changes: object) -> Report:
-    report = Report(
+def a_report(**changes: object) -> DemoReport:
+    report = DemoReport(
         complete=True,
         seconds=120.0,
         devices=3,
@@ -106,7 +106,7 @@ def a_report(**changes: object) -> Report:
         bytes_per_message=300.0,
         payload_per_message=256,
         learning=LearningReport(ran=False, reason="--no-pipeline"),
-        before=Period(20.0, 100, 50, 60, 6, 0.5, 0.1, 900.0),
+        before=DemoPeriod(20.0, 100, 50, 60, 6, 0.5, 0.1, 900.0),
         after=None,
     )
     return msgspec.structs.replace(report, **changes)
@@ -119,7 +119,7 @@ def test_the_report_says_what_was_not_learned_and_why() -> None:
     assert "played   waste 50.0% of 100 forwarded, loss 10.0% of 60" in text
     assert "after" not in text.lower().replace("after 120 s", "")
     learned = LearningReport(ran=True, version="v1", devices=7, events=99, seconds=20.0)
-    after = Period(20.0, 60, 6, 60, 3, 0.1, 0.05, 700.0)
+    after = DemoPeriod(20.0, 60, 6, 60, 3, 0.1, 0.05, 700.0)
     text = "\n".join(lines(a_report(learning=learned, after=after, under_way=1)))
     assert "before   waste 50.0%" in text
     assert "7 choices learned from 99 events in 20 s: v1" in text
@@ -143,7 +143,7 @@ def test_a_report_that_is_not_complete_says_what_follows_and_then_only_that() ->
     assert "7 choices learned" in text
     assert "The comparison follows" in text
     assert "no comparison" not in text
-    after = Period(20.0, 60, 6, 60, 3, 0.1, 0.05, 700.0)
+    after = DemoPeriod(20.0, 60, 6, 60, 3, 0.1, 0.05, 700.0)
     whole = a_report(seconds=160.0, learning=learned, after=after)
     text = "\n".join(rest(whole))
     assert text.startswith("After 160 s, the rest of the report:")
@@ -166,8 +166,8 @@ class Asked:
 
 
 async def test_what_is_seen_while_we_ask_is_not_lost() -> None:
-    ledger = Ledger()
-    lane = Lane("shop", "phone")
+    ledger = DemoLedger()
+    lane = LedgerLane("shop", "phone")
     for message in ("late", "gone", "open", "unknown"):
         ledger.accepted(lane, ledger.sending(lane, 0.0), message)
 
@@ -196,16 +196,16 @@ def test_a_machine_without_java_or_spark_is_told_in_one_line(
 
 
 async def test_a_child_that_fails_says_why() -> None:
-    child = await Child.start("status", "--url", "http://127.0.0.1:1")
+    child = await ChildProcess.start("status", "--url", "http://127.0.0.1:1")
     with pytest.raises(Failure, match="lasthop status --url failed: no gateway at"):
         await child.output()
-    child = await Child.start("up", "--http", "nonsense")
+    child = await ChildProcess.start("up", "--http", "nonsense")
     with pytest.raises(Failure, match="ended: "):
         await child.line()
 
 
 async def test_a_child_is_gone_when_it_was_stopped() -> None:
-    child = await Child.start("pap", "listen", "--port", "0")
+    child = await ChildProcess.start("pap", "listen", "--port", "0")
     await child.line()
     await child.stop()
     with pytest.raises(ProcessLookupError):

@@ -11,15 +11,15 @@ import pytest
 from lasthop.events import Kind
 from lasthop.runtime.settings.operators import Traces
 from lasthop.runtime.traces.journeys import Journey
-from lasthop.runtime.traces.shipping import Answer, Pace, Shipping
-from lasthop.runtime.traces.spans import Moment, Span
+from lasthop.runtime.traces.shipping import CollectorAnswer, Shipping, ShippingPace
+from lasthop.runtime.traces.spans import Span, SpanMoment
 from lasthop.runtime.traces.tracer import Tracer
 from lasthop.wire.tracecontext import TraceContext
 from tests.runtime.traces.collector import DEADLINE, Collector, plain
 from tests.runtime.traces.test_journeys import PLAIN, told
 
-QUICK = Pace(interval=0.01, first_pause=0.01, longest_pause=0.02)
-OK = Answer(200)
+QUICK = ShippingPace(interval=0.01, first_pause=0.01, longest_pause=0.02)
+OK = CollectorAnswer(200)
 
 
 def span(n: int = 1) -> Span:
@@ -37,13 +37,13 @@ def journey(n: int = 1, steps: int = 1) -> Journey:
 class Scripted:
     """A collector that says what it is told to, and waits to be let."""
 
-    def __init__(self, *answers: Answer) -> None:
+    def __init__(self, *answers: CollectorAnswer) -> None:
         self.answers = list(answers)
         self.got: Queue[list[int]] = Queue()
         self.go = Event()
         self.go.set()
 
-    def __call__(self, journeys: list[Journey]) -> Answer:
+    def __call__(self, journeys: list[Journey]) -> CollectorAnswer:
         self.got.put([int.from_bytes(journey.context.span) for journey in journeys])
         assert self.go.wait(DEADLINE)
         return self.answers.pop(0) if self.answers else OK
@@ -51,7 +51,7 @@ class Scripted:
 
 def test_spans_go_together_and_in_order() -> None:
     collector = Scripted()
-    shipping = Shipping(collector, Pace(batch=3, interval=DEADLINE))
+    shipping = Shipping(collector, ShippingPace(batch=3, interval=DEADLINE))
     for n in range(7):
         shipping.offer(journey(n))
     assert collector.got.get(timeout=DEADLINE) == [0, 1, 2]
@@ -72,7 +72,7 @@ def test_one_span_alone_leaves_after_a_while() -> None:
 
 @pytest.mark.parametrize("status", [0, 429, 502, 503, 504])
 def test_a_collector_that_is_busy_or_away_gets_the_same_again(status: int) -> None:
-    collector = Scripted(Answer(status), Answer(status))
+    collector = Scripted(CollectorAnswer(status), CollectorAnswer(status))
     shipping = Shipping(collector, QUICK)
     shipping.offer(journey(1))
     assert [collector.got.get(timeout=DEADLINE) for _ in range(3)] == [[1]] * 3
@@ -82,7 +82,7 @@ def test_a_collector_that_is_busy_or_away_gets_the_same_again(status: int) -> No
 
 @pytest.mark.parametrize("status", [301, 400, 401, 404, 413, 500])
 def test_what_a_collector_refuses_is_counted_and_not_tried_again(status: int) -> None:
-    collector = Scripted(Answer(status))
+    collector = Scripted(CollectorAnswer(status))
     shipping = Shipping(collector, QUICK)
     shipping.offer(journey(1, steps=3))
     assert collector.got.get(timeout=DEADLINE) == [1]
@@ -94,7 +94,7 @@ def test_what_a_collector_refuses_is_counted_and_not_tried_again(status: int) ->
 def test_spans_that_find_no_room_are_dropped_and_counted_and_nobody_waits() -> None:
     collector = Scripted()
     collector.go.clear()
-    shipping = Shipping(collector, Pace(queue=5, batch=2, interval=DEADLINE))
+    shipping = Shipping(collector, ShippingPace(queue=5, batch=2, interval=DEADLINE))
     for n in range(2):
         shipping.offer(journey(n))
     assert collector.got.get(timeout=DEADLINE) == [0, 1]  # Under way, and answered by nobody.
@@ -111,8 +111,8 @@ def test_spans_that_find_no_room_are_dropped_and_counted_and_nobody_waits() -> N
 
 
 def test_an_end_is_not_held_up_by_a_collector_that_is_away() -> None:
-    collector = Scripted(*[Answer(0)] * 10)
-    shipping = Shipping(collector, Pace(batch=2, interval=DEADLINE, first_pause=DEADLINE))
+    collector = Scripted(*[CollectorAnswer(0)] * 10)
+    shipping = Shipping(collector, ShippingPace(batch=2, interval=DEADLINE, first_pause=DEADLINE))
     for n in range(5):
         shipping.offer(journey(n))
     assert collector.got.get(timeout=DEADLINE) == [0, 1]
@@ -180,7 +180,7 @@ def test_values_keep_their_types() -> None:
     otlp = pytest.importorskip("lasthop.runtime.traces.otlp")
     made = span()
     made.attributes = {"text": "x", "count": 3, "share": 0.5, "whole": True}
-    made.moments = [Moment(5, "held", {"reason": "r"})]
+    made.moments = [SpanMoment(5, "held", {"reason": "r"})]
     made.failure = "expired"
     encode: Callable[..., bytes] = otlp.encode
     request = otlp.ExportTraceServiceRequest.FromString(encode([made], {}))

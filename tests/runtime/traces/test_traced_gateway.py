@@ -13,7 +13,7 @@ from lasthop.runtime.failure import Failure
 from lasthop.runtime.settings.operators import Traces
 from lasthop.runtime.traces.tracer import Tracer
 from lasthop.wire.pap.documents import Document, PushMessage
-from lasthop.wire.pap.submission import Submission, write_submission
+from lasthop.wire.pap.submission import PapSubmission, write_submission
 from lasthop.wire.pap.versions import Version
 from tests.access.pap.initiating import CONTENT
 from tests.runtime.processes import DeviceProcess, GatewayProcess, eventually
@@ -74,7 +74,7 @@ def test_a_push_of_pap_that_waited_for_its_device_is_in_its_initiators_trace(
     tmp_path: Path,
 ) -> None:
     push = PushMessage("1@pi", ("WAPPUSH=alice/TYPE=USER@ppg.example.com",))
-    kind, body = write_submission(Submission(Document(push, Version.V2_1), CONTENT))
+    kind, body = write_submission(PapSubmission(Document(push, Version.V2_1), CONTENT))
     with (
         Collector() as collector,
         GatewayProcess(tmp_path / "data", *config(tmp_path, collector.url)) as up,

@@ -7,19 +7,19 @@ from itertools import pairwise
 
 import pytest
 
-from lasthop.simulation.last_hop.figures import FIGURES, HARDEST, Figure, measure
+from lasthop.simulation.last_hop.figures import FIGURES, HARDEST, DrawnFigure, measure
 from lasthop.simulation.last_hop.parameters import Parameters
-from lasthop.simulation.last_hop.run import Outcome, run
+from lasthop.simulation.last_hop.run import LastHopOutcome, run
 
 QUARTER = 0.25
 """Of a year: enough for a shape."""
 
 
-def losses(outcomes: list[Outcome]) -> list[float]:
+def losses(outcomes: list[LastHopOutcome]) -> list[float]:
     return [outcome.loss for outcome in outcomes]
 
 
-def wastes(outcomes: list[Outcome]) -> list[float]:
+def wastes(outcomes: list[LastHopOutcome]) -> list[float]:
     return [outcome.waste for outcome in outcomes]
 
 
@@ -31,7 +31,7 @@ def falls(values: list[float], *, slack: float = 0.0) -> bool:
     return rises([-value for value in values], slack=slack)
 
 
-def check_closed_form(figure: Figure, *, years: float) -> None:
+def check_closed_form(figure: DrawnFigure, *, years: float) -> None:
     for row in measure(figure, seeds=1, years=years):
         assert row.expected is not None
         assert row.mean == pytest.approx(row.expected, abs=0.01), (row.curve, row.x)
@@ -159,7 +159,7 @@ def test_the_delay_stage_trades_a_little_loss_for_waste_where_ranks_fall() -> No
     assert delayed.loss < hasty.loss + 0.01
 
 
-def interpolate(curve: list[Outcome], waste: float) -> float:
+def interpolate(curve: list[LastHopOutcome], waste: float) -> float:
     """Loss at that waste, on the line between the nearest points."""
     points = sorted((outcome.waste, outcome.loss) for outcome in curve)
     for (left, above), (right, below) in pairwise(points):

@@ -14,9 +14,9 @@ from lasthop.clock import DAY, HOUR
 from lasthop.decision.policies import POLICIES
 from lasthop.decision.volume.inputs import Arrived, ContactDown, RankChanged, Read
 from lasthop.simulation.last_hop.drawing import can_draw, error_bars, write_csv, write_png
-from lasthop.simulation.last_hop.figures import FIGURES, Row, measure
+from lasthop.simulation.last_hop.figures import FIGURES, FigureRow, measure
 from lasthop.simulation.last_hop.parameters import Distribution, Parameters
-from lasthop.simulation.last_hop.run import Outcome, run
+from lasthop.simulation.last_hop.run import LastHopOutcome, run
 from lasthop.simulation.last_hop.sweep import Work, mapper, sweep
 from lasthop.simulation.last_hop.trace import LINK, Trace, draw
 
@@ -98,7 +98,7 @@ def test_the_extremes_have_no_loss_and_no_waste() -> None:
 def test_the_same_parameters_give_the_same_numbers_in_any_order() -> None:
     sets = [replace(SHORT, seed=seed, policy=name) for seed in (0, 1) for name in POLICIES]
 
-    def backwards(work: Work, some: Sequence[Parameters]) -> Iterable[Outcome]:
+    def backwards(work: Work, some: Sequence[Parameters]) -> Iterable[LastHopOutcome]:
         return reversed([work(one) for one in reversed(some)])
 
     assert sweep(sets, mapper=backwards) == sweep(sets)
@@ -139,7 +139,9 @@ def test_parameters_that_make_no_sense_are_refused(wrong: dict[str, object]) -> 
 def test_error_bars_stay_between_nothing_and_everything() -> None:
     """Few reads make shares of zero and one, which differ a lot."""
     means_and_deviations = [(0.5, 0.1), (0.33, 0.58), (0.9, 0.4), (0.0, 0.0), (1.0, 0.0)]
-    points = [Row(5, "a", 1.0, "loss", mean, off, 3, None) for mean, off in means_and_deviations]
+    points = [
+        FigureRow(5, "a", 1.0, "loss", mean, off, 3, None) for mean, off in means_and_deviations
+    ]
     below, above = error_bars(points)
     assert below == [0.1, 0.33, 0.4, 0.0, 0.0]
     assert above == pytest.approx([0.1, 0.58, 0.1, 0.0, 0.0])

@@ -18,10 +18,10 @@ from lasthop.simulation.last_hop.parameters import Parameters
 from lasthop.simulation.last_hop.run import score
 from lasthop.simulation.last_hop.scenario import Scenario
 from lasthop.simulation.last_hop.trace import ARRIVAL, KIND_BITS, LINK, LOOK, Trace, draw
-from lasthop.simulation.last_hop.zoo import ZOO, Cage, Rule
+from lasthop.simulation.last_hop.zoo import ZOO, Cage, SystemRule
 
 
-def absent(rule: Rule, count: int, *, lifetime: Micros | None = None) -> list[int]:
+def absent(rule: SystemRule, count: int, *, lifetime: Micros | None = None) -> list[int]:
     """One event a minute for a device that is away; what it gets when it comes back."""
     minute = HOUR // 60
     for key in range(1, count + 1):

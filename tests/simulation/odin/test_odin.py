@@ -12,14 +12,14 @@ from bench.odin.drawing import can_draw
 from lasthop.clock import HOUR, MILLISECOND, SECOND, Micros
 from lasthop.simulation.odin.energy import BATTERY, REST, energy, index, operation
 from lasthop.simulation.odin.ours import Experiment
-from lasthop.simulation.odin.radio import BEARERS, UMTS, WIFI, Bearer, Radio
-from lasthop.simulation.odin.services import SERVICES, Service, emulate
+from lasthop.simulation.odin.radio import BEARERS, UMTS, WIFI, Bearer, RehearsedRadio
+from lasthop.simulation.odin.services import SERVICES, PushService, emulate
 from lasthop.simulation.odin.setting import BREAKS, MINUTE, Setting, note
 
 BROKEN = Setting(breaks=BREAKS)
 
 
-def service(name: str) -> Service:
+def service(name: str) -> PushService:
     return next(each for each in SERVICES if each.name == name)
 
 
@@ -80,7 +80,7 @@ def test_what_arrives_is_counted_by_hand() -> None:
 
 
 def test_a_3g_radio_by_hand() -> None:
-    radio = Radio(UMTS, 0)
+    radio = RehearsedRadio(UMTS, 0)
     assert radio.packet(10 * SECOND) == 2 * SECOND
     assert radio.packet(11 * SECOND) == SECOND  # Still waking.
     assert radio.packet(14 * SECOND) == 0
@@ -94,7 +94,7 @@ def test_a_3g_radio_by_hand() -> None:
 
 
 def test_a_radio_that_is_not_used_sleeps() -> None:
-    radio = Radio(WIFI, 0)
+    radio = RehearsedRadio(WIFI, 0)
     radio.settle(100 * SECOND)
     radio.settle(50 * SECOND)
     assert radio.joules == pytest.approx(1.0)

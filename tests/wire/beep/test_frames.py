@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given, strategies as st
 
 from lasthop.wire.beep.errors import BeepError
-from lasthop.wire.beep.frames import MAX_31, MAX_32, Data, Frame, FrameReader, Kind, Seq, encode
+from lasthop.wire.beep.frames import (
+    MAX_31,
+    MAX_32,
+    BeepData,
+    BeepKind,
+    Frame,
+    FrameReader,
+    Seq,
+    encode,
+)
 
 VECTORS = json.loads((Path(__file__).parents[3] / "vectors/beep/frames.json").read_text())
 CASES = [pytest.param(case, id=case["name"]) for case in VECTORS["cases"]]
@@ -25,7 +34,7 @@ def value(case: dict[str, Any]) -> Frame:
     _, _, rest = case["text"].partition("\r\n")
     payload = rest.encode()[: said["size"]]
     fields = (said["channel"], said["number"], said["more"], said["seq"])
-    return Data(Kind(said["kind"]), *fields, payload, said.get("answer"))
+    return BeepData(BeepKind(said["kind"]), *fields, payload, said.get("answer"))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -49,8 +58,8 @@ def test_what_is_no_frame_is_refused(case: dict[str, Any]) -> None:
 
 numbers = st.integers(0, MAX_31)
 data = st.builds(
-    Data,
-    st.sampled_from((Kind.MSG, Kind.RPY, Kind.ERR)),
+    BeepData,
+    st.sampled_from((BeepKind.MSG, BeepKind.RPY, BeepKind.ERR)),
     numbers,
     numbers,
     st.booleans(),

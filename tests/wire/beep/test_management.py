@@ -10,13 +10,13 @@ from hypothesis import given, strategies as st
 from lasthop.wire.beep.errors import BeepError
 from lasthop.wire.beep.management import (
     MAX_DOCUMENT,
-    Close,
+    CloseRequest,
     Error,
     Greeting,
     Management,
     Ok,
-    Profile,
-    Start,
+    StartedProfile,
+    StartRequest,
     read,
     write,
 )
@@ -36,11 +36,11 @@ from lasthop.wire.beep.management import (
                 '<!-- so --><profile uri="urn:a&amp;b"><![CDATA[<ready />]]></profile>'
                 "<profile uri='c'/></start>"
             ),
-            Start(1, ("urn:a&b", "c"), "a.b"),
+            StartRequest(1, ("urn:a&b", "c"), "a.b"),
         ),
-        ("<profile uri='http://iana.org/beep/TLS' />", Profile("http://iana.org/beep/TLS")),
-        ("<close number='1' code='200' />", Close(1, 200)),
-        ("<close code='200'/>", Close(0, 200)),
+        ("<profile uri='http://iana.org/beep/TLS' />", StartedProfile("http://iana.org/beep/TLS")),
+        ("<close number='1' code='200' />", CloseRequest(1, 200)),
+        ("<close code='200'/>", CloseRequest(0, 200)),
         ("<ok />", Ok()),
         (
             "<error code='550'>still&#32;work&#x69;ng</error>",
@@ -56,9 +56,9 @@ words = st.text(st.characters(min_codepoint=32, codec="utf-8"), max_size=20).map
 uris = st.lists(words.filter(bool), max_size=3).map(tuple)
 documents = st.one_of(
     st.builds(Greeting, uris),
-    st.builds(Start, st.integers(1, 99), uris.filter(bool), words),
-    st.builds(Profile, words.filter(bool)),
-    st.builds(Close, st.integers(0, 99), st.integers(100, 999), words),
+    st.builds(StartRequest, st.integers(1, 99), uris.filter(bool), words),
+    st.builds(StartedProfile, words.filter(bool)),
+    st.builds(CloseRequest, st.integers(0, 99), st.integers(100, 999), words),
     st.builds(Error, st.integers(100, 999), words),
     st.just(Ok()),
 )

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from lasthop.wire.beep import hop
-from lasthop.wire.beep.channel import FIRST_WINDOW, Channel, Message
+from lasthop.wire.beep.channel import FIRST_WINDOW, BeepChannel, BeepMessage
 from lasthop.wire.beep.errors import BeepError
-from lasthop.wire.beep.frames import WRAP, Data, Kind, Seq, encode
+from lasthop.wire.beep.frames import WRAP, BeepData, BeepKind, Seq, encode
 from lasthop.wire.beep.session import (
     MOST_CHANNELS,
     WINDOW,
-    Closed,
+    BeepSession,
+    ChannelClosed,
+    ChannelRefused,
     Event,
     Greeted,
     Over,
-    Refused,
-    Session,
     Started,
     entity,
 )
@@ -34,8 +34,10 @@ class Pair:
 
     def __init__(self, seed: int | None = None, *, profiles: tuple[str, ...] = (ECHO,)) -> None:
         self.random = Random(seed) if seed is not None else None
-        self.device = Session(initiator=True, max_message=MOST)
-        self.gateway = Session(initiator=False, profiles=profiles, max_message=MOST, throttle=True)
+        self.device = BeepSession(initiator=True, max_message=MOST)
+        self.gateway = BeepSession(
+            initiator=False, profiles=profiles, max_message=MOST, throttle=True
+        )
         self.at_device: list[Event] = []
         self.at_gateway: list[Event] = []
 
@@ -48,7 +50,7 @@ class Pair:
             self._into(self.gateway, up, self.at_gateway)
             self._into(self.device, down, self.at_device)
 
-    def _into(self, session: Session, data: bytes, events: list[Event]) -> None:
+    def _into(self, session: BeepSession, data: bytes, events: list[Event]) -> None:
         while data:
             size = self.random.randint(1, len(data)) if self.random else len(data)
             events += session.receive(data[:size])
@@ -77,14 +79,14 @@ def test_either_side_asks_and_the_other_answers_in_order() -> None:
     pair.gateway.message(channel, b"\r\nand you?")
     pair.carry()
     for event in list(pair.at_gateway):
-        assert isinstance(event, Message)
+        assert isinstance(event, BeepMessage)
         pair.gateway.reply(channel, event.number, event.payload)
-    pair.device.reply(channel, 0, b"\r\nno", kind=Kind.ERR)
+    pair.device.reply(channel, 0, b"\r\nno", kind=BeepKind.ERR)
     pair.carry()
-    replies = [e for e in pair.at_device if isinstance(e, Message) and e.kind is Kind.RPY]
+    replies = [e for e in pair.at_device if isinstance(e, BeepMessage) and e.kind is BeepKind.RPY]
     assert [reply.number for reply in replies] == asked
     assert [entity(reply.payload)[1] for reply in replies] == [b"0", b"1", b"2"]
-    assert pair.at_gateway[-1] == Message(1, Kind.ERR, 0, b"\r\nno")
+    assert pair.at_gateway[-1] == BeepMessage(1, BeepKind.ERR, 0, b"\r\nno")
 
 
 def test_one_message_may_have_many_answers() -> None:
@@ -93,11 +95,11 @@ def test_one_message_may_have_many_answers() -> None:
     pair.device.message(channel, b"\r\n?")
     pair.carry()
     for answer in (4, 5):
-        pair.gateway.reply(channel, 0, b"\r\n!", kind=Kind.ANS, answer=answer)
-    pair.gateway.reply(channel, 0, kind=Kind.NUL)
+        pair.gateway.reply(channel, 0, b"\r\n!", kind=BeepKind.ANS, answer=answer)
+    pair.gateway.reply(channel, 0, kind=BeepKind.NUL)
     pair.carry()
-    got = [(e.kind, e.answer) for e in pair.at_device if isinstance(e, Message)]
-    assert got == [(Kind.ANS, 4), (Kind.ANS, 5), (Kind.NUL, None)]
+    got = [(e.kind, e.answer) for e in pair.at_device if isinstance(e, BeepMessage)]
+    assert got == [(BeepKind.ANS, 4), (BeepKind.ANS, 5), (BeepKind.NUL, None)]
 
 
 @settings(max_examples=40, deadline=None)
@@ -120,7 +122,7 @@ def test_messages_of_any_size_pass_whatever_the_windows_and_however_they_are_cut
             (pair.gateway, pair.at_gateway, got[1]),
         ):
             for event in events:
-                if isinstance(event, Message):
+                if isinstance(event, BeepMessage):
                     unit = hop.hear(session, event)
                     into.extend([unit] if unit is not None else [])
                     heard = True
@@ -141,7 +143,7 @@ def test_nobody_sends_beyond_the_window_of_the_other() -> None:
 
 
 def test_a_new_channel_has_the_first_window() -> None:
-    channel = Channel(1, ECHO, window=WINDOW, max_message=MOST)
+    channel = BeepChannel(1, ECHO, window=WINDOW, max_message=MOST)
     channel.message(bytes(10_000))
     frame = channel.next_frame()
     assert frame is not None
@@ -156,7 +158,7 @@ def test_a_new_channel_has_the_first_window() -> None:
 
 
 def test_octets_are_counted_around_the_end_of_their_numbers() -> None:
-    channel = Channel(1, ECHO, window=WINDOW, max_message=MOST)
+    channel = BeepChannel(1, ECHO, window=WINDOW, max_message=MOST)
     channel._sent = channel._sent_limit = WRAP - 10
     channel.message(bytes(100))
     channel.allow(Seq(1, WRAP - 10, 50))
@@ -188,9 +190,9 @@ def test_a_peer_that_takes_no_replies_may_ask_no_more() -> None:
 
     def flood() -> None:
         for n in range(WINDOW):
-            frame = Data(Kind.MSG, channel, n, False, n * 2, b"\r\n")
+            frame = BeepData(BeepKind.MSG, channel, n, False, n * 2, b"\r\n")
             for event in pair.gateway.receive(encode(frame)):
-                assert isinstance(event, Message)
+                assert isinstance(event, BeepMessage)
                 hop.hear(pair.gateway, event)
 
     with pytest.raises(BeepError, match="beyond the window"):
@@ -208,10 +210,10 @@ def test_a_channel_closes_and_the_session_goes_on() -> None:
     pair.carry()
     assert not over
     assert pair.at_gateway[-2:] == [
-        Closed(channel, 200, "thanks"),
+        ChannelClosed(channel, 200, "thanks"),
         Over("the session was closed"),
     ]
-    assert pair.at_device[-2:] == [Closed(channel, 200, ""), Over("the session was closed")]
+    assert pair.at_device[-2:] == [ChannelClosed(channel, 200, ""), Over("the session was closed")]
     assert pair.device.receive(b"anything") == []
 
 
@@ -220,20 +222,24 @@ def test_what_cannot_be_started_is_refused_with_a_reason() -> None:
     pair.carry()
     number = pair.device.start("urn:other")
     pair.carry()
-    assert pair.at_device[-1] == Refused(number, 550, "none of these profiles is known")
+    assert pair.at_device[-1] == ChannelRefused(number, 550, "none of these profiles is known")
     for _ in range(MOST_CHANNELS):
         pair.device.start(ECHO)
     number = pair.device.start(ECHO)
     pair.carry()
-    assert pair.at_device[-1] == Refused(number, 501, f"a session has {MOST_CHANNELS} channels")
+    assert pair.at_device[-1] == ChannelRefused(
+        number, 501, f"a session has {MOST_CHANNELS} channels"
+    )
     pair.device._next_channel = 2
     pair.device.start(ECHO)
     pair.carry()
-    assert pair.at_device[-1] == Refused(2, 501, "the number of the channel is of the wrong kind")
+    assert pair.at_device[-1] == ChannelRefused(
+        2, 501, "the number of the channel is of the wrong kind"
+    )
     pair.device._next_channel = 3
     pair.device.start(ECHO)
     pair.carry()
-    assert pair.at_device[-1] == Refused(3, 501, "the number of the channel is taken")
+    assert pair.at_device[-1] == ChannelRefused(3, 501, "the number of the channel is taken")
 
 
 def test_what_does_not_exist_cannot_be_closed() -> None:
@@ -241,23 +247,27 @@ def test_what_does_not_exist_cannot_be_closed() -> None:
     pair.carry()
     pair.device.close(5)
     pair.carry()
-    assert not any(isinstance(event, Closed | Over) for event in pair.at_device)
+    assert not any(isinstance(event, ChannelClosed | Over) for event in pair.at_device)
 
 
-def greeted() -> Session:
-    session = Session(initiator=False, profiles=(ECHO,), max_message=1000)
+def greeted() -> BeepSession:
+    session = BeepSession(initiator=False, profiles=(ECHO,), max_message=1000)
     document = HEAD + b"<greeting/>"
-    session.receive(encode(Data(Kind.RPY, 0, 0, False, 0, document)))
+    session.receive(encode(BeepData(BeepKind.RPY, 0, 0, False, 0, document)))
     return session
 
 
-def say(session: Session, document: bytes, *, kind: Kind = Kind.MSG, number: int = 1) -> None:
+def say(
+    session: BeepSession, document: bytes, *, kind: BeepKind = BeepKind.MSG, number: int = 1
+) -> None:
     received = session._zero._received
-    session.receive(encode(Data(kind, 0, number, False, received, document)))
+    session.receive(encode(BeepData(kind, 0, number, False, received, document)))
 
 
 def test_the_examples_of_the_rfc_are_understood() -> None:
-    session = Session(initiator=False, profiles=("http://iana.org/beep/SASL/OTP",), max_message=9)
+    session = BeepSession(
+        initiator=False, profiles=("http://iana.org/beep/SASL/OTP",), max_message=9
+    )
     greeting = (
         b"RPY 0 0 . 0 52\r\nContent-Type: application/beep+xml\r\n\r\n<greeting />\r\nEND\r\n"
     )
@@ -271,7 +281,7 @@ def test_the_examples_of_the_rfc_are_understood() -> None:
     )
     assert session.receive(greeting) == [Greeted(())]
     assert session.receive(start) == [Started(1, "http://iana.org/beep/SASL/OTP", ours=False)]
-    assert session.receive(close) == [Closed(1, 200, "")]
+    assert session.receive(close) == [ChannelClosed(1, 200, "")]
     said = session.data_to_send()
     assert b"RPY 0 1 . " in said
     assert said.count(b"<ok/>") == 1
@@ -280,18 +290,21 @@ def test_the_examples_of_the_rfc_are_understood() -> None:
 @pytest.mark.parametrize(
     "frame, message",
     [
-        (Data(Kind.MSG, 5, 0, False, 0, b""), "there is no such channel"),
+        (BeepData(BeepKind.MSG, 5, 0, False, 0, b""), "there is no such channel"),
         (Seq(5, 0, 10), "there is no such channel"),
-        (Data(Kind.MSG, 0, 1, False, 1, b""), "octets are missing"),
-        (Data(Kind.RPY, 0, 9, False, 49, b""), "a reply answers nothing"),
-        (Data(Kind.MSG, 0, 1, False, 49, bytes(4096)), "a frame is beyond the window"),
+        (BeepData(BeepKind.MSG, 0, 1, False, 1, b""), "octets are missing"),
+        (BeepData(BeepKind.RPY, 0, 9, False, 49, b""), "a reply answers nothing"),
+        (BeepData(BeepKind.MSG, 0, 1, False, 49, bytes(4096)), "a frame is beyond the window"),
         (Seq(0, 4_000_000_000, 10), "octets are acknowledged that were never sent"),
-        (Data(Kind.MSG, 0, 1, False, 49, b"<ok/>"), "no end of its headers"),
-        (Data(Kind.MSG, 0, 1, False, 49, b"\r\n<ok/>"), "channel 0 speaks application/beep"),
-        (Data(Kind.MSG, 0, 1, False, 49, b"so\r\n\r\n<ok/>"), "a header has no name"),
+        (BeepData(BeepKind.MSG, 0, 1, False, 49, b"<ok/>"), "no end of its headers"),
+        (
+            BeepData(BeepKind.MSG, 0, 1, False, 49, b"\r\n<ok/>"),
+            "channel 0 speaks application/beep",
+        ),
+        (BeepData(BeepKind.MSG, 0, 1, False, 49, b"so\r\n\r\n<ok/>"), "a header has no name"),
     ],
 )
-def test_a_poorly_formed_frame_ends_the_session(frame: Data | Seq, message: str) -> None:
+def test_a_poorly_formed_frame_ends_the_session(frame: BeepData | Seq, message: str) -> None:
     session = greeted()
     session.data_to_send()
     with pytest.raises(BeepError, match=message):
@@ -301,52 +314,52 @@ def test_a_poorly_formed_frame_ends_the_session(frame: Data | Seq, message: str)
 
 
 def test_a_message_is_not_interrupted_by_another() -> None:
-    channel = Channel(1, ECHO, window=WINDOW, max_message=10)
-    channel.take(Data(Kind.MSG, 1, 0, True, 0, b"ab"))
+    channel = BeepChannel(1, ECHO, window=WINDOW, max_message=10)
+    channel.take(BeepData(BeepKind.MSG, 1, 0, True, 0, b"ab"))
     with pytest.raises(BeepError, match="interrupted"):
-        channel.take(Data(Kind.MSG, 1, 1, False, 2, b"cd"))
+        channel.take(BeepData(BeepKind.MSG, 1, 1, False, 2, b"cd"))
 
 
 def test_a_message_has_a_limit_and_so_have_unanswered_ones() -> None:
-    channel = Channel(1, ECHO, window=WINDOW, max_message=10)
-    channel.take(Data(Kind.MSG, 1, 0, True, 0, bytes(10)))
+    channel = BeepChannel(1, ECHO, window=WINDOW, max_message=10)
+    channel.take(BeepData(BeepKind.MSG, 1, 0, True, 0, bytes(10)))
     with pytest.raises(BeepError, match="too large"):
-        channel.take(Data(Kind.MSG, 1, 0, True, 10, b"x"))
-    channel = Channel(1, ECHO, window=WINDOW, max_message=10)
+        channel.take(BeepData(BeepKind.MSG, 1, 0, True, 10, b"x"))
+    channel = BeepChannel(1, ECHO, window=WINDOW, max_message=10)
     for number in range(4096):
-        channel.take(Data(Kind.MSG, 1, number, False, 0, b""))
+        channel.take(BeepData(BeepKind.MSG, 1, number, False, 0, b""))
     with pytest.raises(BeepError, match="too many messages are unanswered"):
-        channel.take(Data(Kind.MSG, 1, 4096, False, 0, b""))
+        channel.take(BeepData(BeepKind.MSG, 1, 4096, False, 0, b""))
 
 
 def test_a_number_is_not_used_twice_before_it_is_answered() -> None:
-    channel = Channel(1, ECHO, window=WINDOW, max_message=10)
-    channel.take(Data(Kind.MSG, 1, 7, False, 0, b""))
+    channel = BeepChannel(1, ECHO, window=WINDOW, max_message=10)
+    channel.take(BeepData(BeepKind.MSG, 1, 7, False, 0, b""))
     with pytest.raises(BeepError, match="used twice"):
-        channel.take(Data(Kind.MSG, 1, 7, False, 0, b""))
-    channel.reply(Kind.RPY, 7, b"")
-    assert channel.take(Data(Kind.MSG, 1, 7, False, 0, b"")) is not None
+        channel.take(BeepData(BeepKind.MSG, 1, 7, False, 0, b""))
+    channel.reply(BeepKind.RPY, 7, b"")
+    assert channel.take(BeepData(BeepKind.MSG, 1, 7, False, 0, b"")) is not None
 
 
 def test_channel_0_has_its_own_manners() -> None:
-    session = Session(initiator=False, max_message=1000)
+    session = BeepSession(initiator=False, max_message=1000)
     with pytest.raises(BeepError, match="was not greeted"):
-        say(session, HEAD + b"<ok/>", kind=Kind.RPY, number=0)
-    session = Session(initiator=False, max_message=1000)
+        say(session, HEAD + b"<ok/>", kind=BeepKind.RPY, number=0)
+    session = BeepSession(initiator=False, max_message=1000)
     with pytest.raises(BeepError, match="was not greeted"):
         say(session, HEAD + b"<start number='1'><profile uri='a'/></start>")
     session = greeted()
     session.start(ECHO)
     with pytest.raises(BeepError, match="a start is answered with a profile"):
-        say(session, HEAD + b"<ok/>", kind=Kind.RPY)
+        say(session, HEAD + b"<ok/>", kind=BeepKind.RPY)
     session = greeted()
     session.start(ECHO)
     with pytest.raises(BeepError, match="an error comes in an ERR"):
-        say(session, HEAD + b"<error code='550'/>", kind=Kind.RPY)
+        say(session, HEAD + b"<error code='550'/>", kind=BeepKind.RPY)
     session = greeted()
     session.start(ECHO)
     with pytest.raises(BeepError, match="answered with RPY or ERR"):
-        session.receive(encode(Data(Kind.ANS, 0, 1, False, 49, HEAD + b"<ok/>", 1)))
+        session.receive(encode(BeepData(BeepKind.ANS, 0, 1, False, 49, HEAD + b"<ok/>", 1)))
     session = greeted()
     session.data_to_send()
     say(session, HEAD + b"<ok/>")

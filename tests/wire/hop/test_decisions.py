@@ -12,8 +12,8 @@ from hypothesis import given, strategies as st
 from lasthop.errors import MalformedFrame
 from lasthop.wire.hop.decisions import (
     MAX_NAME,
-    Decision,
-    Verdict,
+    GroupDecision,
+    GroupVerdict,
     decode_decision,
     encode_decision,
 )
@@ -23,13 +23,15 @@ VECTORS = json.loads(Path("vectors/hop/decisions.json").read_text())
 
 @pytest.mark.parametrize("case", VECTORS["cases"], ids=lambda case: case["name"])
 def test_a_decision_has_one_form(case: dict[str, Any]) -> None:
-    decision = Decision(Verdict[case["verdict"]], case.get("by", ""))
+    decision = GroupDecision(GroupVerdict[case["verdict"]], case.get("by", ""))
     assert encode_decision(decision).hex() == case["bytes"]
     assert decode_decision(bytes.fromhex(case["bytes"])) == decision
 
 
 def test_every_verdict_has_a_vector() -> None:
-    assert {case["verdict"] for case in VECTORS["cases"]} == {verdict.name for verdict in Verdict}
+    assert {case["verdict"] for case in VECTORS["cases"]} == {
+        verdict.name for verdict in GroupVerdict
+    }
 
 
 @pytest.mark.parametrize("case", VECTORS["errors"], ids=lambda case: case["name"])
@@ -43,9 +45,9 @@ def test_a_name_has_an_end() -> None:
         decode_decision(b"\x03" + b"x" * (MAX_NAME + 1))
 
 
-@given(st.sampled_from(Verdict), st.text(max_size=50))
-def test_decisions_come_back(verdict: Verdict, by: str) -> None:
-    decision = Decision(verdict, by)
+@given(st.sampled_from(GroupVerdict), st.text(max_size=50))
+def test_decisions_come_back(verdict: GroupVerdict, by: str) -> None:
+    decision = GroupDecision(verdict, by)
     assert decode_decision(encode_decision(decision)) == decision
 
 

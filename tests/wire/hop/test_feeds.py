@@ -21,7 +21,7 @@ from lasthop.wire.hop.feeds import (
     Instruction,
     Look,
     NewRank,
-    Reading,
+    OfflineReading,
     Report,
     ShowKept,
     TopicWithdrawn,
@@ -39,7 +39,7 @@ VECTORS = json.loads(Path("vectors/hop/feeds.json").read_text())
 keys = st.lists(st.integers(0, MAX_VALUE), max_size=5).map(tuple)
 ranks = st.floats(allow_nan=False, allow_infinity=False)
 small = st.integers(0, MAX_VALUE - 1)
-readings = st.builds(Reading, at=small, wanted=st.none() | small, keys=keys)
+readings = st.builds(OfflineReading, at=small, wanted=st.none() | small, keys=keys)
 items = st.builds(HeldItem, st.integers(0, MAX_VALUE), ranks, st.none() | small)
 inventories = st.lists(
     st.tuples(st.text(max_size=9), st.lists(items, max_size=3).map(tuple)), max_size=3
@@ -94,7 +94,8 @@ def value_of(case: dict[str, Any]) -> Any:
         held = said.get("held")
         return Report(
             reads=tuple(
-                Reading(r["at"], r.get("wanted"), _keys(r["keys"])) for r in said.get("reads", [])
+                OfflineReading(r["at"], r.get("wanted"), _keys(r["keys"]))
+                for r in said.get("reads", [])
             ),
             had=_keys(said.get("had", [])),
             lapsed=_keys(said.get("lapsed", [])),

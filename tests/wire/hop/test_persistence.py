@@ -8,13 +8,13 @@ from lasthop.wire.hop.frames import Ack, Hello, Ranges, Welcome
 from lasthop.wire.hop.persistence import (
     HISTORY,
     Continue,
-    DeviceSession,
     GatewaySession,
     NewEpoch,
     Numbering,
     Redial,
-    Resume,
+    ResumeNumbering,
     StartOver,
+    StoredSession,
     accept,
     answer,
 )
@@ -32,7 +32,7 @@ def claim(
     individual: Ranges = (),
     incarnation: bytes = OURS,
 ) -> Hello:
-    return DeviceSession(
+    return StoredSession(
         incarnation=incarnation,
         epoch=epoch,
         received=received,
@@ -51,11 +51,11 @@ def test_a_new_device_gets_an_epoch() -> None:
 
 def test_a_device_that_comes_back_goes_on() -> None:
     hello = claim(3, 42, delivered=41, individual=((44, 46),))
-    assert answer(SESSION, hello) == Resume(Ack(42, 41, ((44, 46),)), 40)
+    assert answer(SESSION, hello) == ResumeNumbering(Ack(42, 41, ((44, 46),)), 40)
 
 
 def test_a_claim_below_what_was_acknowledged_goes_on() -> None:
-    assert answer(SESSION, claim(3, 10)) == Resume(Ack(10, 0), 40)
+    assert answer(SESSION, claim(3, 10)) == ResumeNumbering(Ack(10, 0), 40)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def welcome(epoch: int, *, resumed: bool = False, received: int = 0, closed: int
     return Welcome(incarnation=OURS, epoch=epoch, resumed=resumed, received=received, closed=closed)
 
 
-DEVICE = DeviceSession(incarnation=OURS, epoch=3, assigned=20, received=42)
+DEVICE = StoredSession(incarnation=OURS, epoch=3, assigned=20, received=42)
 
 
 def test_the_device_goes_on() -> None:
@@ -114,7 +114,7 @@ def test_the_device_goes_on() -> None:
 
 
 def test_a_device_without_a_session_starts_one() -> None:
-    assert accept(DeviceSession(), NEW, welcome(1)) == StartOver(OURS, 1, 0)
+    assert accept(StoredSession(), NEW, welcome(1)) == StartOver(OURS, 1, 0)
 
 
 def test_the_device_drops_what_the_gateway_holds() -> None:
@@ -135,7 +135,7 @@ def test_a_device_that_forgot_its_numbers_dials_without_claims() -> None:
 
 
 def test_a_welcome_to_old_claims_is_of_no_use() -> None:
-    moved_on = DeviceSession(incarnation=OURS, epoch=4)
+    moved_on = StoredSession(incarnation=OURS, epoch=4)
     assert accept(moved_on, DEVICE.claim(NEW), welcome(5)) == Redial(forget=False)
     old = welcome(3, resumed=True)
     assert accept(moved_on, DEVICE.claim(NEW), old) == Redial(forget=False)
@@ -152,7 +152,7 @@ class Rehearsal:
 
     def __init__(self) -> None:
         self.gateway = GatewaySession(current=Numbering(OURS, 0))
-        self.device = DeviceSession()
+        self.device = StoredSession()
         self.outbox: list[tuple[int, str]] = []
         self.written = 0
         self.arrived: list[str] = []
@@ -160,7 +160,7 @@ class Rehearsal:
     def write(self) -> None:
         self.outbox.append((self.device.assigned, f"message {self.written}"))
         self.written += 1
-        self.device = DeviceSession(
+        self.device = StoredSession(
             incarnation=self.device.incarnation,
             epoch=self.device.epoch,
             assigned=self.device.assigned + 1,
@@ -170,7 +170,7 @@ class Rehearsal:
     def gateway_loses_memory_of_its_numbers(self) -> None:
         """The device claims more than the gateway assigned, which forces a new epoch."""
         if self.device.epoch is not None:
-            self.device = DeviceSession(
+            self.device = StoredSession(
                 incarnation=self.device.incarnation,
                 epoch=self.device.epoch,
                 assigned=self.device.assigned,
@@ -186,7 +186,7 @@ class Rehearsal:
         told = Welcome(
             incarnation=current.incarnation,
             epoch=current.epoch,
-            resumed=isinstance(found, Resume),
+            resumed=isinstance(found, ResumeNumbering),
             received=current.received,
             superseded=found.superseded if isinstance(found, NewEpoch) else None,
         )
@@ -199,7 +199,7 @@ class Rehearsal:
         else:
             kept = [text for seq, text in self.outbox if seq >= step.drop_below]
             self.outbox = list(enumerate(kept))
-            self.device = DeviceSession(
+            self.device = StoredSession(
                 incarnation=step.incarnation, epoch=step.epoch, assigned=len(kept)
             )
         for seq, text in self.outbox[:sent]:

@@ -7,13 +7,13 @@ from typing import Any
 
 from lasthop.clock import Micros
 from lasthop.wire.ota.wsp_client import (
-    Arrived,
-    Asked,
     Connected,
     Event,
-    Failed,
+    PushArrived,
     Resumed,
+    SessionAsked,
     SessionClient,
+    SessionFailed,
     contact_of,
 )
 from lasthop.wire.ota.wsp_session import Address
@@ -51,13 +51,13 @@ class Phone:
         self.events += events
         for event in events:
             match event:
-                case Asked():
+                case SessionAsked():
                     contact = contact_of(event.request)
                     if self.obeys and contact is not None:
                         self.client.connect(contact, now)
-                case Arrived(side=None):
+                case PushArrived(side=None):
                     self.had[event.push.data] += 1
-                case Arrived():
+                case PushArrived():
                     assert event.side is not None
                     reason = self.refuses.get(event.push.data)
                     if reason is None:
@@ -65,7 +65,7 @@ class Phone:
                         self.client.accept(event.side, now)
                     else:
                         self.client.refuse(event.side, reason, now)
-                case Connected() | Resumed() | Failed():
+                case Connected() | Resumed() | SessionFailed():
                     pass
 
 

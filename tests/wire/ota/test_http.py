@@ -8,12 +8,12 @@ from hypothesis import given, strategies as st
 from lasthop.errors import Malformed, TooLarge
 from lasthop.wire.ota.http import (
     MAX_HEAD,
-    Accepted,
-    Answer,
     AnswerReader,
     NotTaken,
+    OtaAnswer,
+    PushAccepted,
+    PushRejected,
     Registration,
-    Rejected,
     Stale,
     TooMuch,
     Unclear,
@@ -24,12 +24,12 @@ from lasthop.wire.ota.http import (
     verdict,
 )
 from lasthop.wire.ota.terminal import Terminal
-from lasthop.wire.ota.transform import Content
+from lasthop.wire.ota.transform import PushContent
 from lasthop.wire.pap.codes import abort_code
 
 
 def test_a_push_is_a_response_within_a_request() -> None:
-    push = Content("application/vnd.wap.sic", (("X-Wap-Application-Id", "2"),), b"\x03\x05")
+    push = PushContent("application/vnd.wap.sic", (("X-Wap-Application-Id", "2"),), b"\x03\x05")
     assert post_request("phone", push, tag="ESIzRA==", response=True) == (
         b"POST /wappush HTTP/1.1\r\n"
         b"Host: phone\r\n"
@@ -48,9 +48,9 @@ def test_a_push_is_a_response_within_a_request() -> None:
 def test_no_header_becomes_two() -> None:
     for bad in ("a\r\nX: y", "a\nX: y", "a\0"):
         with pytest.raises(Malformed, match="control character"):
-            post_request("p", Content("a/b", (("X", bad),)), tag=None, response=False)
+            post_request("p", PushContent("a/b", (("X", bad),)), tag=None, response=False)
         with pytest.raises(Malformed, match="control character"):
-            post_request("p", Content(bad), tag=None, response=False)
+            post_request("p", PushContent(bad), tag=None, response=False)
 
 
 def test_registration_is_asked_for_with_the_tag_that_we_know() -> None:
@@ -62,17 +62,17 @@ def test_registration_is_asked_for_with_the_tag_that_we_know() -> None:
 @pytest.mark.parametrize(
     "status, push_status, headers, expected",
     [
-        (204, "400", {}, Accepted()),
-        (204, "400 Accepted", {}, Accepted()),
-        (200, "400", {}, Accepted()),
-        (204, "234", {}, Rejected(0xEA)),
-        (204, "235", {}, Rejected(0xEB)),
-        (204, "236", {}, Rejected(0xEC)),
-        (204, "237", {}, Rejected(0xED)),
-        (204, "238", {}, Rejected(0xEE)),
-        (204, "299", {}, Rejected(0)),
+        (204, "400", {}, PushAccepted()),
+        (204, "400 Accepted", {}, PushAccepted()),
+        (200, "400", {}, PushAccepted()),
+        (204, "234", {}, PushRejected(0xEA)),
+        (204, "235", {}, PushRejected(0xEB)),
+        (204, "236", {}, PushRejected(0xEC)),
+        (204, "237", {}, PushRejected(0xED)),
+        (204, "238", {}, PushRejected(0xEE)),
+        (204, "299", {}, PushRejected(0)),
         (204, "256", {"x-wap-cpitag": "new"}, Stale()),
-        (204, "256", {}, Rejected(0xEA)),
+        (204, "256", {}, PushRejected(0xEA)),
         (404, None, {}, NotTaken("the client answered 404")),
         (503, "400", {}, NotTaken("the client answered 503")),
         (413, None, {}, TooMuch("the client answered 413")),
@@ -87,27 +87,29 @@ def test_every_push_status_has_its_meaning(
 ) -> None:
     if push_status is not None:
         headers = {**headers, "x-wap-push-status": push_status}
-    assert verdict(Answer(status, headers)) == expected
+    assert verdict(OtaAnswer(status, headers)) == expected
 
 
 def test_rejections_are_paps_aborts() -> None:
     codes = [
         abort_code(found.reason)
         for status in range(234, 239)
-        if isinstance(found := verdict(Answer(204, {"x-wap-push-status": str(status)})), Rejected)
+        if isinstance(
+            found := verdict(OtaAnswer(204, {"x-wap-push-status": str(status)})), PushRejected
+        )
     ]
     assert codes == [5026, 5027, 5028, 5029, 5030]
 
 
 def test_content_comes_back_with_its_type() -> None:
     headers = {"x-wap-push-status": "400", "content-type": "text/plain", "content-language": "de"}
-    expected = Content("text/plain", (("Content-Language", "de"),), b"ja")
-    assert verdict(Answer(200, headers, b"ja")) == Accepted(expected)
+    expected = PushContent("text/plain", (("Content-Language", "de"),), b"ja")
+    assert verdict(OtaAnswer(200, headers, b"ja")) == PushAccepted(expected)
 
 
 class TestRegistration:
     def test_describes_the_client(self) -> None:
-        answer = Answer(
+        answer = OtaAnswer(
             204,
             {
                 "x-wap-push-status": "501",
@@ -134,18 +136,18 @@ class TestRegistration:
 
     def test_stays_when_nothing_has_changed(self) -> None:
         known = Registration(tag="x", terminal=Terminal(max_size=7))
-        unchanged = Answer(204, {"x-wap-push-status": "500"})
+        unchanged = OtaAnswer(204, {"x-wap-push-status": "500"})
         assert registration(unchanged, known) is known
         assert registration(unchanged, None) == Registration()
 
     def test_any_application_is_no_limit(self) -> None:
         headers = {"x-wap-push-status": "501", "x-wap-push-accept-appid": "wml.ua, *"}
-        found = registration(Answer(204, headers), None)
+        found = registration(OtaAnswer(204, headers), None)
         assert found is not None
         assert found.applications is None
 
-    @pytest.mark.parametrize("answer", [Answer(405, {}), Answer(204, {}), Answer(500, {})])
-    def test_is_not_there_when_the_client_has_none(self, answer: Answer) -> None:
+    @pytest.mark.parametrize("answer", [OtaAnswer(405, {}), OtaAnswer(204, {}), OtaAnswer(500, {})])
+    def test_is_not_there_when_the_client_has_none(self, answer: OtaAnswer) -> None:
         assert registration(answer, None) is None
 
 
@@ -159,7 +161,7 @@ class TestReading:
     @given(st.integers(1, 40))
     def test_octets_may_come_in_any_pieces(self, size: int) -> None:
         reader = AnswerReader()
-        found: list[Answer] = []
+        found: list[OtaAnswer] = []
         for at in range(0, len(self.ANSWERS), size):
             found += reader.receive(self.ANSWERS[at : at + size])
         assert [(a.status, a.body, a.keeps) for a in found] == [

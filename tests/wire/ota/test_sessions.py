@@ -8,21 +8,21 @@ import pytest
 
 from lasthop.clock import SECOND, Micros
 from lasthop.wire.ota.terminal import Terminal
-from lasthop.wire.ota.wsp_client import Connected, Failed, Resumed
+from lasthop.wire.ota.wsp_client import Connected, Resumed, SessionFailed
 from lasthop.wire.ota.wsp_server import SessionServer
 from lasthop.wire.ota.wsp_session import (
     CONGESTION,
     USERDCR,
-    Closed,
     Event,
     NotSent,
-    Opened,
     Pushed,
-    Refused,
-    Session,
-    Unanswered,
+    PushRefused,
+    PushUnanswered,
+    SessionClosed,
+    SessionOpened,
+    WspSession,
 )
-from lasthop.wire.wsp.capabilities import Capabilities, Options
+from lasthop.wire.wsp.capabilities import Capabilities, WspOptions
 from lasthop.wire.wsp.headers import Header
 from lasthop.wire.wsp.pdus import Push, encode_pdu
 from lasthop.wire.wtp.endpoint import Endpoint
@@ -30,7 +30,7 @@ from lasthop.wire.wtp.pdus import Abort, Invoke, decode_datagram, encode_pdu as 
 from tests.wire.ota.phone import SERVER, Phone
 from tests.wire.wtp.air import Air
 
-BOTH = Options.PUSH | Options.CONFIRMED_PUSH
+BOTH = WspOptions.PUSH | WspOptions.CONFIRMED_PUSH
 
 
 class Server:
@@ -48,7 +48,7 @@ class Server:
     def _timeout(self, now: Micros) -> None:
         self.events += self.sessions.timeout(now)
 
-    def session(self, host: str = "10.0.0.2") -> Session:
+    def session(self, host: str = "10.0.0.2") -> WspSession:
         found = self.sessions.session(host)
         assert found is not None
         return found
@@ -58,7 +58,9 @@ class Server:
         return self.sessions.push_confirmed(self.session(), pdu, self.air.now)
 
     def outcomes(self) -> list[Event]:
-        return [event for event in self.events if not isinstance(event, Opened | Closed)]
+        return [
+            event for event in self.events if not isinstance(event, SessionOpened | SessionClosed)
+        ]
 
 
 @pytest.fixture
@@ -82,7 +84,7 @@ class TestOpening:
     def test_both_ends_agree_on_the_less(self, air: Air, server: Server) -> None:
         wanted = Capabilities(
             client_sdu_size=500,
-            options=BOTH | Options.LARGE_DATA_TRANSFER,
+            options=BOTH | WspOptions.LARGE_DATA_TRANSFER,
             push_outstanding=200,
             others=(b"\x86\x01",),
         )
@@ -129,12 +131,12 @@ class TestOpening:
         air.run(limit=5 * SECOND)
         assert server.session() is not first
         assert len(server.sessions) == 1
-        assert server.events[-2:] == [Closed(first), Opened(server.session())]
+        assert server.events[-2:] == [SessionClosed(first), SessionOpened(server.session())]
 
     def test_nobody_answers(self, air: Air) -> None:
         phone = connected(air)
         air.run()
-        assert phone.events == [Failed(8)]
+        assert phone.events == [SessionFailed(8)]
 
     @pytest.mark.parametrize("data", [b"", b"\x01", b"\x99", b"\x04\x20\x01\x80", b"\x06\x01\x83x"])
     def test_what_opens_no_session_is_refused(self, air: Air, server: Server, data: bytes) -> None:
@@ -175,7 +177,7 @@ class TestPushing:
         first, second = server.push(), server.push(b"later")
         air.run(limit=5 * SECOND)
         reason = "the client could not take it (0xe4)"
-        expected = [Refused(first, USERDCR), NotSent(second, reason)]
+        expected = [PushRefused(first, USERDCR), NotSent(second, reason)]
         assert sorted(server.outcomes(), key=str) == sorted(expected, key=str)
 
     def test_no_more_are_on_their_way_than_the_client_takes(self, air: Air, server: Server) -> None:
@@ -192,7 +194,7 @@ class TestPushing:
         air.add((phone.host, 49152), _Silent(), lambda *_: None, lambda _: None)
         ticket = server.push()
         air.run()
-        assert server.outcomes() == [Unanswered(ticket, "no response")]
+        assert server.outcomes() == [PushUnanswered(ticket, "no response")]
 
     def test_a_client_that_takes_no_segments(self, air: Air, server: Server) -> None:
         phone = connected(air)
@@ -217,7 +219,7 @@ class TestLeaving:
         first, second = server.push(b"1"), server.push(b"2")
         air.run(limit=5 * SECOND)
         reason = "the client closed the session"
-        assert server.outcomes() == [Unanswered(first, reason), NotSent(second, reason)]
+        assert server.outcomes() == [PushUnanswered(first, reason), NotSent(second, reason)]
         assert server.sessions.session(phone.host) is None
 
     def test_a_suspended_session_is_resumed_elsewhere(self, air: Air, server: Server) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from lasthop.errors import InvalidRequest, Untransformable
 from lasthop.wire.ota.terminal import UNKNOWN, Terminal, described, media_types
-from lasthop.wire.ota.transform import Content, for_http, for_wsp, inflate, wsp_headers
+from lasthop.wire.ota.transform import PushContent, for_http, for_wsp, inflate, wsp_headers
 from lasthop.wire.wbxml.decoder import decode
 from lasthop.wire.wbxml.encoder import encode
 from lasthop.wire.wbxml.languages import LANGUAGES
@@ -34,7 +34,7 @@ BINARY = Terminal(accept=frozenset({"application/vnd.wap.sic"}))
 TEXT = Terminal(accept=frozenset({"text/vnd.wap.si"}))
 
 
-def header(push: Content, name: str) -> str | None:
+def header(push: PushContent, name: str) -> str | None:
     found = [value for key, value in push.headers if key.lower() == name.lower()]
     assert len(found) <= 1
     return found[0] if found else None
@@ -45,7 +45,7 @@ class TestBinaryForm:
     @pytest.mark.parametrize("key", DOCUMENTS)
     def test_every_language_is_compiled_for_wsp(self, key: str) -> None:
         language = LANGUAGES[key]
-        push = for_wsp(Content(language.text_type, (), DOCUMENTS[key]), UNKNOWN)
+        push = for_wsp(PushContent(language.text_type, (), DOCUMENTS[key]), UNKNOWN)
         assert push.content_type == language.binary_type
         assert decode(push.body) == read_xml(DOCUMENTS[key])
 
@@ -54,24 +54,24 @@ class TestBinaryForm:
         language = LANGUAGES[key]
         binary = encode(read_xml(DOCUMENTS[key]))
         only_text = Terminal(accept=frozenset({language.text_type}))
-        push = for_http(Content(language.binary_type, (), binary), only_text)
+        push = for_http(PushContent(language.binary_type, (), binary), only_text)
         assert push.content_type == f"{language.text_type}; charset=utf-8"
         assert read_xml(push.body) == decode(binary)
 
     def test_not_where_the_client_is_known_to_read_the_text(self) -> None:
-        push = Content("text/vnd.wap.si; charset=utf-8", (), SI)
+        push = PushContent("text/vnd.wap.si; charset=utf-8", (), SI)
         assert for_wsp(push, TEXT).body == SI
         assert for_wsp(push, TEXT).content_type == push.content_type
 
     def test_over_http_only_where_the_client_takes_nothing_else(self) -> None:
-        push = Content("text/vnd.wap.si", (), SI)
+        push = PushContent("text/vnd.wap.si", (), SI)
         assert for_http(push, UNKNOWN).body == SI
         assert for_http(push, TEXT).body == SI
         assert for_http(push, BINARY).content_type == "application/vnd.wap.sic"
 
     def test_the_charset_of_the_content_type_has_the_last_word(self) -> None:
         body = '<sl href="http://www.xyz.com/ü"/>'.encode("iso-8859-1")
-        push = for_wsp(Content("text/vnd.wap.sl; charset=iso-8859-1", (), body), UNKNOWN)
+        push = for_wsp(PushContent("text/vnd.wap.sl; charset=iso-8859-1", (), body), UNKNOWN)
         assert "ü" in write_xml(decode(push.body))
 
     @pytest.mark.parametrize(
@@ -93,14 +93,14 @@ class TestBinaryForm:
         self, content_type: str, body: bytes
     ) -> None:
         with pytest.raises(Untransformable) as caught:
-            for_wsp(Content(content_type, (), body), UNKNOWN)
+            for_wsp(PushContent(content_type, (), body), UNKNOWN)
         assert caught.value.pap_code == 3006
 
     def test_so_is_what_the_client_takes_in_no_form(self) -> None:
         with pytest.raises(Untransformable, match="takes no form of it"):
-            for_wsp(Content("image/png", (), b"x"), BINARY)
+            for_wsp(PushContent("image/png", (), b"x"), BINARY)
         with pytest.raises(Untransformable, match="larger than what the client takes"):
-            for_wsp(Content("text/plain", (), b"x" * 11), Terminal(max_size=10))
+            for_wsp(PushContent("text/plain", (), b"x" * 11), Terminal(max_size=10))
 
 
 @pytest.mark.conformance("PPG-GEN-S-003")
@@ -109,8 +109,8 @@ class TestNoTransform:
     def test_not_an_octet_changes(self, body: bytes, media: str) -> None:
         rich = Terminal(accept=BINARY.accept, codings=frozenset({"deflate"}))
         for push in (
-            for_wsp(Content(media, NO_TRANSFORM, body), UNKNOWN),
-            for_http(Content(media, NO_TRANSFORM, body * 9), rich),
+            for_wsp(PushContent(media, NO_TRANSFORM, body), UNKNOWN),
+            for_http(PushContent(media, NO_TRANSFORM, body * 9), rich),
         ):
             assert push.content_type == media
             assert push.body in (body, body * 9)
@@ -121,7 +121,7 @@ class TestNoTransform:
             b"--x\r\nContent-Type: text/vnd.wap.sl\r\nCache-Control: no-transform\r\n\r\n<sl/>\r\n"
             b"--x\r\nContent-Type: text/vnd.wap.si\r\n\r\n" + SI + b"\r\n--x--"
         )
-        push = for_wsp(Content("multipart/mixed; boundary=x", (), body), UNKNOWN)
+        push = for_wsp(PushContent("multipart/mixed; boundary=x", (), body), UNKNOWN)
         first, second = decode_multipart(push.body)
         assert (first.content_type, first.data) == ("text/vnd.wap.sl", b"<sl/>")
         assert second.content_type == "application/vnd.wap.sic"
@@ -137,18 +137,18 @@ class TestHeaders:
             ("Content-Language", "en"),
             ("MIME-Version", "1.0"),
         )
-        push = for_wsp(Content("text/vnd.wap.si", headers, SI), UNKNOWN)
+        push = for_wsp(PushContent("text/vnd.wap.si", headers, SI), UNKNOWN)
         assert push.headers == (("X-Wap-Application-Id", "2"), ("Content-Language", "en"))
 
     def test_of_the_same_content_are_kept(self) -> None:
         headers = (("Content-MD5", "1B2M2Y8AsgTpgAmY7PhCfg=="), ("ETag", '"1"'))
-        push = for_wsp(Content("text/plain", headers, b"x"), UNKNOWN)
+        push = for_wsp(PushContent("text/plain", headers, b"x"), UNKNOWN)
         assert push.headers[1:] == headers
 
     @pytest.mark.conformance("PPG-GEN-S-021")
     def test_have_a_binary_form(self) -> None:
         headers = (("X-Wap-Content-URI", "http://x.example/"), ("X-Foo", "bar"))
-        push = for_wsp(Content("text/plain", headers, b"x"), UNKNOWN)
+        push = for_wsp(PushContent("text/plain", headers, b"x"), UNKNOWN)
         octets = encode_headers(wsp_headers(push))
         assert octets == b"\xaf\x82\xb0http://x.example/\0X-Foo\0bar\0"
         assert len(decode_headers(octets)) == 3
@@ -163,7 +163,7 @@ class TestApplication:
     ) -> None:
         urn = APPLICATIONS[code]
         for text in (urn, f"{urn};app-encoding={other}"):
-            push = for_wsp(Content("a/b", (("x-wap-application-id", text),)), UNKNOWN)
+            push = for_wsp(PushContent("a/b", (("x-wap-application-id", text),)), UNKNOWN)
             assert header(push, "X-Wap-Application-Id") == str(CODES[urn.lower()])
 
     @pytest.mark.parametrize(
@@ -177,21 +177,21 @@ class TestApplication:
     )
     def test_the_number_of_an_unregistered_one_replaces_it(self, text: str, sent: str) -> None:
         for handle in (for_wsp, for_http):
-            push = handle(Content("a/b", (("X-Wap-Application-Id", text),)), UNKNOWN)
+            push = handle(PushContent("a/b", (("X-Wap-Application-Id", text),)), UNKNOWN)
             assert header(push, "X-Wap-Application-Id") == sent
 
     def test_the_default_is_added_unless_the_client_assumes_it(self) -> None:
-        assert header(for_wsp(Content("a/b"), UNKNOWN), "X-Wap-Application-Id") == "2"
+        assert header(for_wsp(PushContent("a/b"), UNKNOWN), "X-Wap-Application-Id") == "2"
         assumes = Terminal(default_application=2)
-        assert header(for_wsp(Content("a/b"), assumes), "X-Wap-Application-Id") is None
-        named = Content("a/b", (("X-Wap-Application-Id", "x-wap-application:wml.ua"),))
+        assert header(for_wsp(PushContent("a/b"), assumes), "X-Wap-Application-Id") is None
+        named = PushContent("a/b", (("X-Wap-Application-Id", "x-wap-application:wml.ua"),))
         assert header(for_wsp(named, assumes), "X-Wap-Application-Id") is None
         other = Terminal(default_application=4)
-        assert header(for_wsp(Content("a/b"), other), "X-Wap-Application-Id") == "2"
+        assert header(for_wsp(PushContent("a/b"), other), "X-Wap-Application-Id") == "2"
 
     def test_what_is_none_is_a_transformation_failure(self) -> None:
         with pytest.raises(Untransformable, match="no application can be told"):
-            for_wsp(Content("a/b", (("X-Wap-Application-Id", "a b"),)), UNKNOWN)
+            for_wsp(PushContent("a/b", (("X-Wap-Application-Id", "a b"),)), UNKNOWN)
 
 
 class TestMultipart:
@@ -201,7 +201,7 @@ class TestMultipart:
             b"Content-Type: text/vnd.wap.si\r\n\r\n" + SI + b"\r\n--b--\r\n"
         )
         media = 'multipart/related; boundary=b; start="<t1>"; type="text/plain"'
-        push = for_wsp(Content(media, (), body), UNKNOWN)
+        push = for_wsp(PushContent(media, (), body), UNKNOWN)
         expected = 'application/vnd.wap.multipart.related; start="<t1>"; type="text/plain"'
         assert push.content_type == expected
         first, second = decode_multipart(push.body)
@@ -220,13 +220,13 @@ class TestMultipart:
             )
             media = f"multipart/mixed; boundary=b{n}"
         with pytest.raises(Untransformable, match="nested too deeply"):
-            for_wsp(Content(media, (), body), UNKNOWN)
+            for_wsp(PushContent(media, (), body), UNKNOWN)
 
 
 @pytest.mark.conformance("PPG-GEN-S-019", "PPG-GEN-S-023")
 class TestCodings:
     def test_deflate_for_a_client_that_undoes_it(self) -> None:
-        push = Content("text/plain", (("ETag", "1"),), b"a" * 1000)
+        push = PushContent("text/plain", (("ETag", "1"),), b"a" * 1000)
         wrapped = for_http(push, Terminal(codings=frozenset({"deflate"})))
         assert header(wrapped, "Content-Encoding") == "deflate"
         assert header(wrapped, "ETag") is None
@@ -238,8 +238,8 @@ class TestCodings:
     def test_only_where_it_saves(self) -> None:
         client = Terminal(codings=frozenset({"deflate"}))
         for body in (b"short", bytes(range(256))):
-            assert for_http(Content("a/b", (), body), client).body == body
-        coded = Content("a/b", (("Content-Encoding", "gzip"),), gzip.compress(b"x" * 999))
+            assert for_http(PushContent("a/b", (), body), client).body == body
+        coded = PushContent("a/b", (("Content-Encoding", "gzip"),), gzip.compress(b"x" * 999))
         assert for_http(coded, client).body == coded.body
 
     @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ class TestCodings:
         [("gzip", gzip.compress(SI)), ("deflate", zlib.compress(SI)), ("identity", SI)],
     )
     def test_a_coded_document_is_undone_to_be_compiled(self, coding: str, body: bytes) -> None:
-        push = Content("text/vnd.wap.si", (("Content-Encoding", coding),), body)
+        push = PushContent("text/vnd.wap.si", (("Content-Encoding", coding),), body)
         sent = for_wsp(push, UNKNOWN)
         assert decode(sent.body) == read_xml(SI)
         if coding != "identity":

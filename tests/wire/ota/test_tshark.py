@@ -11,10 +11,10 @@ import pytest
 from lasthop.clock import SECOND
 from lasthop.delivery.ota.sessions import invitation_unit
 from lasthop.wire.ota.terminal import UNKNOWN
-from lasthop.wire.ota.transform import Content, for_wsp, wsp_headers
+from lasthop.wire.ota.transform import PushContent, for_wsp, wsp_headers
 from lasthop.wire.ota.wsp_session import USERDCR
 from lasthop.wire.wsp.addresses import Address
-from lasthop.wire.wsp.capabilities import Capabilities, Options
+from lasthop.wire.wsp.capabilities import Capabilities, WspOptions
 from lasthop.wire.wsp.headers import Header
 from lasthop.wire.wsp.pdus import Push, encode_pdu
 from lasthop.wire.wsp.sir import OTA_HTTP, Sir
@@ -70,14 +70,14 @@ def conversation() -> list[bytes]:
     )
     wanted = Capabilities(
         client_sdu_size=60_000,
-        options=BOTH | Options.SESSION_RESUME,
+        options=BOTH | WspOptions.SESSION_RESUME,
         method_outstanding=1,
         push_outstanding=2,
     )
     phone = connected(air, headers=headers, capabilities=wanted)
     air.run(until=lambda: server.sessions.session(phone.host) is not None)
     air.run(limit=30 * SECOND)
-    si = for_wsp(Content("text/vnd.wap.si", (), SI), UNKNOWN)
+    si = for_wsp(PushContent("text/vnd.wap.si", (), SI), UNKNOWN)
     long = b"x" * 5000
     phone.refuses = {b"no": USERDCR}
     for body, media in ((si.body, si.content_type), (long, "text/plain"), (b"no", "text/plain")):

@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 from lasthop.errors import PapAddressError
 from lasthop.wire.pap.addresses import (
     MAX_ADDRESS,
-    Address,
+    ClientAddress,
     escape,
     make_address,
     parse_address,
@@ -298,7 +298,7 @@ def test_any_octets_can_be_escaped(octets: bytes) -> None:
     assert unescape(text) == octets
     if octets and len(text) < 900:
         address = make_address("user", octets, gateway="h")
-        assert address == Address("USER", octets, "h")
+        assert address == ClientAddress("USER", octets, "h")
         assert address.value == octets
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lasthop.wire.pap.answers import Verdict, judge_answer
+from lasthop.wire.pap.answers import AnswerVerdict, judge_answer
 from lasthop.wire.pap.documents import (
     BadMessageResponse,
     CancelMessage,
@@ -22,40 +22,40 @@ def written(message: PapMessage) -> bytes:
 @pytest.mark.parametrize(
     "message, verdict",
     [
-        (ResultNotificationResponse(1000, "1", "a"), Verdict.HEARD),
-        (ResultNotificationResponse(2004, "1", "a", "never heard of it"), Verdict.REFUSED),
-        (ResultNotificationResponse(3000, "1", "a"), Verdict.LATER),
-        (ResultNotificationResponse(4001, "1", "a"), Verdict.LATER),
-        (BadMessageResponse(2000), Verdict.REFUSED),
-        (BadMessageResponse(3002), Verdict.LATER),
-        (CancelMessage("1"), Verdict.HEARD),
+        (ResultNotificationResponse(1000, "1", "a"), AnswerVerdict.HEARD),
+        (ResultNotificationResponse(2004, "1", "a", "never heard of it"), AnswerVerdict.REFUSED),
+        (ResultNotificationResponse(3000, "1", "a"), AnswerVerdict.LATER),
+        (ResultNotificationResponse(4001, "1", "a"), AnswerVerdict.LATER),
+        (BadMessageResponse(2000), AnswerVerdict.REFUSED),
+        (BadMessageResponse(3002), AnswerVerdict.LATER),
+        (CancelMessage("1"), AnswerVerdict.HEARD),
     ],
 )
 @pytest.mark.parametrize("status", [200, 202, 204])
 def test_the_code_of_the_document_counts(
-    message: PapMessage, verdict: Verdict, status: int
+    message: PapMessage, verdict: AnswerVerdict, status: int
 ) -> None:
     assert judge_answer(status, "application/xml", written(message)).verdict is verdict
 
 
 @pytest.mark.parametrize("body", [b"", b"OK", b"<html>"])
 def test_a_status_alone_is_enough(body: bytes) -> None:
-    assert judge_answer(200, "text/html", body).verdict is Verdict.HEARD
+    assert judge_answer(200, "text/html", body).verdict is AnswerVerdict.HEARD
 
 
 @pytest.mark.parametrize(
     "status, verdict",
     [
-        (301, Verdict.LATER),
-        (401, Verdict.LATER),
-        (404, Verdict.LATER),
-        (408, Verdict.UNREACHABLE),
-        (429, Verdict.UNREACHABLE),
-        (500, Verdict.UNREACHABLE),
-        (503, Verdict.UNREACHABLE),
+        (301, AnswerVerdict.LATER),
+        (401, AnswerVerdict.LATER),
+        (404, AnswerVerdict.LATER),
+        (408, AnswerVerdict.UNREACHABLE),
+        (429, AnswerVerdict.UNREACHABLE),
+        (500, AnswerVerdict.UNREACHABLE),
+        (503, AnswerVerdict.UNREACHABLE),
     ],
 )
-def test_without_success_it_is_tried_again(status: int, verdict: Verdict) -> None:
+def test_without_success_it_is_tried_again(status: int, verdict: AnswerVerdict) -> None:
     answer = judge_answer(status, "", b"")
     assert answer.verdict is verdict
     assert str(status) in answer.reason

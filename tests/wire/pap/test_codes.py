@@ -9,8 +9,8 @@ from lasthop.wire.pap.codes import (
     CODES,
     STATES,
     CodeClass,
+    CodeUse,
     MessageState,
-    Operation,
     abort_code,
     look_up,
 )
@@ -30,16 +30,16 @@ def test_every_code_is_there() -> None:
 
 
 def test_every_operation_can_be_refused() -> None:
-    for operation in Operation:
+    for operation in CodeUse:
         classes = {c.code_class for c in CODES.values() if operation in c.operations}
         assert {CodeClass.INITIATOR_ERROR, CodeClass.SERVER_ERROR} <= classes
 
 
 def test_what_only_one_operation_says() -> None:
-    assert CODES[1001].operations == {Operation.PUSH, Operation.STATUS}
-    assert CODES[2007].operations == {Operation.PUSH}
-    assert CODES[3008].operations == {Operation.CAPABILITIES}
-    assert CODES[5027].operations == {Operation.STATUS, Operation.OUTCOME}
+    assert CODES[1001].operations == {CodeUse.PUSH, CodeUse.STATUS}
+    assert CODES[2007].operations == {CodeUse.PUSH}
+    assert CODES[3008].operations == {CodeUse.CAPABILITIES}
+    assert CODES[5027].operations == {CodeUse.STATUS, CodeUse.OUTCOME}
 
 
 def test_a_code_of_the_future_is_read_by_its_class() -> None:
@@ -54,7 +54,7 @@ def test_every_state_has_its_codes() -> None:
     for state, facts in STATES.items():
         assert facts.code in facts.codes <= set(CODES)
         assert facts.final == (state is not MessageState.PENDING)
-        said = Operation.PUSH if state is MessageState.REJECTED else Operation.STATUS
+        said = CodeUse.PUSH if state is MessageState.REJECTED else CodeUse.STATUS
         assert state is MessageState.REJECTED or said in CODES[facts.code].operations
 
 

@@ -14,7 +14,7 @@ from lasthop.wire.pap.documents import Document, PushMessage, ResultNotification
 from lasthop.wire.pap.multipart import Entity, read_related, write_related
 from lasthop.wire.pap.reader import MAX_DOCUMENT, MAX_TAGS, read_document
 from lasthop.wire.pap.refusals import refusal
-from lasthop.wire.pap.submission import Submission, read_submission, write_submission
+from lasthop.wire.pap.submission import PapSubmission, read_submission, write_submission
 from lasthop.wire.pap.writer import write_document
 from tests.wire.pap import strategies
 from tests.wire.pap.vectors import EXAMPLES, example
@@ -205,7 +205,7 @@ def test_a_flood_of_boundaries_is_bounded() -> None:
 
 def submission() -> tuple[str, bytes]:
     content = Entity((("Content-Type", "text/plain"),), b"hello")
-    return write_submission(Submission(Document(EXAMPLES["push-message"]), content))
+    return write_submission(PapSubmission(Document(EXAMPLES["push-message"]), content))
 
 
 def test_a_cut_submission_is_refused_wherever_it_is_cut() -> None:

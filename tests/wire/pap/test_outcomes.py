@@ -20,8 +20,8 @@ from lasthop.wire.pap.outcomes import (
     RELEASED,
     REPLACEMENT,
     Audience,
+    PushReport,
     Replacement,
-    Report,
     cancel_code,
     cancel_results,
     combine,
@@ -79,28 +79,28 @@ def test_once_final_it_stays_so(audience: Audience) -> None:
 
 
 def test_the_deciding_delivery_is_reported() -> None:
-    first = Report(S.DELIVERED, 1000, 5, DeliveryMethod.CONFIRMED)
-    second = Report(S.DELIVERED, 1000, 9, DeliveryMethod.UNCONFIRMED)
-    for order in permutations([first, second, report("pending"), Report(S.DELIVERED, 1000)]):
+    first = PushReport(S.DELIVERED, 1000, 5, DeliveryMethod.CONFIRMED)
+    second = PushReport(S.DELIVERED, 1000, 9, DeliveryMethod.UNCONFIRMED)
+    for order in permutations([first, second, report("pending"), PushReport(S.DELIVERED, 1000)]):
         assert combine(order) == first
-    for order in permutations([first, second, Report(S.EXPIRED, 4000, 20)]):
+    for order in permutations([first, second, PushReport(S.EXPIRED, 4000, 20)]):
         assert combine(order, Audience.EVERYONE) == second
-    early, late = Report(S.ABORTED, 5027, 1), Report(S.ABORTED, 5029, 2)
-    for order in permutations([early, late, Report(S.ABORTED, 5000)]):
+    early, late = PushReport(S.ABORTED, 5027, 1), PushReport(S.ABORTED, 5029, 2)
+    for order in permutations([early, late, PushReport(S.ABORTED, 5000)]):
         assert combine(order) == late
 
 
 def test_nobody_there_is_address_not_found() -> None:
-    assert combine([]) == Report(S.UNDELIVERABLE, 2003)
+    assert combine([]) == PushReport(S.UNDELIVERABLE, 2003)
 
 
 reports = st.builds(
-    Report, st.sampled_from(MessageState), st.just(1000), st.none() | st.integers(0, 9)
+    PushReport, st.sampled_from(MessageState), st.just(1000), st.none() | st.integers(0, 9)
 )
 
 
 @given(st.lists(reports, max_size=6), st.sampled_from(Audience))
-def test_order_does_not_matter(parts: list[Report], audience: Audience) -> None:
+def test_order_does_not_matter(parts: list[PushReport], audience: Audience) -> None:
     one, other = combine(parts, audience), combine(reversed(parts), audience)
     assert (one.state, one.event_time) == (other.state, other.event_time)
 
@@ -117,7 +117,7 @@ def test_codes_fit_their_states() -> None:
 
 
 def test_one_result_for_each_distinct_outcome() -> None:
-    arrived = Report(S.DELIVERED, 1000, 5, DeliveryMethod.CONFIRMED)
+    arrived = PushReport(S.DELIVERED, 1000, 5, DeliveryMethod.CONFIRMED)
     found = status_results([("a", arrived), ("b", report("pending")), ("c", arrived)])
     assert [(r.state, r.addresses, r.event_time) for r in found] == [
         ("delivered", ("a", "c"), 5),

@@ -17,7 +17,7 @@ from lasthop.errors import (
     StoreFull,
     TooLarge,
 )
-from lasthop.wire.pap.codes import CODES, Operation
+from lasthop.wire.pap.codes import CODES, CodeUse
 from lasthop.wire.pap.documents import (
     BadMessageResponse,
     Document,
@@ -92,18 +92,16 @@ def test_our_own_faults_are_not_explained_to_strangers() -> None:
 @pytest.mark.parametrize(
     "name, tag, operation",
     [
-        ("push-message", "push-response", Operation.PUSH),
-        ("cancel-message", "cancel-response", Operation.CANCEL),
-        ("statusquery-message", "statusquery-response", Operation.STATUS),
-        ("ccq-message", "ccq-response", Operation.CAPABILITIES),
-        ("resultnotification-message", "resultnotification-response", Operation.OUTCOME_ANSWER),
-        ("push-response-accepted", "badmessage-response", Operation.BAD_MESSAGE),
-        ("badmessage-response", "badmessage-response", Operation.BAD_MESSAGE),
+        ("push-message", "push-response", CodeUse.PUSH),
+        ("cancel-message", "cancel-response", CodeUse.CANCEL),
+        ("statusquery-message", "statusquery-response", CodeUse.STATUS),
+        ("ccq-message", "ccq-response", CodeUse.CAPABILITIES),
+        ("resultnotification-message", "resultnotification-response", CodeUse.OUTCOME_ANSWER),
+        ("push-response-accepted", "badmessage-response", CodeUse.BAD_MESSAGE),
+        ("badmessage-response", "badmessage-response", CodeUse.BAD_MESSAGE),
     ],
 )
-def test_a_request_is_refused_in_its_own_response(
-    name: str, tag: str, operation: Operation
-) -> None:
+def test_a_request_is_refused_in_its_own_response(name: str, tag: str, operation: CodeUse) -> None:
     request = Document(EXAMPLES[name], Version.V2_0)
     for error in (
         Forbidden("not yours"),
@@ -140,7 +138,7 @@ def test_every_error_has_a_valid_answer(error: LasthopError) -> None:
     request = Document(EXAMPLES["push-message"])
     read = read_document(write_document(refusal(error, request=request))).message
     assert isinstance(read, PushResponse)
-    assert Operation.PUSH in CODES[read.result.code].operations
+    assert CodeUse.PUSH in CODES[read.result.code].operations
 
 
 @given(st.text(), st.binary(max_size=1000), st.none() | st.integers(0, 10**15))

@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 from lasthop.errors import PapError, PapMalformed, TooLarge
 from lasthop.wire.pap.documents import Document, PushMessage
 from lasthop.wire.pap.multipart import Entity, write_related
-from lasthop.wire.pap.submission import Submission, read_submission, write_submission
+from lasthop.wire.pap.submission import PapSubmission, read_submission, write_submission
 from lasthop.wire.pap.versions import Version
 from lasthop.wire.pap.writer import write_document
 from tests.wire.pap import strategies
@@ -23,7 +23,7 @@ def control(document: Document, headers: tuple[tuple[str, str], ...] = XML) -> E
     return Entity(headers, write_document(document))
 
 
-def read(*entities: Entity) -> Submission:
+def read(*entities: Entity) -> PapSubmission:
     return read_submission(*write_related(entities))
 
 
@@ -43,7 +43,7 @@ def test_the_example_reply() -> None:
 
 
 def test_control_content_and_capabilities() -> None:
-    assert read(control(PUSH), CONTENT, PROFILE) == Submission(PUSH, CONTENT, PROFILE)
+    assert read(control(PUSH), CONTENT, PROFILE) == PapSubmission(PUSH, CONTENT, PROFILE)
     with pytest.raises(PapMalformed, match="the third entity holds no capabilities"):
         read(control(PUSH), CONTENT, CONTENT)
     with pytest.raises(PapMalformed, match="the third entity holds no capabilities"):
@@ -105,7 +105,7 @@ def test_every_message_has_its_entities(name: str, count: int, said: str) -> Non
 
 @pytest.mark.parametrize("name", ["resultnotification-message", "ccq-response"])
 def test_an_answer_may_bring_content(name: str) -> None:
-    submission = Submission(Document(EXAMPLES[name]), CONTENT)
+    submission = PapSubmission(Document(EXAMPLES[name]), CONTENT)
     assert read_submission(*write_submission(submission)) == submission
 
 
@@ -121,19 +121,19 @@ def test_what_is_not_pap_at_all() -> None:
 
 def test_capabilities_do_not_come_alone() -> None:
     with pytest.raises(ValueError, match="with content only"):
-        write_submission(Submission(PUSH, None, PROFILE))
+        write_submission(PapSubmission(PUSH, None, PROFILE))
     with pytest.raises(PapError, match="missing"):
-        write_submission(Submission(PUSH))
+        write_submission(PapSubmission(PUSH))
 
 
 @given(strategies.documents(), st.binary(max_size=30), st.booleans())
 def test_any_submission_goes_out_and_comes_back(
     document: Document, body: bytes, profile: bool
 ) -> None:
-    submission = Submission(document)
+    submission = PapSubmission(document)
     if isinstance(document.message, PushMessage):
         content = Entity((("Content-Type", "application/octet-stream"),), body)
-        submission = Submission(document, content, PROFILE if profile else None)
+        submission = PapSubmission(document, content, PROFILE if profile else None)
     content_type, data = write_submission(submission)
     assert read_submission(content_type, data) == submission
     assert write_submission(submission) == (content_type, data)

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, strategies as st
 
 from lasthop.errors import HopError
-from lasthop.wire.requests.bodies import BODY, Outgoing, unpack
+from lasthop.wire.requests.bodies import BODY, UnitsToSend, unpack
 
 
 @given(st.lists(st.binary(min_size=1, max_size=300)))
 def test_what_is_packed_is_unpacked(units: list[bytes]) -> None:
-    outgoing = Outgoing()
+    outgoing = UnitsToSend()
     outgoing.add(units)
     assert outgoing.size == sum(map(len, units))
     assert unpack(outgoing.pack()) == units
@@ -20,7 +20,7 @@ def test_what_is_packed_is_unpacked(units: list[bytes]) -> None:
 
 
 def test_a_body_stays_small_and_a_large_unit_is_alone() -> None:
-    outgoing = Outgoing()
+    outgoing = UnitsToSend()
     units = [bytes(BODY // 2), bytes(BODY // 2), bytes(3 * BODY), b"last"]
     outgoing.add(units)
     bodies = []

@@ -18,7 +18,16 @@ from lasthop.wire.requests.answering import (
     WINDOW,
     Answering,
 )
-from lasthop.wire.requests.asking import ATTEMPTS, LANES, TOKENS, WAIT, Ask, Asking, Held, Polling
+from lasthop.wire.requests.asking import (
+    ATTEMPTS,
+    LANES,
+    TOKENS,
+    WAIT,
+    HeldRequests,
+    Polling,
+    RequestClient,
+    RequestToMake,
+)
 from lasthop.wire.requests.bodies import BODY, unpack
 
 START: Micros = 1_800_000_000 * SECOND
@@ -27,7 +36,7 @@ START: Micros = 1_800_000_000 * SECOND
 class Network:
     """Carries requests and answers, badly: each may get lost, and takes as long as it likes."""
 
-    def __init__(self, asking: Asking, seed: int, *, loss: float) -> None:
+    def __init__(self, asking: RequestClient, seed: int, *, loss: float) -> None:
         self.asking = asking
         self.random = Random(seed)
         self.loss = loss
@@ -35,7 +44,7 @@ class Network:
         self.answering = Answering(self.now)
         self.up: list[bytes] = []
         self.down: list[bytes] = []
-        self.flying: list[tuple[Micros, int, Ask | tuple[int, bytes]]] = []
+        self.flying: list[tuple[Micros, int, RequestToMake | tuple[int, bytes]]] = []
         self.waiting: set[int] = set()
         """Requests at the gateway of which somebody still hears the answer."""
         self.sent = 0
@@ -48,7 +57,7 @@ class Network:
         due = sorted(item for item in self.flying if item[0] <= self.now)
         self.flying = [item for item in self.flying if item[0] > self.now]
         for _, _, what in due:
-            if isinstance(what, Ask):
+            if isinstance(what, RequestToMake):
                 self._ask(what)
             else:
                 number, body = what
@@ -59,7 +68,7 @@ class Network:
                 self.waiting.discard(number)
                 self._fly((number, body))
 
-    def _ask(self, ask: Ask) -> None:
+    def _ask(self, ask: RequestToMake) -> None:
         try:
             new = self.answering.ask(ask.number, seen=ask.seen, wait=ask.wait, now=self.now)
         except Conflict:
@@ -68,9 +77,9 @@ class Network:
         if new:
             self.up += unpack(ask.body)
 
-    def _fly(self, what: Ask | tuple[int, bytes]) -> None:
+    def _fly(self, what: RequestToMake | tuple[int, bytes]) -> None:
         self.sent += 1
-        number = what.number if isinstance(what, Ask) else what[0]
+        number = what.number if isinstance(what, RequestToMake) else what[0]
         if self.random.random() < self.loss:
             # Somebody notices: the device that its request failed.
             if not self.asking.failed(number, self.now):
@@ -78,20 +87,20 @@ class Network:
                 self.asking._open[number].attempts = 1
                 self.asking.failed(number, self.now)
             return
-        for _ in range(2 if isinstance(what, Ask) and self.random.random() < 0.1 else 1):
+        for _ in range(2 if isinstance(what, RequestToMake) and self.random.random() < 0.1 else 1):
             due = self.now + self.random.randint(1, 40) * MILLISECOND
             self.flying.append((due, self.sent, what))
             self.sent += 1
 
 
-def polling() -> Asking:
+def polling() -> RequestClient:
     return Polling(START, every=50 * MILLISECOND)
 
 
-@pytest.mark.parametrize("make", [Held, polling])
+@pytest.mark.parametrize("make", [HeldRequests, polling])
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32), loss=st.sampled_from((0.0, 0.1, 0.3)))
-def test_every_unit_arrives_exactly_once(make: type[Held], seed: int, loss: float) -> None:
+def test_every_unit_arrives_exactly_once(make: type[HeldRequests], seed: int, loss: float) -> None:
     network = Network(make(), seed, loss=loss)
     random = Random(seed)
     said: tuple[list[bytes], list[bytes]] = ([], [])
@@ -111,7 +120,7 @@ def test_every_unit_arrives_exactly_once(make: type[Held], seed: int, loss: floa
 
 
 def test_two_requests_wait_and_two_talk() -> None:
-    asking = Held()
+    asking = HeldRequests()
     asks = asking.requests(START)
     assert [ask.wait for ask in asks] == [WAIT] * TOKENS
     asking.write([bytes(BODY), bytes(BODY), bytes(BODY)])
@@ -125,7 +134,7 @@ def test_two_requests_wait_and_two_talk() -> None:
 
 
 def test_before_the_welcome_one_request_waits_alone() -> None:
-    asking = Held()
+    asking = HeldRequests()
     asking.greeted = False
     assert len(asking.requests(START)) == 1
     assert asking.requests(START) == []
@@ -134,7 +143,7 @@ def test_before_the_welcome_one_request_waits_alone() -> None:
 
 
 def test_a_request_that_waits_long_does_not_stop_those_that_talk() -> None:
-    asking, answering = Held(), Answering(START)
+    asking, answering = HeldRequests(), Answering(START)
     waiting = {ask.number for ask in asking.requests(START)}
     for number in sorted(waiting):
         answering.ask(number, seen=1, wait=WAIT, now=START)
@@ -150,7 +159,7 @@ def test_a_request_that_waits_long_does_not_stop_those_that_talk() -> None:
 
 
 def test_a_failed_request_comes_again_under_its_number_and_with_pauses() -> None:
-    asking = Held()
+    asking = HeldRequests()
     asking.requests(START)
     asking.write([b"x"])
     (ask,) = asking.requests(START)
@@ -168,7 +177,7 @@ def test_a_failed_request_comes_again_under_its_number_and_with_pauses() -> None
 
 
 def test_a_gateway_that_asks_for_a_pause_gets_it() -> None:
-    asking = Held()
+    asking = HeldRequests()
     (first, _) = asking.requests(START)
     asking.failed(first.number, START, pause=7 * SECOND)
     assert asking.next_timeout() == START + 7 * SECOND
@@ -194,7 +203,7 @@ def test_a_poll_slows_down_while_nothing_happens_and_hurries_when_something_does
 
 
 def test_the_end_waits_for_what_is_said_and_for_nothing_else() -> None:
-    asking = Held()
+    asking = HeldRequests()
     asking.requests(START)
     asking.write([b"goodbye"])
     asking.finish()

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from lasthop.wire.wbxml.document import Document, Element
+from lasthop.wire.wbxml.document import WbxmlDocument, WbxmlElement
 from lasthop.wire.wbxml.language import Language
 from lasthop.wire.wbxml.languages import CO, EMN, SI, SL
 
@@ -16,10 +16,10 @@ SCHEMES = ("http://", "http://www.", "https://", "https://www.", "ftp://", "")
 ENDINGS = (".com/", ".edu/", ".net/", ".org/", ".com", ".de/", "")
 
 
-def generate(language: Language, random: Random) -> Document:
+def generate(language: Language, random: Random) -> WbxmlDocument:
     """A valid document."""
     makers = {SI: _si, SL: _sl, CO: _co, EMN: _emn}
-    return Document(language, makers[language](random))
+    return WbxmlDocument(language, makers[language](random))
 
 
 def _text(random: Random) -> str:
@@ -45,7 +45,7 @@ def _date(random: Random) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _si(random: Random) -> Element:
+def _si(random: Random) -> WbxmlElement:
     attributes: dict[str, str] = {}
     for name, value in (
         ("href", _uri(random)),
@@ -58,14 +58,14 @@ def _si(random: Random) -> Element:
             attributes[name] = value
     if attributes.get("action") == "delete":
         attributes.setdefault("si-id", "x")
-    indication = Element("indication", attributes, _content(random))
+    indication = WbxmlElement("indication", attributes, _content(random))
     if random.random() < 0.7:
-        return Element("si", {}, (indication,))
+        return WbxmlElement("si", {}, (indication,))
     items = tuple(
-        Element("item", {"class": random.choice(("a", "b.c", "d-1"))}, _content(random))
+        WbxmlElement("item", {"class": random.choice(("a", "b.c", "d-1"))}, _content(random))
         for _ in range(random.randrange(1, 4))
     )
-    return Element("si", {}, (indication, Element("info", {}, items)))
+    return WbxmlElement("si", {}, (indication, WbxmlElement("info", {}, items)))
 
 
 def _content(random: Random) -> tuple[str, ...]:
@@ -73,25 +73,26 @@ def _content(random: Random) -> tuple[str, ...]:
     return (text,) if text else ()
 
 
-def _sl(random: Random) -> Element:
+def _sl(random: Random) -> WbxmlElement:
     attributes = {"href": _uri(random)}
     if random.random() < 0.7:
         attributes["action"] = random.choice(sorted(SL.models["sl"].choices["action"]))
-    return Element("sl", attributes)
+    return WbxmlElement("sl", attributes)
 
 
-def _co(random: Random) -> Element:
+def _co(random: Random) -> WbxmlElement:
     tags = ("invalidate-object", "invalidate-service")
     operations = (
-        Element(random.choice(tags), {"uri": _uri(random)}) for _ in range(random.randrange(1, 5))
+        WbxmlElement(random.choice(tags), {"uri": _uri(random)})
+        for _ in range(random.randrange(1, 5))
     )
-    return Element("co", {}, tuple(operations))
+    return WbxmlElement("co", {}, tuple(operations))
 
 
-def _emn(random: Random) -> Element:
+def _emn(random: Random) -> WbxmlElement:
     scheme = random.choice(("mailat:", "pop://", "imap://", "http://", "https://www.", ""))
     host = "example" + random.choice((".com", ".com/", ".edu", ".net/x", ".org", ".de"))
     attributes = {"mailbox": f"{scheme}{random.choice(WORDS)}@{host}"}
     if random.random() < 0.7:
         attributes["timestamp"] = _date(random)
-    return Element("emn", attributes)
+    return WbxmlElement("emn", attributes)

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from hypothesis import strategies as st
 
-from lasthop.wire.wbxml.document import Document, Element
+from lasthop.wire.wbxml.document import WbxmlDocument, WbxmlElement
 from lasthop.wire.wbxml.language import Language
 from lasthop.wire.wbxml.languages import CO, EMN, LANGUAGES, SI, SL
 
@@ -39,29 +39,29 @@ dates = st.one_of(
 
 def _element(
     tag: str, attributes: dict[str, st.SearchStrategy[str]], optional: bool = True
-) -> st.SearchStrategy[Element]:
+) -> st.SearchStrategy[WbxmlElement]:
     values = st.fixed_dictionaries({}, optional=attributes)
     if not optional:
         values = st.fixed_dictionaries(attributes)
-    return st.builds(Element, st.just(tag), values)
+    return st.builds(WbxmlElement, st.just(tag), values)
 
 
 def _choices(language: Language, tag: str) -> st.SearchStrategy[str]:
     return st.sampled_from(sorted(language.models[tag].choices["action"]))
 
 
-def _with_text(element: Element, text: str) -> Element:
-    return Element(element.tag, element.attributes, (text,) if text else ())
+def _with_text(element: WbxmlElement, text: str) -> WbxmlElement:
+    return WbxmlElement(element.tag, element.attributes, (text,) if text else ())
 
 
-def _indication(element: Element, identity: str, text: str) -> Element:
+def _indication(element: WbxmlElement, identity: str, text: str) -> WbxmlElement:
     attributes = dict(element.attributes)
     if attributes.get("action") == "delete":
         attributes.setdefault("si-id", identity)
-    return Element(element.tag, attributes, (text,) if text else ())
+    return WbxmlElement(element.tag, attributes, (text,) if text else ())
 
 
-def _si() -> st.SearchStrategy[Element]:
+def _si() -> st.SearchStrategy[WbxmlElement]:
     indication = st.builds(
         _indication,
         _element(
@@ -83,41 +83,43 @@ def _si() -> st.SearchStrategy[Element]:
         texts,
     )
     info = st.lists(item, min_size=1, max_size=3).map(
-        lambda items: Element("info", {}, tuple(items))
+        lambda items: WbxmlElement("info", {}, tuple(items))
     )
     return st.builds(
-        lambda first, others: Element("si", {}, (first, *others)),
+        lambda first, others: WbxmlElement("si", {}, (first, *others)),
         indication,
         st.lists(info, max_size=1),
     )
 
 
-def _sl() -> st.SearchStrategy[Element]:
+def _sl() -> st.SearchStrategy[WbxmlElement]:
     return st.one_of(
         _element("sl", {"href": uris}, optional=False),
         _element("sl", {"href": uris, "action": _choices(SL, "sl")}, optional=False),
     )
 
 
-def _co() -> st.SearchStrategy[Element]:
+def _co() -> st.SearchStrategy[WbxmlElement]:
     operation = st.one_of(
         _element("invalidate-object", {"uri": uris}, optional=False),
         _element("invalidate-service", {"uri": uris}, optional=False),
     )
     return st.lists(operation, min_size=1, max_size=4).map(
-        lambda operations: Element("co", {}, tuple(operations))
+        lambda operations: WbxmlElement("co", {}, tuple(operations))
     )
 
 
-def _emn() -> st.SearchStrategy[Element]:
+def _emn() -> st.SearchStrategy[WbxmlElement]:
     return st.one_of(
         _element("emn", {"mailbox": uris}, optional=False),
         _element("emn", {"mailbox": uris, "timestamp": dates}, optional=False),
     )
 
 
-def _documents(language: Language, root: st.SearchStrategy[Element]) -> st.SearchStrategy[Document]:
-    return root.map(lambda element: Document(language, element))
+def _documents(
+    language: Language, root: st.SearchStrategy[WbxmlElement]
+) -> st.SearchStrategy[WbxmlDocument]:
+    return root.map(lambda element: WbxmlDocument(language, element))
 
 
 valid = st.one_of(
@@ -127,8 +129,8 @@ valid = st.one_of(
 names = st.sampled_from(["si", "item", "sl", "co", "emn", "href", "uri", "class", "x", "a-b:c.d_1"])
 
 
-def _separated(children: list[Element | str]) -> tuple[Element | str, ...]:
-    kept: list[Element | str] = []
+def _separated(children: list[WbxmlElement | str]) -> tuple[WbxmlElement | str, ...]:
+    kept: list[WbxmlElement | str] = []
     for child in children:
         if child == "" or (kept and isinstance(child, str) and isinstance(kept[-1], str)):
             continue
@@ -137,9 +139,9 @@ def _separated(children: list[Element | str]) -> tuple[Element | str, ...]:
 
 
 elements = st.recursive(
-    st.builds(Element, names, st.dictionaries(names, texts, max_size=3)),
+    st.builds(WbxmlElement, names, st.dictionaries(names, texts, max_size=3)),
     lambda inner: st.builds(
-        Element,
+        WbxmlElement,
         names,
         st.dictionaries(names, texts, max_size=3),
         st.lists(st.one_of(inner, texts), max_size=4).map(_separated),
@@ -147,5 +149,7 @@ elements = st.recursive(
     max_leaves=10,
 )
 
-encodable = st.builds(Document, st.sampled_from(sorted(LANGUAGES)).map(LANGUAGES.get), elements)
+encodable = st.builds(
+    WbxmlDocument, st.sampled_from(sorted(LANGUAGES)).map(LANGUAGES.get), elements
+)
 """Whatever the document types say: unknown names, text anywhere."""

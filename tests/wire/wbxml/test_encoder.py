@@ -5,14 +5,14 @@ import pytest
 from lasthop.errors import Malformed, TooLarge
 from lasthop.wire.wbxml.dates import pack_date, unpack_date
 from lasthop.wire.wbxml.decoder import decode
-from lasthop.wire.wbxml.document import Document, Element, Limits
+from lasthop.wire.wbxml.document import WbxmlDocument, WbxmlElement, WbxmlLimits
 from lasthop.wire.wbxml.encoder import encode
 from lasthop.wire.wbxml.language import Language
 from lasthop.wire.wbxml.languages import CO, EMN, SI, SL
 
 
-def body(language: Language, root: Element) -> str:
-    return encode(Document(language, root))[4:].hex()
+def body(language: Language, root: WbxmlElement) -> str:
+    return encode(WbxmlDocument(language, root))[4:].hex()
 
 
 @pytest.mark.parametrize(
@@ -32,16 +32,16 @@ def body(language: Language, root: Element) -> str:
     ],
 )
 def test_a_link_gets_the_longest_tokens(href: str, octets: str) -> None:
-    assert body(SL, Element("sl", {"href": href})) == f"85{octets}01"
+    assert body(SL, WbxmlElement("sl", {"href": href})) == f"85{octets}01"
 
 
 def test_text_is_never_tokenised() -> None:
-    found = body(SI, Element("indication", {}, ("http://www.x.com/",)))
+    found = body(SI, WbxmlElement("indication", {}, ("http://www.x.com/",)))
     assert found == "4603" + b"http://www.x.com/".hex() + "0001"
 
 
 def test_mailboxes_are_written_without_tokens_that_decoders_disagree_about() -> None:
-    found = body(EMN, Element("emn", {"mailbox": "mailat:a@x.com"}))
+    found = body(EMN, WbxmlElement("emn", {"mailbox": "mailat:a@x.com"}))
     assert found == "850703" + b"a@x.com".hex() + "0001"
 
 
@@ -74,14 +74,15 @@ def test_dates_are_packed_without_the_zeros_at_their_end(text: str, octets: str)
 )
 def test_what_is_not_a_date_fails_the_encoding(text: str) -> None:
     with pytest.raises(Malformed, match="not a date"):
-        body(SI, Element("indication", {"created": text}))
+        body(SI, WbxmlElement("indication", {"created": text}))
 
 
 def test_strings_that_repeat_can_go_to_the_string_table() -> None:
     operations = tuple(
-        Element("invalidate-object", {"uri": f"http://cache.example.org/{name}"}) for name in "abc"
+        WbxmlElement("invalidate-object", {"uri": f"http://cache.example.org/{name}"})
+        for name in "abc"
     )
-    document = Document(CO, Element("co", {}, operations))
+    document = WbxmlDocument(CO, WbxmlElement("co", {}, operations))
     plain, shared = encode(document), encode(document, string_table=True)
     assert len(shared) < len(plain)
     assert shared.count(b"cache.example") == 1
@@ -101,10 +102,12 @@ def test_code_pages_are_switched_when_the_next_token_needs_it() -> None:
         attribute_starts={0: {5: "m"}, 2: {5: "n", 6: "n=on"}},
         attribute_values={2: {0x85: ".com"}},
     )
-    root = Element(
-        "a", {"m": "x.com", "n": "on"}, (Element("b", {"m": ""}), Element("b"), Element("a"))
+    root = WbxmlElement(
+        "a",
+        {"m": "x.com", "n": "on"},
+        (WbxmlElement("b", {"m": ""}), WbxmlElement("b"), WbxmlElement("a")),
     )
-    octets = encode(Document(paged, root))
+    octets = encode(WbxmlDocument(paged, root))
     assert octets[4:].hex() == "c5050378000002850601000185000005010500000501"
     assert decode(octets, language=paged).root == root
 
@@ -112,21 +115,23 @@ def test_code_pages_are_switched_when_the_next_token_needs_it() -> None:
 def test_what_no_document_can_hold_is_refused() -> None:
     for text in ("\0", "\x0b", "\ud800", "\uffff"):
         with pytest.raises(Malformed, match="XML does not have"):
-            body(SI, Element("indication", {}, (text,)))
+            body(SI, WbxmlElement("indication", {}, (text,)))
     with pytest.raises(Malformed, match="not a name"):
-        body(SI, Element("a b"))
+        body(SI, WbxmlElement("a b"))
 
 
 def test_too_much_is_refused() -> None:
-    deep = Element("info")
+    deep = WbxmlElement("info")
     for _ in range(32):
-        deep = Element("info", {}, (deep,))
+        deep = WbxmlElement("info", {}, (deep,))
     with pytest.raises(TooLarge, match="deeply"):
         body(SI, deep)
     with pytest.raises(TooLarge, match="too large"):
-        encode(Document(SI, Element("si", {}, ("x" * 100,))), limits=Limits(size=100))
+        encode(
+            WbxmlDocument(SI, WbxmlElement("si", {}, ("x" * 100,))), limits=WbxmlLimits(size=100)
+        )
 
 
 def test_only_versions_that_we_write_can_be_chosen() -> None:
     with pytest.raises(ValueError, match=r"WBXML 1\.0 is not written"):
-        encode(Document(SI, Element("si")), version="1.0")
+        encode(WbxmlDocument(SI, WbxmlElement("si")), version="1.0")

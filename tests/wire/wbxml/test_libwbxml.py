@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from lasthop.wire.wbxml.decoder import decode
-from lasthop.wire.wbxml.document import Document
+from lasthop.wire.wbxml.document import WbxmlDocument
 from lasthop.wire.wbxml.encoder import encode
 from lasthop.wire.wbxml.language import Language
 from lasthop.wire.wbxml.languages import LANGUAGES
@@ -37,7 +37,7 @@ done 2>/dev/null
 """Both directions for all files in a directory, in one shell; prints what failed."""
 
 
-def exchange(documents: list[Document], folder: Path, option: str = "") -> None:
+def exchange(documents: list[WbxmlDocument], folder: Path, option: str = "") -> None:
     """Show documents to the peer, and check what comes back."""
     for number, document in enumerate(documents):
         check(document)

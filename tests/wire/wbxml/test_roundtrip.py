@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from lasthop.errors import LasthopError, Malformed
 from lasthop.wire.wbxml.decoder import decode
-from lasthop.wire.wbxml.document import Document
+from lasthop.wire.wbxml.document import WbxmlDocument
 from lasthop.wire.wbxml.encoder import VERSIONS, encode
 from lasthop.wire.wbxml.language import Language
 from lasthop.wire.wbxml.languages import LANGUAGES
@@ -20,14 +20,14 @@ from tests.wire.wbxml.strategies import encodable, valid
 
 @given(valid, st.sampled_from(sorted(VERSIONS)), st.booleans())
 def test_a_valid_document_comes_back_from_octets(
-    document: Document, version: str, string_table: bool
+    document: WbxmlDocument, version: str, string_table: bool
 ) -> None:
     check(document)
     assert decode(encode(document, version=version, string_table=string_table)) == document
 
 
 @given(valid)
-def test_a_valid_document_comes_back_from_text(document: Document) -> None:
+def test_a_valid_document_comes_back_from_text(document: WbxmlDocument) -> None:
     text = write_xml(document)
     assert read_xml(text) == document
     assert read_xml(text.encode()) == document
@@ -35,7 +35,7 @@ def test_a_valid_document_comes_back_from_text(document: Document) -> None:
 
 @given(encodable, st.booleans())
 def test_a_document_against_its_type_comes_back_from_octets(
-    document: Document, string_table: bool
+    document: WbxmlDocument, string_table: bool
 ) -> None:
     with contextlib.suppress(Malformed):  # a date that is none has no binary form
         octets = encode(document, string_table=string_table)

@@ -4,7 +4,7 @@ import pytest
 
 from lasthop.errors import LasthopError, Malformed, TooLarge
 from lasthop.wire.charsets import named
-from lasthop.wire.wbxml.document import Element, Limits
+from lasthop.wire.wbxml.document import WbxmlElement, WbxmlLimits
 from lasthop.wire.wbxml.languages import CO, SI
 from lasthop.wire.wbxml.xml_reader import read_xml
 
@@ -13,7 +13,7 @@ DOCTYPE = '<!DOCTYPE si PUBLIC "-//WAPFORUM//DTD SI 1.0//EN" "http://www.wapforu
 
 def text_of(data: bytes | str) -> object:
     (indication,) = read_xml(data).root.children
-    assert isinstance(indication, Element)
+    assert isinstance(indication, WbxmlElement)
     return indication.children
 
 
@@ -21,12 +21,12 @@ def test_white_space_between_elements_means_nothing_and_within_text_it_does() ->
     found = read_xml(
         "<si>\n <indication>\n Hi </indication>\n <info> <item class='a'/>\n</info></si>"
     )
-    assert found.root == Element(
+    assert found.root == WbxmlElement(
         "si",
         {},
         (
-            Element("indication", {}, ("\n Hi ",)),
-            Element("info", {}, (Element("item", {"class": "a"}),)),
+            WbxmlElement("indication", {}, ("\n Hi ",)),
+            WbxmlElement("info", {}, (WbxmlElement("item", {"class": "a"}),)),
         ),
     )
 
@@ -111,12 +111,12 @@ def test_what_is_wrong_is_refused_with_its_place(data: bytes | str, message: str
 @pytest.mark.parametrize(
     "data,limits",
     [
-        ("<si>" * 33 + "</si>" * 33, Limits()),
-        ("<si>" + "<info/>" * 10_000 + "</si>", Limits()),
-        ("<si/>", Limits(size=4)),
+        ("<si>" * 33 + "</si>" * 33, WbxmlLimits()),
+        ("<si>" + "<info/>" * 10_000 + "</si>", WbxmlLimits()),
+        ("<si/>", WbxmlLimits(size=4)),
     ],
 )
-def test_too_much_is_refused(data: str, limits: Limits) -> None:
+def test_too_much_is_refused(data: str, limits: WbxmlLimits) -> None:
     with pytest.raises(TooLarge):
         read_xml(data, limits=limits)
 

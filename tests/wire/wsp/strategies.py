@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from lasthop.wire.charsets import NAMES
 from lasthop.wire.wsp.addresses import Address
-from lasthop.wire.wsp.capabilities import Capabilities, Options
+from lasthop.wire.wsp.capabilities import Capabilities, WspOptions
 from lasthop.wire.wsp.content_types import CONTENT_TYPES
 from lasthop.wire.wsp.fields import FIELDS
 from lasthop.wire.wsp.headers import Field, Header, RawHeader
@@ -167,7 +167,7 @@ capabilities = st.builds(
     Capabilities,
     client_sdu_size=_sizes,
     server_sdu_size=_sizes,
-    options=st.one_of(st.none(), st.integers(0, 255).map(Options)),
+    options=st.one_of(st.none(), st.integers(0, 255).map(WspOptions)),
     method_outstanding=_octets,
     push_outstanding=_octets,
     client_message_size=_sizes,

@@ -12,7 +12,7 @@ from lasthop.errors import LasthopError
 from lasthop.wire.wsp.headers import Field, decode_headers, encode_headers
 from lasthop.wire.wsp.lines import format_lines, parse_lines
 from lasthop.wire.wsp.media import decode_content_type, encode_content_type
-from lasthop.wire.wsp.multipart import Entry, decode_multipart, encode_multipart
+from lasthop.wire.wsp.multipart import MultipartEntry, decode_multipart, encode_multipart
 from lasthop.wire.wsp.pdus import Pdu, decode_pdu, decode_unit, encode_pdu, encode_unit
 from lasthop.wire.wsp.primitives import Cursor, Version
 from lasthop.wire.wsp.sir import Sir, decode_sir, encode_sir
@@ -53,10 +53,10 @@ def test_a_session_initiation_request_comes_back(sir: Sir) -> None:
 
 
 @given(
-    st.lists(st.builds(Entry, content_types, headers, st.binary(max_size=20)), max_size=3),
+    st.lists(st.builds(MultipartEntry, content_types, headers, st.binary(max_size=20)), max_size=3),
     versions,
 )
-def test_a_multipart_body_comes_back(entries: list[Entry], version: Version) -> None:
+def test_a_multipart_body_comes_back(entries: list[MultipartEntry], version: Version) -> None:
     assert decode_multipart(encode_multipart(entries, version=version)) == tuple(entries)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from lasthop.wire.wsp.capabilities import Options
+from lasthop.wire.wsp.capabilities import WspOptions
 from lasthop.wire.wsp.lines import format_line, parse_line
 from lasthop.wire.wsp.pdus import (
     Connect,
@@ -79,7 +79,7 @@ def _to_json(name: str, item: Any) -> Any:
         return [format_line(header) for header in item]
     if isinstance(item, bytes):
         return item.hex()
-    if isinstance(item, Options):
+    if isinstance(item, WspOptions):
         return int(item)
     if isinstance(item, msgspec.Struct):
         return _struct_to_json(item)

@@ -23,15 +23,15 @@ from lasthop.wire.wtp.pdus import (
     encode_pdu,
 )
 from lasthop.wire.wtp.transaction import (
-    Answered,
-    Confirmed,
     Delivered,
-    Ended,
     Event,
     Invoked,
-    Patience,
     Peer,
+    RequestConfirmed,
     Side,
+    TransactionAnswered,
+    TransactionEnded,
+    WtpPatience,
 )
 from tests.wire.wtp.air import Air, Weather
 
@@ -132,13 +132,13 @@ def test_heard_once_and_the_outcome_is_true(
             continue
         assert outcome is not None, "a transaction never ended"
         assert other.heard[data] <= 1, "heard twice"
-        if isinstance(outcome, Confirmed):
+        if isinstance(outcome, RequestConfirmed):
             assert (tcl, other.heard[data]) == (1, 1)
-        elif isinstance(outcome, Answered):
+        elif isinstance(outcome, TransactionAnswered):
             assert (tcl, other.heard[data]) == (2, 1)
             assert outcome.data == b"re:" + data
         else:
-            assert isinstance(outcome, Ended)
+            assert isinstance(outcome, TransactionEnded)
             if outcome.by_user:
                 assert (outcome.reason, other.heard[data]) == (0xEB, 1)
             if not weather.loss and weather.spread < SECOND:
@@ -154,7 +154,7 @@ def test_when_the_weather_clears_everything_arrives(seed: int, tcl: int, size: i
     air, one, other = pair(seed, weather)
     side = one.ask("b", b"ok" + bytes(size), tcl)
     air.run()
-    assert isinstance(one.outcome[side], Confirmed | Answered)
+    assert isinstance(one.outcome[side], RequestConfirmed | TransactionAnswered)
     assert list(other.heard.values()) == [1]
 
 
@@ -164,7 +164,12 @@ class TestConversation:
         one.ask("b", b"ok1", 1)
         air.run()
         first = [data for _, _, data in air.captured]
-        assert [type(decode_datagram(data)[0]) for data in first] == [Invoke, Ack, Ack, Ack]
+        assert [type(decode_datagram(data)[0]) for data in first] == [
+            Invoke,
+            Ack,
+            Ack,
+            Ack,
+        ]
         assert [data.hex() for data in first[1:]] == ["1c8007", "1c0007", "188007"]
         air.captured.clear()
         one.ask("b", b"ok2", 1)
@@ -196,7 +201,7 @@ class TestConversation:
         one = User(air, "a")
         side = one.ask("nobody", b"ok", 1)
         air.run(until=lambda: side in one.outcome)
-        assert one.outcome[side] == Ended(side, Provider.NO_RESPONSE)
+        assert one.outcome[side] == TransactionEnded(side, Provider.NO_RESPONSE)
         assert air.now == 9 * 3 * SECOND
         repetitions = [data[0] for _, _, data in air.captured]
         assert repetitions == [0x0A] + [0x0B] * 8 + [0x20]
@@ -220,7 +225,7 @@ class TestConversation:
         assert other.heard == {b"ok": 1}
         other.end.answer(other.slow[0], b"at last", air.now)
         air.run()
-        assert one.outcome[side] == Answered(side, b"at last")
+        assert one.outcome[side] == TransactionAnswered(side, b"at last")
 
     def test_a_user_that_never_answers_is_given_up(self) -> None:
         air, one, other = pair()
@@ -228,7 +233,7 @@ class TestConversation:
         sides = [one.ask("b", b"ok%d" % tcl, tcl) for tcl in (1, 2)]
         air.run()
         for side in sides:
-            assert isinstance(one.outcome[side], Ended)
+            assert isinstance(one.outcome[side], TransactionEnded)
         assert one.end.open == other.end.open == 0
 
     def test_either_user_can_give_up(self) -> None:
@@ -238,7 +243,7 @@ class TestConversation:
         air.run(limit=SECOND)
         one.end.abort(side, 0xEA, air.now)
         air.run()
-        assert other.outcome == {other.slow[0]: Ended(other.slow[0], 0xEA, by_user=True)}
+        assert other.outcome == {other.slow[0]: TransactionEnded(other.slow[0], 0xEA, by_user=True)}
         assert side not in one.outcome
 
 
@@ -247,7 +252,7 @@ class TestSegments:
         air, one, other = pair()
         side = one.ask("b", b"x" * 1400 * 6, 1)
         air.run()
-        assert one.outcome[side] == Confirmed(side)
+        assert one.outcome[side] == RequestConfirmed(side)
         assert list(other.heard) == [b"x" * 8400]
         pdus = [decode_datagram(data)[0] for source, _, data in air.captured if source == "a"]
         segments = [pdu for pdu in pdus if isinstance(pdu, Segment)]
@@ -284,7 +289,7 @@ class TestSegments:
         assert decode_datagram(repeated)[0].again  # type: ignore[union-attr]
         other._receive(repeated, "a", air.now)
         air.run(until=lambda: again in one.outcome)
-        assert one.outcome[again] == Confirmed(again)
+        assert one.outcome[again] == RequestConfirmed(again)
         assert lost[1] == "b"
 
     def test_a_message_has_a_limit_on_both_sides(self) -> None:
@@ -293,10 +298,10 @@ class TestSegments:
         other = User(air, "b")
         with pytest.raises(TooLarge, match="too large for a transaction"):
             one.ask("b", bytes(1400 * 256 + 1), 1)
-        other.end._patience = Patience(message=2000)
+        other.end._patience = WtpPatience(message=2000)
         side = one.ask("b", bytes(3000), 1)
         air.run()
-        assert one.outcome[side] == Ended(side, Provider.TOO_LARGE)
+        assert one.outcome[side] == TransactionEnded(side, Provider.TOO_LARGE)
         assert not other.heard
 
 
@@ -358,4 +363,4 @@ class TestStrangers:
 
 def test_transactions_must_be_remembered_for_longer_than_they_are_retried() -> None:
     with pytest.raises(ValueError, match="remembered for longer"):
-        Patience(memory=10 * SECOND)
+        WtpPatience(memory=10 * SECOND)

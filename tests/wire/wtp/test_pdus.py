@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 from lasthop.errors import Malformed, TooLarge
-from lasthop.wire.wsp.pdus import Connect, ConnectReply, Push, decode_pdu, encode_pdu as encode_wsp
+from lasthop.wire.wsp.pdus import (
+    Connect,
+    ConnectReply,
+    Push,
+    decode_pdu,
+    encode_pdu as encode_wsp,
+)
 from lasthop.wire.wtp.pdus import (
     Abort,
     Ack,

@@ -10,7 +10,7 @@ from lxml import etree
 
 from lasthop.errors import LasthopError
 from lasthop.runtime.formats import FORMATS
-from lasthop.runtime.formats.format import Wanted
+from lasthop.runtime.formats.format import WantedForm
 from lasthop.wire.xas.errors import MalformedXml
 from lasthop.wire.xas.transform import coalesced, untyped
 from lasthop.wire.xas.typed import typed_sequence
@@ -49,8 +49,8 @@ def shape(element: Any) -> Any:
 def test_what_is_xml_comes_through(kind: str, name: str, format_: str) -> None:
     document = WELL_FORMED[kind][name]
     codec = FORMATS[format_]
-    encoded = codec.encode(document, Wanted())
-    decoded = codec.decode(encoded.octets, Wanted()).text
+    encoded = codec.encode(document, WantedForm())
+    decoded = codec.decode(encoded.octets, WantedForm()).text
     assert canonical(decoded) == canonical(document)
     assert list(coalesced(parse_xml(decoded))) == list(coalesced(parse_xml(document)))
 
@@ -92,7 +92,7 @@ def test_what_is_not_xml_is_refused_with_the_reason(kind: str, name: str) -> Non
         etree.fromstring(document, LXML)
     for name_ in ANY_XML:
         with pytest.raises(MalformedXml):
-            FORMATS[name_].encode(document, Wanted())
+            FORMATS[name_].encode(document, WantedForm())
 
 
 @pytest.mark.parametrize("kind, name", BAD)
@@ -112,4 +112,4 @@ def test_what_is_too_much_for_us_is_named(name: str) -> None:
     assert caught.value.detail == detail
     for each in ANY_XML:
         with pytest.raises(LasthopError):
-            FORMATS[each].encode(document, Wanted())
+            FORMATS[each].encode(document, WantedForm())

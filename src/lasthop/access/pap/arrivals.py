@@ -34,7 +34,7 @@ class _Arrival(NamedTuple):
     done: Done
 
 
-class Arrivals:
+class PushArrivals:
     """Has pushes accepted."""
 
     def __init__(self, desk: Desk, lookups: Lookups) -> None:

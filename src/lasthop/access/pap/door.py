@@ -33,7 +33,7 @@ from lasthop.wire.pap.documents import BadMessageResponse, Document, PushMessage
 from lasthop.wire.pap.refusals import refusal
 from lasthop.wire.pap.submission import (
     APPLICATION_ID,
-    Submission,
+    PapSubmission,
     read_submission,
     write_submission,
 )
@@ -44,7 +44,7 @@ _APPLICATION = APPLICATION_ID.encode()
 log = structlog.get_logger()
 
 
-class Charge(Protocol):
+class ChargeQuota(Protocol):
     """Takes a request out of its caller's quota, or raises `QuotaExceeded`."""
 
     def __call__(self, caller: Caller, *, messages: int, size: int) -> None: ...
@@ -60,7 +60,7 @@ class PapDoor:
         *,
         callers: Callers,
         intake: Intake,
-        charge: Charge,
+        charge: ChargeQuota,
         destinations: Destinations,
     ) -> None:
         self._desk = desk
@@ -150,7 +150,7 @@ class PapDoor:
         except Exception as error:
             answered(self._refused(error, document, body))
 
-    def _read(self, headers: dict[bytes, bytes], body: bytes) -> Submission:
+    def _read(self, headers: dict[bytes, bytes], body: bytes) -> PapSubmission:
         content_type = headers.get(b"content-type", b"").decode("latin-1")
         application = headers.get(_APPLICATION)
         outer = () if application is None else ((APPLICATION_ID, application.decode("latin-1")),)
@@ -182,7 +182,7 @@ class PapDoor:
                 message, entity = await self._operations.answer(caller, document.message)
                 version = answer_version(document.version, document.supported)
                 answer = Document(message, version, SUPPORTED, PRODUCT)
-                response = _response(Submission(answer, entity))
+                response = _response(PapSubmission(answer, entity))
             except Exception as error:
                 response = self._refused(error, document, body)
             answered(response)
@@ -204,7 +204,7 @@ class PapDoor:
             more.append((b"retry-after", b"%d" % max(1, round(error.retry_after))))
         if isinstance(error, TooLarge) and not body:
             more.append((b"connection", b"close"))  # The rest of it is not going to be read.
-        return _response(Submission(answer), headers=tuple(more))
+        return _response(PapSubmission(answer), headers=tuple(more))
 
     def _turned_away(self, error: LasthopError) -> Response:
         """Whoever may not come in at all hears it from HTTP."""
@@ -213,11 +213,11 @@ class PapDoor:
         more: tuple[tuple[bytes, bytes], ...] = ()
         if isinstance(error, Unauthorized):
             more = ((b"www-authenticate", b'Basic realm="lasthop", Bearer realm="lasthop"'),)
-        return _response(Submission(answer), error.http_status, more)
+        return _response(PapSubmission(answer), error.http_status, more)
 
 
 def _response(
-    answer: Submission, status: int = 202, headers: tuple[tuple[bytes, bytes], ...] = ()
+    answer: PapSubmission, status: int = 202, headers: tuple[tuple[bytes, bytes], ...] = ()
 ) -> Response:
     kind, body = write_submission(answer)
     return Response(status, kind.encode("latin-1"), body, headers)

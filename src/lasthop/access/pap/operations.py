@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lasthop.access.callers import Caller
 from lasthop.access.desk import Desk
-from lasthop.access.pap.arrivals import Arrivals, Done
+from lasthop.access.pap.arrivals import Done, PushArrivals
 from lasthop.access.pap.destinations import Destinations
 from lasthop.access.pap.lookups import Lookups
 from lasthop.access.pap.pushing import MAX_HEADERS, submission_of
@@ -36,9 +36,9 @@ from lasthop.wire.pap.documents import (
     StatusQueryResult,
 )
 from lasthop.wire.pap.multipart import Entity
-from lasthop.wire.pap.outcomes import Report, cancel_code, cancel_results, status_results
+from lasthop.wire.pap.outcomes import PushReport, cancel_code, cancel_results, status_results
 from lasthop.wire.pap.receipts import ACCEPTED, write_receipt
-from lasthop.wire.pap.submission import Submission
+from lasthop.wire.pap.submission import PapSubmission
 from lasthop.wire.pap.uaprof import CONTENT_TYPE, read_profile, write_profile
 from lasthop.wire.pap.versions import SUPPORTED, Version
 from lasthop.wire.pap.writer import write_document
@@ -68,7 +68,7 @@ class Operations:
         self._settings = settings
         self._destinations = destinations
         self._lookups = Lookups(desk)
-        self._arrivals = Arrivals(desk, self._lookups)
+        self._arrivals = PushArrivals(desk, self._lookups)
 
     async def answer(self, caller: Caller, message: PapMessage) -> tuple[PapMessage, Entity | None]:
         """The answer to any request but a push, and what comes along with it."""
@@ -86,7 +86,7 @@ class Operations:
         self,
         caller: Caller,
         push: PushMessage,
-        given: Submission,
+        given: PapSubmission,
         received_at: Micros,
         *,
         context: Headers,
@@ -165,7 +165,7 @@ class Operations:
         found = self._desk.look(lambda gateway: gateway.pushes.reports(known))
         await self._desk.durable()  # All that is told of.
         reports = dict(found if found is not None else await self._over(known))
-        not_addressed = Report(MessageState.UNKNOWN, 2003)
+        not_addressed = PushReport(MessageState.UNKNOWN, 2003)
         wanted = _wanted(known, message.addresses)
         pairs = [(asked, reports.get(text, not_addressed)) for asked, text in wanted.items()]
         return StatusQueryResponse(message.push_id, status_results(pairs))
@@ -179,7 +179,7 @@ class Operations:
             known = (await self._lookups.find(identity)).get(identity)
         return known
 
-    async def _over(self, known: KnownPush) -> list[tuple[str, Report]]:
+    async def _over(self, known: KnownPush) -> list[tuple[str, PushReport]]:
         """What is reported of a push that is over."""
         row = known.row
         assert row is not None
@@ -187,7 +187,7 @@ class Operations:
         deliveries = await self._desk.read(lambda reader: reader.deliveries(known.message))
         message = messages.get(known.message)
         if message is None:
-            gone = Report(MessageState.UNKNOWN, 3003)
+            gone = PushReport(MessageState.UNKNOWN, 3003)
             return [(addressee.text, gone) for addressee in row.addresses]
         return reports_of(row, message.accepted_at, message.method, deliveries)
 

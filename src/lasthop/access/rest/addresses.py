@@ -6,19 +6,19 @@ from starlette.responses import Response
 
 from lasthop.access.rest.administration import AddressTarget, checked_address
 from lasthop.access.rest.answers import AddressInfo, AddressList, json_response
-from lasthop.access.rest.exchange import Exchange
+from lasthop.access.rest.exchange import RestExchange
 from lasthop.core.names import parse_target
 from lasthop.errors import Rejected
 
 
-async def list_addresses(exchange: Exchange) -> Response:
+async def list_addresses(exchange: RestExchange) -> Response:
     """All of the app."""
     app = exchange.caller.app
     found = exchange.clerk.desk.look(lambda gateway: gateway.pushes.addresses.targets(app))
     return json_response(AddressList([AddressInfo(a, str(t)) for a, t in sorted(found.items())]))
 
 
-async def point(exchange: Exchange) -> Response:
+async def point(exchange: RestExchange) -> Response:
     """Let an address stand for a target; there need be nobody yet."""
     app, address = exchange.caller.app, checked_address(exchange.path("address"), "address")
     given = await exchange.body(AddressTarget)
@@ -31,7 +31,7 @@ async def point(exchange: Exchange) -> Response:
     return json_response(AddressInfo(address, str(target)))
 
 
-async def remove(exchange: Exchange) -> Response:
+async def remove(exchange: RestExchange) -> Response:
     """Let it stand for nobody."""
     app, address = exchange.caller.app, checked_address(exchange.path("address"), "address")
     await exchange.clerk.desk.call(lambda gateway, _: gateway.pushes.point(app, address, None))

@@ -20,7 +20,7 @@ import lasthop
 from lasthop.access.desk import Desk
 from lasthop.access.rest.answers import encode
 from lasthop.access.rest.clerk import Clerk, Erase, Explain
-from lasthop.access.rest.exchange import Exchange
+from lasthop.access.rest.exchange import RestExchange
 from lasthop.access.rest.oneline import RESERVED, answer_line, refuse_reserved, topic_in
 from lasthop.access.rest.openapi import document
 from lasthop.access.rest.operations import EXPLAIN, OPERATIONS, Operation
@@ -161,7 +161,7 @@ def _resource(clerk: Clerk, path: str, operations: list[Operation]) -> Route:
         caller = await clerk.callers.of(request.scope)
         caller.require(operation.scope)
         assert operation.handler is not None
-        return await operation.handler(Exchange(clerk, request, caller, headers))
+        return await operation.handler(RestExchange(clerk, request, caller, headers))
 
     return Route(path, endpoint, methods=list(by_method))
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from lasthop.access.rest.answers import json_response
-from lasthop.access.rest.exchange import Exchange
+from lasthop.access.rest.exchange import RestExchange
 from lasthop.clock import Micros
 from lasthop.core.behaviour import Behaviour
 from lasthop.core.gateway import Gateway
 from lasthop.errors import NotFound
 
 
-def _app(exchange: Exchange) -> str:
+def _app(exchange: RestExchange) -> str:
     app = exchange.path("app")
     if app != exchange.caller.app:
         raise NotFound("no such app", app=app)
     return app
 
 
-async def show(exchange: Exchange) -> Response:
+async def show(exchange: RestExchange) -> Response:
     """What holds for messages of the app."""
     app = _app(exchange)
     look = exchange.clerk.desk.look
@@ -28,7 +28,7 @@ async def show(exchange: Exchange) -> Response:
     )
 
 
-async def change(exchange: Exchange) -> Response:
+async def change(exchange: RestExchange) -> Response:
     """Say what holds from now on."""
     app = _app(exchange)
     behaviour = await exchange.body(Behaviour)
@@ -40,7 +40,7 @@ async def change(exchange: Exchange) -> Response:
     return json_response(await exchange.clerk.desk.call(act))
 
 
-async def forget(exchange: Exchange) -> Response:
+async def forget(exchange: RestExchange) -> Response:
     """Take back what was set: what is configured holds again, or what holds for any app."""
     app = _app(exchange)
 

@@ -10,7 +10,7 @@ from msgspec import Meta
 from starlette.responses import Response
 
 from lasthop.access.rest.answers import json_response
-from lasthop.access.rest.exchange import Exchange
+from lasthop.access.rest.exchange import RestExchange
 from lasthop.access.rest.times import datetime_of
 from lasthop.clock import SECOND, Micros
 from lasthop.core.gateway import Gateway
@@ -148,7 +148,7 @@ def _queue(gateway: Gateway, app: str, name: str, circle: GroupRecord) -> QueueI
     )
 
 
-async def make_group(exchange: Exchange) -> Response:
+async def make_group(exchange: RestExchange) -> Response:
     """Let there be a group, or change it."""
     app, target = exchange.caller.app, Target(GROUP, exchange.path("name"))
     terms = await exchange.optional_body(GroupTerms) or GroupTerms()
@@ -163,7 +163,7 @@ async def make_group(exchange: Exchange) -> Response:
     return json_response(await exchange.clerk.desk.call(act))
 
 
-async def make_queue(exchange: Exchange) -> Response:
+async def make_queue(exchange: RestExchange) -> Response:
     """Let there be a queue, or change it."""
     app, target = exchange.caller.app, Target(QUEUE, exchange.path("name"))
     rules = await exchange.optional_body(QueueRules) or QueueRules()
@@ -183,7 +183,7 @@ async def make_queue(exchange: Exchange) -> Response:
     return json_response(await exchange.clerk.desk.call(act))
 
 
-async def list_groups(exchange: Exchange) -> Response:
+async def list_groups(exchange: RestExchange) -> Response:
     """The groups of the app."""
     app = exchange.caller.app
 
@@ -194,7 +194,7 @@ async def list_groups(exchange: Exchange) -> Response:
     return json_response(exchange.clerk.desk.look(ask))
 
 
-async def list_queues(exchange: Exchange) -> Response:
+async def list_queues(exchange: RestExchange) -> Response:
     """The queues of the app."""
     app = exchange.caller.app
 
@@ -205,7 +205,7 @@ async def list_queues(exchange: Exchange) -> Response:
     return json_response(exchange.clerk.desk.look(ask))
 
 
-async def show_group(exchange: Exchange) -> Response:
+async def show_group(exchange: RestExchange) -> Response:
     """A group and its members."""
     app, target = exchange.caller.app, Target(GROUP, exchange.path("name"))
     limit = exchange.query(MembersQuery).limit
@@ -220,7 +220,7 @@ async def show_group(exchange: Exchange) -> Response:
     return json_response(exchange.clerk.desk.look(ask))
 
 
-async def show_queue(exchange: Exchange) -> Response:
+async def show_queue(exchange: RestExchange) -> Response:
     """A queue, its consumers, and what they have."""
     app, target = exchange.caller.app, Target(QUEUE, exchange.path("name"))
     limit = exchange.query(MembersQuery).limit
@@ -240,7 +240,7 @@ async def show_queue(exchange: Exchange) -> Response:
     return json_response(exchange.clerk.desk.look(ask))
 
 
-async def _move(exchange: Exchange, kind: TargetKind, *, joins: bool) -> Response:
+async def _move(exchange: RestExchange, kind: TargetKind, *, joins: bool) -> Response:
     app, name = exchange.caller.app, exchange.path("device")
     target = Target(kind, exchange.path("name"))
 
@@ -253,27 +253,27 @@ async def _move(exchange: Exchange, kind: TargetKind, *, joins: bool) -> Respons
     return json_response(Membership(name, str(target), joins, changed))
 
 
-async def add_member(exchange: Exchange) -> Response:
+async def add_member(exchange: RestExchange) -> Response:
     """Put a device into a group."""
     return await _move(exchange, GROUP, joins=True)
 
 
-async def remove_member(exchange: Exchange) -> Response:
+async def remove_member(exchange: RestExchange) -> Response:
     """Take a device out of a group; what was sent to it before still comes."""
     return await _move(exchange, GROUP, joins=False)
 
 
-async def add_consumer(exchange: Exchange) -> Response:
+async def add_consumer(exchange: RestExchange) -> Response:
     """Let a device take from a queue."""
     return await _move(exchange, QUEUE, joins=True)
 
 
-async def remove_consumer(exchange: Exchange) -> Response:
+async def remove_consumer(exchange: RestExchange) -> Response:
     """Let it take from it no longer."""
     return await _move(exchange, QUEUE, joins=False)
 
 
-async def _remove(exchange: Exchange, kind: TargetKind) -> Response:
+async def _remove(exchange: RestExchange, kind: TargetKind) -> Response:
     app, target = exchange.caller.app, Target(kind, exchange.path("name"))
 
     def act(gateway: Gateway, now: Micros) -> Dissolved:
@@ -282,11 +282,11 @@ async def _remove(exchange: Exchange, kind: TargetKind) -> Response:
     return json_response(await exchange.clerk.desk.call(act))
 
 
-async def remove_group(exchange: Exchange) -> Response:
+async def remove_group(exchange: RestExchange) -> Response:
     """Let there be no such group."""
     return await _remove(exchange, GROUP)
 
 
-async def remove_queue(exchange: Exchange) -> Response:
+async def remove_queue(exchange: RestExchange) -> Response:
     """Let there be no such queue; only when it is empty."""
     return await _remove(exchange, QUEUE)

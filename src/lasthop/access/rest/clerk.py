@@ -14,7 +14,7 @@ from starlette.types import Receive
 from lasthop.access.callers import Caller, Callers
 from lasthop.access.desk import Desk
 from lasthop.access.intake import Intake
-from lasthop.access.quota import Quota
+from lasthop.access.quota import CallerQuota
 from lasthop.access.rest.answers import Accepted, AcceptedMany
 from lasthop.access.rest.overseer import Overseer
 from lasthop.access.rest.requests import Converter
@@ -64,7 +64,7 @@ class Clerk:
         self.erase = erase
         self.overseer = overseer
         self.callers = Callers(desk, open_house=settings.open_house)
-        self.quota = Quota(settings.messages, settings.bytes)
+        self.quota = CallerQuota(settings.messages, settings.bytes)
         self.intake = Intake(max_body=settings.max_body, max_held=settings.max_held)
         self.refused: Counter[str] = Counter()
         self.waiting = 0

@@ -12,13 +12,13 @@ from lasthop.access.rest.answers import (
     credential_of,
     json_response,
 )
-from lasthop.access.rest.exchange import Exchange
+from lasthop.access.rest.exchange import RestExchange
 from lasthop.access.rest.times import datetime_of
 from lasthop.clock import Micros
 from lasthop.core.gateway import Gateway
 
 
-async def admit(exchange: Exchange) -> Response:
+async def admit(exchange: RestExchange) -> Response:
     """Make a credential. Its token is shown this once."""
     new = await exchange.body(NewCredential)
     app = new.app or exchange.caller.app
@@ -37,14 +37,14 @@ async def admit(exchange: Exchange) -> Response:
     return json_response(await exchange.clerk.desk.call(act), 201)
 
 
-async def list_credentials(exchange: Exchange) -> Response:
+async def list_credentials(exchange: RestExchange) -> Response:
     """The credentials of the app, without their tokens."""
     app = exchange.caller.app
     rows = exchange.clerk.desk.look(lambda gateway: gateway.credentials.of(app))
     return json_response(CredentialList([credential_of(row) for row in rows]))
 
 
-async def dismiss(exchange: Exchange) -> Response:
+async def dismiss(exchange: RestExchange) -> Response:
     """Revoke the credentials of a name."""
     app, name = exchange.caller.app, exchange.path("name")
     count = await exchange.clerk.desk.call(lambda gateway, _: gateway.admin.dismiss(app, name))

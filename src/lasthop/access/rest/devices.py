@@ -18,7 +18,7 @@ from lasthop.access.rest.answers import (
     device_of,
     json_response,
 )
-from lasthop.access.rest.exchange import Exchange
+from lasthop.access.rest.exchange import RestExchange
 from lasthop.clock import Micros
 from lasthop.core.gateway import Gateway
 from lasthop.core.registry import Device, hash_token
@@ -45,7 +45,7 @@ def _info(gateway: Gateway, device: Device, token: str | None = None) -> DeviceI
     return device_of(device, gateway.deliveries.session(device), token)
 
 
-async def register(exchange: Exchange) -> Response:
+async def register(exchange: RestExchange) -> Response:
     """Add a device. Its token is shown this once."""
     new = await exchange.body(NewDevice)
     token = exchange.clerk.make_token()
@@ -61,7 +61,7 @@ async def register(exchange: Exchange) -> Response:
     return json_response(await exchange.clerk.desk.call(act), 201)
 
 
-async def list_devices(exchange: Exchange) -> Response:
+async def list_devices(exchange: RestExchange) -> Response:
     """The app's devices, page by page."""
     query = exchange.query(ListQuery)
     everyone = Target(TargetKind.APP, "")
@@ -78,7 +78,7 @@ async def list_devices(exchange: Exchange) -> Response:
     return json_response(DeviceList(page, page[-1].number if len(found) > limit else None))
 
 
-async def show(exchange: Exchange) -> Response:
+async def show(exchange: RestExchange) -> Response:
     """A device, and how it is reached."""
     app, name = exchange.caller.app, exchange.path("name")
     info = exchange.clerk.desk.look(
@@ -87,7 +87,7 @@ async def show(exchange: Exchange) -> Response:
     return json_response(info)
 
 
-async def change(exchange: Exchange) -> Response:
+async def change(exchange: RestExchange) -> Response:
     """Change a device's user, zone, capabilities or routes."""
     app, name = exchange.caller.app, exchange.path("name")
     changes = (await exchange.body(DeviceChange)).changes()
@@ -100,7 +100,7 @@ async def change(exchange: Exchange) -> Response:
     return json_response(await exchange.clerk.desk.call(act))
 
 
-async def rotate(exchange: Exchange) -> Response:
+async def rotate(exchange: RestExchange) -> Response:
     """Give a device a new token; whoever uses the old one is disconnected."""
     app, name = exchange.caller.app, exchange.path("name")
     token = exchange.clerk.make_token()
@@ -112,7 +112,7 @@ async def rotate(exchange: Exchange) -> Response:
     return json_response(await exchange.clerk.desk.call(act))
 
 
-async def remove(exchange: Exchange) -> Response:
+async def remove(exchange: RestExchange) -> Response:
     """Forget a device: what is open for it becomes undeliverable."""
     query = exchange.query(RemoveQuery)
     clerk = exchange.clerk
@@ -125,7 +125,7 @@ async def remove(exchange: Exchange) -> Response:
     return json_response(Removed(name, device.number, query.erase))
 
 
-async def unsubscribe(exchange: Exchange) -> Response:
+async def unsubscribe(exchange: RestExchange) -> Response:
     """End a device's subscription."""
     app, name, topic = exchange.caller.app, exchange.path("name"), exchange.path("topic")
     changed = await exchange.clerk.desk.call(

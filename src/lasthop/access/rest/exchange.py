@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class RestExchange:
     """What a handler works with."""
 
     clerk: Clerk

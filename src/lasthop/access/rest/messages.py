@@ -19,7 +19,7 @@ from lasthop.access.rest.answers import (
     summary_of,
 )
 from lasthop.access.rest.clerk import Clerk
-from lasthop.access.rest.exchange import Exchange
+from lasthop.access.rest.exchange import RestExchange
 from lasthop.access.rest.problems import TooLate
 from lasthop.access.rest.requests import Publication
 from lasthop.access.rest.times import datetime_of
@@ -77,7 +77,7 @@ def is_ready(goal: str, rows: list[DeliveryRow]) -> bool:
     return _over(rows) and not (goal == "reply" and REACHED["delivered"](rows))
 
 
-async def status(exchange: Exchange) -> Response:
+async def status(exchange: RestExchange) -> Response:
     """What became of a message; with `wait`, as soon as something did."""
     query = exchange.query(StatusQuery)
     clerk = exchange.clerk
@@ -105,7 +105,7 @@ def _is_ready_here(clerk: Clerk, key: int, goal: str, rows: list[DeliveryRow]) -
 
 
 async def _status(
-    exchange: Exchange, message: Message, rows: list[DeliveryRow], query: StatusQuery
+    exchange: RestExchange, message: Message, rows: list[DeliveryRow], query: StatusQuery
 ) -> MessageStatus:
     clerk = exchange.clerk
     wanted = None if query.device is None else device_number(exchange, query.device)
@@ -131,7 +131,7 @@ async def _status(
 _UNSAID = {Standing.SPREADING, Standing.SPREAD}
 
 
-async def _outcome(exchange: Exchange, message: Message) -> tuple[str | None, str | None]:
+async def _outcome(exchange: RestExchange, message: Message) -> tuple[str | None, str | None]:
     """How a message for a group or queue stands as a whole, and who has claimed it."""
     if message.target.kind not in (TargetKind.GROUP, TargetKind.QUEUE):
         return None, None
@@ -143,7 +143,7 @@ async def _outcome(exchange: Exchange, message: Message) -> tuple[str | None, st
     return Standing(row.state).name.lower(), winner
 
 
-def names_of(exchange: Exchange, numbers: list[int]) -> dict[int, str]:
+def names_of(exchange: RestExchange, numbers: list[int]) -> dict[int, str]:
     """The names of devices that are still there."""
     if not numbers:
         return {}
@@ -153,7 +153,7 @@ def names_of(exchange: Exchange, numbers: list[int]) -> dict[int, str]:
     return {device.number: device.name for device in found if device is not None}
 
 
-def device_number(exchange: Exchange, name: str) -> int:
+def device_number(exchange: RestExchange, name: str) -> int:
     """The number of one of the caller's devices."""
     app = exchange.caller.app
     return exchange.clerk.desk.look(lambda gateway: gateway.registry.named(app, name).number)
@@ -164,7 +164,7 @@ def rows_of(device: int | None, rows: list[DeliveryRow]) -> list[DeliveryRow]:
     return rows if device is None else [row for row in rows if row.device == device]
 
 
-async def cancel(exchange: Exchange) -> Response:
+async def cancel(exchange: RestExchange) -> Response:
     """Take a message back where it has not been sent."""
     clerk = exchange.clerk
     message = await clerk.find(exchange.caller, exchange.path("id"))
@@ -186,7 +186,7 @@ async def cancel(exchange: Exchange) -> Response:
     return json_response(answer)
 
 
-async def replace(exchange: Exchange) -> Response:
+async def replace(exchange: RestExchange) -> Response:
     """Send something else to those who have not been sent the message."""
     clerk, caller = exchange.clerk, exchange.caller
     message = await clerk.find(caller, exchange.path("id"))
@@ -204,7 +204,7 @@ async def replace(exchange: Exchange) -> Response:
     return json_response(Replaced(new, withdrawal.taken_back, withdrawal.too_late))
 
 
-async def explain(exchange: Exchange) -> Response:
+async def explain(exchange: RestExchange) -> Response:
     """The stored story of one delivery: every decision with its reason."""
     query = exchange.query(ExplainQuery)
     message = await exchange.clerk.find(exchange.caller, exchange.path("id"))

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from lasthop.access.rest.answers import json_response
 from lasthop.access.rest.clerk import one_of
-from lasthop.access.rest.exchange import Exchange
+from lasthop.access.rest.exchange import RestExchange
 from lasthop.access.rest.messages import device_number, is_ready, names_of, rows_of
 from lasthop.access.rest.problems import NoReply
 from lasthop.access.rest.requests import Publication, digest
@@ -67,7 +67,7 @@ class Replies(msgspec.Struct):
     """There are more answers or devices than are listed."""
 
 
-async def reply(exchange: Exchange) -> Response:
+async def reply(exchange: RestExchange) -> Response:
     """Answer a message that a device sent."""
     clerk, caller = exchange.clerk, exchange.caller
     message = await clerk.find(caller, exchange.path("id"), received=True)
@@ -90,7 +90,7 @@ def _sender(message: Message) -> Target:
     return Target(TargetKind.DEVICE, name)
 
 
-async def get_reply(exchange: Exchange) -> Response:
+async def get_reply(exchange: RestExchange) -> Response:
     """A device's answer to a message, as the device sent it."""
     query = exchange.query(ReplyQuery)
     message = await exchange.clerk.find(exchange.caller, exchange.path("id"))
@@ -99,7 +99,7 @@ async def get_reply(exchange: Exchange) -> Response:
 
 
 async def first_reply(
-    exchange: Exchange, message: Message, device: int | None, patience: float
+    exchange: RestExchange, message: Message, device: int | None, patience: float
 ) -> Message:
     """Wait for an answer, no longer than one is of use."""
     clerk = exchange.clerk
@@ -116,7 +116,7 @@ async def first_reply(
     return found[keys[0]]
 
 
-async def get_replies(exchange: Exchange) -> Response:
+async def get_replies(exchange: RestExchange) -> Response:
     """What everyone answered: as soon as all have who can, or `most` have, or the time is up."""
     query = exchange.query(GatherQuery)
     clerk = exchange.clerk
@@ -134,7 +134,7 @@ async def get_replies(exchange: Exchange) -> Response:
 
 
 async def _replies(
-    exchange: Exchange, message: Message, rows: list[DeliveryRow], complete: bool
+    exchange: RestExchange, message: Message, rows: list[DeliveryRow], complete: bool
 ) -> Replies:
     limit = exchange.clerk.settings.max_listed
     answered = sorted(
@@ -180,13 +180,13 @@ def _heard(message: Message, row: DeliveryRow) -> bool:
     return in_time(message, row.reply) or not (row.open or row.state == State.DELIVERED)
 
 
-def _spreading(exchange: Exchange, message: Message) -> bool:
+def _spreading(exchange: RestExchange, message: Message) -> bool:
     """Whether some devices are still to have their deliveries."""
     item = exchange.clerk.desk.look(lambda gateway: gateway.deliveries.items.get(message.key))
     return item is not None and item.spreading
 
 
-def _patience(exchange: Exchange, message: Message, timeout: float) -> float:
+def _patience(exchange: RestExchange, message: Message, timeout: float) -> float:
     """Nobody waits beyond the message's own deadline."""
     if message.reply_before is None or timeout > exchange.clerk.settings.max_wait:
         return timeout  # Too long a wait is refused, whatever comes of it.

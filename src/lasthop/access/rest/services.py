@@ -9,7 +9,7 @@ from msgspec import Meta
 from starlette.responses import Response
 
 from lasthop.access.rest.answers import json_response
-from lasthop.access.rest.exchange import Exchange
+from lasthop.access.rest.exchange import RestExchange
 from lasthop.access.rest.problems import Declined
 from lasthop.access.rest.replies import content_of, first_reply
 from lasthop.access.rest.requests import Publication, digest
@@ -39,13 +39,13 @@ class ServiceList(msgspec.Struct):
     more: bool = False
 
 
-async def list_services(exchange: Exchange) -> Response:
+async def list_services(exchange: RestExchange) -> Response:
     """All of the app."""
     question = Question(operation=exchange.query(FindQuery).operation)
     return json_response(_find(exchange, question))
 
 
-async def show(exchange: Exchange) -> Response:
+async def show(exchange: RestExchange) -> Response:
     """Every version of one service."""
     name = exchange.path("name")
     found = _find(exchange, Question(name))
@@ -54,13 +54,13 @@ async def show(exchange: Exchange) -> Response:
     return json_response(found)
 
 
-def _find(exchange: Exchange, question: Question) -> ServiceList:
+def _find(exchange: RestExchange, question: Question) -> ServiceList:
     app = exchange.caller.app
     found = exchange.clerk.desk.look(lambda g: g.services.book.find(app, question))
     return ServiceList(list(found.offers), found.more)
 
 
-async def ask(exchange: Exchange) -> Response:
+async def ask(exchange: RestExchange) -> Response:
     """Send the body to a device that offers the service, and answer with what it answers."""
     clerk, caller = exchange.clerk, exchange.caller
     timeout = exchange.query(AskQuery).timeout

@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from lasthop.access.callers import Caller
 from lasthop.access.rest.answers import json_response
-from lasthop.access.rest.exchange import Exchange
+from lasthop.access.rest.exchange import RestExchange
 from lasthop.access.rest.requests import Publication
 from lasthop.access.rest.times import datetime_of
 from lasthop.clock import Micros
@@ -93,7 +93,7 @@ class End(msgspec.Struct, forbid_unknown_fields=True):
     checksum: Annotated[str, Meta(pattern="^[0-9a-f]{8}$", description="CRC-32")] | None = None
 
 
-async def open_stream(exchange: Exchange) -> Response:
+async def open_stream(exchange: RestExchange) -> Response:
     """Open a stream."""
     new = await exchange.body(NewStream)
     caller, clerk = exchange.caller, exchange.clerk
@@ -123,7 +123,7 @@ async def open_stream(exchange: Exchange) -> Response:
     return json_response(await clerk.desk.call(act), 201)
 
 
-async def list_streams(exchange: Exchange) -> Response:
+async def list_streams(exchange: RestExchange) -> Response:
     """The caller's streams that are not over, and those that any publisher may fetch."""
     caller = exchange.caller
 
@@ -135,7 +135,7 @@ async def list_streams(exchange: Exchange) -> Response:
     return json_response(exchange.clerk.desk.look(look))
 
 
-async def show(exchange: Exchange) -> Response:
+async def show(exchange: RestExchange) -> Response:
     """How far a stream is, also when it is over."""
     key = _key(exchange)
     caller, desk = exchange.caller, exchange.clerk.desk
@@ -156,7 +156,7 @@ async def show(exchange: Exchange) -> Response:
     return json_response(found)
 
 
-async def send(exchange: Exchange) -> Response:
+async def send(exchange: RestExchange) -> Response:
     """Take what follows `offset`, as much as comes: the request is read only as fast as the
     receiver takes it."""
     query = exchange.query(ContentQuery)
@@ -175,7 +175,7 @@ async def send(exchange: Exchange) -> Response:
     return json_response(desk.look(_described(caller, key)))
 
 
-async def _append(exchange: Exchange, key: int, offset: int, part: bytes) -> bool:
+async def _append(exchange: RestExchange, key: int, offset: int, part: bytes) -> bool:
     """Take all of a part; false when there is no room for it in time."""
     caller, desk = exchange.caller, exchange.clerk.desk
     end = offset + len(part)
@@ -198,7 +198,7 @@ async def _append(exchange: Exchange, key: int, offset: int, part: bytes) -> boo
     return True
 
 
-async def fetch(exchange: Exchange) -> Response:
+async def fetch(exchange: RestExchange) -> Response:
     """What follows `offset`; everything before it is done with."""
     query = exchange.query(ContentQuery)
     key, caller, clerk = _key(exchange), exchange.caller, exchange.clerk
@@ -246,7 +246,7 @@ async def fetch(exchange: Exchange) -> Response:
     return Response(body, 200, headers)
 
 
-async def end(exchange: Exchange) -> Response:
+async def end(exchange: RestExchange) -> Response:
     """Everything was sent."""
     said = await exchange.optional_body(End) or End()
     key, caller = _key(exchange), exchange.caller
@@ -260,7 +260,7 @@ async def end(exchange: Exchange) -> Response:
     return json_response(await exchange.clerk.desk.call(act))
 
 
-async def give_up(exchange: Exchange) -> Response:
+async def give_up(exchange: RestExchange) -> Response:
     """The sender will send no more, or who fetches wants no more."""
     key, caller = _key(exchange), exchange.caller
 
@@ -328,7 +328,7 @@ def _from_publisher(gateway: Gateway, caller: Caller, key: int) -> Stream:
     return stream
 
 
-def _key(exchange: Exchange) -> int:
+def _key(exchange: RestExchange) -> int:
     try:
         return parse_id(exchange.path("id"))[0]
     except ValueError as error:

@@ -11,7 +11,7 @@ from msgspec import Meta
 from starlette.responses import Response
 
 from lasthop.access.rest.answers import Subscribed, json_response
-from lasthop.access.rest.exchange import Exchange
+from lasthop.access.rest.exchange import RestExchange
 from lasthop.access.rest.times import datetime_of
 from lasthop.clock import Micros
 from lasthop.core.credentials import Scope
@@ -127,7 +127,7 @@ def _info(gateway: Gateway, row: TopicRow, *, changed: bool = False) -> TopicInf
     )
 
 
-async def advertise(exchange: Exchange) -> Response:
+async def advertise(exchange: RestExchange) -> Response:
     """Let it be known that a topic will have messages."""
     app, topic, source = exchange.caller.app, exchange.path("topic"), exchange.caller.source
     said = await exchange.optional_body(Advertisement) or Advertisement()
@@ -141,7 +141,7 @@ async def advertise(exchange: Exchange) -> Response:
     return json_response(await exchange.clerk.desk.call(act))
 
 
-async def withdraw(exchange: Exchange) -> Response:
+async def withdraw(exchange: RestExchange) -> Response:
     """Let it be known that there will be no more."""
     caller, topic = exchange.caller, exchange.path("topic")
     force = Scope.ADMIN in caller.scopes
@@ -155,7 +155,7 @@ async def withdraw(exchange: Exchange) -> Response:
     return json_response(await exchange.clerk.desk.call(act))
 
 
-async def list_topics(exchange: Exchange) -> Response:
+async def list_topics(exchange: RestExchange) -> Response:
     """What is advertised."""
     app = exchange.caller.app
 
@@ -165,7 +165,7 @@ async def list_topics(exchange: Exchange) -> Response:
     return json_response(exchange.clerk.desk.look(ask))
 
 
-async def subscribe(exchange: Exchange) -> Response:
+async def subscribe(exchange: RestExchange) -> Response:
     """Subscribe a device to a topic, with terms if the request has some."""
     app, name, topic = exchange.caller.app, exchange.path("name"), exchange.path("topic")
     terms = await exchange.optional_body(TopicTerms)
@@ -176,7 +176,7 @@ async def subscribe(exchange: Exchange) -> Response:
     return json_response(Subscribed(name, topic, subscribed=True, changed=changed))
 
 
-async def list_subscriptions(exchange: Exchange) -> Response:
+async def list_subscriptions(exchange: RestExchange) -> Response:
     """A device's subscriptions, and how much of each waits where."""
     app, name = exchange.caller.app, exchange.path("name")
 
@@ -200,7 +200,7 @@ async def list_subscriptions(exchange: Exchange) -> Response:
     return json_response(exchange.clerk.desk.look(ask))
 
 
-async def set_rules(exchange: Exchange) -> Response:
+async def set_rules(exchange: RestExchange) -> Response:
     """Let a device's subscriptions follow its context."""
     app, name = exchange.caller.app, exchange.path("name")
     rules = (await exchange.body(Rules)).rules
@@ -210,14 +210,14 @@ async def set_rules(exchange: Exchange) -> Response:
     return json_response(Rules(rules))
 
 
-async def get_rules(exchange: Exchange) -> Response:
+async def get_rules(exchange: RestExchange) -> Response:
     """The rules that a device's subscriptions follow."""
     app, name = exchange.caller.app, exchange.path("name")
     rules = exchange.clerk.desk.look(lambda gateway: gateway.registry.named(app, name).record.rules)
     return json_response(Rules(rules))
 
 
-async def change_rank(exchange: Exchange) -> Response:
+async def change_rank(exchange: RestExchange) -> Response:
     """Say that a message is worth more, or less, than it was."""
     change = await exchange.body(RankChange)
     if not math.isfinite(change.rank):

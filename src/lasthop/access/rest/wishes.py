@@ -8,7 +8,7 @@ import msgspec
 from starlette.responses import Response
 
 from lasthop.access.rest.answers import json_response
-from lasthop.access.rest.exchange import Exchange
+from lasthop.access.rest.exchange import RestExchange
 from lasthop.access.rest.times import datetime_of
 from lasthop.clock import Micros
 from lasthop.core.gateway import Gateway
@@ -38,7 +38,7 @@ class BudgetInfo(msgspec.Struct):
     """Deliveries that wait for a link, a limit or a better time."""
 
 
-async def show(exchange: Exchange) -> Response:
+async def show(exchange: RestExchange) -> Response:
     """A device's links, limits, queues, calendar and quiet hours."""
     app, name = exchange.caller.app, exchange.path("name")
 
@@ -48,7 +48,7 @@ async def show(exchange: Exchange) -> Response:
     return json_response(exchange.clerk.desk.look(look))
 
 
-async def change(exchange: Exchange) -> Response:
+async def change(exchange: RestExchange) -> Response:
     """Replace them; what was used of a limit that stays is not forgotten."""
     app, name = exchange.caller.app, exchange.path("name")
     preferences = await exchange.body(Preferences)
@@ -60,7 +60,7 @@ async def change(exchange: Exchange) -> Response:
     return json_response(await exchange.clerk.desk.call(act))
 
 
-async def budgets(exchange: Exchange) -> Response:
+async def budgets(exchange: RestExchange) -> Response:
     """What is used of every limit that concerns a device."""
     app, name = exchange.caller.app, exchange.path("name")
     now = exchange.clerk.desk.now()

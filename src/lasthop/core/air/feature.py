@@ -24,13 +24,13 @@ from lasthop.core.session import Session
 from lasthop.core.spine import Spine
 from lasthop.core.submission import Submission
 from lasthop.decision.decide import Action, decide
-from lasthop.decision.routes import Refusal, Route, Selection, check_variant, select
+from lasthop.decision.routes import Route, RouteRefusal, RouteSelection, check_variant, select
 from lasthop.delivery.carrier import (
     Aborted,
     Confirmed,
-    Content,
     Outcome,
     Parcel,
+    ReturnedContent,
     Sent,
     Unanswered,
     Unfit,
@@ -72,7 +72,7 @@ class AirFeature(CoreFeature):
         self._failures: dict[Delivery, Counter[Route]] = {}
         """What was tried in vain since the start."""
         self._sweep_at = SWEEP
-        self._fetching: dict[int, list[tuple[Delivery, Selection]]] = {}
+        self._fetching: dict[int, list[tuple[Delivery, RouteSelection]]] = {}
         """What waits for its body, by its message's key."""
 
     def check_device(self, app: str, record: DeviceRecord, device: Device | None) -> None:
@@ -84,7 +84,7 @@ class AirFeature(CoreFeature):
 
     def pump(self, session: Session, now: Micros) -> None:
         """Release what may leave now, best first."""
-        released: list[tuple[Delivery, Selection]] = []
+        released: list[tuple[Delivery, RouteSelection]] = []
         most = self._deliveries.limits.carried_per_device
         kept: list[Delivery] = []
         while (delivery := session.best()) is not None:
@@ -117,7 +117,7 @@ class AirFeature(CoreFeature):
         if released:
             self._deliveries.commits.when_durable(partial(self._leave, released))
 
-    def divert(self, delivery: Delivery, refusal: Refusal, now: Micros) -> None:
+    def divert(self, delivery: Delivery, refusal: RouteRefusal, now: Micros) -> None:
         """The device is there, and its link is not what the publisher requires: take one of its
         routes, if it has any."""
         if not delivery.decider.carried:
@@ -130,7 +130,7 @@ class AirFeature(CoreFeature):
         if selected is not None:
             self._deliveries.commits.when_durable(partial(self._leave, [(delivery, selected)]))
 
-    def _release(self, delivery: Delivery, now: Micros) -> Selection | None:
+    def _release(self, delivery: Delivery, now: Micros) -> RouteSelection | None:
         """Choose the route; without one the delivery ends here."""
         deliveries = self._deliveries
         session = delivery.session
@@ -145,7 +145,7 @@ class AirFeature(CoreFeature):
             deliver_before=message.deliver_before,
             failures=self._failures.get(delivery),
         )
-        if isinstance(selected, Refusal):
+        if isinstance(selected, RouteRefusal):
             deliveries.give_up(delivery, Step.GIVE_UP, now, selected.reason, code=selected.code)
             return None
         session.depart(delivery, numbered=False)
@@ -154,7 +154,7 @@ class AirFeature(CoreFeature):
             session.not_replaceable(delivery)
         return selected
 
-    def _leave(self, released: list[tuple[Delivery, Selection]], now: Micros) -> None:
+    def _leave(self, released: list[tuple[Delivery, RouteSelection]], now: Micros) -> None:
         """The release is durable."""
         missing: list[int] = []
         for delivery, selected in released:
@@ -175,7 +175,7 @@ class AirFeature(CoreFeature):
                 self._deliveries.refill(delivery.item, message.body)
                 self._hand_over(delivery, selected, now)
 
-    def _hand_over(self, delivery: Delivery, selected: Selection, now: Micros) -> None:
+    def _hand_over(self, delivery: Delivery, selected: RouteSelection, now: Micros) -> None:
         if delivery.state is not SENDING:
             return  # Its device was removed meanwhile.
         deliveries = self._deliveries
@@ -297,7 +297,7 @@ class AirFeature(CoreFeature):
                 session.enqueue(delivery)
                 self._deliveries.touch(session)
 
-    def _answer(self, delivery: Delivery, content: Content, now: Micros) -> None:
+    def _answer(self, delivery: Delivery, content: ReturnedContent, now: Micros) -> None:
         """The client returned content: the publisher gets it, if it wanted any."""
         message = delivery.item.message
         session = delivery.session

@@ -28,7 +28,7 @@ from lasthop.core.lifecycle import DELIVERED, PENDING, State, Step
 from lasthop.core.registry import Device
 from lasthop.message import Binding
 from lasthop.store.bonds import BondChanges, BondRow
-from lasthop.wire.hop.decisions import Decision, Verdict
+from lasthop.wire.hop.decisions import GroupDecision, GroupVerdict
 from lasthop.wire.hop.frames import MessageFrame
 
 HELD = "held until every member has it"
@@ -154,12 +154,12 @@ class AtomicMessage(GroupDecider):
             message.target,
             {d.session.device.number: d.session.device for d in self.item.deliveries},
             message.key,
-            Decision(Verdict.RELEASE),
+            GroupDecision(GroupVerdict.RELEASE),
             now,
             priority=message.priority,
             bind=partial(ReleaseNotice, self),
         )
-        self._groups.report(message, Decision(Verdict.RELEASED), now)
+        self._groups.report(message, GroupDecision(GroupVerdict.RELEASED), now)
 
     def _abort(self, step: Step, now: Micros, reason: str) -> int:
         self.standing = WITHDRAWN[step]
@@ -179,11 +179,11 @@ class AtomicMessage(GroupDecider):
             message.target,
             told,
             message.key,
-            Decision(Verdict.ABORT),
+            GroupDecision(GroupVerdict.ABORT),
             now,
             priority=message.priority,
         )
-        self._groups.report(message, Decision(Verdict.ABORTED), now)
+        self._groups.report(message, GroupDecision(GroupVerdict.ABORTED), now)
         return never_begun + len(deliveries)
 
     def withdraw(self, step: Step, now: Micros, reason: str) -> tuple[int, int]:

@@ -21,7 +21,7 @@ from lasthop.errors import Forbidden
 from lasthop.events import Kind
 from lasthop.message import Message, Target, TargetKind
 from lasthop.store.bonds import BondChanges, BondRow
-from lasthop.wire.hop.decisions import Decision, Verdict
+from lasthop.wire.hop.decisions import GroupDecision, GroupVerdict
 
 
 class ClaimedMessage(msgspec.Struct, array_like=True):
@@ -106,7 +106,7 @@ class ClaimRecord:
         device = self._groups.deliveries.registry.numbered(self.winner)
         return device.name if device is not None else ""
 
-    def claim(self, device: Device, now: Micros) -> Decision:
+    def claim(self, device: Device, now: Micros) -> GroupDecision:
         """Somebody wants it. Asking again gets the same answer."""
         if self.standing is Standing.CLAIMABLE:
             if device.number not in self.members:
@@ -124,8 +124,8 @@ class ClaimRecord:
                 state=Standing.CLAIMED.name,
             )
         if self.winner == device.number:
-            return Decision(Verdict.GRANT, device.name)
-        return Decision(Verdict.DENY, self.name)
+            return GroupDecision(GroupVerdict.GRANT, device.name)
+        return GroupDecision(GroupVerdict.DENY, self.name)
 
     @property
     def _target(self) -> Target:
@@ -157,13 +157,13 @@ class ClaimRecord:
             self._target,
             told,
             self.key,
-            Decision(Verdict.RETRACT, by),
+            GroupDecision(GroupVerdict.RETRACT, by),
             now,
             priority=about.priority,
         )
-        verdict = Verdict.CLAIMED if self.winner else Verdict.UNCLAIMED
+        verdict = GroupVerdict.CLAIMED if self.winner else GroupVerdict.UNCLAIMED
         self._groups.decisions.report(
-            about.app, about.source, about.correlation, Decision(verdict, by), now
+            about.app, about.source, about.correlation, GroupDecision(verdict, by), now
         )
         self.members = frozenset()
         self.note(now)

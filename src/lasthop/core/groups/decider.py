@@ -16,7 +16,7 @@ from lasthop.core.groups.notices import DecisionNotices
 from lasthop.core.lifecycle import SENDING, State, Step
 from lasthop.core.registry import Device
 from lasthop.message import Message
-from lasthop.wire.hop.decisions import Decision
+from lasthop.wire.hop.decisions import GroupDecision
 from lasthop.wire.hop.frames import Skip
 
 
@@ -67,7 +67,7 @@ class GroupBook(Protocol):
     @property
     def settled(self) -> Settled: ...
 
-    def report(self, message: Message, decision: Decision, now: Micros) -> None:
+    def report(self, message: Message, decision: GroupDecision, now: Micros) -> None:
         """Tell the device that sent a message what was decided about it."""
         ...
 

@@ -43,7 +43,7 @@ from lasthop.events import Kind
 from lasthop.message import GATEWAY, Binding, Message, Reliability, Target, TargetKind
 from lasthop.store.bonds import RECENT_BONDS, BondChanges, BondRow, BondsRestored
 from lasthop.store.commit import Restored
-from lasthop.wire.hop.decisions import Decision, Verdict, decode_decision
+from lasthop.wire.hop.decisions import GroupDecision, GroupVerdict, decode_decision
 from lasthop.wire.hop.frames import (
     DECISION_TYPE,
     Feature,
@@ -265,7 +265,7 @@ class GroupFeature(CoreFeature, Gate):
             return not bond.over
         return key in self._contests
 
-    def report(self, message: Message, decision: Decision, now: Micros) -> None:
+    def report(self, message: Message, decision: GroupDecision, now: Micros) -> None:
         """Tell the device that sent it."""
         self.decisions.report(message.app, message.source, message.correlation, decision, now)
 
@@ -458,7 +458,7 @@ class GroupFeature(CoreFeature, Gate):
             self._replaceable[at] = bond
 
     def _attach_notice(self, item: Item) -> None:
-        if decode_decision(item.message.body).verdict is Verdict.RELEASE:
+        if decode_decision(item.message.body).verdict is GroupVerdict.RELEASE:
             subject = self.deliveries.items.get(item.message.in_reply_to or 0)
             if subject is not None and isinstance(subject.decider, AtomicMessage):
                 ReleaseNotice(subject.decider, item)

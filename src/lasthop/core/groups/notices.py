@@ -11,7 +11,7 @@ from lasthop.core.delivery import Item
 from lasthop.core.fanout import Fanouts
 from lasthop.core.registry import Device
 from lasthop.message import DEFAULT_PRIORITY, GATEWAY, Message, Target, TargetKind
-from lasthop.wire.hop.decisions import Decision, encode_decision
+from lasthop.wire.hop.decisions import GroupDecision, encode_decision
 from lasthop.wire.hop.frames import DECISION_TYPE
 
 
@@ -28,7 +28,7 @@ class DecisionNotices:
         target: Target,
         devices: Mapping[int, Device],
         about: int,
-        decision: Decision,
+        decision: GroupDecision,
         now: Micros,
         *,
         priority: int = DEFAULT_PRIORITY,
@@ -58,13 +58,13 @@ class DecisionNotices:
         self._fanouts.begin(item, devices, now)
         deliveries.commits.hurry()
 
-    def answer(self, device: Device, about: int, decision: Decision, now: Micros) -> None:
+    def answer(self, device: Device, about: int, decision: GroupDecision, now: Micros) -> None:
         """Tell one device."""
         target = Target(TargetKind.DEVICE, device.name)
         self.tell(device.app, target, {device.number: device}, about, decision, now)
 
     def report(
-        self, app: str, source: str, correlation: int | None, decision: Decision, now: Micros
+        self, app: str, source: str, correlation: int | None, decision: GroupDecision, now: Micros
     ) -> None:
         """Tell the device that sent a message, if it was one and still is there."""
         kind, _, name = source.partition(":")

@@ -123,7 +123,7 @@ class SharedQueue:
         self._hands.setdefault(session, {})[errand.item.message.key] = errand
 
     def returned(self, session: Session, errand: QueueEntry) -> None:
-        """And not any more."""
+        """A consumer has a message in its hands no longer."""
         hands = self._hands.get(session)
         if hands is not None:
             hands.pop(errand.item.message.key, None)

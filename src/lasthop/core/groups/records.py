@@ -114,7 +114,7 @@ class GroupRecords:
         return True
 
     def leave(self, session: Session, target: Target, now: Micros) -> bool:
-        """And no longer; false when it did not."""
+        """A device belongs to a group or queue no longer; false when it did not."""
         check_name(target.name)
         if not self._members.leave(session.device, target):
             return False

@@ -12,7 +12,7 @@ from lasthop.clock import Micros
 from lasthop.core.channel_state import ChannelState
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.effects import Send, SendPiece
-from lasthop.core.pieces.session_transfers import SessionTransfers, Sink
+from lasthop.core.pieces.session_transfers import PieceSink, SessionTransfers
 from lasthop.core.retransmission import FIRST_TIMEOUT
 from lasthop.core.session import Session
 from lasthop.core.transfer import Transfer
@@ -38,7 +38,7 @@ class PiecePump:
     def __init__(self, deliveries: Deliveries) -> None:
         self._deliveries = deliveries
         self._desks: dict[Session, SessionTransfers] = {}
-        self.begin_upload: Callable[[Session, int], Sink | None] = lambda _session, _key: None
+        self.begin_upload: Callable[[Session, int], PieceSink | None] = lambda _session, _key: None
         """What to do with the first piece of a body that a device sends."""
         self.wanted: Callable[[Session, Taken], bool] = lambda _session, _taken: False
         """Whether something that the device has part of is still to come, or begins now."""

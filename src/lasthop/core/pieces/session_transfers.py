@@ -12,7 +12,7 @@ from lasthop.wire.hop.frames import Ending, Piece
 from lasthop.wire.hop.transfer import Receiving
 
 
-class Sink(Protocol):
+class PieceSink(Protocol):
     """Something that a device sends in pieces."""
 
     receiving: Receiving
@@ -70,7 +70,7 @@ class SessionTransfers(SessionPart):
         self._session = session
         self._pump = pump
         self.outgoing: dict[int, Transfer] = {}
-        self.incoming: dict[int, Sink] = {}
+        self.incoming: dict[int, PieceSink] = {}
         """By the key that the device gave."""
         self.claimed: dict[int, None] = {}
         """Bodies of the device that are with their messages, in this contact."""

@@ -351,7 +351,7 @@ class Streams(DeliveryObserver):
     def _watch(self, stream: Stream) -> None:
         """Give it up when it has not moved for too long."""
         due = stream.record.moved_at + self._deliveries.limits.stream_patience
-        self._deliveries.timers.add(due, _Patience(self, stream))
+        self._deliveries.timers.add(due, _StreamPatience(self, stream))
 
     def woken(self, stream: Stream, now: Micros) -> None:
         """Has it moved?"""
@@ -387,7 +387,7 @@ class Streams(DeliveryObserver):
                 self._settle(stream, now)
 
 
-class _Patience:
+class _StreamPatience:
     """Looks after a stream that may have been forgotten."""
 
     __slots__ = ("_stream", "_streams")

@@ -23,7 +23,7 @@ from lasthop.core.session import Session
 from lasthop.core.transfer import Transfer
 from lasthop.decision.books import Books, Reserved, encode_budgets, restored_budgets
 from lasthop.decision.budgets import Budgets, Closure
-from lasthop.decision.choice import Choice, Outgoing as Question
+from lasthop.decision.choice import Choice, MessageToPlace as Question
 from lasthop.decision.contention import Gauge
 from lasthop.decision.decide import Action
 from lasthop.decision.links import Link, Tariff

@@ -8,7 +8,7 @@ from functools import partial
 from lasthop.clock import MILLISECOND, Micros
 from lasthop.core.channel_state import ChannelState
 from lasthop.core.delivery import Delivery
-from lasthop.core.effects import Disconnect
+from lasthop.core.effects import CloseChannel
 from lasthop.core.feature import Asked, CoreFeature, Objection, Operate, Sender
 from lasthop.core.lifecycle import Step
 from lasthop.core.preferences.device_preferences import BUDGETS, CAPS, DevicePreferences
@@ -77,7 +77,7 @@ class PreferenceFeature(CoreFeature):
 
     def meeting(
         self, session: Session, channel: int, hello: Hello, now: Micros
-    ) -> Disconnect | None:
+    ) -> CloseChannel | None:
         """A link that has reached its limit ends as soon as it begins."""
         steering = preferences_of(session)
         if steering is None and self.shared is not None:
@@ -247,7 +247,7 @@ def preferences_of(session: Session) -> DevicePreferences | None:
     return sender.steering if isinstance(sender, PreferenceSender) else None
 
 
-def link_closed(channel: int, closure: Closure, now: Micros) -> Disconnect:
+def link_closed(channel: int, closure: Closure, now: Micros) -> CloseChannel:
     """Send a device away over a link that has reached its limit, and say when it may come back."""
     wait = -(-(closure.until - now) // MILLISECOND)
-    return Disconnect(channel, CloseCode.LINK_CLOSED, str(closure.reason()), wait)
+    return CloseChannel(channel, CloseCode.LINK_CLOSED, str(closure.reason()), wait)

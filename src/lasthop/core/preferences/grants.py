@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from lasthop.clock import Micros
 from lasthop.core.transfer import Transfer
-from lasthop.decision.choice import Outgoing as Question
+from lasthop.decision.choice import MessageToPlace as Question
 from lasthop.decision.decide import Action
 from lasthop.decision.grants import STREAM_GRANT, Grant
 from lasthop.message import key_time

@@ -17,7 +17,7 @@ from lasthop.core.registry import Device, DeviceRecord, Index, Registry
 from lasthop.errors import Conflict, InvalidRequest, NotFound, Rejected
 from lasthop.message import Target, TargetKind
 from lasthop.store.pushes import AddressRow
-from lasthop.wire.pap.addresses import IPV4, IPV6, MAN, PLMN, URI, USER, Address
+from lasthop.wire.pap.addresses import IPV4, IPV6, MAN, PLMN, URI, USER, ClientAddress
 
 GROUPS = frozenset({TargetKind.TOPIC, TargetKind.APP, TargetKind.GROUP})
 
@@ -40,7 +40,7 @@ class AddressUnknown(NotFound):
     pap_code = 2003
 
 
-class Place(NamedTuple):
+class AddressPlace(NamedTuple):
     """Who an address stands for now."""
 
     target: Target
@@ -118,7 +118,7 @@ class AddressBook(Index):
         """The devices that have this address themselves."""
         return self._devices.get((app, address), {})
 
-    def find(self, app: str, address: Address, registry: Registry) -> Place:
+    def find(self, app: str, address: ClientAddress, registry: Registry) -> AddressPlace:
         """Who an address stands for; raises `AddressNotServed` or `AddressUnknown`."""
         short = address.short
         target = self._targets.get((app, short))
@@ -127,16 +127,16 @@ class AddressBook(Index):
             if found is not None:
                 first = next(iter(found.values()))
                 kind = TargetKind.DEVICE if len(found) == 1 else TargetKind.PUSH
-                return Place(Target(kind, first.name if len(found) == 1 else short), found)
+                return AddressPlace(Target(kind, first.name if len(found) == 1 else short), found)
             target = self._named(app, address, registry)
         devices: Mapping[int, Device] = {}
         with suppress(NotFound):
             devices = registry.reach(app, target)
         if not devices:
             raise AddressUnknown("nobody is at this address", address=address.text)
-        return Place(target, devices, target.kind in GROUPS)
+        return AddressPlace(target, devices, target.kind in GROUPS)
 
-    def _named(self, app: str, address: Address, registry: Registry) -> Target:
+    def _named(self, app: str, address: ClientAddress, registry: Registry) -> Target:
         """A user-defined identifier may be the name of a user or of a device."""
         if address.type != USER:
             if address.type in ALWAYS_SERVED or (app, address.type) in self._types:

@@ -18,9 +18,9 @@ from lasthop.core.fanout import Fanouts
 from lasthop.core.feature import CoreFeature, TargetRule
 from lasthop.core.lifecycle import State, Step
 from lasthop.core.objections import check_possible
-from lasthop.core.pushes.addresses import AddressBook, AddressNotServed, Place
+from lasthop.core.pushes.addresses import AddressBook, AddressNotServed, AddressPlace
 from lasthop.core.pushes.notification import Notifications
-from lasthop.core.pushes.push import Push
+from lasthop.core.pushes.push import PushInProgress
 from lasthop.core.pushes.push_ids import PushIds, identify
 from lasthop.core.pushes.report import refused, withdrawn
 from lasthop.core.registry import Device, DeviceRecord
@@ -41,7 +41,7 @@ from lasthop.store.pushes import (
 from lasthop.wire.pap.addresses import parse_address
 from lasthop.wire.pap.codes import MessageState
 from lasthop.wire.pap.documents import ReplaceMethod
-from lasthop.wire.pap.outcomes import RELEASED, REPLACEMENT, Report, cancel_code
+from lasthop.wire.pap.outcomes import RELEASED, REPLACEMENT, PushReport, cancel_code
 from lasthop.wire.pap.uaprof import fits
 
 MAX_LISTED = 100_000
@@ -117,16 +117,16 @@ class PushFeature(CoreFeature):
         self.addresses = AddressBook()
         deliveries.registry.index(self.addresses)
         self._ids = PushIds()
-        self._open: dict[int, Push] = {}
+        self._open: dict[int, PushInProgress] = {}
         """By message."""
         self._restored: dict[int, OpenPush] = {}
 
-    def _watch(self, row: PushRow, item: Item) -> Push:
-        push = self._open[row.message] = Push(row, item, self.notifications, self)
+    def _watch(self, row: PushRow, item: Item) -> PushInProgress:
+        push = self._open[row.message] = PushInProgress(row, item, self.notifications, self)
         item.observe(push)
         return push
 
-    def closed(self, push: Push) -> None:
+    def closed(self, push: PushInProgress) -> None:
         """A push is over: the store knows how it ended."""
         self._open.pop(push.row.message, None)
 
@@ -203,10 +203,10 @@ class PushFeature(CoreFeature):
 
     def _resolve(
         self, app: str, order: Order, now: Micros
-    ) -> list[tuple[str, Place | LasthopError]]:
+    ) -> list[tuple[str, AddressPlace | LasthopError]]:
         """Who the addresses stand for, each once; if none stands for anybody who can have it, why
         the first does not."""
-        found: list[tuple[str, Place | LasthopError]] = []
+        found: list[tuple[str, AddressPlace | LasthopError]] = []
         for text in dict.fromkeys(order.addresses):
             try:
                 place = self.find(app, text)
@@ -218,11 +218,13 @@ class PushFeature(CoreFeature):
             except LasthopError as error:
                 found.append((text, error))
         first = found[0][1]
-        if isinstance(first, LasthopError) and not any(isinstance(p, Place) for _, p in found):
+        if isinstance(first, LasthopError) and not any(
+            isinstance(p, AddressPlace) for _, p in found
+        ):
             raise first
         return found
 
-    def find(self, app: str, text: str) -> Place:
+    def find(self, app: str, text: str) -> AddressPlace:
         """Who an address stands for now."""
         address = parse_address(text)
         if self._ppg_names and address.gateway not in self._ppg_names:
@@ -230,14 +232,14 @@ class PushFeature(CoreFeature):
         return self.addresses.find(app, address, self._deliveries.registry)
 
     def _replacing(
-        self, order: Order, places: list[tuple[str, Place | LasthopError]], now: Micros
-    ) -> tuple[list[tuple[str, Place | LasthopError]], list[Delivery]]:
+        self, order: Order, places: list[tuple[str, AddressPlace | LasthopError]], now: Micros
+    ) -> tuple[list[tuple[str, AddressPlace | LasthopError]], list[Delivery]]:
         """Who gets the new push, and which deliveries of the old one it takes the place of."""
         if order.replaced is None:
             raise PushUnknown("there is no push to replace", push_id=order.push_id)
         assert order.replace is not None
         pending = self._pending(order.replaced.message, now)
-        kept: list[tuple[str, Place | LasthopError]] = []
+        kept: list[tuple[str, AddressPlace | LasthopError]] = []
         taken_back: dict[int, Delivery] = {}
         for text, place in places:
             if isinstance(place, LasthopError):
@@ -255,10 +257,10 @@ class PushFeature(CoreFeature):
                 kept.append((text, place))
             elif sent:
                 some = Target(TargetKind.PUSH, order.push_id)
-                kept.append((text, Place(some, sent, place.everyone)))
+                kept.append((text, AddressPlace(some, sent, place.everyone)))
             else:
                 kept.append((text, NotReplaceable("the old push is no longer pending there")))
-        if not any(isinstance(place, Place) for _, place in kept):
+        if not any(isinstance(place, AddressPlace) for _, place in kept):
             raise NotReplaceable("the old push is pending nowhere", push_id=order.push_id)
         return kept, list(taken_back.values())
 
@@ -301,7 +303,7 @@ class PushFeature(CoreFeature):
         codes = {a.text: cancel_code(push.report(n)) for n, a in enumerate(push.row.addresses)}
         return [(text, codes.get(text, 2003)) for text in dict.fromkeys(wanted)]
 
-    def _take_back(self, item: Item, push: Push, places: set[int], now: Micros) -> None:
+    def _take_back(self, item: Item, push: PushInProgress, places: set[int], now: Micros) -> None:
         reason = "cancelled by its initiator"
         if not push.listed:
             self._acceptance.withdraw(item, Step.CANCEL, now, reason)
@@ -310,7 +312,7 @@ class PushFeature(CoreFeature):
             if places.issuperset(push.places(delivery.session.device.number)):
                 self._deliveries.step(delivery, Step.CANCEL, now, reason)
 
-    def reports(self, known: KnownPush) -> list[tuple[str, Report]] | None:
+    def reports(self, known: KnownPush) -> list[tuple[str, PushReport]] | None:
         """What is reported of a push that is open, address by address; `None` when it is over, and
         the store knows."""
         push = self._open.get(known.message)
@@ -359,7 +361,7 @@ class ListedTarget(PlainTarget):
         return self._pushes.listed(item.message.key)
 
 
-def _fitting(place: Place, order: Order) -> Place:
+def _fitting(place: AddressPlace, order: Order) -> AddressPlace:
     """Of the devices at an address those that are as the initiator assumes, as far as we know."""
     devices = {
         number: device
@@ -370,19 +372,19 @@ def _fitting(place: Place, order: Order) -> Place:
         raise CapabilitiesMismatch("no client there is as it is assumed to be")
     if len(devices) == len(place.devices):
         return place
-    return Place(Target(TargetKind.PUSH, order.push_id), devices, place.everyone)
+    return AddressPlace(Target(TargetKind.PUSH, order.push_id), devices, place.everyone)
 
 
 def _spread(
-    push_id: str, places: list[tuple[str, Place | LasthopError]]
+    push_id: str, places: list[tuple[str, AddressPlace | LasthopError]]
 ) -> tuple[Target, dict[int, Device], tuple[Addressee, ...]]:
     """Target and devices of the message, and what is kept of each address."""
     if len(places) == 1:
         ((text, place),) = places
-        assert isinstance(place, Place)
+        assert isinstance(place, AddressPlace)
         if place.target.kind is not TargetKind.PUSH:
             return place.target, dict(place.devices), (Addressee(text, place.everyone),)
-    listed = sum(len(found.devices) for _, found in places if isinstance(found, Place))
+    listed = sum(len(found.devices) for _, found in places if isinstance(found, AddressPlace))
     if listed > MAX_LISTED:
         raise TooManyDevices(
             "the addresses stand for too many devices; push to large groups one by one",
@@ -392,7 +394,7 @@ def _spread(
     devices: dict[int, Device] = {}
     addressees: list[Addressee] = []
     for text, found in places:
-        if isinstance(found, Place):
+        if isinstance(found, AddressPlace):
             devices.update(found.devices)
             numbers = tuple(sorted(found.devices))
             addressees.append(Addressee(text, found.everyone, numbers))

@@ -27,17 +27,17 @@ from lasthop.errors import QuotaExceeded
 from lasthop.events import Kind
 from lasthop.message import DeliveryMethod, key_time
 from lasthop.store.pushes import NotificationRow, PushChanges, PushRow
-from lasthop.wire.pap.answers import Answer, Verdict
+from lasthop.wire.pap.answers import AnswerVerdict, PapAnswer
 from lasthop.wire.pap.codes import CODES, MessageState
 from lasthop.wire.pap.documents import Document, QualityOfService, ResultNotificationMessage
-from lasthop.wire.pap.outcomes import Report
+from lasthop.wire.pap.outcomes import PushReport
 from lasthop.wire.pap.versions import SUPPORTED, UNDECLARED, Version
 
 PRODUCT = "lasthop"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class NotificationPatience:
     """How initiators are told."""
 
     first_pause: Micros = 5 * SECOND
@@ -96,7 +96,7 @@ class Notifications:
     def __init__(
         self,
         deliveries: Deliveries,
-        patience: Patience,
+        patience: NotificationPatience,
         *,
         random64: Callable[[], int],
         sender: str,
@@ -136,7 +136,7 @@ class Notifications:
         self,
         push: PushRow,
         place: int,
-        report: Report,
+        report: PushReport,
         now: Micros,
         *,
         reply: int = 0,
@@ -254,17 +254,17 @@ class Notifications:
         document = Document(message, version, SUPPORTED, PRODUCT)
         return Notify(row.message, row.place, push.notify_to, document, row.reply)
 
-    def answered(self, message: int, place: int, answer: Answer, now: Micros) -> None:
+    def answered(self, message: int, place: int, answer: PapAnswer, now: Micros) -> None:
         """What came of a `Notify`."""
         notification = self._pending[message, place]
         destination = notification.destination
         destination.in_flight -= 1
         self._in_flight -= 1
-        unreachable = answer.verdict is Verdict.UNREACHABLE
+        unreachable = answer.verdict is AnswerVerdict.UNREACHABLE
         destination.failures = destination.failures + 1 if unreachable else 0
-        if answer.verdict is Verdict.HEARD:
+        if answer.verdict is AnswerVerdict.HEARD:
             self._end(notification, Kind.NOTIFIED, answer.reason, now)
-        elif answer.verdict is Verdict.REFUSED:
+        elif answer.verdict is AnswerVerdict.REFUSED:
             self._end(notification, Kind.NOTIFICATION_GIVEN_UP, answer.reason, now)
         else:
             self._failed(notification, answer, now)
@@ -274,14 +274,14 @@ class Notifications:
                 break
             self._pump(other, now)
 
-    def _failed(self, notification: Notification, answer: Answer, now: Micros) -> None:
+    def _failed(self, notification: Notification, answer: PapAnswer, now: Micros) -> None:
         row = notification.row
         destination = notification.destination
         if now >= row.first_at + self._patience.give_up_after:
             self._end(notification, Kind.NOTIFICATION_GIVEN_UP, answer.reason, now)
             return
         attempts = row.attempts + 1
-        if answer.verdict is Verdict.UNREACHABLE:
+        if answer.verdict is AnswerVerdict.UNREACHABLE:
             due = destination.closed_until = now + self._pause(destination.failures)
             destination.queue.appendleft(notification)
             self._timers.add(due, destination)

@@ -14,20 +14,20 @@ from lasthop.core.pushes.report import audience_of, report_of, withdrawn
 from lasthop.message import DeliveryMethod
 from lasthop.store.pushes import PushRow
 from lasthop.wire.pap.codes import MessageState
-from lasthop.wire.pap.outcomes import Report, combine
+from lasthop.wire.pap.outcomes import PushReport, combine
 
 if TYPE_CHECKING:
     from lasthop.core.delivery import Delivery, Item
     from lasthop.core.pushes.notification import Notifications
     from lasthop.core.registry import Device, Registry
 
-_PENDING = Report(MessageState.PENDING, 1000)
+_PENDING = PushReport(MessageState.PENDING, 1000)
 
 
 class OpenPushes(Protocol):
     """All pushes that are not over."""
 
-    def closed(self, push: Push) -> None:
+    def closed(self, push: PushInProgress) -> None:
         """A push is over."""
         ...
 
@@ -36,7 +36,7 @@ class OpenPushes(Protocol):
         ...
 
 
-class Push(DeliveryObserver):
+class PushInProgress(DeliveryObserver):
     """The open side of one push. `_best` has, for each address, the report so far of what has
     ended there: reports are folded one by one, so that a group costs no memory."""
 
@@ -61,7 +61,7 @@ class Push(DeliveryObserver):
         self._pushes = pushes
         self._notifications = notifications
         count = len(row.addresses)
-        self._best: list[Report | None] = [None] * count
+        self._best: list[PushReport | None] = [None] * count
         self._replies = [0] * count
         self._told = [False] * count
         self._last_at = item.message.accepted_at
@@ -122,7 +122,7 @@ class Push(DeliveryObserver):
                 decided.append(place)
         return decided
 
-    def _take(self, place: int, report: Report) -> None:
+    def _take(self, place: int, report: PushReport) -> None:
         best = self._best[place]
         known = (report,) if best is None else (best, report)
         self._best[place] = combine(known, audience_of(self.row.addresses[place]))
@@ -135,7 +135,7 @@ class Push(DeliveryObserver):
                 best = self._best[place]
                 self.settle(place, combine(()) if best is None else best, self._last_at)
 
-    def settle(self, place: int, report: Report, at: Micros, device: int = 0) -> None:
+    def settle(self, place: int, report: PushReport, at: Micros, device: int = 0) -> None:
         """The outcome at an address is known, once and for all."""
         self._told[place] = True
         self._best[place] = report
@@ -155,12 +155,12 @@ class Push(DeliveryObserver):
             awaited_from=device if awaited else 0,
         )
 
-    def resume(self, place: int, report: Report) -> None:
+    def resume(self, place: int, report: PushReport) -> None:
         """An outcome that was known before the restart, and told where it was final."""
         self._take(place, report)
         self._told[place] = bool(self.row.addresses[place].code)
 
-    def report(self, place: int) -> Report:
+    def report(self, place: int) -> PushReport:
         """What is reported of an address now."""
         addressee = self.row.addresses[place]
         best = self._best[place]

@@ -15,10 +15,10 @@ from lasthop.message import DeliveryMethod
 from lasthop.store.commit import DeliveryRow
 from lasthop.store.pushes import Addressee, PushRow
 from lasthop.wire.pap.codes import STATES, MessageState
-from lasthop.wire.pap.outcomes import Audience, Report, combine
+from lasthop.wire.pap.outcomes import Audience, PushReport, combine
 
 
-class Line(NamedTuple):
+class ReportedState(NamedTuple):
     """How one of our states is reported."""
 
     state: MessageState
@@ -27,36 +27,36 @@ class Line(NamedTuple):
     """How it was really delivered."""
 
 
-REPORTS: dict[State, Line] = {
+REPORTS: dict[State, ReportedState] = {
     # Ours to send, on its way, or on the device and not with its application.
-    State.PENDING: Line(MessageState.PENDING, 1000),
-    State.SENDING: Line(MessageState.PENDING, 1000),
-    State.RECEIVED: Line(MessageState.PENDING, 1000),
-    State.PARKED: Line(MessageState.PENDING, 1000),
+    State.PENDING: ReportedState(MessageState.PENDING, 1000),
+    State.SENDING: ReportedState(MessageState.PENDING, 1000),
+    State.RECEIVED: ReportedState(MessageState.PENDING, 1000),
+    State.PARKED: ReportedState(MessageState.PENDING, 1000),
     # The client has confirmed it (5.1.2.2.5.2), or nobody was asked (5.1.2.2.5.1).
-    State.DELIVERED: Line(MessageState.DELIVERED, 1000, DeliveryMethod.CONFIRMED),
-    State.SENT: Line(MessageState.DELIVERED, 1000, DeliveryMethod.UNCONFIRMED),
+    State.DELIVERED: ReportedState(MessageState.DELIVERED, 1000, DeliveryMethod.CONFIRMED),
+    State.SENT: ReportedState(MessageState.DELIVERED, 1000, DeliveryMethod.UNCONFIRMED),
     # Its deliver-before-timestamp passed first (5.1.2.2.4).
-    State.EXPIRED: Line(MessageState.EXPIRED, 4000),
+    State.EXPIRED: ReportedState(MessageState.EXPIRED, 4000),
     # Taken back by a cancellation (5.4), or by the push that replaces it (5.1.1.1).
-    State.CANCELLED: Line(MessageState.CANCELLED, 1000),
-    State.REPLACED: Line(MessageState.CANCELLED, 1000),
+    State.CANCELLED: ReportedState(MessageState.CANCELLED, 1000),
+    State.REPLACED: ReportedState(MessageState.CANCELLED, 1000),
     # The client refused it: 5026 to 5030 where it said why.
-    State.ABORTED: Line(MessageState.ABORTED, 5000),
+    State.ABORTED: ReportedState(MessageState.ABORTED, 5000),
     # It left, and no confirmation came.
-    State.TIMED_OUT: Line(MessageState.TIMEOUT, 4000),
+    State.TIMED_OUT: ReportedState(MessageState.TIMEOUT, 4000),
     # 2005, 2006, 3006, 3007, 3009, 3010 or 4000 where it is known why.
-    State.UNDELIVERABLE: Line(MessageState.UNDELIVERABLE, 3003),
+    State.UNDELIVERABLE: ReportedState(MessageState.UNDELIVERABLE, 3003),
     # Another device of a queue has it; no push goes to a queue.
-    State.REASSIGNED: Line(MessageState.PENDING, 1000),
+    State.REASSIGNED: ReportedState(MessageState.PENDING, 1000),
     # The device's mailbox was full, or the user does not want it.
-    State.SUPPRESSED: Line(MessageState.UNDELIVERABLE, 4001),
+    State.SUPPRESSED: ReportedState(MessageState.UNDELIVERABLE, 4001),
 }
 
 _UNREACHED = frozenset({2002, 2003, 2005})
 
 
-def report_of(state: State, code: int, at: Micros, method: DeliveryMethod) -> Report:
+def report_of(state: State, code: int, at: Micros, method: DeliveryMethod) -> PushReport:
     """What is reported of one delivery; `method` is the one that was asked for."""
     line = REPORTS[state]
     if code not in STATES[line.state].codes:
@@ -65,19 +65,19 @@ def report_of(state: State, code: int, at: Micros, method: DeliveryMethod) -> Re
     if state is State.SENT and method is DeliveryMethod.ONESHOT:
         used = method
     # While it is pending, the time of its last change says nothing to an initiator.
-    return Report(line.state, code, at if state.final else None, used)
+    return PushReport(line.state, code, at if state.final else None, used)
 
 
-def refused(addressee: Addressee, at: Micros) -> Report:
+def refused(addressee: Addressee, at: Micros) -> PushReport:
     """What is reported of an address for which the push was not accepted."""
     undeliverable = addressee.code in _UNREACHED
     state = MessageState.UNDELIVERABLE if undeliverable else MessageState.REJECTED
-    return Report(state, addressee.code, at)
+    return PushReport(state, addressee.code, at)
 
 
-def withdrawn(at: Micros) -> Report:
+def withdrawn(at: Micros) -> PushReport:
     """What is reported of deliveries that were cancelled before they had begun."""
-    return Report(MessageState.CANCELLED, 1000, at)
+    return PushReport(MessageState.CANCELLED, 1000, at)
 
 
 def audience_of(addressee: Addressee) -> Audience:
@@ -87,14 +87,14 @@ def audience_of(addressee: Addressee) -> Audience:
 
 def reports_of(
     push: PushRow, accepted_at: Micros, method: DeliveryMethod, deliveries: Iterable[DeliveryRow]
-) -> list[tuple[str, Report]]:
+) -> list[tuple[str, PushReport]]:
     """What is reported of a push that is over, address by address, from what the store has."""
     by_device = {
         row.device: report_of(State(row.state), row.code, row.changed_at, method)
         for row in deliveries
     }
     never_begun = [withdrawn(push.withdrawn_at)] if push.withdrawn_at else []
-    found: list[tuple[str, Report]] = []
+    found: list[tuple[str, PushReport]] = []
     for addressee in push.addresses:
         if addressee.code:
             found.append((addressee.text, refused(addressee, accepted_at)))

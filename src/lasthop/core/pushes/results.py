@@ -6,7 +6,7 @@ from lasthop.core.effects import Notify
 from lasthop.message import Message
 from lasthop.wire.pap.mime import format_headers
 from lasthop.wire.pap.multipart import Entity
-from lasthop.wire.pap.submission import Submission, write_submission
+from lasthop.wire.pap.submission import PapSubmission, write_submission
 
 _OF_THE_ENTITY = frozenset({"content-type", "content-length", "content-transfer-encoding"})
 
@@ -21,7 +21,7 @@ def write_result(notify: Notify, reply: Message | None) -> tuple[str, bytes]:
         headers = [("Content-Type", reply.content_type), *reply.headers]
         kept = [h for n, h in enumerate(headers) if n == 0 or h[0].lower() not in _OF_THE_ENTITY]
         content = Entity(tuple(header for header in kept if _is_header(header)), reply.body)
-    return write_submission(Submission(notify.document, content))
+    return write_submission(PapSubmission(notify.document, content))
 
 
 def _is_header(header: tuple[str, str]) -> bool:

@@ -71,7 +71,7 @@ INVENTORY = -1
 HAD = "the application has had it"
 
 
-class RankedPart(SessionPart):
+class RankedTopics(SessionPart):
     """The ranked topics of one device."""
 
     def __init__(self, feeds: RankedFeature, session: Session) -> None:
@@ -97,7 +97,7 @@ class RankedFeature(CoreFeature):
         self._acceptance = spine.acceptance
         self._book = spine.identity.policies
         spine.terms = self
-        self._parts: dict[Session, RankedPart] = {}
+        self._parts: dict[Session, RankedTopics] = {}
         self._restored: FeedsRestored | None = None
         """While the gateway comes back."""
         self.lanes = FeedQueue(deliveries, self)
@@ -137,7 +137,7 @@ class RankedFeature(CoreFeature):
         session = keeper.session
         part = self._parts.get(session)
         if part is None:
-            part = self._parts[session] = RankedPart(self, session)
+            part = self._parts[session] = RankedTopics(self, session)
             session.add_part(part)
         part.keepers[keeper.topic] = keeper
 

@@ -9,7 +9,7 @@ from lasthop.clock import Micros
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.lifecycle import PENDING, State, Step
 from lasthop.core.ranked.ranked_delivery import RankedDelivery, RankedSteps
-from lasthop.core.ranked.subscription import RankedSubscription, Send
+from lasthop.core.ranked.subscription import QueuedSend, RankedSubscription
 from lasthop.events import Kind
 from lasthop.message import GATEWAY, Message, Target, TargetKind
 from lasthop.wire.hop.feeds import Forget, Instruction, ShowKept, Why, encode_instructions
@@ -34,7 +34,7 @@ class FeedQueue:
         keeper.note()
         while lane:
             step = lane[0]
-            if isinstance(step, Send):
+            if isinstance(step, QueuedSend):
                 ranked = keeper.delivery(step.key)
                 if ranked is not None and ranked.delivery.state is not PENDING:
                     break

@@ -8,7 +8,7 @@ import msgspec
 
 from lasthop.decision.volume.entry import Place
 from lasthop.decision.volume.memory import FeedState
-from lasthop.decision.volume.policy_choice import Choice
+from lasthop.decision.volume.policy_choice import PolicyChoice
 
 HOT, COLD = 0, 1
 """The parts of a feed's row: one changes with everything, the other seldom and is larger."""
@@ -36,7 +36,7 @@ class Hot(msgspec.Struct, omit_defaults=True):
     """A feed from one moment to the next."""
 
     state: FeedState = FeedState()
-    choice: Choice = Choice()
+    choice: PolicyChoice = PolicyChoice()
     lessons: list[list[Any]] = []
     """What its policy was taught since its memory was last written."""
     lane: list[list[Any]] = []

@@ -23,7 +23,7 @@ from lasthop.core.ranked.subscription import RankedSubscription
 from lasthop.core.session import Session
 from lasthop.decision.policies import POLICIES
 from lasthop.decision.volume.memory import EntryState
-from lasthop.decision.volume.policy_choice import Choice
+from lasthop.decision.volume.policy_choice import PolicyChoice
 from lasthop.message import TargetKind
 from lasthop.store.ranked import KeptRow, RankedRestored
 from lasthop.wire.hop.feeds import decode_instructions
@@ -73,7 +73,7 @@ class FeedsRestored:
                 session = self._deliveries.session(device)
                 at = (device.number, topic)
                 hot = unpack_hot(records[*at, 0]) if (*at, 0) in records else Hot()
-                choice = hot.choice if hot.choice.policy in POLICIES else Choice()
+                choice = hot.choice if hot.choice.policy in POLICIES else PolicyChoice()
                 keeper = RankedSubscription(self._deliveries, session, topic, terms, choice, now)
                 memory = unpack_cold(records[*at, COLD]) if (*at, COLD) in records else {}
                 keeper.restore(hot, memory, entries[at])

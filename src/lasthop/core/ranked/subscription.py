@@ -33,7 +33,7 @@ from lasthop.decision.volume.inputs import (
     Woken,
 )
 from lasthop.decision.volume.memory import EntryState
-from lasthop.decision.volume.policy_choice import Choice, Remembered, policy_of
+from lasthop.decision.volume.policy_choice import PolicyChoice, Remembered, policy_of
 from lasthop.decision.volume.subscription import Subscription
 from lasthop.decision.volume.terms import TopicTerms
 from lasthop.events import Event, Kind
@@ -54,7 +54,7 @@ NO_ENTRY = EntryState(0, 0.0, None, 0, Place.ENDED, 0)
 _encode = msgspec.json.Encoder().encode
 
 
-class Send(msgspec.Struct):
+class QueuedSend(msgspec.Struct):
     """In the lane: a message leaves for the device."""
 
     key: int
@@ -77,7 +77,7 @@ class RankedSubscription:
         session: Session,
         topic: str,
         terms: TopicTerms,
-        choice: Choice,
+        choice: PolicyChoice,
         now: Micros,
     ) -> None:
         self._deliveries = deliveries
@@ -89,7 +89,7 @@ class RankedSubscription:
         self.policy: Remembered = policy_of(choice, self.subscription.max)
         self.feed = Feed(self.subscription, self.policy, now=now)
         self.feed.track()
-        self.lane: deque[Send | Say] = deque()
+        self.lane: deque[QueuedSend | Say] = deque()
         self.armed: Micros | None = None
         """For when it stands among the gateway's timers."""
         self.muted = False
@@ -186,7 +186,7 @@ class RankedSubscription:
             given: Input = Withdrawn(key) if withdrawn else Gone((key,))
             self.take(given, delivery.changed_at)
 
-    def follow(self, choice: Choice, now: Micros) -> None:
+    def follow(self, choice: PolicyChoice, now: Micros) -> None:
         """Another policy is in force."""
         policy = policy_of(choice, self.subscription.max)
         policy.succeed(self.policy)
@@ -229,10 +229,10 @@ class RankedSubscription:
     # What the feed wants done.
 
     def _follow(self, effects: list[Effect], now: Micros) -> None:
-        sent: dict[int, Send] = {}
+        sent: dict[int, QueuedSend] = {}
         for effect in effects:
             if isinstance(effect, Forward):
-                sent[effect.key] = send = Send(effect.key)
+                sent[effect.key] = send = QueuedSend(effect.key)
                 self.lane.append(send)
                 if effect.instead_of is not None:
                     self.retract(effect.instead_of, NO_ROOM, now)
@@ -248,7 +248,7 @@ class RankedSubscription:
                 self._drop(effect, now)
         self._deliveries.touch(self.session)
 
-    def _show(self, effect: Show, sent: dict[int, Send], now: Micros) -> None:
+    def _show(self, effect: Show, sent: dict[int, QueuedSend], now: Micros) -> None:
         kept: list[int] = []
         for key in effect.keys:
             self._tell(Kind.READ, now, msg=key, reason=effect.reason)
@@ -364,8 +364,8 @@ def _place(ranked: RankedDelivery | None) -> int:
     return SHOWN if ranked.arrived else EARLY
 
 
-def _parked(step: Send | Say) -> list[Any]:
-    if isinstance(step, Send):
+def _parked(step: QueuedSend | Say) -> list[Any]:
+    if isinstance(step, QueuedSend):
         return [step.key, step.keep]
     return [encode_instructions((step.instruction,)), step.reply_to]
 
@@ -379,8 +379,8 @@ def _unusual(value: Subscription | Tuning) -> dict[str, Any]:
     }
 
 
-def unparked(row: list[Any]) -> Send | Say:
+def unparked(row: list[Any]) -> QueuedSend | Say:
     """A step of the lane as it was stored."""
     if isinstance(row[0], int):
-        return Send(row[0], row[1])
+        return QueuedSend(row[0], row[1])
     return Say(decode_instructions(row[0])[0], row[1])

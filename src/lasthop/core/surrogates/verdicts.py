@@ -23,7 +23,7 @@ from lasthop.errors import InvalidRequest, LasthopError, SurrogateFailed, TooLar
 from lasthop.events import Kind
 from lasthop.message import Message, Target, TargetKind
 from lasthop.store.surrogates import StateRow, SurrogateChanges
-from lasthop.surrogate.mail import Action, Content, Outgoing, Verdict, changed
+from lasthop.surrogate.mail import Content, MailAction, OutgoingMail, Verdict, changed
 from lasthop.surrogate.surrogate import MOST_SENDS
 
 
@@ -49,7 +49,7 @@ class VerdictRules:
             if len(verdict.content.body) > body:
                 raise TooLarge("body too large", size=len(verdict.content.body), limit=body)
         submissions = [_submission(send, now) for send in verdict.sends]
-        answers = verdict.action is Action.ANSWER and not consultation.over
+        answers = verdict.action is MailAction.ANSWER and not consultation.over
         if answers:
             submissions.append(_answer(consultation, verdict.content or Content()))
         if not submissions:
@@ -75,7 +75,7 @@ class VerdictRules:
         now: Micros,
     ) -> None:
         """Do with the message what the surrogate wants."""
-        if verdict.action is Action.RELAY:
+        if verdict.action is MailAction.RELAY:
             content = verdict.content
             before = consultation.content
             told = "relayed by its surrogate"
@@ -83,7 +83,7 @@ class VerdictRules:
             if content is not None and before is not None:
                 told = f"changed by its surrogate: {', '.join(changed(before, content))}"
             self.pass_on(consultation, content, told, now)
-        elif verdict.action is Action.ANSWER:
+        elif verdict.action is MailAction.ANSWER:
             post.outcomes["answered"] += 1
             assert answer is not None
             if consultation.delivery is not None:
@@ -196,7 +196,7 @@ def remark(
     )
 
 
-def _submission(send: Outgoing, now: Micros) -> Submission:
+def _submission(send: OutgoingMail, now: Micros) -> Submission:
     content = send.content
     return Submission(
         target=parse_target(send.to),

@@ -10,14 +10,14 @@ from __future__ import annotations
 from lasthop.decision.policies.fixed import Buffer, Expiration, OnDemand, OnLine
 from lasthop.decision.policies.policy import Policy, Tuning
 from lasthop.decision.policies.predictive import Predictive
-from lasthop.decision.policies.rate import Rate
+from lasthop.decision.policies.rate import RatePolicy
 from lasthop.decision.policies.unified import Unified
 
 POLICIES: dict[str, type[Policy]] = {
     "on-line": OnLine,
     "on-demand": OnDemand,
     "buffer": Buffer,
-    "rate": Rate,
+    "rate": RatePolicy,
     "expiration": Expiration,
     "unified": Unified,
     "predictive": Predictive,

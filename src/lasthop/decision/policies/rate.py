@@ -13,7 +13,7 @@ ARRIVALS = 256
 """Events over which the arrival rate is measured."""
 
 
-class Rate(Policy):
+class RatePolicy(Policy):
     """Earn a part of a transfer with every arrival, spend a whole one on every transfer."""
 
     def __init__(self, tuning: Tuning) -> None:

@@ -18,7 +18,7 @@ from lasthop.decision.policies.memory import memory_of, recall
 DEFAULT_POLICY = "unified"
 
 
-class Choice(msgspec.Struct, frozen=True, omit_defaults=True):
+class PolicyChoice(msgspec.Struct, frozen=True, omit_defaults=True):
     """A policy by name, and what was chosen for it."""
 
     policy: str = DEFAULT_POLICY
@@ -38,7 +38,7 @@ class Choice(msgspec.Struct, frozen=True, omit_defaults=True):
         return f"{self.policy}@{self.version}" if self.version else self.policy
 
     @property
-    def plain(self) -> Choice:
+    def plain(self) -> PolicyChoice:
         """Without the memory: what is kept of it, and what tells two choices apart. Its version
         stands for what it began with."""
         return msgspec.structs.replace(self, memory={}) if self.memory else self
@@ -57,7 +57,7 @@ class Choice(msgspec.Struct, frozen=True, omit_defaults=True):
 class PolicyBook(Protocol):
     """Says which policy is in force."""
 
-    def choose(self, app: str, device: str, topic: str) -> Choice:
+    def choose(self, app: str, device: str, topic: str) -> PolicyChoice:
         """For this device and topic. It names a policy of `decision.policies`."""
         ...
 
@@ -65,10 +65,10 @@ class PolicyBook(Protocol):
 class OnePolicy:
     """The same for everybody."""
 
-    def __init__(self, choice: Choice | None = None) -> None:
-        self.choice = choice or Choice()
+    def __init__(self, choice: PolicyChoice | None = None) -> None:
+        self.choice = choice or PolicyChoice()
 
-    def choose(self, app: str, device: str, topic: str) -> Choice:
+    def choose(self, app: str, device: str, topic: str) -> PolicyChoice:
         return self.choice
 
 
@@ -142,7 +142,7 @@ class Remembered(Policy):
         self.lessons = [tuple(lesson) for lesson in lessons]
 
 
-def policy_of(choice: Choice, most: int | None) -> Remembered:
+def policy_of(choice: PolicyChoice, most: int | None) -> Remembered:
     """A new policy, as it was chosen."""
     policy = POLICIES[choice.policy](choice.tuning(most))
     if choice.memory:

@@ -12,7 +12,7 @@ from msgspec import Meta
 from lasthop.clock import SECOND
 from lasthop.decision.constraints import QuietHours
 from lasthop.decision.policies import POLICIES
-from lasthop.decision.volume.policy_choice import Choice
+from lasthop.decision.volume.policy_choice import PolicyChoice
 from lasthop.decision.volume.subscription import Mode, Subscription
 from lasthop.errors import InvalidRequest
 
@@ -103,7 +103,7 @@ class TopicTerms(
         except ValueError as error:
             raise InvalidRequest(str(error)) from None
 
-    def choice(self, chosen: Choice) -> Choice:
+    def choice(self, chosen: PolicyChoice) -> PolicyChoice:
         """The policy: what the terms say goes before what was chosen for everybody."""
         changes: dict[str, Any] = {}
         if self.policy is not None and self.policy != chosen.policy:

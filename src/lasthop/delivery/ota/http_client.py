@@ -15,9 +15,9 @@ from lasthop.clock import Clock
 from lasthop.delivery.carrier import (
     Aborted,
     Confirmed,
-    Content as Returned,
     Outcome,
     Parcel,
+    ReturnedContent as Returned,
     Sent,
     Unanswered,
     Unfit,
@@ -27,9 +27,9 @@ from lasthop.delivery.ota.datagrams import Endpoint
 from lasthop.delivery.ota.unit import unfit
 from lasthop.errors import Malformed, Rejected, TooLarge, Unsupported
 from lasthop.wire.ota import http
-from lasthop.wire.ota.http import Answer, AnswerReader, Registration
+from lasthop.wire.ota.http import AnswerReader, OtaAnswer, Registration
 from lasthop.wire.ota.terminal import described
-from lasthop.wire.ota.transform import Content, application_of, for_http
+from lasthop.wire.ota.transform import PushContent, application_of, for_http
 
 Report: TypeAlias = Callable[[Outcome], None]
 
@@ -206,7 +206,7 @@ class Client:
         if not parcel.confirmed:
             posting.end(Sent())  # As if it had been sent without a connection (5.1.2.2.5.1).
 
-    def answered(self, connection: Connection, answer: Answer) -> None:
+    def answered(self, connection: Connection, answer: OtaAnswer) -> None:
         if connection is not self._connection or self._asking is None:
             connection.abandon()  # Nobody asked.
             self.lost(connection)
@@ -226,7 +226,7 @@ class Client:
             self._dialling = self._loop.create_task(self._dial(endpoint))
         self._next()
 
-    def _registration_answered(self, answer: Answer) -> None:
+    def _registration_answered(self, answer: OtaAnswer) -> None:
         found = http.registration(answer, self._registration)
         if found is None:
             self._registration = None
@@ -235,7 +235,7 @@ class Client:
         self._registration = found
         self._registered = True
 
-    def _push_answered(self, posting: _Posting, answer: Answer) -> None:
+    def _push_answered(self, posting: _Posting, answer: OtaAnswer) -> None:
         result = http.verdict(answer)
         if isinstance(result, http.Stale) and posting.stale < STALE_TIMES:
             posting.stale += 1
@@ -364,10 +364,10 @@ def _host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _adapted(parcel: Parcel, registration: Registration) -> Content:
+def _adapted(parcel: Parcel, registration: Registration) -> PushContent:
     """The push as this client takes it; raises Rejected for what it does not."""
     terminal = registration.terminal.known_as(described(parcel.capabilities))
-    push = for_http(Content(parcel.content_type, parcel.headers, parcel.body), terminal)
+    push = for_http(PushContent(parcel.content_type, parcel.headers, parcel.body), terminal)
     application = application_of(push)
     known = registration.applications
     if known is not None and application is not None and application not in known:
@@ -377,13 +377,13 @@ def _adapted(parcel: Parcel, registration: Registration) -> Content:
 
 def _outcome(result: http.Verdict) -> Outcome:
     match result:
-        case http.Accepted(content=None):
+        case http.PushAccepted(content=None):
             return Confirmed()
-        case http.Accepted():
+        case http.PushAccepted():
             content = result.content
             assert content is not None
             return Confirmed(Returned(content.content_type, content.body, content.headers))
-        case http.Rejected():
+        case http.PushRejected():
             return Aborted(result.reason)
         case http.Stale():
             return Aborted(0)

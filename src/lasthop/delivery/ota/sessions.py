@@ -24,13 +24,13 @@ from lasthop.delivery.carrier import (
     Unreached,
 )
 from lasthop.delivery.ota.datagrams import MAX_DATAGRAM, Endpoint
-from lasthop.delivery.ota.unit import Network, unfit
+from lasthop.delivery.ota.unit import DatagramNetwork, unfit
 from lasthop.errors import Rejected, TooLarge, Unsupported
 from lasthop.wire.ota import wsp_session as wsp
 from lasthop.wire.ota.terminal import described
-from lasthop.wire.ota.transform import Content, application_of, for_wsp, wsp_headers
+from lasthop.wire.ota.transform import PushContent, application_of, for_wsp, wsp_headers
 from lasthop.wire.ota.wsp_server import SessionServer
-from lasthop.wire.ota.wsp_session import Session, Ticket
+from lasthop.wire.ota.wsp_session import Ticket, WspSession
 from lasthop.wire.wsp.applications import PUSH_SIA
 from lasthop.wire.wsp.headers import Header
 from lasthop.wire.wsp.pdus import Push, encode_pdu, encode_unit
@@ -61,8 +61,8 @@ class SessionCarrier:
         self,
         server: SessionServer,
         *,
-        network: Network,
-        push_network: Network,
+        network: DatagramNetwork,
+        push_network: DatagramNetwork,
         invitation: Sir,
         clock: Clock,
         wake_at: Callable[[Micros], None],
@@ -140,7 +140,7 @@ class SessionCarrier:
             self._push(session, parcel, report, now, confirmed=confirmed)
 
     def _push(
-        self, session: Session, parcel: Parcel, report: Report, now: Micros, *, confirmed: bool
+        self, session: WspSession, parcel: Parcel, report: Report, now: Micros, *, confirmed: bool
     ) -> None:
         try:
             pdu = _pdu(session, parcel, confirmed=confirmed)
@@ -178,19 +178,19 @@ class SessionCarrier:
     def _act(self, events: list[wsp.Event], now: Micros) -> None:
         for event in events:
             match event:
-                case wsp.Opened():
+                case wsp.SessionOpened():
                     self._opened(event.session, now)
                 case wsp.Pushed():
                     self._report(event.ticket, Confirmed())
-                case wsp.Refused():
+                case wsp.PushRefused():
                     self._report(event.ticket, Aborted(event.reason))
-                case wsp.Unanswered():
+                case wsp.PushUnanswered():
                     self._report(event.ticket, Unanswered(event.reason))
                 case wsp.NotSent():
                     fits = not event.too_large
                     reason = event.reason
                     self._report(event.ticket, Unreached(reason) if fits else Unfit(3006, reason))
-                case wsp.Closed():
+                case wsp.SessionClosed():
                     pass
 
     def _report(self, ticket: Ticket, outcome: Outcome) -> None:
@@ -220,7 +220,7 @@ class SessionCarrier:
         heapq.heappush(self._asks, (asked.due, self._count, host))
         self._push_network.send(invitation_unit(self._invitation, asked.times), asked.endpoint)
 
-    def _opened(self, session: Session, now: Micros) -> None:
+    def _opened(self, session: WspSession, now: Micros) -> None:
         asked = self._asked.pop(session.peer[0], None)
         if asked is not None:
             for parcel, report in asked.waiting:
@@ -234,10 +234,10 @@ def invitation_unit(invitation: Sir, transaction: int) -> bytes:
     return encode_unit(transaction, Push(MEDIA_TYPE, (application,), encode_sir(invitation)))
 
 
-def _pdu(session: Session, parcel: Parcel, *, confirmed: bool) -> bytes:
+def _pdu(session: WspSession, parcel: Parcel, *, confirmed: bool) -> bytes:
     """The push as this client takes it; raises Rejected for what it does not."""
     terminal = session.terminal.known_as(described(parcel.capabilities))
-    push = for_wsp(Content(parcel.content_type, parcel.headers, parcel.body), terminal)
+    push = for_wsp(PushContent(parcel.content_type, parcel.headers, parcel.body), terminal)
     application = application_of(push)
     if not session.serves(application):
         raise Unsupported("the client has no such application", application=application)

@@ -13,7 +13,7 @@ from lasthop.delivery.carrier import Outcome, Parcel, Sent, Unfit, Unreached
 from lasthop.delivery.ota.datagrams import MAX_DATAGRAM, Endpoint
 from lasthop.errors import Rejected
 from lasthop.wire.ota.terminal import described
-from lasthop.wire.ota.transform import Content, for_wsp, wsp_headers
+from lasthop.wire.ota.transform import PushContent, for_wsp, wsp_headers
 from lasthop.wire.pap.codes import STATES, MessageState
 from lasthop.wire.wsp.pdus import Push, encode_unit
 
@@ -22,7 +22,7 @@ TRANSACTIONS = 256
 apart."""
 
 
-class Network(Protocol):
+class DatagramNetwork(Protocol):
     """Where datagrams go."""
 
     def send(self, data: bytes, to: Endpoint) -> None:
@@ -39,7 +39,9 @@ def unfit(error: Rejected) -> Unfit:
 class UnitCarrier:
     """Sends pushes as single datagrams."""
 
-    def __init__(self, *, by_ipv4: Network | None, by_ipv6: Network | None, clock: Clock) -> None:
+    def __init__(
+        self, *, by_ipv4: DatagramNetwork | None, by_ipv6: DatagramNetwork | None, clock: Clock
+    ) -> None:
         self._by_ipv4 = by_ipv4
         self._by_ipv6 = by_ipv6
         self._clock = clock
@@ -68,7 +70,7 @@ class UnitCarrier:
     def datagram(self, parcel: Parcel) -> bytes:
         """The push as it leaves; raises Rejected for what has no form on the air."""
         terminal = described(parcel.capabilities)
-        push = for_wsp(Content(parcel.content_type, parcel.headers, parcel.body), terminal)
+        push = for_wsp(PushContent(parcel.content_type, parcel.headers, parcel.body), terminal)
         self._transaction = (self._transaction + 1) % TRANSACTIONS
         unit = Push(push.content_type, wsp_headers(push), push.body)
         return encode_unit(self._transaction, unit, version=terminal.encoding_version)

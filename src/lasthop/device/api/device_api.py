@@ -11,7 +11,7 @@ from lasthop.decision.preferences import Preferences
 from lasthop.device.compose import Draft
 from lasthop.device.contact import Contact
 from lasthop.device.correspondence import Correspondence
-from lasthop.device.desk import Desk
+from lasthop.device.desk import SessionRunner
 from lasthop.device.handle import MessageHandle
 from lasthop.device.session import DeviceSession
 from lasthop.device.turns import Turns
@@ -28,7 +28,7 @@ class DeviceApi:
     _turns: Turns
 
     def __init__(self) -> None:
-        self._desk: Desk | None = None
+        self._desk: SessionRunner | None = None
         self._letters = Correspondence()
         self._tasks: set[asyncio.Task[None]] = set()
         self._error: BaseException | None = None
@@ -89,7 +89,7 @@ class DeviceApi:
         future.add_done_callback(over)
         return handle, future
 
-    def opened(self) -> Desk:
+    def opened(self) -> SessionRunner:
         """The open device's inbox and session. Raises what ended the device, or Conflict."""
         if self._error is not None:
             raise self._error

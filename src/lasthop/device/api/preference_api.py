@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lasthop.clock import Micros
-from lasthop.decision.budgets import Meter
+from lasthop.decision.budgets import BudgetMeter
 from lasthop.decision.preferences import Preferences
 from lasthop.device import compose
 from lasthop.device.api.device_api import DeviceApi
@@ -51,9 +51,11 @@ class PreferenceApi(DeviceApi):
         )
         return found
 
-    async def spending(self) -> list[Meter]:
+    async def spending(self) -> list[BudgetMeter]:
         """What is used of each limit on what we send, in its present period."""
-        meters: list[Meter] = await self.do(lambda session, now: session.preferences.spending(now))
+        meters: list[BudgetMeter] = await self.do(
+            lambda session, now: session.preferences.spending(now)
+        )
         return meters
 
     def on_links_wanted(self, callback: Callable[[tuple[str, ...]], None]) -> None:

@@ -31,7 +31,7 @@ from lasthop.device.exchange.received import (
     Received,
     Result,
 )
-from lasthop.device.exchange.switchboard import Switchboard, Taker
+from lasthop.device.exchange.switchboard import ExchangeSwitchboard, Taker
 from lasthop.device.handle import MessageHandle, MessageRefused
 from lasthop.device.happenings import Gathered
 from lasthop.device.message import Message
@@ -47,7 +47,7 @@ T = TypeVar("T")
 class ServingDevice(ExchangeDevice, Protocol):
     """A device that can be talked to by name: it has one switchboard for all its exchanges."""
 
-    switchboard: Switchboard | None
+    switchboard: ExchangeSwitchboard | None
 
     async def offer(self, service: Service) -> MessageHandle:
         """Let others find a service."""
@@ -240,10 +240,10 @@ class Exchange(Generic[T]):
     # Within.
 
     @property
-    def _board(self) -> Switchboard:
+    def _board(self) -> ExchangeSwitchboard:
         board = self._device.switchboard
         if board is None:
-            board = self._device.switchboard = Switchboard(self._device)
+            board = self._device.switchboard = ExchangeSwitchboard(self._device)
         return board
 
     def _within(self, timeout: float | None) -> int:

@@ -36,7 +36,7 @@ class Taker(NamedTuple):
     take: Take
 
 
-class Switchboard:
+class ExchangeSwitchboard:
     """Every message of a device goes to one taker, and is done when that returns. What nobody is
     there for yet waits, and comes first when somebody is."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import groupby
 from operator import attrgetter
 
-from lasthop.device.change import Held
+from lasthop.device.change import InboxContents
 from lasthop.device.outbox_order import Transferable
 from lasthop.device.pieces.flows import Body, Inflow, Outflow
 from lasthop.device.pieces.incoming_bodies import IncomingBodies
@@ -15,7 +15,7 @@ from lasthop.device.pieces.incoming_streams import IncomingStreams
 from lasthop.device.pieces.outgoing_bodies import OutgoingBodies, OutgoingBody
 from lasthop.device.pieces.outgoing_streams import OutgoingStreams
 from lasthop.device.pieces.transfer_book import TransferBook
-from lasthop.device.terms import Terms
+from lasthop.device.terms import DeviceTerms
 from lasthop.wire.hop.frames import Ending, EndStatus, Frame, Piece, Taken
 from lasthop.wire.hop.transfer import Pace, Sending
 
@@ -26,7 +26,7 @@ class DeviceTransfers:
     """What is under way in pieces, in both directions."""
 
     def __init__(
-        self, terms: Terms, held: Held, book: TransferBook, bodies: OutgoingBodies
+        self, terms: DeviceTerms, held: InboxContents, book: TransferBook, bodies: OutgoingBodies
     ) -> None:
         self.book = book
         self.bodies = IncomingBodies(terms, book)
@@ -39,7 +39,7 @@ class DeviceTransfers:
         self.pace = Pace()
         self._restore(held)
 
-    def _restore(self, held: Held) -> None:
+    def _restore(self, held: InboxContents) -> None:
         announcing = {
             row.frame.key for row in held.outbox if row.frame.headers and row.frame.headers.stream
         }

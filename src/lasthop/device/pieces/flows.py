@@ -9,7 +9,7 @@ from __future__ import annotations
 import zlib
 from collections import deque
 
-from lasthop.device.change import FlowState, PieceRow
+from lasthop.device.change import DevicePieceRow, FlowState
 from lasthop.errors import Conflict
 from lasthop.wire.hop.frames import Ending, EndStatus, Piece
 from lasthop.wire.hop.transfer import CORRUPT, FIRST_LIMIT, Receiving, Sending
@@ -73,7 +73,7 @@ class Body:
         self._checksum = 0
         self.grow()
 
-    def restore(self, row: PieceRow) -> None:
+    def restore(self, row: DevicePieceRow) -> None:
         """Some of it came in an earlier life."""
         self._take(row.body, row.offset)
         self.receiving.received = self.receiving.durable = row.offset + len(row.body)
@@ -83,7 +83,7 @@ class Body:
         self.chunks.add(offset, body)
         self._checksum = zlib.crc32(body, self._checksum)
 
-    def take(self, piece: Piece) -> PieceRow | None:
+    def take(self, piece: Piece) -> DevicePieceRow | None:
         """What is new of a piece, to be kept."""
         offset = self.receiving.received
         body = self.receiving.take(piece)
@@ -94,7 +94,7 @@ class Body:
             self.answer = Ending(self.key, EndStatus.STOPPED, reason=reason)
             return None
         self._take(body, offset)
-        return PieceRow(self.key, True, offset, body)
+        return DevicePieceRow(self.key, True, offset, body)
 
     def spoil(self) -> None:
         """It is not what the gateway sends now: another one may have been meant for the same
@@ -155,12 +155,12 @@ class Inflow:
             self.position, self.checksum, self.size, self.end_checksum, self.failed, self.reason
         )
 
-    def restore(self, row: PieceRow) -> None:
+    def restore(self, row: DevicePieceRow) -> None:
         """Some of it came in an earlier life; its checksum is known."""
         self._chunks.add(row.offset, row.body)
         self.receiving.received = self.receiving.durable = row.offset + len(row.body)
 
-    def take(self, piece: Piece) -> PieceRow | None:
+    def take(self, piece: Piece) -> DevicePieceRow | None:
         """What is new of a piece, to be kept."""
         offset = self.receiving.received
         body = self.receiving.take(piece)
@@ -168,7 +168,7 @@ class Inflow:
             return None
         self._chunks.add(offset, body)
         self.checksum = zlib.crc32(body, self.checksum)
-        return PieceRow(self.key, True, offset, body)
+        return DevicePieceRow(self.key, True, offset, body)
 
     def durable(self, offset: int) -> None:
         """What is below is safe."""
@@ -266,7 +266,7 @@ class Outflow:
             self.queue,
         )
 
-    def restore(self, row: PieceRow) -> None:
+    def restore(self, row: DevicePieceRow) -> None:
         """Something that the gateway may not have."""
         self.chunks.add(row.offset, row.body)
         self.sending.taken = self.sending.cursor = min(self.sending.taken, row.offset)
@@ -276,7 +276,7 @@ class Outflow:
         """How many bytes the application may write."""
         return max(0, self.sending.taken + self._window - self.written)
 
-    def write(self, body: bytes) -> PieceRow | None:
+    def write(self, body: bytes) -> DevicePieceRow | None:
         """Take what fits."""
         if self.failed:
             raise Conflict("the stream has been given up", reason=self.reason)
@@ -285,7 +285,7 @@ class Outflow:
         body = body[: self.room]
         if not body:
             return None
-        row = PieceRow(self.key, False, self.written, body)
+        row = DevicePieceRow(self.key, False, self.written, body)
         self.chunks.add(self.written, body)
         self.checksum = zlib.crc32(body, self.checksum)
         self.written += len(body)

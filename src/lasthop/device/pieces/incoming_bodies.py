@@ -6,14 +6,14 @@ import msgspec
 
 from lasthop.device.pieces.flows import Body
 from lasthop.device.pieces.transfer_book import TransferBook
-from lasthop.device.terms import Terms
+from lasthop.device.terms import DeviceTerms
 from lasthop.wire.hop.frames import Ending, EndStatus, Headers, MessageFrame, Piece, Taken
 
 
 class IncomingBodies:
     """Everything of such bodies that is here."""
 
-    def __init__(self, terms: Terms, book: TransferBook) -> None:
+    def __init__(self, terms: DeviceTerms, book: TransferBook) -> None:
         self._terms = terms
         self._book = book
         self._bodies: dict[int, Body] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lasthop.device.change import FlowRow, FlowState
 from lasthop.device.pieces.flows import Inflow
 from lasthop.device.pieces.transfer_book import TransferBook
-from lasthop.device.terms import Terms
+from lasthop.device.terms import DeviceTerms
 from lasthop.errors import Conflict, NotFound
 from lasthop.wire.hop.frames import Ending, EndStatus, Piece
 
@@ -15,7 +15,7 @@ UNKNOWN = "this device knows no such stream"
 class IncomingStreams:
     """Streams that the application has not had to the end."""
 
-    def __init__(self, terms: Terms, book: TransferBook) -> None:
+    def __init__(self, terms: DeviceTerms, book: TransferBook) -> None:
         self._terms = terms
         self._book = book
         self._inflows: dict[int, Inflow] = {}

@@ -14,7 +14,7 @@ from lasthop.device.outbox import Outbox
 from lasthop.device.outbox_order import OutboxGate
 from lasthop.device.outgoing import Outgoing, ordinary, priority_of
 from lasthop.device.pieces.transfer_book import TransferBook
-from lasthop.device.terms import Terms
+from lasthop.device.terms import DeviceTerms
 from lasthop.errors import TooLarge
 from lasthop.wire.hop.frames import Ending, EndStatus, Headers, MessageFrame
 from lasthop.wire.hop.transfer import Sending
@@ -48,7 +48,7 @@ class OutgoingBody:
 class OutgoingBodies(OutboxGate):
     """Holds back messages until the gateway has their bodies."""
 
-    def __init__(self, terms: Terms, outbox: Outbox, book: TransferBook) -> None:
+    def __init__(self, terms: DeviceTerms, outbox: Outbox, book: TransferBook) -> None:
         self._terms = terms
         self._outbox = outbox
         self._book = book

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from lasthop.device.change import FlowRow, FlowState
 from lasthop.device.pieces.flows import Outflow
 from lasthop.device.pieces.transfer_book import TransferBook
-from lasthop.device.terms import Terms
+from lasthop.device.terms import DeviceTerms
 from lasthop.errors import Conflict, NotFound
 from lasthop.wire.hop.frames import Ending, EndStatus, Taken
 
@@ -15,7 +15,7 @@ from lasthop.wire.hop.frames import Ending, EndStatus, Taken
 class OutgoingStreams:
     """Streams of ours that the gateway may not have to the end."""
 
-    def __init__(self, terms: Terms, book: TransferBook) -> None:
+    def __init__(self, terms: DeviceTerms, book: TransferBook) -> None:
         self._terms = terms
         self._book = book
         self._outflows: dict[int, Outflow] = {}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lasthop.clock import Micros
-from lasthop.device.change import Change, FlowState, Held
+from lasthop.device.change import Change, FlowState, InboxContents
 from lasthop.device.happenings import Fetched, Happening, StreamStirred
 from lasthop.device.message import Message
 from lasthop.device.outgoing import Outgoing
@@ -33,7 +33,7 @@ from lasthop.wire.hop.frames import (
 class PiecePart(DevicePart):
     """Everything that a device sends and gets in pieces."""
 
-    def __init__(self, core: SessionCore, held: Held) -> None:
+    def __init__(self, core: SessionCore, held: InboxContents) -> None:
         self._core = core
         self._arrivals = core.arrivals
         self._book = TransferBook(core.unsaved)

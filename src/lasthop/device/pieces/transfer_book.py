@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from lasthop.device.change import Change, FlowRow, PieceRow
+from lasthop.device.change import Change, DevicePieceRow, FlowRow
 from lasthop.device.unsaved import Unsaved
 from lasthop.wire.hop.frames import Frame
 
@@ -16,7 +16,7 @@ class TransferBook:
 
     def __init__(self, unsaved: Unsaved) -> None:
         self._unsaved = unsaved
-        self._rows: list[PieceRow] = []
+        self._rows: list[DevicePieceRow] = []
         self._dropped: list[tuple[int, bool, int]] = []
         self._flows: dict[tuple[int, bool], FlowRow] = {}
         self._then: list[Callable[[], None]] = []
@@ -29,7 +29,7 @@ class TransferBook:
         self.stirred: list[int] = []
         """Keys of streams about which something is different, since the owner last looked."""
 
-    def keep(self, row: PieceRow) -> None:
+    def keep(self, row: DevicePieceRow) -> None:
         """Keep a piece."""
         self._rows.append(row)
         self._unsaved.dirty = True

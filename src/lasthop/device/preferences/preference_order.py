@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from lasthop.clock import Micros
-from lasthop.decision.choice import Choice, Outgoing as Question
+from lasthop.decision.choice import Choice, MessageToPlace as Question
 from lasthop.decision.decide import Action
 from lasthop.decision.preferences import Preferences
 from lasthop.decision.reasons import Code, because

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lasthop.clock import Micros
-from lasthop.decision.budgets import Meter
+from lasthop.decision.budgets import BudgetMeter
 from lasthop.decision.preferences import Preferences
-from lasthop.device.change import BUDGETS, WISHES, Change, Held
+from lasthop.device.change import BUDGETS, WISHES, Change, InboxContents
 from lasthop.device.happenings import Happening, LinksWanted
 from lasthop.device.outbox_order import PieceSource
 from lasthop.device.part import DevicePart
@@ -27,7 +27,7 @@ from lasthop.wire.hop.frames import Frame, Wanted
 class PreferencePart(DevicePart):
     """The wishes of the device's user; without any, everything leaves as it comes."""
 
-    def __init__(self, core: SessionCore, source: PieceSource, held: Held) -> None:
+    def __init__(self, core: SessionCore, source: PieceSource, held: InboxContents) -> None:
         self._core = core
         self._source = source
         self._lines: dict[int, OpenChannel] = {}
@@ -74,7 +74,7 @@ class PreferencePart(DevicePart):
         """Messages of ours that wait for a link or a limit, and why."""
         return [] if self._order is None else self._order.held_back()
 
-    def spending(self, now: Micros) -> list[Meter]:
+    def spending(self, now: Micros) -> list[BudgetMeter]:
         """What is used of every limit on what we send."""
         return [] if self._order is None else self._order.preferences.books.budgets.usage(now)
 

@@ -11,7 +11,7 @@ import msgspec
 from lasthop.clock import Micros
 from lasthop.decision.books import Books, encode_budgets, restored_budgets
 from lasthop.decision.budgets import Closure
-from lasthop.decision.choice import Choice, Outgoing as Question
+from lasthop.decision.choice import Choice, MessageToPlace as Question
 from lasthop.decision.contention import Gauge
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.preferences import Preferences

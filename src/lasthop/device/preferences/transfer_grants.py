@@ -8,7 +8,7 @@ never end, some bytes at a time.
 from __future__ import annotations
 
 from lasthop.clock import Micros
-from lasthop.decision.choice import Outgoing as Question
+from lasthop.decision.choice import MessageToPlace as Question
 from lasthop.decision.decide import Action
 from lasthop.decision.grants import STREAM_GRANT, Grant
 from lasthop.device.outbox_order import PieceSource

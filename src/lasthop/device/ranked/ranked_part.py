@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lasthop.clock import Micros
-from lasthop.device.change import Change, Held
+from lasthop.device.change import Change, InboxContents
 from lasthop.device.happenings import Happening, Looked, Retracted, Withdrawn
 from lasthop.device.kept import KeptMessages
 from lasthop.device.message import NO_POSITION, Message
@@ -32,7 +32,7 @@ class RankedPart(DevicePart):
 
     word = Operation.FEED
 
-    def __init__(self, core: SessionCore, held: Held) -> None:
+    def __init__(self, core: SessionCore, held: InboxContents) -> None:
         self._core = core
         self._arrivals = core.arrivals
         kept = KeptMessages(core.arrivals.kept_keys, core.unsaved)

@@ -14,26 +14,28 @@ from heapq import heappop, heappush
 from lasthop.clock import MILLISECOND, Micros
 from lasthop.decision.volume.device_queue import DeviceQueue
 from lasthop.decision.volume.effects import Forward, Rerank, Retract
-from lasthop.device.change import Change, FeedRow
+from lasthop.device.change import Change, DeviceFeedRow
 from lasthop.device.kept import KeptMessages
 from lasthop.device.message import Message
 from lasthop.device.unsaved import Unsaved
-from lasthop.wire.hop.feeds import HeldItem, Inventory, Look, Reading, Report
+from lasthop.wire.hop.feeds import HeldItem, Inventory, Look, OfflineReading, Report
 
 
 class UnreadMessages:
     """What is kept unread, and what is to be reported."""
 
-    def __init__(self, kept: KeptMessages, feeds: Iterable[FeedRow], unsaved: Unsaved) -> None:
+    def __init__(
+        self, kept: KeptMessages, feeds: Iterable[DeviceFeedRow], unsaved: Unsaved
+    ) -> None:
         self._kept = kept
         self._unsaved = unsaved
         self._queues: dict[str, DeviceQueue] = {}
         self._expiries: list[tuple[Micros, int]] = []
         self._max = {row.topic: row.max for row in feeds}
         # For the next change.
-        self._terms: dict[str, FeedRow] = {}
+        self._terms: dict[str, DeviceFeedRow] = {}
         # For the gateway.
-        self._reads: dict[str, list[Reading]] = {}
+        self._reads: dict[str, list[OfflineReading]] = {}
         self._had: list[int] = []
         self._lapsed: list[int] = []
         self._unread: list[int] = []
@@ -77,14 +79,14 @@ class UnreadMessages:
     def set_max(self, topic: str, most: int | None) -> None:
         """What a read without contact may show at most."""
         self._max[topic] = most
-        self._terms[topic] = FeedRow(topic, most)
+        self._terms[topic] = DeviceFeedRow(topic, most)
         self._queue(topic).limit(most)
         self._unsaved.dirty = True
 
     def end(self, topic: str) -> None:
         """The subscription is over: nothing of it is kept."""
         self._max.pop(topic, None)
-        self._terms[topic] = FeedRow(topic, None, gone=True)
+        self._terms[topic] = DeviceFeedRow(topic, None, gone=True)
         for message in self._kept.of_topic(topic):
             self.take(message.key)
         self._queues.pop(topic, None)
@@ -118,7 +120,7 @@ class UnreadMessages:
         queue = self._queue(topic)
         keys = queue.read_offline(wanted, now)
         queue.contact()
-        self._reads.setdefault(topic, []).append(Reading(now // MILLISECOND, wanted, keys))
+        self._reads.setdefault(topic, []).append(OfflineReading(now // MILLISECOND, wanted, keys))
         self._unsaved.dirty = True
         return [message for key in keys if (message := self.take(key)) is not None]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lasthop.device.happenings import Answered, Gathered, TimedOut
+from lasthop.device.happenings import Gathered, RequestAnswered, TimedOut
 from lasthop.device.requests.expectation import Expectation
 
-__all__ = ["Answered", "Expectation", "Gathered", "TimedOut"]
+__all__ = ["Expectation", "Gathered", "RequestAnswered", "TimedOut"]

@@ -15,7 +15,7 @@ import msgspec
 
 from lasthop.clock import Micros
 from lasthop.device.change import RequestRow
-from lasthop.device.happenings import Answered, Gathered, RequestOutcome, TimedOut
+from lasthop.device.happenings import Gathered, RequestAnswered, RequestOutcome, TimedOut
 from lasthop.device.message import Message
 from lasthop.device.requests.expectation import Expectation
 from lasthop.errors import Overloaded
@@ -264,7 +264,7 @@ class Requests:
             return
         del self._pending[pending.key]
         if isinstance(outcome, Message):
-            self.outcomes.append(Answered(pending.key, outcome))
+            self.outcomes.append(RequestAnswered(pending.key, outcome))
         elif outcome is not None:
             self.outcomes.append(outcome)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import msgspec
 
 from lasthop.clock import MILLISECOND, Micros
-from lasthop.device.change import Change, Held
+from lasthop.device.change import Change, InboxContents
 from lasthop.device.happenings import Happening
 from lasthop.device.message import NO_POSITION, TIMEOUT_TYPE, Message, Refusal, refusal
 from lasthop.device.outgoing import Outgoing
@@ -21,7 +21,7 @@ from lasthop.wire.hop.frames import ERROR_TYPE, Headers, MessageFrame
 class RequestPart(DevicePart):
     """Requests of this device that have not ended."""
 
-    def __init__(self, core: SessionCore, held: Held) -> None:
+    def __init__(self, core: SessionCore, held: InboxContents) -> None:
         self._core = core
         self._arrivals = core.arrivals
         self._requests = Requests(held.requests, gather_bytes=core.terms.inbox_bytes)

@@ -11,7 +11,16 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from lasthop.events import Kind
-from lasthop.pipeline.replay import COLUMNS, GIVEN, KINDS, ON_LINE, Row, decider, estimate, moments
+from lasthop.pipeline.replay import (
+    COLUMNS,
+    GIVEN,
+    KINDS,
+    ON_LINE,
+    ReplayRow,
+    decider,
+    estimate,
+    moments,
+)
 from lasthop.pipeline.schema import conform, ratio
 from lasthop.pipeline.silver import DAY, NUMBER, REAL, TEXT, table
 
@@ -35,7 +44,7 @@ LAST_HOP = table(
 
 def by_device(
     events: DataFrame,
-    work: Callable[[str, str, list[Row]], dict[str, list[Any]]],
+    work: Callable[[str, str, list[ReplayRow]], dict[str, list[Any]]],
     schema: StructType,
     *,
     kinds: Sequence[Kind] = KINDS,
@@ -52,7 +61,7 @@ def by_device(
     def replayed(key: tuple[Any, ...], table: pa.Table) -> pa.Table:
         app, dev = (part.as_py() for part in key)
         columns = [table.column(name).to_pylist() for name in COLUMNS]
-        rows = sorted(map(Row, *columns))
+        rows = sorted(map(ReplayRow, *columns))
         found = work(app, dev, rows)
         length = len(next(iter(found.values())))
         # Named types, since a device may have nothing to tell.
@@ -65,7 +74,7 @@ def read_on_line(events: DataFrame) -> DataFrame:
     """What the users would have read, had everything been forwarded as soon as there was contact:
     the same arrivals, contacts and looks, through the same engine and device queue."""
 
-    def work(app: str, dev: str, rows: list[Row]) -> dict[str, list[Any]]:
+    def work(app: str, dev: str, rows: list[ReplayRow]) -> dict[str, list[Any]]:
         stories = estimate(moments(rows), lambda _, terms: decider(ON_LINE, terms.wishes()))
         keys = [key for story in stories.values() for key in story.read]
         return {"msg": keys}

@@ -8,7 +8,7 @@ Row: TypeAlias = dict[str, Any]
 """A device or a credential, in the words of the REST door."""
 
 
-class Administration(Protocol):
+class AdminGateway(Protocol):
     """Where devices and credentials are administered."""
 
     def add_credential(

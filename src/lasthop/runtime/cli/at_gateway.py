@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from lasthop.runtime.cli.administration import Row
-from lasthop.runtime.cli.client import Client, segment
+from lasthop.runtime.cli.client import RestClient, segment
 
 
 class AtGateway:
     """A running gateway's REST door."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: RestClient) -> None:
         self._client = client
 
     def add_credential(self, name: str, scopes: list[str], certificate: str | None = None) -> Row:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lasthop.runtime.cli.client import Client, segment
+from lasthop.runtime.cli.client import RestClient, segment
 from lasthop.runtime.cli.options import (
     DEFAULT_APP,
     DEFAULT_URL,
@@ -40,7 +40,7 @@ def _tell(found: dict[str, Any], as_json: bool) -> None:
 def show(
     url: Url = DEFAULT_URL, token: Token = None, app: App = DEFAULT_APP, as_json: Json = False
 ) -> None:
-    with Client(url, token=token, app=app) as client:
+    with RestClient(url, token=token, app=app) as client:
         _tell(client.call("GET", _path(app or "")), as_json)
 
 
@@ -87,7 +87,7 @@ def change(
         "fixed": fixed or None,
     }
     body = {name: value for name, value in asked.items() if value is not None}
-    with Client(url, token=token, app=app) as client:
+    with RestClient(url, token=token, app=app) as client:
         _tell(client.call("PUT", _path(app or ""), body=body), as_json)
 
 
@@ -100,5 +100,5 @@ def change(
 def clear(
     url: Url = DEFAULT_URL, token: Token = None, app: App = DEFAULT_APP, as_json: Json = False
 ) -> None:
-    with Client(url, token=token, app=app) as client:
+    with RestClient(url, token=token, app=app) as client:
         _tell(client.call("DELETE", _path(app or "")), as_json)

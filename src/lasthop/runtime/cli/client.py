@@ -14,7 +14,7 @@ TIMEOUT = 30.0
 """Seconds without an answer, beyond what a request itself asks the gateway to wait."""
 
 
-class Client:
+class RestClient:
     """One connection to a gateway, kept open between requests."""
 
     def __init__(self, url: str, *, token: str | None = None, app: str | None = None) -> None:

@@ -12,7 +12,7 @@ from lasthop.runtime.cli.options import Json, described, new_commands
 from lasthop.runtime.cli.output import say, say_json
 from lasthop.runtime.failure import Failure
 from lasthop.runtime.formats import FORMATS
-from lasthop.runtime.formats.format import Format, Wanted
+from lasthop.runtime.formats.format import TextFormat, WantedForm
 from lasthop.runtime.schemas import load_schema
 from lasthop.wire.relaxng.schema import Schema
 
@@ -128,7 +128,7 @@ def encode(
     as_hex: Hex = False,
     as_json: Json = False,
 ) -> None:
-    wanted = Wanted(
+    wanted = WantedForm(
         kind,
         version,
         lenient,
@@ -168,7 +168,7 @@ def decode(
     as_hex: Hex = False,
     as_json: Json = False,
 ) -> None:
-    wanted = Wanted(
+    wanted = WantedForm(
         kind,
         state=_remembered(name, state),
         schema=_schema(name, schema),
@@ -203,7 +203,7 @@ def train(
     ],
     as_json: Json = False,
 ) -> None:
-    form = _chosen(name, Wanted())
+    form = _chosen(name, WantedForm())
     if form.train is None:
         raise Failure(f"{name} cannot be trained", exit_code=2)
     data = form.train([_read(str(file)) for file in files])
@@ -214,7 +214,7 @@ def train(
         say(f"{output}: {len(data)} octets from {len(files)} samples")
 
 
-def _chosen(name: str, wanted: Wanted) -> Format:
+def _chosen(name: str, wanted: WantedForm) -> TextFormat:
     form = FORMATS.get(name)
     if form is None:
         raise _no_such("format", name, tuple(FORMATS))

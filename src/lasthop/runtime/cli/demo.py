@@ -15,9 +15,9 @@ from lasthop.runtime.cli.options import Json, described, new_commands
 from lasthop.runtime.cli.output import say, say_json
 from lasthop.runtime.demo import learning
 from lasthop.runtime.demo.performance import perform
-from lasthop.runtime.demo.report import Report, lines, rest
-from lasthop.runtime.demo.show import Show
-from lasthop.runtime.demo.stage import Plan, Stage
+from lasthop.runtime.demo.report import DemoReport, lines, rest
+from lasthop.runtime.demo.show import StandingShow
+from lasthop.runtime.demo.stage import DemoPlan, Stage
 from lasthop.runtime.failure import Failure
 
 commands = new_commands()
@@ -70,7 +70,7 @@ def demo(
         raise Failure(f"{data} is not empty; the demo wants a directory of its own", exit_code=2)
     why = "--no-pipeline" if no_pipeline else learning.impossible()
     with tempfile.TemporaryDirectory(prefix="lasthop-demo-") as scratch:
-        plan = Plan(
+        plan = DemoPlan(
             data=data if data is not None else Path(scratch) / "data",
             scratch=Path(scratch),
             devices=devices,
@@ -80,7 +80,7 @@ def demo(
             seed=seed,
             no_learning=why or "",
         )
-        show = Show(quiet=as_json)
+        show = StandingShow(quiet=as_json)
         if why and not no_pipeline and not as_json:
             say(f"nothing will be learned: {why}")
 
@@ -95,7 +95,7 @@ def demo(
             )
 
 
-def _greet(stage: Stage, page: str, plan: Plan) -> None:
+def _greet(stage: Stage, page: str, plan: DemoPlan) -> None:
     kinds = sorted({member.person.profile.name for member in stage.cast.fleet.members})
     say(f"{plan.devices} devices on {', '.join(kinds)}; publishers over REST and PAP")
     say(f"  look at     {page}")
@@ -104,7 +104,7 @@ def _greet(stage: Stage, page: str, plan: Plan) -> None:
     say()
 
 
-def _machines(report: Report) -> None:
+def _machines(report: DemoReport) -> None:
     say_json(msgspec.to_builtins(report))
 
 
@@ -114,7 +114,7 @@ class _People:
     def __init__(self) -> None:
         self._waiting = False
 
-    def hear(self, report: Report) -> None:
+    def hear(self, report: DemoReport) -> None:
         for line in rest(report) if self._waiting else lines(report):
             say(line)
         say()

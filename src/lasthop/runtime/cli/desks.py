@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lasthop.runtime.cli.administration import Administration
+from lasthop.runtime.cli.administration import AdminGateway
 from lasthop.runtime.cli.at_gateway import AtGateway
-from lasthop.runtime.cli.client import Client
+from lasthop.runtime.cli.client import RestClient
 
 
 @contextmanager
-def desk(url: str, token: str | None, app: str, data: Path | None) -> Iterator[Administration]:
+def desk(url: str, token: str | None, app: str, data: Path | None) -> Iterator[AdminGateway]:
     """The counter to go to."""
     if data is not None:
         # A whole gateway, which commands for a running one need not wait for.
@@ -21,5 +21,5 @@ def desk(url: str, token: str | None, app: str, data: Path | None) -> Iterator[A
 
         yield AtStore(data, app)
         return
-    with Client(url, token=token, app=app) as client:
+    with RestClient(url, token=token, app=app) as client:
         yield AtGateway(client)

@@ -16,7 +16,7 @@ from lasthop.device.compose import Wishes
 from lasthop.runtime import logs
 from lasthop.runtime.cli import reference_device
 from lasthop.runtime.cli.desks import desk
-from lasthop.runtime.cli.device_sending import Outlet, parse_joins, read_wishes
+from lasthop.runtime.cli.device_sending import LineOutlet, parse_joins, read_wishes
 from lasthop.runtime.cli.options import (
     DEFAULT_APP,
     DEFAULT_URL,
@@ -29,7 +29,7 @@ from lasthop.runtime.cli.options import (
     new_commands,
 )
 from lasthop.runtime.cli.output import say, say_json
-from lasthop.runtime.cli.reference_device import Plan
+from lasthop.runtime.cli.reference_device import DevicePlan
 from lasthop.runtime.cli.tables import table
 from lasthop.runtime.defaults import DEFAULT_TCP
 from lasthop.runtime.failure import Failure
@@ -168,7 +168,7 @@ def run(
         raise Failure("--read ends the device, and does not go with --send", exit_code=2)
     if output is not None and inbox is None:
         inbox = output.with_name(output.name + ".inbox")
-    plan = Plan(
+    plan = DevicePlan(
         url=url,
         app=app,
         name=name,
@@ -192,7 +192,7 @@ def run(
         streams=streams,
         preferences=None if preferences is None else read_wishes(preferences),
         joins=parse_joins(join or []),
-        outlet=None if send is None else Outlet(send, send_queue, send_expires),
+        outlet=None if send is None else LineOutlet(send, send_queue, send_expires),
     )
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(reference_device.run(plan))

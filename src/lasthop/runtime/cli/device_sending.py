@@ -35,7 +35,7 @@ LOOK_EVERY = 0.5
 Write = Callable[[dict[str, object]], None]
 
 
-class Outlet(msgspec.Struct):
+class LineOutlet(msgspec.Struct):
     """Where lines go."""
 
     target: str
@@ -88,7 +88,7 @@ async def keep_joined(device: Device, label: str, url: str) -> None:
         await asyncio.sleep(wait)
 
 
-async def send_lines(device: Device, outlet: Outlet, write: Write) -> None:
+async def send_lines(device: Device, outlet: LineOutlet, write: Write) -> None:
     """Send every line of the standard input; return at its end, when all of it is settled."""
     lines: asyncio.Queue[bytes | None] = asyncio.Queue(AHEAD)
     Thread(

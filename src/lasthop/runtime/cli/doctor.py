@@ -11,11 +11,11 @@ import typer
 
 from lasthop.runtime.cli.options import Json, described, new_commands
 from lasthop.runtime.cli.output import say, say_json
-from lasthop.runtime.doctor import State, examine
+from lasthop.runtime.doctor import FindingState, examine
 
 commands = new_commands()
 
-_MARKS = {State.GOOD: "ok", State.COULD_BE_BETTER: "--", State.BROKEN: "NO"}
+_MARKS = {FindingState.GOOD: "ok", FindingState.COULD_BE_BETTER: "--", FindingState.BROKEN: "NO"}
 
 
 @commands.command(
@@ -38,7 +38,7 @@ def doctor(
 ) -> None:
     well = True
     for finding in examine(config, environment=os.environ, data=data):
-        well = well and finding.state is not State.BROKEN
+        well = well and finding.state is not FindingState.BROKEN
         if as_json:
             say_json(msgspec.to_builtins(finding))
             continue

@@ -11,7 +11,7 @@ import typer
 
 from lasthop.eventlog.story import Told
 from lasthop.message import parse_id
-from lasthop.runtime.cli.client import Client
+from lasthop.runtime.cli.client import RestClient
 from lasthop.runtime.cli.options import (
     DEFAULT_APP,
     DEFAULT_URL,
@@ -77,6 +77,6 @@ def _from_store(data: Path, app: str, key: int, device: str) -> list[Told]:
 
 
 def _from_gateway(url: str, token: str | None, app: str, message: str, device: str) -> list[Told]:
-    with Client(url, token=token, app=app) as client:
+    with RestClient(url, token=token, app=app) as client:
         answer = client.call("GET", f"/v1/messages/{message}/explain", query={"device": device})
     return msgspec.convert(answer, list[Told])

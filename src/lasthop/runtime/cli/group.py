@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from lasthop.runtime.cli.client import Client, segment
+from lasthop.runtime.cli.client import RestClient, segment
 from lasthop.runtime.cli.membership import move
 from lasthop.runtime.cli.options import (
     DEFAULT_APP,
@@ -41,7 +41,7 @@ def make(
     app: App = DEFAULT_APP,
     as_json: Json = False,
 ) -> None:
-    with Client(url, token=token, app=app) as client:
+    with RestClient(url, token=token, app=app) as client:
         body = {"title": title, "open": not closed}
         made = client.call("PUT", f"/v1/groups/{segment(name)}", body=body)
     if as_json:
@@ -57,7 +57,7 @@ def list_groups(
     app: App = DEFAULT_APP,
     as_json: Json = False,
 ) -> None:
-    with Client(url, token=token, app=app) as client:
+    with RestClient(url, token=token, app=app) as client:
         groups = client.call("GET", "/v1/groups")["groups"]
     if as_json:
         say_json(groups)
@@ -76,7 +76,7 @@ def show(
     app: App = DEFAULT_APP,
     as_json: Json = False,
 ) -> None:
-    with Client(url, token=token, app=app) as client:
+    with RestClient(url, token=token, app=app) as client:
         group = client.call("GET", f"/v1/groups/{segment(name)}", query={"limit": 1000})
     if as_json:
         say_json(group)
@@ -96,7 +96,7 @@ def add(
     app: App = DEFAULT_APP,
     as_json: Json = False,
 ) -> None:
-    with Client(url, token=token, app=app) as client:
+    with RestClient(url, token=token, app=app) as client:
         move(client, f"groups/{name}/members", device, belongs=True, as_json=as_json)
 
 
@@ -109,7 +109,7 @@ def drop(
     app: App = DEFAULT_APP,
     as_json: Json = False,
 ) -> None:
-    with Client(url, token=token, app=app) as client:
+    with RestClient(url, token=token, app=app) as client:
         move(client, f"groups/{name}/members", device, belongs=False, as_json=as_json)
 
 
@@ -121,7 +121,7 @@ def remove(
     app: App = DEFAULT_APP,
     as_json: Json = False,
 ) -> None:
-    with Client(url, token=token, app=app) as client:
+    with RestClient(url, token=token, app=app) as client:
         gone = client.call("DELETE", f"/v1/groups/{segment(name)}")
     if as_json:
         say_json(gone)

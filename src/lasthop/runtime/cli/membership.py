@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lasthop.runtime.cli.client import Client, segment
+from lasthop.runtime.cli.client import RestClient, segment
 from lasthop.runtime.cli.output import say, say_json
 
 WORDS = {
@@ -16,7 +16,7 @@ WORDS = {
 
 
 def move(
-    client: Client, path: str, devices: Iterable[str], *, belongs: bool, as_json: bool
+    client: RestClient, path: str, devices: Iterable[str], *, belongs: bool, as_json: bool
 ) -> None:
     """Let devices belong to `groups/NAME/members` or `queues/NAME/consumers`, or not."""
     kind, name, role = path.split("/")

@@ -16,7 +16,7 @@ from lasthop.runtime.cli.options import Json, described, new_commands
 from lasthop.runtime.cli.output import say, say_json
 from lasthop.runtime.cli.pap_answers import report, show_result
 from lasthop.runtime.cli.pap_client import Initiator
-from lasthop.runtime.cli.pap_listener import Listener
+from lasthop.runtime.cli.pap_listener import PapListener
 from lasthop.runtime.clock import SystemClock
 from lasthop.runtime.failure import Failure
 from lasthop.runtime.units import Duration
@@ -32,7 +32,7 @@ from lasthop.wire.pap.documents import (
 )
 from lasthop.wire.pap.layout import METHODS
 from lasthop.wire.pap.multipart import Entity
-from lasthop.wire.pap.submission import Submission
+from lasthop.wire.pap.submission import PapSubmission
 from lasthop.wire.pap.times import parse_time
 from lasthop.wire.pap.versions import Version
 
@@ -264,11 +264,11 @@ def listen(
 ) -> None:
     heard: list[str] = []
 
-    def hear(message: ResultNotificationMessage, given: Submission) -> None:
+    def hear(message: ResultNotificationMessage, given: PapSubmission) -> None:
         heard.append(message.push_id)
         show_result(message, given, as_json=as_json)
 
-    with Listener(host, port, hear) as server:
+    with PapListener(host, port, hear) as server:
         place = f"http://{host}:{server.server_address[1]}/"
         if as_json:
             say_json({"listening": place})

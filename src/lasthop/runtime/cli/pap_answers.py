@@ -19,11 +19,11 @@ from lasthop.wire.pap.documents import (
     ResultNotificationMessage,
     StatusQueryResponse,
 )
-from lasthop.wire.pap.submission import Submission
+from lasthop.wire.pap.submission import PapSubmission
 from lasthop.wire.pap.times import format_time
 
 
-def report(answer: Submission, *, as_json: bool) -> None:
+def report(answer: PapSubmission, *, as_json: bool) -> None:
     """Print an answer; the exit code is 0 only if all of it is good."""
     message = answer.document.message
     if as_json:
@@ -34,7 +34,7 @@ def report(answer: Submission, *, as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def _plain(answer: Submission) -> dict[str, Any]:
+def _plain(answer: PapSubmission) -> dict[str, Any]:
     plain: dict[str, Any] = {"type": type(answer.document.message).__name__}
     plain |= msgspec.to_builtins(answer.document.message)
     plain["version"] = str(answer.document.version)
@@ -59,7 +59,7 @@ def _codes(message: PapMessage) -> list[int]:
             return [3000]
 
 
-def _show(message: PapMessage, answer: Submission) -> None:
+def _show(message: PapMessage, answer: PapSubmission) -> None:
     match message:
         case PushResponse():
             for note in message.progress:
@@ -99,7 +99,7 @@ def _each(addresses: tuple[str, ...]) -> tuple[str, ...]:
     return addresses or ("(all)",)
 
 
-def show_result(message: ResultNotificationMessage, given: Submission, *, as_json: bool) -> None:
+def show_result(message: ResultNotificationMessage, given: PapSubmission, *, as_json: bool) -> None:
     """Print what a gateway reports."""
     if as_json:
         say_json(_plain(given))

@@ -13,7 +13,7 @@ from lasthop.errors import LasthopError
 from lasthop.runtime.failure import Failure
 from lasthop.wire.pap.documents import Document, PapMessage
 from lasthop.wire.pap.multipart import Entity
-from lasthop.wire.pap.submission import Submission, read_submission, write_submission
+from lasthop.wire.pap.submission import PapSubmission, read_submission, write_submission
 from lasthop.wire.pap.versions import SUPPORTED, Version
 
 TIMEOUT = 60.0
@@ -33,11 +33,11 @@ class Initiator:
     key: Path | None = None
     ca: Path | None = None
 
-    def ask(self, message: PapMessage, content: Entity | None = None) -> Submission:
+    def ask(self, message: PapMessage, content: Entity | None = None) -> PapSubmission:
         """Send a request and read its answer; what is no answer becomes a `Failure`."""
         try:
             document = Document(message, self.version, SUPPORTED, "lasthop")
-            kind, body = write_submission(Submission(document, content))
+            kind, body = write_submission(PapSubmission(document, content))
         except (LasthopError, ValueError) as error:
             raise Failure(f"there is no such request: {error}", exit_code=2) from None
         status, kind, body = self._post(kind, body)

@@ -12,31 +12,34 @@ from lasthop.wire.pap.documents import (
     ResultNotificationResponse,
 )
 from lasthop.wire.pap.refusals import refusal
-from lasthop.wire.pap.submission import Submission, read_submission, write_submission
+from lasthop.wire.pap.submission import PapSubmission, read_submission, write_submission
 from lasthop.wire.pap.versions import SUPPORTED
 
 MAX_BODY = 8 << 20
 
 
-class Listener(HTTPServer):
+class PapListener(HTTPServer):
     """Hands every result to `heard`, and answers that it was."""
 
     def __init__(
-        self, host: str, port: int, heard: Callable[[ResultNotificationMessage, Submission], None]
+        self,
+        host: str,
+        port: int,
+        heard: Callable[[ResultNotificationMessage, PapSubmission], None],
     ) -> None:
         super().__init__((host, port), _Handler)
         self.heard = heard
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: Listener
+    server: PapListener
 
     def do_POST(self) -> None:
         """A result, one would think."""
         length = int(self.headers.get("Content-Length", "0"))
         body = self.rfile.read(min(length, MAX_BODY))
         answer = self._answer(body)
-        kind, written = write_submission(Submission(answer))
+        kind, written = write_submission(PapSubmission(answer))
         self.send_response(202)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(written)))

@@ -17,16 +17,16 @@ from rich.console import Console
 
 from lasthop.eventlog.following import follow
 from lasthop.policy import decode
-from lasthop.policy.shelf import Shelf
+from lasthop.policy.shelf import PolicyShelf
 from lasthop.runtime.cli.options import Json, described, new_commands
 from lasthop.runtime.cli.output import say, say_json
 from lasthop.runtime.failure import Failure
 from lasthop.runtime.places import LAKE_DIRECTORY, LOG_DIRECTORY, POLICY_DIRECTORY
 
 if TYPE_CHECKING:
-    from lasthop.pipeline.jobs import Outcome, Pipeline
-    from lasthop.pipeline.stream import Progress
-    from lasthop.pipeline.summary import Summary
+    from lasthop.pipeline.jobs import Pipeline, RunOutcome
+    from lasthop.pipeline.stream import StreamProgress
+    from lasthop.pipeline.summary import PipelineSummary
 
 commands = new_commands("Learn from the event log: tables, policies, what-if; on Spark.")
 
@@ -147,7 +147,7 @@ def run(
         _report(outcome)
 
 
-def _sum_up(pipeline: Pipeline) -> Summary:
+def _sum_up(pipeline: Pipeline) -> PipelineSummary:
     """Leave the numbers for the gateway's dashboard."""
     from lasthop.pipeline.summary import summarise, write  # noqa: PLC0415
 
@@ -156,7 +156,7 @@ def _sum_up(pipeline: Pipeline) -> Summary:
     return summary
 
 
-def _report(outcome: Outcome) -> None:
+def _report(outcome: RunOutcome) -> None:
     done = outcome.ingested
     say(f"{done.events} new events in {done.batches} batches; {len(outcome.days)} days made")
     for stage, seconds in outcome.seconds.items():
@@ -257,7 +257,7 @@ def learn(
         progress(as_json) as told,
         opened(data, log, lake, master=master, remote=remote, conf=conf, say_line=told) as pipeline,
     ):
-        from lasthop.pipeline.learn import Span, learn  # noqa: PLC0415
+        from lasthop.pipeline.learn import DaySpan, learn  # noqa: PLC0415
 
         if update:
             told("reading the log")
@@ -266,14 +266,14 @@ def learn(
         if not days:
             raise Failure("there are no tables yet: lasthop pipeline run")
         told("learning")
-        span = Span(
+        span = DaySpan(
             first.date() if first is not None else days[0],
             last.date() if last is not None else days[-1],
         )
         made = learn(pipeline, span, made_at=int(time.time() * 1e6), note=note)
     version = None
     if not dry_run:
-        version = Shelf(policies or data / POLICY_DIRECTORY).publish(made)
+        version = PolicyShelf(policies or data / POLICY_DIRECTORY).publish(made)
     facts = {
         "version": version,
         "devices": len(made.devices),
@@ -301,7 +301,7 @@ def learn(
 def list_policies(
     data: Data = DEFAULT_DATA, policies: PolicyDir = None, as_json: Json = False
 ) -> None:
-    shelf = Shelf(policies or data / POLICY_DIRECTORY)
+    shelf = PolicyShelf(policies or data / POLICY_DIRECTORY)
     pointer = shelf.pointer()
     current = pointer.version if pointer is not None else None
     rows = []
@@ -327,7 +327,7 @@ def list_policies(
     ),
 )
 def rollback(data: Data = DEFAULT_DATA, policies: PolicyDir = None, as_json: Json = False) -> None:
-    version = Shelf(policies or data / POLICY_DIRECTORY).roll_back()
+    version = PolicyShelf(policies or data / POLICY_DIRECTORY).roll_back()
     if as_json:
         say_json({"version": version})
     else:
@@ -370,7 +370,7 @@ def whatif(
         raise Failure("the pipeline needs Spark: pip install 'lasthop[pipeline]'")
     from lasthop.pipeline.whatif import answer, named  # noqa: PLC0415
 
-    shelf = Shelf(policies or data / POLICY_DIRECTORY)
+    shelf = PolicyShelf(policies or data / POLICY_DIRECTORY)
     if Path(policy).is_file():
         chosen: Any = decode(Path(policy).read_bytes())
     elif policy in shelf.versions():
@@ -432,9 +432,9 @@ def stream(
     as_json: Json = False,
 ) -> None:
     with opened(data, log, lake, master=master, remote=remote, conf=conf) as pipeline:
-        from lasthop.pipeline.stream import Stream  # noqa: PLC0415
+        from lasthop.pipeline.stream import LogStream  # noqa: PLC0415
 
-        following = Stream(
+        following = LogStream(
             pipeline, told=lambda progress: _tell(progress, as_json), batch_bytes=batch_bytes
         )
         with pipeline.lake.locked():
@@ -444,7 +444,7 @@ def stream(
                 follow(pipeline.log)
 
 
-def _tell(progress: Progress, as_json: bool) -> None:
+def _tell(progress: StreamProgress, as_json: bool) -> None:
     if as_json:
         say_json(msgspec.to_builtins(progress))
         return
@@ -483,7 +483,7 @@ def report(
         if not pipeline.lake.dates("silver", "events"):
             raise Failure("there are no tables yet: lasthop pipeline run")
         told("drawing")
-        page = render(_sum_up(pipeline), Shelf(policies or data / POLICY_DIRECTORY).current())
+        page = render(_sum_up(pipeline), PolicyShelf(policies or data / POLICY_DIRECTORY).current())
     out.write_text(page)
     if as_json:
         say_json({"file": str(out), "bytes": len(page.encode())})

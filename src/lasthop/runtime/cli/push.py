@@ -10,7 +10,7 @@ from typing import IO, Annotated, Any
 
 import typer
 
-from lasthop.runtime.cli.client import Client
+from lasthop.runtime.cli.client import RestClient
 from lasthop.runtime.cli.options import (
     DEFAULT_APP,
     DEFAULT_URL,
@@ -96,7 +96,7 @@ def push(
     if batch is not None:
         if target is not None:
             raise Failure("--batch takes its targets from the file", exit_code=2)
-        with Client(url, token=token, app=app) as client:
+        with RestClient(url, token=token, app=app) as client:
             _push_batch(client, batch, once, as_json=as_json)
         return
     if target is None or not text:
@@ -118,7 +118,7 @@ def push(
     }
     given = {name: value for name, value in message.items() if value is not None}
     headers = {"Idempotency-Key": once} if once else None
-    with Client(url, token=token, app=app) as client:
+    with RestClient(url, token=token, app=app) as client:
         accepted = client.call("POST", "/v1/messages", body=given, headers=headers)
         _report(client, accepted, wait, as_json=as_json)
 
@@ -130,7 +130,9 @@ def _body(content: bytes) -> dict[str, object]:
         return {"body_base64": b64encode(content).decode()}
 
 
-def _report(client: Client, accepted: dict[str, Any], wait: float | None, *, as_json: bool) -> None:
+def _report(
+    client: RestClient, accepted: dict[str, Any], wait: float | None, *, as_json: bool
+) -> None:
     if wait is None:
         if as_json:
             say_json(accepted)
@@ -148,7 +150,7 @@ def _report(client: Client, accepted: dict[str, Any], wait: float | None, *, as_
         raise Failure(f"no device had it within {wait:g} seconds; it stays accepted")
 
 
-def _push_batch(client: Client, batch: str, once: str | None, *, as_json: bool) -> None:
+def _push_batch(client: RestClient, batch: str, once: str | None, *, as_json: bool) -> None:
     count = 0
     for number, lines in enumerate(_batches(batch)):
         headers = {"Content-Type": "application/x-ndjson"}

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from lasthop.runtime.cli.client import Client, segment
+from lasthop.runtime.cli.client import RestClient, segment
 from lasthop.runtime.cli.membership import move
 from lasthop.runtime.cli.options import (
     DEFAULT_APP,
@@ -53,7 +53,7 @@ def make(
     as_json: Json = False,
 ) -> None:
     body = {"title": title, "open": not closed, "patience": patience, "prefetch": prefetch}
-    with Client(url, token=token, app=app) as client:
+    with RestClient(url, token=token, app=app) as client:
         made = client.call("PUT", f"/v1/queues/{segment(name)}", body=body)
     if as_json:
         say_json(made)
@@ -68,7 +68,7 @@ def list_queues(
     app: App = DEFAULT_APP,
     as_json: Json = False,
 ) -> None:
-    with Client(url, token=token, app=app) as client:
+    with RestClient(url, token=token, app=app) as client:
         queues = client.call("GET", "/v1/queues")["queues"]
     if as_json:
         say_json(queues)
@@ -87,7 +87,7 @@ def show(
     app: App = DEFAULT_APP,
     as_json: Json = False,
 ) -> None:
-    with Client(url, token=token, app=app) as client:
+    with RestClient(url, token=token, app=app) as client:
         queue = client.call("GET", f"/v1/queues/{segment(name)}", query={"limit": 1000})
     if as_json:
         say_json(queue)
@@ -109,7 +109,7 @@ def add(
     app: App = DEFAULT_APP,
     as_json: Json = False,
 ) -> None:
-    with Client(url, token=token, app=app) as client:
+    with RestClient(url, token=token, app=app) as client:
         move(client, f"queues/{name}/consumers", device, belongs=True, as_json=as_json)
 
 
@@ -124,7 +124,7 @@ def drop(
     app: App = DEFAULT_APP,
     as_json: Json = False,
 ) -> None:
-    with Client(url, token=token, app=app) as client:
+    with RestClient(url, token=token, app=app) as client:
         move(client, f"queues/{name}/consumers", device, belongs=False, as_json=as_json)
 
 
@@ -136,7 +136,7 @@ def remove(
     app: App = DEFAULT_APP,
     as_json: Json = False,
 ) -> None:
-    with Client(url, token=token, app=app) as client:
+    with RestClient(url, token=token, app=app) as client:
         gone = client.call("DELETE", f"/v1/queues/{segment(name)}")
     if as_json:
         say_json(gone)

@@ -27,9 +27,9 @@ from lasthop.device.inbox_sqlite import SqliteInbox
 from lasthop.device.message import Message
 from lasthop.device.retry import Backoff
 from lasthop.device.streams import IncomingStream
-from lasthop.device.terms import Terms
+from lasthop.device.terms import DeviceTerms
 from lasthop.errors import Conflict
-from lasthop.runtime.cli.device_sending import Outlet, keep_joined, send_lines
+from lasthop.runtime.cli.device_sending import LineOutlet, keep_joined, send_lines
 from lasthop.runtime.cli.outputfile import OutputFile
 from lasthop.runtime.failure import Failure
 
@@ -43,7 +43,7 @@ the gateway is being restarted next to it."""
 log = structlog.get_logger()
 
 
-class Line(msgspec.Struct, omit_defaults=True):
+class OutputLine(msgspec.Struct, omit_defaults=True):
     """A message as a line of output."""
 
     id: str
@@ -64,7 +64,7 @@ class Line(msgspec.Struct, omit_defaults=True):
     queue: str | None = None
 
 
-class Plan(msgspec.Struct, kw_only=True):
+class DevicePlan(msgspec.Struct, kw_only=True):
     """What the device is to do."""
 
     url: str
@@ -95,7 +95,7 @@ class Plan(msgspec.Struct, kw_only=True):
     """Which links to use, and what may be spent."""
     joins: Sequence[tuple[str, str]] = ()
     """Further links, and their addresses."""
-    outlet: Outlet | None = None
+    outlet: LineOutlet | None = None
     """Where lines of the standard input go."""
 
 
@@ -107,7 +107,7 @@ def line_of(message: Message) -> bytes:
         text, encoded = None, b64encode(message.body).decode()
     plain = message.content_type.startswith("text/plain")
     answered = message.in_reply_to
-    line = Line(
+    line = OutputLine(
         message.id,
         datetime.fromtimestamp(message.published_at / SECOND, UTC),
         text,
@@ -127,7 +127,7 @@ def line_of(message: Message) -> bytes:
     return msgspec.json.encode(line) + b"\n"
 
 
-async def run(plan: Plan) -> None:
+async def run(plan: DevicePlan) -> None:
     """Be a device until a signal ends it, or the gateway will have none of it."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -151,7 +151,7 @@ async def run(plan: Plan) -> None:
                 enc=plan.enc,
                 tls=_trusting(plan.ca) if plan.ca is not None else None,
                 backoff=Backoff(longest=LONGEST_RETRY, random=random.random),
-                terms=Terms(app=plan.app, name=plan.name, storage=plan.storage),
+                terms=DeviceTerms(app=plan.app, name=plan.name, storage=plan.storage),
             )
         )
         device.on_retracted(_print_retracted)
@@ -187,20 +187,20 @@ def _trusting(ca: Path) -> ssl.SSLContext:
         raise Failure(f"cannot use the authorities in {ca}: {error}") from None
 
 
-async def _read(device: Device, plan: Plan, n: int | None) -> None:
+async def _read(device: Device, plan: DevicePlan, n: int | None) -> None:
     """The best of every topic, printed."""
     for topic in plan.topics:
         for message in await device.read(topic, n):
             _print(message)
 
 
-async def _read_again_and_again(device: Device, plan: Plan) -> None:
+async def _read_again_and_again(device: Device, plan: DevicePlan) -> None:
     while plan.read_every is not None:
         await asyncio.sleep(plan.read_every)
         await _read(device, plan, None)
 
 
-async def _until_over(device: Device, stop: asyncio.Event, plan: Plan) -> None:
+async def _until_over(device: Device, stop: asyncio.Event, plan: DevicePlan) -> None:
     stopping: asyncio.Future[Any] = asyncio.ensure_future(stop.wait())
     running = asyncio.ensure_future(device.run())
     greeting = asyncio.ensure_future(_say_contact(device))

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lasthop.runtime.cli.client import Client, segment
+from lasthop.runtime.cli.client import RestClient, segment
 from lasthop.runtime.cli.options import (
     DEFAULT_APP,
     DEFAULT_URL,
@@ -33,7 +33,7 @@ def list_services(
     app: App = DEFAULT_APP,
     as_json: Json = False,
 ) -> None:
-    with Client(url, token=token, app=app) as client:
+    with RestClient(url, token=token, app=app) as client:
         query = f"?operation={segment(operation)}" if operation else ""
         services = client.call("GET", f"/v1/services{query}")["services"]
     if as_json:
@@ -61,7 +61,7 @@ def show(
     app: App = DEFAULT_APP,
     as_json: Json = False,
 ) -> None:
-    with Client(url, token=token, app=app) as client:
+    with RestClient(url, token=token, app=app) as client:
         services = client.call("GET", f"/v1/services/{segment(name)}")["services"]
     if as_json:
         say_json(services)

@@ -16,7 +16,7 @@ from lasthop.errors import InvalidRequest
 from lasthop.runtime.cli.options import Json, described
 from lasthop.runtime.cli.output import say, say_json
 from lasthop.simulation.fleet.log import write_log
-from lasthop.simulation.fleet.tally import Result, compare
+from lasthop.simulation.fleet.tally import FleetResult, compare
 
 SHOWN = ("on-line", "on-demand", "unified")
 
@@ -89,7 +89,7 @@ def fleet(
         say(f"{events} events in {out}")
 
 
-def _row(result: Result) -> dict[str, float]:
+def _row(result: FleetResult) -> dict[str, float]:
     return {
         "waste": result.waste,
         "loss": result.loss,
@@ -102,7 +102,7 @@ def _row(result: Result) -> dict[str, float]:
     }
 
 
-def _report(results: dict[str, Result], device_days: int) -> None:
+def _report(results: dict[str, FleetResult], device_days: int) -> None:
     table = Table()
     table.add_column("policy", no_wrap=True)
     for column in ("forwarded a day", "waste", "loss", "pings a day", "found dead a day"):

@@ -12,7 +12,7 @@ from rich.table import Table
 from lasthop.clock import SECOND
 from lasthop.runtime.cli.options import Json, described
 from lasthop.runtime.cli.output import say_json
-from lasthop.simulation.heartbeat import FIXED, Row, measure, networks
+from lasthop.simulation.heartbeat import FIXED, HeartbeatRow, measure, networks
 
 STEPS = ((300, 120), (120, 900), (1800, 30), (30, 1800))
 
@@ -49,7 +49,7 @@ def heartbeat(
         _report(rows)
 
 
-def _report(rows: list[Row]) -> None:
+def _report(rows: list[HeartbeatRow]) -> None:
     table = Table()
     table.add_column("forgotten after", no_wrap=True)
     for column in ("trials (failed)", "found", "of timeout", "lost"):

@@ -20,7 +20,7 @@ from lasthop.runtime.failure import Failure
 from lasthop.simulation.last_hop.drawing import can_draw, write_csv, write_png
 from lasthop.simulation.last_hop.figures import FIGURES, measure
 from lasthop.simulation.last_hop.parameters import Distribution, Parameters
-from lasthop.simulation.last_hop.run import Outcome, run
+from lasthop.simulation.last_hop.run import LastHopOutcome, run
 from lasthop.simulation.last_hop.sweep import Mapper, mapper
 
 DEFAULTS = Parameters()
@@ -143,7 +143,7 @@ def last_hop(
         _report(parameters, outcome, time.process_time() - began)
 
 
-def _report(parameters: Parameters, outcome: Outcome, seconds: float) -> None:
+def _report(parameters: Parameters, outcome: LastHopOutcome, seconds: float) -> None:
     o = outcome
     say(f"{o.events} events, {o.read_online} read on-line, {o.read_policy} read")
     say(f"waste {o.waste:.2%}: {o.wasted} of {o.forwarded} forwarded and never read")

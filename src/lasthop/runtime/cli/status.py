@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lasthop.core.lifecycle import State
-from lasthop.runtime.cli.client import Client
+from lasthop.runtime.cli.client import RestClient
 from lasthop.runtime.cli.options import DEFAULT_URL, Data, Json, Token, Url, described, new_commands
 from lasthop.runtime.cli.output import say_json
 from lasthop.runtime.cli.tables import table
@@ -48,7 +48,7 @@ def status(
 
 
 def _of_gateway(url: str, token: str | None) -> dict[str, Any]:
-    with Client(url, token=token) as client:
+    with RestClient(url, token=token) as client:
         ready = client.call("GET", "/ready", accept_refusal=True)
         metrics = client.call("GET", "/metrics").decode()
     found: dict[str, Any] = {"ready": ready.get("status") == "ok"}

@@ -9,7 +9,7 @@ from typing import IO, Annotated, Any
 
 import typer
 
-from lasthop.runtime.cli.client import Client
+from lasthop.runtime.cli.client import RestClient
 from lasthop.runtime.cli.options import (
     DEFAULT_APP,
     DEFAULT_URL,
@@ -54,7 +54,7 @@ def send(
 ) -> None:
     if (to is None) == (resume is None):
         raise Failure("give --to for a new stream, or --resume for one that is open", exit_code=2)
-    with Client(url, token=token, app=app) as client, _source(file) as source:
+    with RestClient(url, token=token, app=app) as client, _source(file) as source:
         if resume is None:
             new = {"to": to, "title": title, "content_type": content_type, "priority": priority}
             if new["title"] is None and file != "-":
@@ -76,7 +76,7 @@ def _source(file: str) -> IO[bytes]:
     return sys.stdin.buffer if file == "-" else Path(file).open("rb")
 
 
-def _send(client: Client, stream: dict[str, Any], source: IO[bytes]) -> dict[str, Any]:
+def _send(client: RestClient, stream: dict[str, Any], source: IO[bytes]) -> dict[str, Any]:
     path, position = f"/v1/streams/{stream['id']}", 0
     checksum = 0
     while position < stream["position"]:
@@ -116,7 +116,7 @@ def fetch(
 ) -> None:
     if as_json and output is None:
         raise Failure("--json needs --output: standard output has the stream", exit_code=2)
-    with Client(url, token=token, app=app) as client:
+    with RestClient(url, token=token, app=app) as client:
         state = client.call("GET", f"/v1/streams/{stream}")
         offset = state["taken"]
         sink = (
@@ -148,7 +148,7 @@ def _sink(output: Path | None) -> IO[bytes]:
 
 
 def _state(url: str, token: str | None, app: str | None, stream: str) -> dict[str, Any]:
-    with Client(url, token=token, app=app) as client:
+    with RestClient(url, token=token, app=app) as client:
         found: dict[str, Any] = client.call("GET", f"/v1/streams/{stream}")
         return found
 
@@ -160,7 +160,7 @@ def list_streams(
     app: App = DEFAULT_APP,
     as_json: Json = False,
 ) -> None:
-    with Client(url, token=token, app=app) as client:
+    with RestClient(url, token=token, app=app) as client:
         streams = client.call("GET", "/v1/streams")["streams"]
     if as_json:
         say_json(streams)
@@ -192,7 +192,7 @@ def abort(
     app: App = DEFAULT_APP,
     as_json: Json = False,
 ) -> None:
-    with Client(url, token=token, app=app) as client:
+    with RestClient(url, token=token, app=app) as client:
         gone = client.call("DELETE", f"/v1/streams/{stream}")
     if as_json:
         say_json(gone)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lasthop.runtime.cli.client import Client, segment
+from lasthop.runtime.cli.client import RestClient, segment
 from lasthop.runtime.cli.options import (
     DEFAULT_URL,
     Json,
@@ -28,7 +28,7 @@ AppName = Annotated[str, typer.Argument(metavar="APP", help="The app that it act
     "list", help=described("List the surrogates of a gateway.", "lasthop surrogate list")
 )
 def list_(url: Url = DEFAULT_URL, token: Token = None, as_json: Json = False) -> None:
-    with Client(url, token=token) as client:
+    with RestClient(url, token=token) as client:
         found = client.call("GET", "/v1/surrogates")["surrogates"]
     if as_json:
         say_json(found)
@@ -46,7 +46,7 @@ def list_(url: Url = DEFAULT_URL, token: Token = None, as_json: Json = False) ->
 def status(
     app: AppName, url: Url = DEFAULT_URL, token: Token = None, as_json: Json = False
 ) -> None:
-    with Client(url, token=token) as client:
+    with RestClient(url, token=token) as client:
         found = client.call("GET", f"/v1/surrogates/{segment(app)}")
     _show(found, as_json)
     if found["state"] == "broken":
@@ -63,7 +63,7 @@ def status(
 def reload(
     app: AppName, url: Url = DEFAULT_URL, token: Token = None, as_json: Json = False
 ) -> None:
-    with Client(url, token=token) as client:
+    with RestClient(url, token=token) as client:
         found = client.call("POST", f"/v1/surrogates/{segment(app)}/reload")
     if as_json:
         say_json(found)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from lasthop.runtime.cli.client import Client, segment
+from lasthop.runtime.cli.client import RestClient, segment
 from lasthop.runtime.cli.options import (
     DEFAULT_APP,
     DEFAULT_URL,
@@ -39,7 +39,7 @@ def advertise(
     app: App = DEFAULT_APP,
     as_json: Json = False,
 ) -> None:
-    with Client(url, token=token, app=app) as client:
+    with RestClient(url, token=token, app=app) as client:
         made = client.call("PUT", f"/v1/topics/{segment(topic)}", body={"title": title})
     if as_json:
         say_json(made)
@@ -60,7 +60,7 @@ def withdraw(
     app: App = DEFAULT_APP,
     as_json: Json = False,
 ) -> None:
-    with Client(url, token=token, app=app) as client:
+    with RestClient(url, token=token, app=app) as client:
         gone = client.call("DELETE", f"/v1/topics/{segment(topic)}")
     if as_json:
         say_json(gone)
@@ -75,7 +75,7 @@ def list_topics(
     app: App = DEFAULT_APP,
     as_json: Json = False,
 ) -> None:
-    with Client(url, token=token, app=app) as client:
+    with RestClient(url, token=token, app=app) as client:
         topics = client.call("GET", "/v1/topics")["topics"]
     if as_json:
         say_json(topics)
@@ -98,7 +98,7 @@ def rank(
     app: App = DEFAULT_APP,
     as_json: Json = False,
 ) -> None:
-    with Client(url, token=token, app=app) as client:
+    with RestClient(url, token=token, app=app) as client:
         changed = client.call("PATCH", f"/v1/messages/{segment(message)}", body={"rank": rank})
     if as_json:
         say_json(changed)

@@ -8,8 +8,8 @@ from pathlib import Path
 from lasthop.access.rest import Door
 from lasthop.access.rest.app import make_token
 from lasthop.core.lifecycle import State
-from lasthop.policy.shelf import Shelf
-from lasthop.runtime.dashboard.live import Live, Totals
+from lasthop.policy.shelf import PolicyShelf
+from lasthop.runtime.dashboard.live import GatewayTotals, Live
 from lasthop.runtime.dashboard.pages import Pages
 from lasthop.runtime.dashboard.sessions import Sessions
 from lasthop.runtime.dashboard.views import Views
@@ -32,7 +32,7 @@ def dashboard(
         live=live,
         views=Views(engine),
         sessions=Sessions(make_token),
-        shelf=Shelf(data / POLICY_DIRECTORY),
+        shelf=PolicyShelf(data / POLICY_DIRECTORY),
         in_force=lambda: policies.index.version,
         lake=data / LAKE_DIRECTORY,
         websocket=settings.http.websocket,
@@ -40,9 +40,9 @@ def dashboard(
     return pages, live
 
 
-def _totals(metrics: Metrics, engine: Engine) -> Totals:
+def _totals(metrics: Metrics, engine: Engine) -> GatewayTotals:
     tally = metrics.tally
-    return Totals(
+    return GatewayTotals(
         accepted=tally["accepted"],
         ended={name: tally[name] for name in _FINAL},
         commits=tally["commits"],

@@ -36,7 +36,7 @@ SDK = STATIC / "sdk"
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class ServedFile:
     """One file, ready to be sent."""
 
     body: bytes
@@ -51,12 +51,12 @@ class File:
         return Response(self.body, headers=headers, media_type=self.content_type)
 
 
-class Files:
+class ServedFiles:
     """All files by the path under which they are served."""
 
     def __init__(self, *, websocket: str) -> None:
         """`websocket` is the path at which devices connect; the device's page has to know it."""
-        self._files: dict[str, File] = {}
+        self._files: dict[str, ServedFile] = {}
         self._websocket = websocket.encode()
         self._add(STATIC, "/dashboard/static")
         self._add(SDK, "/sdk")
@@ -68,12 +68,12 @@ class Files:
                 body = path.read_bytes().replace(b"{{websocket}}", self._websocket)
                 etag = f'"{hashlib.sha256(body).hexdigest()[:24]}"'
                 name = path.relative_to(folder).as_posix()
-                self._files[f"{below}/{name}"] = File(body, content_type, etag)
+                self._files[f"{below}/{name}"] = ServedFile(body, content_type, etag)
 
-    def find(self, path: str) -> File | None:
+    def find(self, path: str) -> ServedFile | None:
         """The file that is served under a path."""
         return self._files.get(path)
 
-    def page(self, name: str) -> File:
+    def page(self, name: str) -> ServedFile:
         """One of the pages."""
         return self._files[f"/dashboard/static/{name}.html"]

@@ -12,7 +12,7 @@ import msgspec
 from lasthop.clock import Micros
 from lasthop.errors import StoreBroken
 from lasthop.policy import Lineage
-from lasthop.policy.shelf import CONTENT, Shelf
+from lasthop.policy.shelf import CONTENT, PolicyShelf
 
 SUMMARY = "summary.json"
 """In the lake; `lasthop pipeline` writes it."""
@@ -27,7 +27,7 @@ VERSIONS = 20
 """The newest of them are shown."""
 
 
-class Version(msgspec.Struct, omit_defaults=True):
+class LearnedVersion(msgspec.Struct, omit_defaults=True):
     """One version of the policy."""
 
     version: str
@@ -49,7 +49,7 @@ class PolicyPage(msgspec.Struct, omit_defaults=True):
     """The versions that are kept, newest first."""
 
     in_force: str
-    versions: list[Version]
+    versions: list[LearnedVersion]
     total: int
 
 
@@ -64,7 +64,7 @@ class _Content(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Content).decode
 
 
-def policies(shelf: Shelf, in_force: str) -> PolicyPage:
+def policies(shelf: PolicyShelf, in_force: str) -> PolicyPage:
     """The versions on the shelf."""
     names = shelf.versions()
     newest = names[-VERSIONS:][::-1]
@@ -72,8 +72,8 @@ def policies(shelf: Shelf, in_force: str) -> PolicyPage:
     return PolicyPage(in_force, shown, len(names))
 
 
-def _version(shelf: Shelf, name: str, in_force: bool) -> Version:
-    version = Version(name, in_force)
+def _version(shelf: PolicyShelf, name: str, in_force: bool) -> LearnedVersion:
+    version = LearnedVersion(name, in_force)
     path = shelf.root / name / CONTENT
     try:
         if path.stat().st_size > MAX_READ:

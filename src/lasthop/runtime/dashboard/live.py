@@ -46,7 +46,7 @@ PER_COMMIT = 4
 _decode = msgspec.json.Decoder(Event).decode
 
 
-class Arrived(msgspec.Struct):
+class RecentMessage(msgspec.Struct):
     """A message that was accepted lately."""
 
     id: str
@@ -69,7 +69,7 @@ class Happened(msgspec.Struct, omit_defaults=True):
     link: str = ""
 
 
-class Totals(msgspec.Struct, omit_defaults=True):
+class GatewayTotals(msgspec.Struct, omit_defaults=True):
     """What the gateway counts; asked for once a period."""
 
     accepted: int
@@ -102,10 +102,10 @@ class Sample(msgspec.Struct, omit_defaults=True):
 class Live:
     """Samples for everyone who looks, and a memory of what was lately accepted."""
 
-    def __init__(self, totals: Callable[[], Totals], now: Callable[[], Micros]) -> None:
+    def __init__(self, totals: Callable[[], GatewayTotals], now: Callable[[], Micros]) -> None:
         self._totals = totals
         self._now = now
-        self.recent: deque[Arrived] = deque(maxlen=RECENT)
+        self.recent: deque[RecentMessage] = deque(maxlen=RECENT)
         self._history: deque[Sample] = deque(maxlen=HISTORY)
         self._task: asyncio.Task[None] | None = None
         self._tick = asyncio.Condition()
@@ -125,7 +125,7 @@ class Live:
         """A commit is durable: called for each, and does next to nothing while nobody looks."""
         for message in commit.messages[-PER_COMMIT:]:
             self.recent.append(
-                Arrived(
+                RecentMessage(
                     message.id,
                     message.app,
                     str(message.target),
@@ -201,7 +201,9 @@ class Live:
         self._history.clear()
         self._task = None
 
-    def _sample(self, before: Totals, after: Totals, now: Micros, seconds: float) -> Sample:
+    def _sample(
+        self, before: GatewayTotals, after: GatewayTotals, now: Micros, seconds: float
+    ) -> Sample:
         seconds = max(seconds, 1e-3)
         commits = after.commits - before.commits
         spent = after.commit_seconds - before.commit_seconds

@@ -39,9 +39,9 @@ from lasthop.errors import (
     TooLarge,
     Unauthorized,
 )
-from lasthop.policy.shelf import Shelf
+from lasthop.policy.shelf import PolicyShelf
 from lasthop.runtime.dashboard import learned
-from lasthop.runtime.dashboard.files import HEADERS, Files
+from lasthop.runtime.dashboard.files import HEADERS, ServedFiles
 from lasthop.runtime.dashboard.live import Live, Sample
 from lasthop.runtime.dashboard.sessions import Sessions, by_tls, cookie_in, set_cookie
 from lasthop.runtime.dashboard.views import Views
@@ -81,7 +81,7 @@ class Pages:
         live: Live,
         views: Views,
         sessions: Sessions,
-        shelf: Shelf,
+        shelf: PolicyShelf,
         in_force: Callable[[], str],
         lake: Path,
         websocket: str,
@@ -94,7 +94,7 @@ class Pages:
         self._shelf = shelf
         self._in_force = in_force
         self._lake = lake
-        self._files = Files(websocket=websocket)
+        self._files = ServedFiles(websocket=websocket)
 
     def shows(self, method: str, path: str) -> bool:
         """Whether a request is for a page or one of its files, and not for the REST door."""

@@ -62,7 +62,7 @@ class MailView(msgspec.Struct, omit_defaults=True):
     attempts: int = 0
 
 
-class Row(msgspec.Struct, omit_defaults=True):
+class DeviceRowView(msgspec.Struct, omit_defaults=True):
     """A device in the list."""
 
     info: DeviceInfo
@@ -74,7 +74,7 @@ class Row(msgspec.Struct, omit_defaults=True):
 class DevicePage(msgspec.Struct, omit_defaults=True):
     """Some of the devices."""
 
-    devices: list[Row]
+    devices: list[DeviceRowView]
     total: int
     next: int | None = None
 
@@ -94,7 +94,7 @@ class DeviceView(msgspec.Struct, omit_defaults=True):
     mailbox_size: int
 
 
-class TopicRow(msgspec.Struct, omit_defaults=True):
+class TopicRowView(msgspec.Struct, omit_defaults=True):
     """A topic in the list."""
 
     topic: str
@@ -106,7 +106,7 @@ class TopicRow(msgspec.Struct, omit_defaults=True):
 class TopicPage(msgspec.Struct, omit_defaults=True):
     """Some of the topics, by name."""
 
-    topics: list[TopicRow]
+    topics: list[TopicRowView]
     total: int
     next: str | None = None
 
@@ -195,7 +195,7 @@ class Views:
             session = gateway.deliveries.session(device)
             steering = preferences_of(session)
             limits = len(steering.preferences.limits) if steering is not None else 0
-            rows.append(Row(device_of(device, session), self._lines(session), limits))
+            rows.append(DeviceRowView(device_of(device, session), self._lines(session), limits))
         return DevicePage(rows, len(everyone), page[PAGE - 1].number if len(page) > PAGE else None)
 
     def device(self, app: str, name: str) -> DeviceView:
@@ -246,7 +246,7 @@ class Views:
             subscribers = gateway.registry.reach(app, Target(TargetKind.TOPIC, name))
             row = advertised.get(name)
             title = row.title if row is not None else ""
-            rows.append(TopicRow(name, len(subscribers), title, row is not None))
+            rows.append(TopicRowView(name, len(subscribers), title, row is not None))
         return TopicPage(rows, len(names), page[PAGE - 1] if len(page) > PAGE else None)
 
     def topic(self, app: str, name: str) -> TopicView:

@@ -22,7 +22,7 @@ LAST_WORDS = 20
 LONGEST_LINE = 1 << 20
 
 
-class Child:
+class ChildProcess:
     """One `lasthop` command in a session of its own, so that a Ctrl-C is ours alone."""
 
     def __init__(
@@ -40,7 +40,7 @@ class Child:
         *arguments: str,
         hear: Callable[[str], None] = lambda line: None,
         environment: Mapping[str, str] | None = None,
-    ) -> Child:
+    ) -> ChildProcess:
         """Start `lasthop ARGUMENTS`; `hear` gets every line of its standard error."""
         process = await asyncio.create_subprocess_exec(
             sys.executable,

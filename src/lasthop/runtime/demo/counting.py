@@ -11,14 +11,14 @@ from pathlib import Path
 
 from lasthop.clock import SECOND, Micros
 from lasthop.runtime.demo import letters
-from lasthop.runtime.demo.ledger import Lane, Ledger
+from lasthop.runtime.demo.ledger import DemoLedger, LedgerLane
 from lasthop.runtime.demo.play import Cast
 from lasthop.runtime.demo.publishers import PapInitiator
 from lasthop.runtime.demo.report import (
+    DemoPeriod,
+    DemoReport,
     LearningReport,
     LinkReport,
-    Period,
-    Report,
     latency,
     period,
 )
@@ -63,7 +63,7 @@ class Act:
 class Findings:
     """What a report is made of."""
 
-    ledger: Ledger
+    ledger: DemoLedger
     """Of which nobody writes any more."""
     lost: int
     learning: LearningReport
@@ -73,13 +73,13 @@ class Findings:
     complete: bool
 
 
-def make_report(data: Path, cast: Cast, found: Findings) -> Report:
+def make_report(data: Path, cast: Cast, found: Findings) -> DemoReport:
     """Everything that can be said now. It reads the log: not for an event loop."""
     ledger, lost = found.ledger, found.lost
     sent, looks = ledger.verdict(), ledger.looks
     history = History(data)
     seen = sent.delivered + looks.shown
-    return Report(
+    return DemoReport(
         complete=found.complete,
         seconds=round(found.seconds, 1),
         devices=len(cast.fleet.members),
@@ -98,14 +98,14 @@ def make_report(data: Path, cast: Cast, found: Findings) -> Report:
     )
 
 
-def _period(history: History, act: Act | None) -> Period | None:
+def _period(history: History, act: Act | None) -> DemoPeriod | None:
     if act is None:
         return None
     hop = history.hop(LEARNED_TOPICS, act.since, act.until)
     return period(hop, (act.until - act.since) / SECOND, act.bytes_per_second)
 
 
-async def count_lost(ledger: Ledger, cast: Cast) -> int:
+async def count_lost(ledger: DemoLedger, cast: Cast) -> int:
     """Of what was not seen, that which the gateway takes for done.
 
     It may be seen while we ask: only what is still missing then is lost.
@@ -115,7 +115,7 @@ async def count_lost(ledger: Ledger, cast: Cast) -> int:
     return len(ended & set(ledger.missing()))
 
 
-def _ended(asked: list[tuple[Lane, str]], cast: Cast) -> set[tuple[Lane, str]]:
+def _ended(asked: list[tuple[LedgerLane, str]], cast: Cast) -> set[tuple[LedgerLane, str]]:
     found = set()
     for lane, message in asked:
         ended: Callable[[str], bool] = cast.shop.ended
@@ -129,7 +129,7 @@ def _ended(asked: list[tuple[Lane, str]], cast: Cast) -> set[tuple[Lane, str]]:
     return found
 
 
-def _links(cast: Cast, ledger: Ledger) -> dict[str, LinkReport]:
+def _links(cast: Cast, ledger: DemoLedger) -> dict[str, LinkReport]:
     kind_of = {member.name: member.person.profile.name for member in cast.fleet.members}
     took: defaultdict[str, list[float]] = defaultdict(list)
     for device, seconds in ledger.latencies():

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self, cast
 
-from lasthop.runtime.demo.pace import Pace
-from lasthop.runtime.demo.profiles import Profile
+from lasthop.runtime.demo.pace import DirectionPace
+from lasthop.runtime.demo.profiles import LinkProfile
 
 MOST_UNDER_WAY = 64 << 10
 """Bytes in one direction of a connection; beyond it the sender is not read from, as if the buffers
@@ -31,7 +31,7 @@ class EmulatedLink:
 
     def __init__(
         self,
-        profile: Profile,
+        profile: LinkProfile,
         target: tuple[str, int],
         *,
         random: Callable[[], float],
@@ -135,8 +135,8 @@ class EmulatedLink:
     def left(self, half: _Half) -> None:
         self._open.discard(half)
 
-    def pace(self) -> Pace:
-        return Pace(self.profile, self._random)
+    def pace(self) -> DirectionPace:
+        return DirectionPace(self.profile, self._random)
 
     def dial(self, half: _Half) -> None:
         """Find the gateway for a device that has come."""

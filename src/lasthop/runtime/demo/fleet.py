@@ -16,8 +16,8 @@ from lasthop.device.message import Message
 from lasthop.device.retry import Backoff
 from lasthop.runtime.demo import letters
 from lasthop.runtime.demo.emulator import EmulatedLink
-from lasthop.runtime.demo.ledger import Glance, Lane, Ledger
-from lasthop.runtime.demo.script import NOTICES, TOPICS, Person, Topic
+from lasthop.runtime.demo.ledger import DemoLedger, Glance, LedgerLane
+from lasthop.runtime.demo.script import NOTICES, TOPICS, DemoPerson, DemoTopic
 from lasthop.runtime.failure import Failure
 
 APP = "default"
@@ -41,7 +41,9 @@ CLOSING = 15.0
 class Member:
     """A device, its link, and the application on it."""
 
-    def __init__(self, person: Person, device: Device, link: EmulatedLink, ledger: Ledger) -> None:
+    def __init__(
+        self, person: DemoPerson, device: Device, link: EmulatedLink, ledger: DemoLedger
+    ) -> None:
         self.person = person
         self.device = device
         self.link = link
@@ -60,7 +62,7 @@ class Member:
         for handle in handles:
             await handle.accepted(timeout=FIRST_CONTACT)
 
-    async def _subscribe(self, topic: Topic) -> MessageHandle:
+    async def _subscribe(self, topic: DemoTopic) -> MessageHandle:
         wishes: Wishes = {"max": topic.most, "threshold": topic.threshold}
         if topic.policy is not None:
             wishes |= {"policy": topic.policy, "prefetch_limit": topic.most}
@@ -70,7 +72,7 @@ class Member:
         letter = letters.read(message.body)
         # What nobody sent is noted under a lane that nobody has.
         publisher, number = (letter.publisher, letter.number) if letter is not None else ("?", 0)
-        self._ledger.saw(Lane(publisher, self.name), number, time.monotonic())
+        self._ledger.saw(LedgerLane(publisher, self.name), number, time.monotonic())
 
     async def look(self) -> None:
         """The user looks at every ranked topic."""
@@ -94,11 +96,11 @@ class Fleet:
 
     def __init__(
         self,
-        people: Sequence[Person],
+        people: Sequence[DemoPerson],
         gateway: tuple[str, int],
         *,
         inboxes: Path,
-        ledger: Ledger,
+        ledger: DemoLedger,
         random: Random,
     ) -> None:
         self._people = people
@@ -137,7 +139,7 @@ class Fleet:
         await self._stack.aclose()
 
     @asynccontextmanager
-    async def _open(self, person: Person) -> AsyncIterator[Member]:
+    async def _open(self, person: DemoPerson) -> AsyncIterator[Member]:
         # Each link has its own chances, so that what one device does changes nothing for others.
         chances = Random(self._random.random())
         link = EmulatedLink(person.profile, self._gateway, random=chances.random)

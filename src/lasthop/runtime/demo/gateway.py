@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from lasthop.runtime.cli.client import Client
+from lasthop.runtime.cli.client import RestClient
 from lasthop.runtime.defaults import DEFAULT_HTTP, DEFAULT_TCP
-from lasthop.runtime.demo.children import Child
+from lasthop.runtime.demo.children import ChildProcess
 from lasthop.runtime.failure import Failure
 from lasthop.runtime.places import Places
 
@@ -26,7 +26,7 @@ START = 60.0
 class GatewayProcess:
     """A running gateway."""
 
-    def __init__(self, child: Child, places: Places, loaded: asyncio.Event) -> None:
+    def __init__(self, child: ChildProcess, places: Places, loaded: asyncio.Event) -> None:
         self._child = child
         self.places = places
         self.policy_loaded = loaded
@@ -47,7 +47,7 @@ class GatewayProcess:
             elif not isinstance(said, dict) or said.get("level") in ("error", "critical"):
                 print(f"gateway: {line}", file=sys.stderr)
 
-        child = await Child.start(
+        child = await ChildProcess.start(
             "up",
             "--json",
             "--data",
@@ -88,7 +88,7 @@ class GatewayProcess:
 
     def page(self) -> str:
         """Where a browser finds something to look at: the dashboard, else the interface's page."""
-        with Client(self.places.http) as client:
+        with RestClient(self.places.http) as client:
             try:
                 client.call("GET", "/dashboard")
             except Failure:

@@ -16,7 +16,7 @@ import msgspec
 from lasthop.clock import SECOND
 from lasthop.eventlog.following import follow
 from lasthop.pipeline.java import NoJava, ensure_java
-from lasthop.runtime.demo.children import Child
+from lasthop.runtime.demo.children import ChildProcess
 from lasthop.runtime.failure import Failure
 from lasthop.runtime.places import LOG_DIRECTORY
 
@@ -33,7 +33,7 @@ QUICK = (
 """For minutes of log: to compile a plan takes longer than to run it. It halves the time."""
 
 
-class Learned(msgspec.Struct):
+class DemoLearning(msgspec.Struct):
     """What `lasthop pipeline learn` said, and how long all of it took."""
 
     version: str
@@ -61,7 +61,7 @@ class Learning:
         self._data = data
         self._scratch = scratch
         self._say = say
-        self._child: Child | None = None
+        self._child: ChildProcess | None = None
 
     async def keep_following(self) -> None:
         """Tell the gateway that its segments are waited for, until cancelled."""
@@ -71,11 +71,11 @@ class Learning:
             follow(log, within=SEALED_WITHIN)
             await asyncio.sleep(FOLLOWED_EVERY)
 
-    async def run(self) -> Learned:
+    async def run(self) -> DemoLearning:
         """Learn from all that is in segments when Spark has started, and put it in force."""
         began = time.monotonic()
         facts = msgspec.json.decode(await self._command("learn", "--update", "--note", "demo"))
-        return Learned(
+        return DemoLearning(
             version=facts["version"],
             devices=facts["devices"],
             events=facts["lineage"]["events"],
@@ -99,7 +99,9 @@ class Learning:
         arguments = ["pipeline", name, "--data", str(self._data), "--json", *options]
         for setting in (*QUICK, *_places(self._scratch)):
             arguments += ["--conf", setting]
-        self._child = await Child.start(*arguments, environment={"TMPDIR": str(self._scratch)})
+        self._child = await ChildProcess.start(
+            *arguments, environment={"TMPDIR": str(self._scratch)}
+        )
         try:
             output = await self._child.output()
         finally:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 
-class Lane(NamedTuple):
+class LedgerLane(NamedTuple):
     """One publisher's messages to one device."""
 
     publisher: str
@@ -21,7 +21,7 @@ class Lane(NamedTuple):
 
 
 @dataclass(slots=True)
-class Entry:
+class LedgerEntry:
     """One message of a lane."""
 
     sent_at: float
@@ -80,12 +80,12 @@ class Looks:
         return not (self.again or self.unsorted or self.too_many or self.too_low)
 
 
-class Ledger:
+class DemoLedger:
     """Notes, and judges afterwards."""
 
     def __init__(self) -> None:
-        self._lanes: dict[Lane, dict[int, Entry]] = {}
-        self._highest: dict[Lane, int] = {}
+        self._lanes: dict[LedgerLane, dict[int, LedgerEntry]] = {}
+        self._highest: dict[LedgerLane, int] = {}
         self._misordered = 0
         self._foreign = 0
         self._known: set[tuple[str, str, int]] = set()
@@ -97,24 +97,24 @@ class Ledger:
 
     # Publishers.
 
-    def sending(self, lane: Lane, at: float) -> int:
+    def sending(self, lane: LedgerLane, at: float) -> int:
         """A message is about to be sent; returns its number."""
         entries = self._lanes.setdefault(lane, {})
         number = len(entries) + 1
-        entries[number] = Entry(at)
+        entries[number] = LedgerEntry(at)
         return number
 
-    def accepted(self, lane: Lane, number: int, message: str) -> None:
+    def accepted(self, lane: LedgerLane, number: int, message: str) -> None:
         """The gateway has said that it has it."""
         self._lanes[lane][number].accepted = message
 
-    def refused(self, lane: Lane, number: int) -> None:
+    def refused(self, lane: LedgerLane, number: int) -> None:
         """The gateway has said that it does not take it."""
         self._lanes[lane][number].refused = True
 
     # Applications.
 
-    def saw(self, lane: Lane, number: int, at: float) -> None:
+    def saw(self, lane: LedgerLane, number: int, at: float) -> None:
         """An application was handed a message."""
         entry = self._lanes.get(lane, {}).get(number)
         if entry is None:
@@ -144,7 +144,7 @@ class Ledger:
             self._known.add(key)
             looks.too_low += glance.rank < threshold
 
-    def copy(self) -> Ledger:
+    def copy(self) -> DemoLedger:
         """The books as they are now, for somebody who reads them while others write on."""
         return deepcopy(self)
 
@@ -163,7 +163,7 @@ class Ledger:
             found.duplicated += max(0, len(entry.seen_at) - 1)
         return found
 
-    def missing(self) -> list[tuple[Lane, str]]:
+    def missing(self) -> list[tuple[LedgerLane, str]]:
         """What was accepted and not seen, by lane and id."""
         return [
             (lane, entry.accepted)
@@ -180,6 +180,6 @@ class Ledger:
                 if entry.seen_at:
                     yield lane.device, entry.seen_at[0] - entry.sent_at
 
-    def _entries(self) -> Iterator[Entry]:
+    def _entries(self) -> Iterator[LedgerEntry]:
         for entries in self._lanes.values():
             yield from entries.values()

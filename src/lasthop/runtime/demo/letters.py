@@ -8,7 +8,7 @@ SIZE = 256
 """Bytes of a body: a notification with its text."""
 
 
-class Letter(msgspec.Struct, frozen=True):
+class DemoLetter(msgspec.Struct, frozen=True):
     """The content of a message."""
 
     publisher: str
@@ -18,13 +18,13 @@ class Letter(msgspec.Struct, frozen=True):
 
 def write(publisher: str, number: int) -> str:
     """A body of `SIZE` bytes."""
-    bare = len(msgspec.json.encode(Letter(publisher, number)))
-    return msgspec.json.encode(Letter(publisher, number, "." * max(0, SIZE - bare))).decode()
+    bare = len(msgspec.json.encode(DemoLetter(publisher, number)))
+    return msgspec.json.encode(DemoLetter(publisher, number, "." * max(0, SIZE - bare))).decode()
 
 
-def read(body: bytes) -> Letter | None:
+def read(body: bytes) -> DemoLetter | None:
     """What is in a body; None if it is not one of ours."""
     try:
-        return msgspec.json.decode(body, type=Letter)
+        return msgspec.json.decode(body, type=DemoLetter)
     except msgspec.DecodeError:
         return None

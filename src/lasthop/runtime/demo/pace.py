@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lasthop.runtime.demo.profiles import Profile
+from lasthop.runtime.demo.profiles import LinkProfile
 
 
-class Pace:
+class DirectionPace:
     """One direction of one connection: bytes queue for the rate, then travel for the delay.
 
     What enters later never leaves earlier, since a stream keeps its order.
     """
 
-    def __init__(self, profile: Profile, random: Callable[[], float]) -> None:
+    def __init__(self, profile: LinkProfile, random: Callable[[], float]) -> None:
         self._profile = profile
         self._random = random
         self._free_at = 0.0

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from contextlib import aclosing
 
 from lasthop.runtime.demo.beside import beside
-from lasthop.runtime.demo.report import Report
-from lasthop.runtime.demo.show import Show
-from lasthop.runtime.demo.stage import Plan, Stage, staged
+from lasthop.runtime.demo.report import DemoReport
+from lasthop.runtime.demo.show import StandingShow
+from lasthop.runtime.demo.stage import DemoPlan, Stage, staged
 from lasthop.runtime.failure import Failure
 
 STOPPED = 130
@@ -18,11 +18,11 @@ STOPPED = 130
 
 
 async def perform(
-    plan: Plan,
-    show: Show,
+    plan: DemoPlan,
+    show: StandingShow,
     *,
     opened: Callable[[Stage, str], None],
-    report: Callable[[Report], None],
+    report: Callable[[DemoReport], None],
 ) -> None:
     """Play, report, and without a time to end go on until a signal comes.
 
@@ -55,12 +55,12 @@ async def perform(
 
 
 async def _perform(
-    plan: Plan,
-    show: Show,
+    plan: DemoPlan,
+    show: StandingShow,
     opened: Callable[[Stage, str], None],
-    report: Callable[[Report], None],
-) -> Report:
-    found: Report | None = None
+    report: Callable[[DemoReport], None],
+) -> DemoReport:
+    found: DemoReport | None = None
     try:
         async with staged(plan, show.say) as stage, beside(show.keep_fresh()):
             fleet, ledger = stage.cast.fleet, stage.ledger

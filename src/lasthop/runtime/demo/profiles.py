@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
+class LinkProfile:
     """A kind of link. Times are in seconds."""
 
     name: str
@@ -31,9 +31,9 @@ class Profile:
         return self.down / (self.up + self.down)
 
 
-WIFI = Profile(name="wifi", delay=0.004, jitter=0.006, rate=2_000_000, up=20.0, down=1.0)
-MNO = Profile(name="mno", delay=0.06, jitter=0.05, rate=60_000, up=8.0, down=3.5, silence=0.4)
-SATELLITE = Profile(
+WIFI = LinkProfile(name="wifi", delay=0.004, jitter=0.006, rate=2_000_000, up=20.0, down=1.0)
+MNO = LinkProfile(name="mno", delay=0.06, jitter=0.05, rate=60_000, up=8.0, down=3.5, silence=0.4)
+SATELLITE = LinkProfile(
     name="satellite", delay=0.27, jitter=0.04, rate=12_000, up=6.0, down=8.0, silence=0.8
 )
 

@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 
 from lasthop.core.lifecycle import State
 from lasthop.message import DeliveryMethod
-from lasthop.runtime.cli.client import Client
+from lasthop.runtime.cli.client import RestClient
 from lasthop.runtime.cli.pap_client import Initiator
 from lasthop.runtime.demo import letters
-from lasthop.runtime.demo.ledger import Lane, Ledger
-from lasthop.runtime.demo.script import NOTICES, Topic
+from lasthop.runtime.demo.ledger import DemoLedger, LedgerLane
+from lasthop.runtime.demo.script import NOTICES, DemoTopic
 from lasthop.runtime.failure import Failure
 from lasthop.wire.pap.codes import MessageState
 from lasthop.wire.pap.documents import (
@@ -38,10 +38,10 @@ ACCEPTED = 1001
 class RestService:
     """Publishes over REST."""
 
-    def __init__(self, url: str, ledger: Ledger) -> None:
+    def __init__(self, url: str, ledger: DemoLedger) -> None:
         self._url = url
         self._ledger = ledger
-        self._client = Client(url)
+        self._client = RestClient(url)
         self._numbers: dict[str, int] = {}
 
     async def order(self, device: str) -> None:
@@ -52,7 +52,7 @@ class RestService:
         """A message to everyone who has subscribed."""
         await self._lanes(NOTICES, devices, {"topic": NOTICES})
 
-    async def news(self, topic: Topic, rank: float) -> None:
+    async def news(self, topic: DemoTopic, rank: float) -> None:
         """A message to a ranked topic, which nobody has to get."""
         number = self._numbers[topic.name] = self._numbers.get(topic.name, 0) + 1
         message = {
@@ -66,16 +66,16 @@ class RestService:
     async def _lanes(self, name: str, devices: Sequence[str], to: dict[str, str]) -> None:
         ledger, now = self._ledger, time.monotonic()
         # The same number everywhere: who sends to everyone has begun with everyone.
-        numbers = {ledger.sending(Lane(name, device), now) for device in devices}
+        numbers = {ledger.sending(LedgerLane(name, device), now) for device in devices}
         body = letters.write(name, max(numbers))
         answer = await self._publish({**to, "body": body})
         for device in devices:
             if answer is None:
                 continue
             if "id" in answer:
-                ledger.accepted(Lane(name, device), max(numbers), str(answer["id"]))
+                ledger.accepted(LedgerLane(name, device), max(numbers), str(answer["id"]))
             else:
-                ledger.refused(Lane(name, device), max(numbers))
+                ledger.refused(LedgerLane(name, device), max(numbers))
 
     async def _publish(self, message: dict[str, object]) -> dict[str, Any] | None:
         """The gateway's answer; None if there was none."""
@@ -85,7 +85,7 @@ class RestService:
         )
 
     def _anew(self) -> None:
-        self._client = Client(self._url)
+        self._client = RestClient(self._url)
 
     def ended(self, message: str) -> bool:
         """Whether the gateway says that a message is done with everywhere."""
@@ -98,13 +98,13 @@ class PapInitiator:
 
     NAME = "pushes"
 
-    def __init__(self, url: str, ledger: Ledger) -> None:
+    def __init__(self, url: str, ledger: DemoLedger) -> None:
         self._initiator = Initiator(url=f"{url}/pap")
         self._ledger = ledger
 
     async def push(self, device: str) -> None:
         """A push to one device."""
-        lane = Lane(self.NAME, device)
+        lane = LedgerLane(self.NAME, device)
         number = self._ledger.sending(lane, time.monotonic())
         push_id = f"{device}.{number}@demo.lasthop"
         message = PushMessage(

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from lasthop.runtime.demo.ledger import Exactly, Looks
-from lasthop.runtime.demo.waste import Hop
+from lasthop.runtime.demo.waste import HopWaste
 
 
-class Latency(msgspec.Struct):
+class DemoLatency(msgspec.Struct):
     """Milliseconds from a publisher's call until the application had the message."""
 
     p50: float
@@ -19,7 +19,7 @@ class Latency(msgspec.Struct):
     longest: float
 
 
-def latency(seconds: Sequence[float]) -> Latency | None:
+def latency(seconds: Sequence[float]) -> DemoLatency | None:
     """Percentiles, each the smallest value that so many do not exceed."""
     if not seconds:
         return None
@@ -29,7 +29,7 @@ def latency(seconds: Sequence[float]) -> Latency | None:
         place = -(-percent * len(ordered) // 100) - 1
         return round(ordered[place] * 1000, 1)
 
-    return Latency(at(50), at(95), at(99), at(100))
+    return DemoLatency(at(50), at(95), at(99), at(100))
 
 
 class LinkReport(msgspec.Struct):
@@ -39,7 +39,7 @@ class LinkReport(msgspec.Struct):
     away: float
     """Of the time, by the profile."""
     delivered: int
-    latency: Latency | None
+    latency: DemoLatency | None
     resets: int
     """Connections that an outage broke."""
     bytes: int
@@ -48,7 +48,7 @@ class LinkReport(msgspec.Struct):
     """Of all messages that an application has seen, delivered or read."""
 
 
-class Period(msgspec.Struct):
+class DemoPeriod(msgspec.Struct):
     """One playing of the script."""
 
     seconds: float
@@ -74,7 +74,7 @@ class LearningReport(msgspec.Struct, omit_defaults=True):
     seconds: float = 0.0
 
 
-class Report(msgspec.Struct):
+class DemoReport(msgspec.Struct):
     """Everything."""
 
     complete: bool
@@ -89,18 +89,18 @@ class Report(msgspec.Struct):
     """Accepted, not seen, and still with the gateway."""
     messages: Exactly
     looks: Looks
-    latency: Latency | None
+    latency: DemoLatency | None
     links: dict[str, LinkReport]
     bytes_per_message: float | None
     payload_per_message: int
     learning: LearningReport
-    before: Period | None
-    after: Period | None
+    before: DemoPeriod | None
+    after: DemoPeriod | None
 
 
-def period(hop: Hop, seconds: float, bytes_per_second: float) -> Period:
+def period(hop: HopWaste, seconds: float, bytes_per_second: float) -> DemoPeriod:
     """A playing, from its counts."""
-    return Period(
+    return DemoPeriod(
         seconds=round(seconds, 1),
         forwarded=hop.forwarded,
         wasted=hop.wasted,
@@ -116,7 +116,7 @@ def _rounded(share: float | None) -> float | None:
     return None if share is None else round(share, 4)
 
 
-def rest(report: Report) -> Iterator[str]:
+def rest(report: DemoReport) -> Iterator[str]:
     """For people who have read all that was there before it was complete."""
     yield f"After {report.seconds:.0f} s, the rest of the report:"
     yield ""
@@ -125,7 +125,7 @@ def rest(report: Report) -> Iterator[str]:
     yield from _learning(report)
 
 
-def lines(report: Report) -> Iterator[str]:
+def lines(report: DemoReport) -> Iterator[str]:
     """For people."""
     looks = report.looks
     yield f"After {report.seconds:.0f} s with {report.devices} devices:"
@@ -155,7 +155,7 @@ def lines(report: Report) -> Iterator[str]:
     yield from _learning(report)
 
 
-def _exactly(report: Report) -> Iterator[str]:
+def _exactly(report: DemoReport) -> Iterator[str]:
     sent = report.messages
     yield (
         f"  exactly once, in order   {sent.accepted} accepted, {sent.delivered} delivered,"
@@ -168,7 +168,7 @@ def _exactly(report: Report) -> Iterator[str]:
         )
 
 
-def _learning(report: Report) -> Iterator[str]:
+def _learning(report: DemoReport) -> Iterator[str]:
     learning = report.learning
     if not report.complete and not learning.ran:
         yield "  still learning"
@@ -198,7 +198,7 @@ def _learning(report: Report) -> Iterator[str]:
         yield f"  no comparison: {learning.reason}"
 
 
-def _latency(found: Latency | None) -> str:
+def _latency(found: DemoLatency | None) -> str:
     if found is None:
         return "nothing was delivered"
     return (

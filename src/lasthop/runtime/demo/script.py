@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from lasthop.runtime.demo.profiles import PROFILES, Profile
+from lasthop.runtime.demo.profiles import PROFILES, LinkProfile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Topic:
+class DemoTopic:
     """A ranked topic, and the terms on which every device subscribes to it."""
 
     name: str
@@ -31,9 +31,9 @@ class Topic:
 
 
 TOPICS = (
-    Topic(name="news", interval=0.8, lifetime=4.0, most=4, threshold=2.0),
-    Topic(name="offers", interval=1.2, lifetime=6.0, most=3, threshold=1.0),
-    Topic(name="scores", interval=1.5, lifetime=5.0, most=4, threshold=0.0, policy="buffer"),
+    DemoTopic(name="news", interval=0.8, lifetime=4.0, most=4, threshold=2.0),
+    DemoTopic(name="offers", interval=1.2, lifetime=6.0, most=3, threshold=1.0),
+    DemoTopic(name="scores", interval=1.5, lifetime=5.0, most=4, threshold=0.0, policy="buffer"),
 )
 """Of seconds where a real one has hours: a user looks every few seconds, and what was not seen by
 then is stale."""
@@ -51,22 +51,22 @@ ORDER_INTERVAL = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Person:
+class DemoPerson:
     """A device and whoever holds it."""
 
     name: str
-    profile: Profile
+    profile: LinkProfile
     interval: float
     """Mean seconds between two looks."""
 
 
-def people(count: int, random: Random) -> list[Person]:
+def people(count: int, random: Random) -> list[DemoPerson]:
     """So many, on all kinds of links in turn, some of whom look more often than others."""
     made = []
     for number in range(count):
         profile = PROFILES[number % len(PROFILES)]
         name = f"{profile.name}-{number // len(PROFILES) + 1}"
-        made.append(Person(name=name, profile=profile, interval=random.uniform(2.5, 4.5)))
+        made.append(DemoPerson(name=name, profile=profile, interval=random.uniform(2.5, 4.5)))
     return made
 
 
@@ -75,7 +75,7 @@ class Script:
     """Times are in seconds from its beginning, ascending."""
 
     seconds: float
-    news: Sequence[tuple[float, Topic, float]]
+    news: Sequence[tuple[float, DemoTopic, float]]
     """A message for a ranked topic, and its rank."""
     notices: Sequence[float]
     orders: Sequence[tuple[float, str]]
@@ -87,7 +87,7 @@ class Script:
     """From, until."""
 
 
-def write(fleet: Sequence[Person], seconds: float, random: Random) -> Script:
+def write(fleet: Sequence[DemoPerson], seconds: float, random: Random) -> Script:
     """A script of this length for these people."""
     news = [
         (at, topic, round(random.uniform(0.0, HIGHEST_RANK), 2))
@@ -116,7 +116,7 @@ def _times(mean: float, seconds: float, random: Random) -> list[float]:
     return times
 
 
-def _outages(profile: Profile, seconds: float, random: Random) -> list[tuple[float, float]]:
+def _outages(profile: LinkProfile, seconds: float, random: Random) -> list[tuple[float, float]]:
     outages = []
     at = random.expovariate(1 / profile.up)
     while at < seconds:

@@ -14,7 +14,7 @@ REFRESH = 0.5
 """Seconds between two looks at the figures."""
 
 
-class Show:
+class StandingShow:
     """Says on standard error where things stand; says nothing for machines."""
 
     def __init__(self, *, quiet: bool) -> None:

@@ -23,11 +23,11 @@ from lasthop.runtime.demo.beside import beside
 from lasthop.runtime.demo.counting import Act, Findings, count_lost, make_report
 from lasthop.runtime.demo.fleet import Fleet
 from lasthop.runtime.demo.gateway import GatewayProcess
-from lasthop.runtime.demo.learning import Learned, Learning
-from lasthop.runtime.demo.ledger import Ledger
+from lasthop.runtime.demo.learning import DemoLearning, Learning
+from lasthop.runtime.demo.ledger import DemoLedger
 from lasthop.runtime.demo.play import Cast
 from lasthop.runtime.demo.publishers import PapInitiator, RestService
-from lasthop.runtime.demo.report import LearningReport, Report
+from lasthop.runtime.demo.report import DemoReport, LearningReport
 from lasthop.runtime.demo.script import LONGEST_LIFE, Script
 from lasthop.runtime.failure import Failure
 
@@ -63,7 +63,7 @@ INTERLUDE = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class DemoPlan:
     """What was asked for."""
 
     data: Path
@@ -84,10 +84,10 @@ class Stage:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: DemoPlan,
         gateway: GatewayProcess,
         cast: Cast,
-        ledger: Ledger,
+        ledger: DemoLedger,
         say: Callable[[str], None],
     ) -> None:
         self._plan = plan
@@ -100,7 +100,7 @@ class Stage:
         self._random = Random(plan.seed)
         self._people = [member.person for member in cast.fleet.members]
         self._learning = Learning(plan.data, plan.scratch / "spark", say)
-        self._learned: Learned | None = None
+        self._learned: DemoLearning | None = None
         self._reason = plan.no_learning
         self._before: Act | None = None
         self._after: Act | None = None
@@ -116,7 +116,7 @@ class Stage:
             return float("inf")
         return self._plan.seconds - COUNTING - self.elapsed
 
-    async def reports(self) -> AsyncGenerator[Report, None]:
+    async def reports(self) -> AsyncGenerator[DemoReport, None]:
         """All acts, and the report; before that what there is of it, when two minutes are over."""
         playing = asyncio.ensure_future(self._perform())
         try:
@@ -226,7 +226,7 @@ class Stage:
         finally:
             await self._learning.stop()
 
-    async def _count(self) -> Report:
+    async def _count(self) -> DemoReport:
         """Good weather, and a moment of silence; then the books are compared."""
         self._say("counting")
         self.cast.clear_weather()
@@ -235,7 +235,7 @@ class Stage:
             await asyncio.sleep(0.1)
         return await self._report(complete=True)
 
-    async def _report(self, *, complete: bool) -> Report:
+    async def _report(self, *, complete: bool) -> DemoReport:
         """What can be said now, while the play may go on."""
         learned = self._learned
         facts = LearningReport(ran=learned is not None, reason=self._reason)
@@ -259,14 +259,14 @@ class Stage:
 
 
 @asynccontextmanager
-async def staged(plan: Plan, say: Callable[[str], None]) -> AsyncIterator[Stage]:
+async def staged(plan: DemoPlan, say: Callable[[str], None]) -> AsyncIterator[Stage]:
     """Everything set up and in contact; at the end all of it is gone."""
     random = Random(plan.seed)
     async with AsyncExitStack() as stack:
         say("starting a gateway")
         gateway = await GatewayProcess.start(plan.data, http=plan.http, tcp=plan.tcp)
         stack.push_async_callback(gateway.stop)
-        ledger = Ledger()
+        ledger = DemoLedger()
         say(f"starting {plan.devices} devices")
         fleet = await stack.enter_async_context(
             Fleet(

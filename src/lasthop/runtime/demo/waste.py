@@ -21,7 +21,7 @@ from lasthop.pipeline.replay import (
     COLUMNS,
     KINDS,
     ON_LINE,
-    Row,
+    ReplayRow,
     as_logged,
     decider,
     estimate,
@@ -34,7 +34,7 @@ from lasthop.store.sqlite import SqliteReader
 _KINDS = frozenset(str(kind) for kind in KINDS)
 
 
-class Hop(msgspec.Struct):
+class HopWaste(msgspec.Struct):
     """Counts of a span."""
 
     forwarded: int = 0
@@ -56,7 +56,7 @@ class History:
     """The log, as a replay wants it: one list of rows for each device."""
 
     def __init__(self, data: Path) -> None:
-        self._rows: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
+        self._rows: defaultdict[tuple[str, str], list[ReplayRow]] = defaultdict(list)
         with (
             closing(SqliteReader.beside(data)) as store,
             LogReader(data / LOG_DIRECTORY, store) as reader,
@@ -65,19 +65,19 @@ class History:
                 if event.dev and event.kind in _KINDS:
                     self._rows[event.app, event.dev].append(_row(event))
 
-    def hop(self, topics: Collection[str], since: Micros, until: Micros) -> Hop:
+    def hop(self, topics: Collection[str], since: Micros, until: Micros) -> HopWaste:
         """What became of the messages of these topics that came between two moments."""
-        total = Hop()
+        total = HopWaste()
         for rows in self._rows.values():
             best = estimate(moments(rows), lambda _, terms: decider(ON_LINE, terms.wishes()))
             logged = as_logged(rows, best)
             accepted = {row.msg: row.t for row in rows if row.kind == Kind.ACCEPTED}
             for topic in best.keys() & set(topics):
                 found = counts(logged[topic], best[topic], accepted, since, until)
-                for name, count in zip(Hop.__struct_fields__, found, strict=True):
+                for name, count in zip(HopWaste.__struct_fields__, found, strict=True):
                     setattr(total, name, getattr(total, name) + count)
         return total
 
 
-def _row(event: Event) -> Row:
-    return Row(*(getattr(event, name) for name in COLUMNS))
+def _row(event: Event) -> ReplayRow:
+    return ReplayRow(*(getattr(event, name) for name in COLUMNS))

@@ -11,9 +11,9 @@ from pathlib import Path
 from lasthop.errors import LasthopError
 from lasthop.runtime import settings
 from lasthop.runtime.doctor import build, gateway, learning, machine
-from lasthop.runtime.doctor.finding import Finding, State
+from lasthop.runtime.doctor.finding import Finding, FindingState
 
-__all__ = ["Finding", "State", "examine"]
+__all__ = ["Finding", "FindingState", "examine"]
 
 
 def examine(

@@ -7,7 +7,7 @@ from enum import StrEnum
 import msgspec
 
 
-class State(StrEnum):
+class FindingState(StrEnum):
     """How it is."""
 
     GOOD = "good"
@@ -21,19 +21,19 @@ class Finding(msgspec.Struct, frozen=True):
     """One thing that was looked at."""
 
     name: str
-    state: State
+    state: FindingState
     found: str
     remedy: str = ""
     """What to do about it; empty if nothing."""
 
 
 def good(name: str, found: str) -> Finding:
-    return Finding(name, State.GOOD, found)
+    return Finding(name, FindingState.GOOD, found)
 
 
 def could_be_better(name: str, found: str, remedy: str) -> Finding:
-    return Finding(name, State.COULD_BE_BETTER, found, remedy)
+    return Finding(name, FindingState.COULD_BE_BETTER, found, remedy)
 
 
 def broken(name: str, found: str, remedy: str) -> Finding:
-    return Finding(name, State.BROKEN, found, remedy)
+    return Finding(name, FindingState.BROKEN, found, remedy)

@@ -19,7 +19,7 @@ from lasthop.runtime.failure import Failure
 from lasthop.runtime.listening import listen, tls_context
 from lasthop.runtime.places import find
 from lasthop.runtime.settings import Settings, Tls
-from lasthop.runtime.units import Address
+from lasthop.runtime.units import ListenAddress
 
 SOON = 14 * 86_400
 """Seconds before its end at which a certificate is worth a word."""
@@ -109,7 +109,7 @@ def ports(settings: Settings) -> Iterator[Finding]:
     if running is not None:
         yield good("ports", f"a gateway runs here: {running.http}, {running.tcp}")
         return
-    wanted: list[tuple[str, Address]] = [
+    wanted: list[tuple[str, ListenAddress]] = [
         ("http.listen", settings.http.listen),
         ("tcp.listen", settings.tcp.listen),
     ]

@@ -30,7 +30,7 @@ between."""
 log = structlog.get_logger()
 
 
-class Desk(Protocol):
+class FilterGateway(Protocol):
     """The gateway, for those who read on its behalf."""
 
     def filters_matched(self, message: int, reading: Reading) -> None:
@@ -46,11 +46,11 @@ class FilterReader:
     """One worker process, and what it is asked."""
 
     def __init__(self) -> None:
-        self._desk: Desk | None = None
+        self._desk: FilterGateway | None = None
         self._process: asyncio.subprocess.Process | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def open(self, desk: Desk) -> None:
+    def open(self, desk: FilterGateway) -> None:
         """Say who hears the answers."""
         self._desk = desk
 
@@ -86,7 +86,7 @@ class FilterReader:
             reading = Reading(Outcome.FAILED, reason="the worker that reads it ended")
         self._desk.filters_matched(effect.message, reading)
 
-    async def _reading(self, effect: MatchFilters, desk: Desk) -> Reading:
+    async def _reading(self, effect: MatchFilters, desk: FilterGateway) -> Reading:
         process = self._process
         if process is None or process.returncode is not None or effect.changes is None:
             await self._end()

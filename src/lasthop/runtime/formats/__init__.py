@@ -1,14 +1,14 @@
 """The formats that `lasthop codec` converts, each of them one small module.
 
-To add a format, write a module with a `Format` named `FORMAT` and enter it in `FORMATS`.
+To add a format, write a module with a `TextFormat` named `FORMAT` and enter it in `FORMATS`.
 """
 
 from __future__ import annotations
 
 from lasthop.runtime.formats import wbxml, weft, wsp, xebu, xml
-from lasthop.runtime.formats.format import Format
+from lasthop.runtime.formats.format import TextFormat
 
-FORMATS: dict[str, Format] = {
+FORMATS: dict[str, TextFormat] = {
     "wbxml": wbxml.FORMAT,
     "weft": weft.FORMAT,
     "wsp": wsp.FORMAT,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from lasthop.wire.relaxng.schema import Schema
 
 
-class Wanted(NamedTuple):
+class WantedForm(NamedTuple):
     """What the user asked for; None leaves it to the format."""
 
     type: str | None = None
@@ -48,13 +48,13 @@ class Decoded(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Format:
+class TextFormat:
     """A format with a text and a binary form. Both functions raise a LasthopError."""
 
     about: str
     types: tuple[str, ...]
-    encode: Callable[[bytes, Wanted], Encoded]
-    decode: Callable[[bytes, Wanted], Decoded]
+    encode: Callable[[bytes, WantedForm], Encoded]
+    decode: Callable[[bytes, WantedForm], Decoded]
     versions: tuple[str, ...] = field(default=())
     stateful: bool = False
     """Whether it has a state to keep between messages."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from lasthop.errors import Malformed
-from lasthop.runtime.formats.format import Decoded, Encoded, Format, Wanted
+from lasthop.runtime.formats.format import Decoded, Encoded, TextFormat, WantedForm
 from lasthop.wire.wbxml.decoder import decode
-from lasthop.wire.wbxml.document import Document, Element
+from lasthop.wire.wbxml.document import WbxmlDocument, WbxmlElement
 from lasthop.wire.wbxml.encoder import DEFAULT_VERSION, VERSIONS, encode
 from lasthop.wire.wbxml.language import Language
 from lasthop.wire.wbxml.languages import LANGUAGES
@@ -14,11 +14,11 @@ from lasthop.wire.wbxml.xml_reader import read_xml
 from lasthop.wire.wbxml.xml_writer import write_xml
 
 
-def _language(wanted: Wanted) -> Language | None:
+def _language(wanted: WantedForm) -> Language | None:
     return None if wanted.type is None else LANGUAGES[wanted.type]
 
 
-def _encode(text: bytes, wanted: Wanted) -> Encoded:
+def _encode(text: bytes, wanted: WantedForm) -> Encoded:
     document = read_xml(text, language=_language(wanted))
     if not wanted.lenient:
         check(document)
@@ -26,7 +26,7 @@ def _encode(text: bytes, wanted: Wanted) -> Encoded:
     return Encoded(octets, document.language.key)
 
 
-def _decode(octets: bytes, wanted: Wanted) -> Decoded:
+def _decode(octets: bytes, wanted: WantedForm) -> Decoded:
     document = decode(octets, language=_language(wanted))
     text = write_xml(document)
     facts = {
@@ -40,11 +40,13 @@ def _decode(octets: bytes, wanted: Wanted) -> Decoded:
     return Decoded(text.encode(), document.language.key, facts)
 
 
-def _elements(element: Element) -> int:
-    return 1 + sum(_elements(child) for child in element.children if isinstance(child, Element))
+def _elements(element: WbxmlElement) -> int:
+    return 1 + sum(
+        _elements(child) for child in element.children if isinstance(child, WbxmlElement)
+    )
 
 
-def _fault(document: Document) -> str | None:
+def _fault(document: WbxmlDocument) -> str | None:
     try:
         check(document)
     except Malformed as error:
@@ -52,7 +54,7 @@ def _fault(document: Document) -> str | None:
     return None
 
 
-FORMAT = Format(
+FORMAT = TextFormat(
     about="binary XML of push documents: SI, SL, CO, EMN",
     types=tuple(LANGUAGES),
     versions=tuple(VERSIONS),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lasthop.errors import InvalidRequest
-from lasthop.runtime.formats.format import Decoded, Encoded, Format, Wanted
+from lasthop.runtime.formats.format import Decoded, Encoded, TextFormat, WantedForm
 from lasthop.wire.weft.profile import Profile
 from lasthop.wire.weft.schema import schema_profile
 from lasthop.wire.weft.session import Decoder, Encoder, Level
@@ -23,7 +23,7 @@ MESSAGE = "message"
 VERSION = "1"
 
 
-def _profile(wanted: Wanted) -> Profile | None:
+def _profile(wanted: WantedForm) -> Profile | None:
     if wanted.schema is not None and wanted.profile is not None:
         raise InvalidRequest("a session starts from a schema or from a profile, not from both")
     if wanted.schema is not None:
@@ -31,7 +31,7 @@ def _profile(wanted: Wanted) -> Profile | None:
     return None if wanted.profile is None else Profile(wanted.profile)
 
 
-def _encode(text: bytes, wanted: Wanted) -> Encoded:
+def _encode(text: bytes, wanted: WantedForm) -> Encoded:
     profile = _profile(wanted)
     if wanted.state is None:
         encoder = Encoder(profile=profile)
@@ -43,7 +43,7 @@ def _encode(text: bytes, wanted: Wanted) -> Encoded:
     return Encoded(octets, MESSAGE, save_encoder(encoder))
 
 
-def _decode(octets: bytes, wanted: Wanted) -> Decoded:
+def _decode(octets: bytes, wanted: WantedForm) -> Decoded:
     profile = _profile(wanted)
     if wanted.state is None:
         decoder = Decoder(profile=profile)
@@ -67,7 +67,7 @@ def _train(texts: list[bytes]) -> bytes:
     return train(typed_sequence(parse_xml(text)) for text in texts).data
 
 
-FORMAT = Format(
+FORMAT = TextFormat(
     about="XML messages of a session, as what the other end cannot guess",
     types=(MESSAGE,),
     versions=(VERSION,),

@@ -8,7 +8,7 @@ whether the push wants a confirmation.
 from __future__ import annotations
 
 from lasthop.errors import Malformed
-from lasthop.runtime.formats.format import Decoded, Encoded, Format, Wanted
+from lasthop.runtime.formats.format import Decoded, Encoded, TextFormat, WantedForm
 from lasthop.wire.wsp.headers import (
     DEFAULT_VERSION,
     Field,
@@ -27,7 +27,7 @@ TRANSACTION, CONFIRMED = "@transaction:", "@confirmed"
 VERSIONS = {f"1.{minor}": (1, minor) for minor in range(1, 7)}
 
 
-def _encode(text: bytes, wanted: Wanted) -> Encoded:
+def _encode(text: bytes, wanted: WantedForm) -> Encoded:
     kind = wanted.type or HEADERS
     version: Version = DEFAULT_VERSION if wanted.version is None else VERSIONS[wanted.version]
     if kind == HEADERS:
@@ -80,7 +80,7 @@ def _decoded(text: bytes) -> str:
         raise Malformed("the headers are not UTF-8", offset=error.start) from None
 
 
-def _decode(octets: bytes, wanted: Wanted) -> Decoded:
+def _decode(octets: bytes, wanted: WantedForm) -> Decoded:
     kind = wanted.type or HEADERS
     if kind == HEADERS:
         headers = decode_headers(octets)
@@ -107,7 +107,7 @@ def _shown(headers: tuple[Field, ...]) -> list[list[str]]:
     return [list(format_line(header).split(": ", 1)) for header in headers]
 
 
-FORMAT = Format(
+FORMAT = TextFormat(
     about="headers of the Wireless Session Protocol, alone or with a push",
     types=(HEADERS, PUSH, UNIT),
     versions=tuple(VERSIONS),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lasthop.errors import InvalidRequest
-from lasthop.runtime.formats.format import Decoded, Encoded, Format, Wanted
+from lasthop.runtime.formats.format import Decoded, Encoded, TextFormat, WantedForm
 from lasthop.wire.xas.sequence import EventSequence
 from lasthop.wire.xas.typed import typed_sequence
 from lasthop.wire.xas.xmlparse import parse_xml
@@ -22,11 +22,11 @@ TYPES = {mode.name.lower(): mode for mode in (Mode.DATA, Mode.ITEM, Mode.NONE)}
 VERSION = "1"
 
 
-def _knowledge(wanted: Wanted) -> Knowledge | None:
+def _knowledge(wanted: WantedForm) -> Knowledge | None:
     return None if wanted.schema is None else Knowledge(wanted.schema)
 
 
-def _encoder(wanted: Wanted, knowledge: Knowledge | None) -> Encoder:
+def _encoder(wanted: WantedForm, knowledge: Knowledge | None) -> Encoder:
     mode = None if wanted.type is None else TYPES[wanted.type]
     if wanted.state is not None:
         encoder = restore_encoder(wanted.state, knowledge=knowledge)
@@ -39,7 +39,7 @@ def _encoder(wanted: Wanted, knowledge: Knowledge | None) -> Encoder:
     return encoder
 
 
-def _encode(text: bytes, wanted: Wanted) -> Encoded:
+def _encode(text: bytes, wanted: WantedForm) -> Encoded:
     knowledge = _knowledge(wanted)
     encoder = _encoder(wanted, knowledge)
     events: EventSequence = typed_sequence(parse_xml(text))
@@ -49,14 +49,14 @@ def _encode(text: bytes, wanted: Wanted) -> Encoded:
     return Encoded(octets, encoder.mode.name.lower(), save_encoder(encoder))
 
 
-def _decoder(wanted: Wanted) -> Decoder:
+def _decoder(wanted: WantedForm) -> Decoder:
     knowledge = _knowledge(wanted)
     if wanted.state is not None:
         return restore_decoder(wanted.state, knowledge=knowledge)
     return Decoder() if knowledge is None else SchemaDecoder(knowledge)
 
 
-def _decode(octets: bytes, wanted: Wanted) -> Decoded:
+def _decode(octets: bytes, wanted: WantedForm) -> Decoded:
     if wanted.schema is None and octets and octets[0] & OMISSION:
         raise InvalidRequest("the message leaves out what a schema foresees; give the schema")
     decoder = _decoder(wanted)
@@ -68,7 +68,7 @@ def _decode(octets: bytes, wanted: Wanted) -> Decoded:
     return Decoded(text + b"\n", mode, facts, save_decoder(decoder))
 
 
-FORMAT = Format(
+FORMAT = TextFormat(
     about="XML messages of a session, with tokens for what repeats",
     types=tuple(TYPES),
     versions=(VERSION,),

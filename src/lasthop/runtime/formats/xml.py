@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lasthop.runtime.formats.format import Decoded, Encoded, Format, Wanted
+from lasthop.runtime.formats.format import Decoded, Encoded, TextFormat, WantedForm
 from lasthop.wire.xas.canonical import canonical
 from lasthop.wire.xas.sequence import EventList
 from lasthop.wire.xas.xmlparse import parse_xml
@@ -16,19 +16,19 @@ def _written(events: EventList, kind: str) -> bytes:
     return canonical(events) if kind == CANONICAL else serialize_xml(events)
 
 
-def _encode(text: bytes, wanted: Wanted) -> Encoded:
+def _encode(text: bytes, wanted: WantedForm) -> Encoded:
     kind = wanted.type or PLAIN
     return Encoded(_written(parse_xml(text), kind), kind)
 
 
-def _decode(octets: bytes, wanted: Wanted) -> Decoded:
+def _decode(octets: bytes, wanted: WantedForm) -> Decoded:
     kind = wanted.type or PLAIN
     events = parse_xml(octets)
     text = _written(events, kind)
     return Decoded(text + b"\n", kind, {"events": len(events), "text": text.decode()})
 
 
-FORMAT = Format(
+FORMAT = TextFormat(
     about="any XML document, read and written again",
     types=(PLAIN, CANONICAL),
     versions=(VERSION,),

@@ -12,8 +12,8 @@ from lasthop.clock import DAY
 from lasthop.core.limits import Limits as CoreLimits
 from lasthop.decision.policies import POLICIES
 from lasthop.decision.routes import Variant
-from lasthop.decision.volume.policy_choice import DEFAULT_POLICY, Choice
-from lasthop.runtime.units import Address, Duration, LimitList, Size
+from lasthop.decision.volume.policy_choice import DEFAULT_POLICY, PolicyChoice
+from lasthop.runtime.units import Duration, LimitList, ListenAddress, Size
 
 _limits = CoreLimits()
 _rest = RestSettings()
@@ -35,8 +35,9 @@ class Ota(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Pushes over the air, to devices that have routes."""
 
     source: Annotated[
-        Address, Meta(description="Where datagrams leave from; port 0 lets the system choose.")
-    ] = Address("0.0.0.0:0")
+        ListenAddress,
+        Meta(description="Where datagrams leave from; port 0 lets the system choose."),
+    ] = ListenAddress("0.0.0.0:0")
     sessions: Annotated[
         str,
         Meta(
@@ -174,6 +175,6 @@ class Topics(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         ),
     ] = DEFAULT_POLICY
 
-    def choice(self) -> Choice:
+    def choice(self) -> PolicyChoice:
         """As the gateway takes it."""
-        return Choice(self.policy)
+        return PolicyChoice(self.policy)

@@ -10,7 +10,7 @@ from msgspec import Meta
 from lasthop.access.callers import APP_NAME
 from lasthop.errors import InvalidRequest
 from lasthop.runtime.settings.naming import Section, allowed_words, guess
-from lasthop.runtime.units import Address, Duration, LimitList, Size
+from lasthop.runtime.units import Duration, LimitList, ListenAddress, Size
 
 Values: TypeAlias = dict[str, Any]
 SomeSection = TypeVar("SomeSection", bound=msgspec.Struct)
@@ -82,6 +82,6 @@ def _examples(hint: Any) -> list[Any]:
 def _decode(kind: type, value: object) -> object:
     if isinstance(value, kind):
         return value
-    if kind in (Duration, Size, Address, LimitList):
+    if kind in (Duration, Size, ListenAddress, LimitList):
         return kind.parse(value)
     raise NotImplementedError(kind)

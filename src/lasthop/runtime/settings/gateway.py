@@ -17,7 +17,7 @@ from lasthop.runtime.settings.listeners import Beep, Http, Seqpacket, Tcp, Tls
 from lasthop.runtime.settings.operators import Plugins, Traces
 from lasthop.runtime.settings.publishers import Access, Pap, Quotas
 from lasthop.runtime.surrogates.duty import Employment
-from lasthop.runtime.units import Address
+from lasthop.runtime.units import ListenAddress
 from lasthop.store.base import Durability
 
 
@@ -76,9 +76,9 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         return private and self.access.anonymous == "loopback"
 
     @property
-    def beep_listen(self) -> Address | None:
+    def beep_listen(self) -> ListenAddress | None:
         """Where devices connect by BEEP, if they may."""
-        return Address.parse(self.beep.listen) if self.beep.listen else None
+        return ListenAddress.parse(self.beep.listen) if self.beep.listen else None
 
     def initiators(self) -> PapSettings:
         """As the PAP door takes them."""

@@ -11,13 +11,15 @@ from lasthop.clock import SECOND
 from lasthop.delivery.http import LONGEST_HOLD
 from lasthop.delivery.listener import MAX_CONNECTIONS
 from lasthop.runtime.defaults import DEFAULT_HTTP, DEFAULT_TCP
-from lasthop.runtime.units import Address, Duration
+from lasthop.runtime.units import Duration, ListenAddress
 
 
 class Http(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The REST door, WebSocket devices, /health and /metrics."""
 
-    listen: Annotated[Address, Meta(description="Port 0 lets the system choose.")] = DEFAULT_HTTP
+    listen: Annotated[ListenAddress, Meta(description="Port 0 lets the system choose.")] = (
+        DEFAULT_HTTP
+    )
     websocket: Annotated[
         str,
         Meta(
@@ -65,7 +67,9 @@ class Http(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class Tcp(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Devices that connect by TCP."""
 
-    listen: Annotated[Address, Meta(description="Port 0 lets the system choose.")] = DEFAULT_TCP
+    listen: Annotated[ListenAddress, Meta(description="Port 0 lets the system choose.")] = (
+        DEFAULT_TCP
+    )
 
 
 class Beep(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

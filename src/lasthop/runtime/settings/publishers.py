@@ -8,10 +8,10 @@ import msgspec
 from msgspec import Meta
 
 from lasthop.access.rest.settings import RestSettings
-from lasthop.core.pushes.notification import Patience
+from lasthop.core.pushes.notification import NotificationPatience
 from lasthop.runtime.units import Duration, Size
 
-_patience = Patience()
+_patience = NotificationPatience()
 _rest = RestSettings()
 
 
@@ -50,9 +50,9 @@ class Pap(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         Meta(description="How long a report waits for the device's answer, where one is wanted."),
     ] = Duration(_patience.response_wait)
 
-    def patience(self) -> Patience:
+    def patience(self) -> NotificationPatience:
         """As the gateway takes it."""
-        return Patience(give_up_after=self.notify_for, response_wait=self.response_wait)
+        return NotificationPatience(give_up_after=self.notify_for, response_wait=self.response_wait)
 
 
 class Access(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

@@ -12,8 +12,8 @@ import structlog
 from lasthop.core.effects import Consult
 from lasthop.errors import Conflict
 from lasthop.runtime.surrogates.duty import Duty
-from lasthop.runtime.surrogates.process import CannotStart, Ended, WorkerProcess
-from lasthop.surrogate.frames import Done, Failed, FrameTooLong, Report, Work
+from lasthop.runtime.surrogates.process import CannotStart, WorkerEnded, WorkerProcess
+from lasthop.surrogate.frames import Done, FrameTooLong, InputFailed, Report, Work
 from lasthop.surrogate.mail import Verdict
 
 FIRST_PAUSE = 0.1
@@ -27,7 +27,7 @@ MOST_STARTS = 3
 log = structlog.get_logger()
 
 
-class Desk(Protocol):
+class ConsultGateway(Protocol):
     """The gateway, for those who ask surrogates on its behalf."""
 
     def consulted(self, app: str, number: int, verdict: Verdict) -> str | None:
@@ -46,7 +46,7 @@ class Desk(Protocol):
 class Foreman:
     """Keeps one worker at work."""
 
-    def __init__(self, duty: Duty, desk: Desk, clock: Callable[[], float]) -> None:
+    def __init__(self, duty: Duty, desk: ConsultGateway, clock: Callable[[], float]) -> None:
         self._duty = duty
         self._app = duty.launch.app
         self._desk = desk
@@ -138,7 +138,7 @@ class Foreman:
                 except BaseException:
                     await worker.end()
                     raise
-            except (CannotStart, Ended) as error:
+            except (CannotStart, WorkerEnded) as error:
                 raise Conflict(f"the surrogate of {self._app} cannot be loaded: {error}") from None
             if self._successor is not None:
                 await self._successor.end()
@@ -151,7 +151,7 @@ class Foreman:
         while True:
             try:
                 await self._look()
-            except Ended as error:
+            except WorkerEnded as error:
                 await self._lost(str(error))
             except CannotStart as error:
                 await self._cannot(str(error))
@@ -169,7 +169,7 @@ class Foreman:
         worker = self._worker
         assert worker is not None
         if worker.gone is not None:
-            raise Ended(worker.gone)
+            raise WorkerEnded(worker.gone)
         if self._given is None or self._busy or self._hung is not None:
             return
         if self._outdated:
@@ -180,7 +180,7 @@ class Foreman:
     async def _hire(self) -> None:
         try:
             worker = await WorkerProcess.start(self._duty.launch)
-        except Ended as error:
+        except WorkerEnded as error:
             self._failed_starts += 1
             if self._failed_starts >= MOST_STARTS:
                 raise CannotStart(f"its worker ends while it is loaded: {error}") from None
@@ -211,12 +211,12 @@ class Foreman:
     def _reported(self, report: Report) -> None:
         """The worker speaks of what it was given."""
         given = self._given
-        if given is None or not self._busy or not isinstance(report, Done | Failed):
+        if given is None or not self._busy or not isinstance(report, Done | InputFailed):
             return
         if report.number != given.mails[self._at].number:
             self._end("it broke the protocol")
             return
-        if isinstance(report, Failed):
+        if isinstance(report, InputFailed):
             log.warning(
                 "surrogate failed", app=self._app, reason=report.reason, detail=report.detail
             )

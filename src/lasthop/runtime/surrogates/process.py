@@ -45,7 +45,7 @@ class CannotStart(Exception):
     """The worker is of no use: the class cannot be loaded, or takes for ever."""
 
 
-class Ended(Exception):
+class WorkerEnded(Exception):
     """The worker has ended before it did what it was asked."""
 
 
@@ -70,7 +70,7 @@ class WorkerProcess:
 
     @classmethod
     async def start(cls, launch: Launch) -> WorkerProcess:
-        """Start one and let it load its class; raises `CannotStart` or `Ended`."""
+        """Start one and let it load its class; raises `CannotStart` or `WorkerEnded`."""
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         try:
@@ -93,7 +93,7 @@ class WorkerProcess:
                 )
         except OSError as error:
             ours.close()
-            raise Ended(f"it cannot be started: {error.strerror}") from None
+            raise WorkerEnded(f"it cannot be started: {error.strerror}") from None
         worker = cls(process, launch, ours)
         try:
             await worker._connect()
@@ -112,7 +112,7 @@ class WorkerProcess:
         return self._process.pid
 
     async def begin(self, entries: dict[str, bytes], limit: int) -> None:
-        """Let the surrogate start from this state; raises `CannotStart` or `Ended`."""
+        """Let the surrogate start from this state; raises `CannotStart` or `WorkerEnded`."""
         self.serving = False
         self.send(Begin(entries, limit))
         try:
@@ -155,7 +155,7 @@ class WorkerProcess:
         if isinstance(report, Unloadable):
             raise CannotStart(report.reason)
         if not isinstance(report, kind):
-            raise Ended(self.gone or "it broke the protocol")
+            raise WorkerEnded(self.gone or "it broke the protocol")
 
     def took(self, data: bytes) -> None:
         """It has said something whole."""

@@ -14,7 +14,7 @@ from lasthop.clock import Micros
 from lasthop.core.lifecycle import State
 from lasthop.events import Event, Kind
 from lasthop.message import key_time
-from lasthop.runtime.traces.spans import Attributes, Moment, Span
+from lasthop.runtime.traces.spans import Attributes, Span, SpanMoment
 from lasthop.wire import tracecontext
 from lasthop.wire.tracecontext import TraceContext
 
@@ -160,7 +160,7 @@ def spans_of(journey: Journey) -> list[Span]:
         end=max(start, end.t),
         consumer=bool(journey.parent),
         attributes=_attributes(steps, end),
-        moments=[Moment(step.t, step.kind, _facts(step)) for step in steps],
+        moments=[SpanMoment(step.t, step.kind, _facts(step)) for step in steps],
         failure=end.reason or end.kind if end.kind in FAILURES else None,
     )
     if not whole:

@@ -24,7 +24,7 @@ RETRYABLE = frozenset({429, 502, 503, 504})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class ShippingPace:
     """How spans are taken along."""
 
     queue: int = 16_384
@@ -40,7 +40,7 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CollectorAnswer:
     """What a collector said; a status of 0 when there was no answer."""
 
     status: int
@@ -49,18 +49,18 @@ class Answer:
     retry_after: float = 0.0
 
 
-class Send(Protocol):
+class SendBatch(Protocol):
     """Gives a batch to a collector."""
 
-    def __call__(self, journeys: list[Journey]) -> Answer: ...
+    def __call__(self, journeys: list[Journey]) -> CollectorAnswer: ...
 
 
 class Shipping:
     """A queue of journeys and its thread. `counts` has what became of their spans, by outcome."""
 
-    def __init__(self, send: Send, pace: Pace | None = None) -> None:
+    def __init__(self, send: SendBatch, pace: ShippingPace | None = None) -> None:
         self._send = send
-        self._pace = pace or Pace()
+        self._pace = pace or ShippingPace()
         self._waiting: deque[Journey] = deque()
         self._spans = 0
         """Of those that wait."""
@@ -141,7 +141,7 @@ class Shipping:
         self._waiting.clear()
         self._spans = 0
 
-    def _say_once(self, what: str, answer: Answer) -> None:
+    def _say_once(self, what: str, answer: CollectorAnswer) -> None:
         """One line until it is well again: a collector may be away for days."""
         if not self._away:
             self._away = True

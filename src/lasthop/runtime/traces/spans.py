@@ -11,7 +11,7 @@ Attributes: TypeAlias = dict[str, str | int | float | bool]
 
 
 @dataclass(slots=True)
-class Moment:
+class SpanMoment:
     """Something that happened during a span."""
 
     at: Micros
@@ -33,6 +33,6 @@ class Span:
     consumer: bool = False
     """It takes up what somebody else has sent before, rather than being a part of its parent."""
     attributes: Attributes = field(default_factory=dict)
-    moments: list[Moment] = field(default_factory=list)
+    moments: list[SpanMoment] = field(default_factory=list)
     failure: str | None = None
     """Why it came to a bad end."""

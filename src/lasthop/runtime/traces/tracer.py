@@ -14,7 +14,7 @@ from lasthop.events import Event
 from lasthop.runtime.failure import Failure
 from lasthop.runtime.settings.operators import Traces
 from lasthop.runtime.traces.journeys import Journey, Journeys, spans_of
-from lasthop.runtime.traces.shipping import Answer, Pace, Shipping
+from lasthop.runtime.traces.shipping import CollectorAnswer, Shipping, ShippingPace
 from lasthop.runtime.traces.spans import Attributes, Span
 from lasthop.transport.http import HttpFailure, post
 
@@ -37,7 +37,7 @@ class Tracer:
         *,
         gateway: str,
         event_at: Callable[[int], bytes | None],
-        pace: Pace | None = None,
+        pace: ShippingPace | None = None,
     ) -> None:
         encode, rejected = _codec()
         resource: Attributes = {
@@ -96,7 +96,7 @@ def _send(
     encode: Callable[[list[Span]], bytes],
     rejected: Callable[[bytes], int],
     journeys: list[Journey],
-) -> Answer:
+) -> CollectorAnswer:
     """Post a batch, and wait for what the collector says."""
     spans = [span for journey in journeys for span in spans_of(journey)]
     headers = (
@@ -108,9 +108,9 @@ def _send(
     try:
         answer = asyncio.run(request)
     except HttpFailure as failure:
-        return Answer(0, failure.reason)
+        return CollectorAnswer(0, failure.reason)
     wait = answer.header("retry-after")
-    return Answer(
+    return CollectorAnswer(
         answer.status,
         rejected=rejected(answer.body) if answer.status == 200 else 0,
         retry_after=float(wait) if wait.isascii() and wait.isdigit() else 0.0,

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from lasthop.clock import MILLISECOND, Micros
 from lasthop.simulation.kernel import Kernel
-from lasthop.wire.ota.wsp_client import Arrived, Asked, Event, SessionClient, contact_of
+from lasthop.wire.ota.wsp_client import Event, PushArrived, SessionAsked, SessionClient, contact_of
 
 Address: TypeAlias = tuple[str, int]
 Receive: TypeAlias = Callable[[bytes, Address], None]
@@ -121,11 +121,11 @@ class Handset:
     def _act(self, client: SessionClient, events: list[Event]) -> None:
         now = self._kernel.now()
         for event in events:
-            if isinstance(event, Asked):
+            if isinstance(event, SessionAsked):
                 contact = contact_of(event.request)
                 if contact is not None:
                     client.connect(contact, now)
-            elif isinstance(event, Arrived):
+            elif isinstance(event, PushArrived):
                 number = int(event.push.data.rstrip(b"."))
                 reason = self._refuses(number)
                 if event.side is None:

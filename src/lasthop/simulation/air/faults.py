@@ -26,13 +26,13 @@ from lasthop.delivery.ota.unit import UnitCarrier
 from lasthop.message import DeliveryMethod, Reliability
 from lasthop.simulation.air.ether import AirWeather, Ether, Handset, Socket
 from lasthop.simulation.disk import MemoryDisk, SqliteDisk
-from lasthop.simulation.faults import Outcome
+from lasthop.simulation.faults import RehearsalOutcome
 from lasthop.simulation.gateway_node import Disk, GatewayNode
 from lasthop.simulation.kernel import Kernel
-from lasthop.simulation.ledger import Ledger
+from lasthop.simulation.ledger import CommitLedger
 from lasthop.simulation.publisher import APP, Publisher
 from lasthop.simulation.schedule import Wish
-from lasthop.simulation.verdict import NEVER_SHOWN, Verdict
+from lasthop.simulation.verdict import NEVER_SHOWN, RehearsalVerdict
 from lasthop.store.commit import DeliveryRow
 from lasthop.wire.ota.wsp_server import SessionServer
 from lasthop.wire.ota.wsp_session import USERRFS
@@ -47,7 +47,7 @@ PATIENCE: Micros = 90 * MINUTE
 _ASKS_NOTHING = (DeliveryMethod.UNCONFIRMED, DeliveryMethod.ONESHOT)
 
 
-def run(seed: int, *, messages: int = 30, sqlite: bool = False) -> Outcome:
+def run(seed: int, *, messages: int = 30, sqlite: bool = False) -> RehearsalOutcome:
     """Run the schedule with this number."""
     if not sqlite:
         return AirRehearsal(seed, messages, MemoryDisk()).run()
@@ -63,7 +63,7 @@ class AirRehearsal:
         self._random = random = Random(seed)
         self._kernel = kernel = Kernel()
         self._begin = kernel.now()
-        self._ledger = Ledger()
+        self._ledger = CommitLedger()
         delay = random.choice((10, 100, 600)) * MILLISECOND
         self._weather = AirWeather(
             loss=random.choice((0.0, 0.1, 0.4)),
@@ -105,7 +105,7 @@ class AirRehearsal:
         self._refused = {n for n in self._wishes if random.random() < 0.1}
         self._doubled = self._weather.doubling > 0
 
-    def run(self) -> Outcome:
+    def run(self) -> RehearsalOutcome:
         kernel, random = self._kernel, self._random
         self._gateway.start()
         for name, routes in self._routes.items():
@@ -125,7 +125,7 @@ class AirRehearsal:
         verdict = self._judge()
         if not through:
             verdict.add("lost", "the rehearsal is stuck")
-        return Outcome(
+        return RehearsalOutcome(
             self._seed,
             len(self._wishes),
             verdict,
@@ -209,8 +209,8 @@ class AirRehearsal:
 
     # What must hold.
 
-    def _judge(self) -> Verdict:
-        verdict = Verdict()
+    def _judge(self) -> RehearsalVerdict:
+        verdict = RehearsalVerdict()
         store, gateway = self._gateway.store, self._gateway.gateway
         if store is None or gateway is None:
             verdict.add("lost", "the gateway is not back")
@@ -231,7 +231,7 @@ class AirRehearsal:
         return verdict
 
     def _judge_delivery(
-        self, verdict: Verdict, wish: Wish, row: DeliveryRow, handset: Handset
+        self, verdict: RehearsalVerdict, wish: Wish, row: DeliveryRow, handset: Handset
     ) -> None:
         number, state = wish.number, State(row.state)
         shown = handset.shown[number]

@@ -16,7 +16,7 @@ from pathlib import Path
 from lasthop.clock import DAY
 from lasthop.eventlog.segment import day_of, directory_of
 from lasthop.events import SCHEMA_VERSION
-from lasthop.simulation.fleet.rehearse import Device, Line
+from lasthop.simulation.fleet.rehearse import FleetDevice, FleetLogLine
 from lasthop.simulation.fleet.world import BEGINS, person
 
 DEVICES_OF_A_GATEWAY = 100
@@ -54,15 +54,15 @@ def _sum(counts: Iterable[int], progress: Callable[[int], None]) -> int:
 
 def _write_gateway(work: tuple[Path, int, int, int, int, str]) -> int:
     root, seed, first, count, days, policy = work
-    lines: list[Line] = []
+    lines: list[FleetLogLine] = []
     for number in range(first, first + count):
-        device = Device(seed, person(seed, number), days, policy=policy, told=None)
+        device = FleetDevice(seed, person(seed, number), days, policy=policy, told=None)
         device.live()
         lines.extend(device.lines)
     return write_gateway(root, f"gw-{first // DEVICES_OF_A_GATEWAY:03d}", lines)
 
 
-def write_gateway(root: Path, gateway: str, lines: list[Line]) -> int:
+def write_gateway(root: Path, gateway: str, lines: list[FleetLogLine]) -> int:
     """One gateway's log from the events of its devices, in the order in which they happened."""
     lines.sort(key=attrgetter("t"))  # Stable: what happened at once stays as it was written.
     head = f'{{"v":{SCHEMA_VERSION},"gw":"{gateway}","boot":1,"n":'

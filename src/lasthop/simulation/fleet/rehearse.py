@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 from lasthop.clock import DAY, MILLISECOND, Micros
-from lasthop.decision.heartbeat import AGAIN, Networks, Patience, step_of
+from lasthop.decision.heartbeat import AGAIN, NetworkPatience, Networks, step_of
 from lasthop.decision.policies import POLICIES, Policy, Tuning
 from lasthop.decision.reasons import EXPIRED
 from lasthop.decision.volume.device_queue import DeviceQueue
@@ -32,9 +32,9 @@ from lasthop.events import SCHEMA_VERSION, Event, Kind
 from lasthop.policy import PolicyIndex
 from lasthop.simulation.fleet.world import (
     BEGINS,
-    Arrival,
+    DeviceOwner,
     Interest,
-    Person,
+    PublishedMessage,
     arrivals,
     forgets,
     looks,
@@ -53,7 +53,7 @@ MNO_PRICE = 5000 / 1e6
 UP, DOWN, WOKEN = ContactUp(), ContactDown(), Woken()
 
 
-class Line(NamedTuple):
+class FleetLogLine(NamedTuple):
     """An event before it has its place in the log: when, whose, what it is about, the rest of its
     JSON."""
 
@@ -71,7 +71,7 @@ _encode = msgspec.json.Encoder().encode
 _HEAD = len(_encode(Event(SCHEMA_VERSION, "", 0, 0, 0, "")).split(b'"t"')[0])
 
 
-class Topic:
+class FleetTopic:
     """One feed with the device's queue."""
 
     def __init__(self, interest: Interest, policy: str) -> None:
@@ -82,7 +82,7 @@ class Topic:
         chosen = POLICIES[policy](msgspec.convert(self.tuning, Tuning))
         self.feed = Feed(self.subscription, chosen, now=BEGINS)
         self.device = DeviceQueue(max_per_read=interest.max)
-        self.known: dict[int, Arrival] = {}
+        self.known: dict[int, PublishedMessage] = {}
 
     def terms(self) -> str:
         """What its feed was made with."""
@@ -93,25 +93,25 @@ class Topic:
         return msgspec.json.encode(value).decode()
 
 
-Choose: TypeAlias = Callable[[PolicyIndex, str, Topic], tuple[Policy, str]]
+Choose: TypeAlias = Callable[[PolicyIndex, str, FleetTopic], tuple[Policy, str]]
 """The policy of a device's topic, and its terms as they are logged."""
 
 
-class Device:
+class FleetDevice:
     """Lives through its days and writes them down."""
 
     def __init__(
-        self, seed: int, person: Person, days: int, *, policy: str, told: PolicyIndex | None
+        self, seed: int, person: DeviceOwner, days: int, *, policy: str, told: PolicyIndex | None
     ) -> None:
         self._seed = seed
         self._person = person
         self._days = days
         self._told = told
         """What the fleet knows of networks."""
-        self._topics = {i.topic: Topic(i, policy) for i in person.interests}
+        self._topics = {i.topic: FleetTopic(i, policy) for i in person.interests}
         self._random = Random(f"fleet/{seed}/{person.number}/link")
         self._networks = Networks()
-        self._patience = Patience()
+        self._patience = NetworkPatience()
         """What is known of the network at hand."""
         self._trial: tuple[Micros, Micros] | None = None
         """A connection that is there for nothing else: until when, and idle for how long."""
@@ -120,7 +120,7 @@ class Device:
         self._quiet_since: Micros = 0
         self._next_key = (person.number + 1) << 32
         self._switch: tuple[Micros, PolicyIndex, Choose, bool] | None = None
-        self.lines: list[Line] = []
+        self.lines: list[FleetLogLine] = []
         self.version = ""
         self.read: dict[int, Micros] = {}
         self.forwarded: dict[int, Micros] = {}
@@ -156,7 +156,7 @@ class Device:
             else:
                 self._beat(beat)
 
-    def _next_wake(self) -> tuple[Topic | None, Micros]:
+    def _next_wake(self) -> tuple[FleetTopic | None, Micros]:
         first, when = None, 0
         for topic in self._topics.values():
             wake = topic.feed.next_wake()
@@ -294,11 +294,11 @@ class Device:
                 for key in topic.device.read_offline(wanted, at):
                     self.read[key] = at
 
-    def _take(self, topic: Topic, given: Input, now: Micros) -> None:
+    def _take(self, topic: FleetTopic, given: Input, now: Micros) -> None:
         for effect in topic.feed.take(given, now):
             self._do(topic, effect, now)
 
-    def _do(self, topic: Topic, effect: Effect, now: Micros) -> None:
+    def _do(self, topic: FleetTopic, effect: Effect, now: Micros) -> None:
         facts = {"topic": topic.name, "policy": self.version}
         if isinstance(effect, Forward):
             arrival = topic.known[effect.key]
@@ -325,7 +325,7 @@ class Device:
             self._write(now, kind, msg=effect.key, state=kind.name, reason=effect.reason, **facts)
 
     def _transmit(
-        self, effect: Forward, arrival: Arrival, now: Micros, facts: dict[str, str]
+        self, effect: Forward, arrival: PublishedMessage, now: Micros, facts: dict[str, str]
     ) -> None:
         link, key = self._link, effect.key
         size = arrival.size + OVERHEAD
@@ -420,4 +420,6 @@ class Device:
         life = event.msg if event.state else 0
         number = self._person.number
         rest = _encode(event)[_HEAD:]
-        self.lines.append(Line(t, len(self.lines), number, life, kind == Kind.ACCEPTED, rest))
+        self.lines.append(
+            FleetLogLine(t, len(self.lines), number, life, kind == Kind.ACCEPTED, rest)
+        )

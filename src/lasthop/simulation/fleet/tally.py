@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from multiprocessing import get_context
 
 from lasthop.clock import DAY
-from lasthop.simulation.fleet.rehearse import Device
+from lasthop.simulation.fleet.rehearse import FleetDevice
 from lasthop.simulation.fleet.world import BEGINS, person
 
 BEST = "on-line"
 
 
 @dataclass(slots=True)
-class Result:
+class FleetResult:
     """What one way of deciding came to."""
 
     forwarded: int = 0
@@ -40,7 +40,7 @@ class Result:
     def loss(self) -> float:
         return self.lost / self.read_online if self.read_online else 0.0
 
-    def add(self, other: Result) -> None:
+    def add(self, other: FleetResult) -> None:
         """Take another device's in."""
         for name in ("forwarded", "wasted", "read_online", "lost", "pings", "deaths"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
@@ -49,10 +49,10 @@ class Result:
             self.by_day[day] = [a + b for a, b in zip(mine, counts, strict=True)]
 
 
-def result_of(device: Device, best: Device, *, since_day: int = 0) -> Result:
+def result_of(device: FleetDevice, best: FleetDevice, *, since_day: int = 0) -> FleetResult:
     """How a device fared that has lived, beside one that was told everything at once."""
     since = BEGINS + since_day * DAY
-    result = Result(pings=device.pings, deaths=device.deaths)
+    result = FleetResult(pings=device.pings, deaths=device.deaths)
     for key, at in device.arrived.items():
         if at < since:
             continue
@@ -73,9 +73,9 @@ def compare(
     seed: int = 0,
     processes: int = 1,
     progress: Callable[[int], None] = lambda done: None,
-) -> dict[str, Result]:
+) -> dict[str, FleetResult]:
     """Let every device live through its days once under each of these policies."""
-    totals = {policy: Result() for policy in policies}
+    totals = {policy: FleetResult() for policy in policies}
     work = [(seed, number, days, tuple(policies)) for number in range(devices)]
     if processes == 1:
         _gather(totals, map(_live_through, work), progress)
@@ -86,18 +86,18 @@ def compare(
     return totals
 
 
-def _live_through(work: tuple[int, int, int, tuple[str, ...]]) -> dict[str, Result]:
+def _live_through(work: tuple[int, int, int, tuple[str, ...]]) -> dict[str, FleetResult]:
     seed, number, days, policies = work
     lived = {}
     for policy in dict.fromkeys((BEST, *policies)):
-        lived[policy] = Device(seed, person(seed, number), days, policy=policy, told=None)
+        lived[policy] = FleetDevice(seed, person(seed, number), days, policy=policy, told=None)
         lived[policy].live(write=False)
     return {policy: result_of(lived[policy], lived[BEST]) for policy in policies}
 
 
 def _gather(
-    totals: dict[str, Result],
-    results: Iterable[dict[str, Result]],
+    totals: dict[str, FleetResult],
+    results: Iterable[dict[str, FleetResult]],
     progress: Callable[[int], None],
 ) -> None:
     for done, result in enumerate(results, 1):

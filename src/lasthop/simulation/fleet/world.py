@@ -43,7 +43,7 @@ class Interest:
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class DeviceOwner:
     """Whom a device belongs to."""
 
     number: int
@@ -74,7 +74,7 @@ class Stretch(NamedTuple):
     network: str
 
 
-def person(seed: int, number: int) -> Person:
+def person(seed: int, number: int) -> DeviceOwner:
     """One of the fleet."""
     r = Random(f"fleet/{seed}/{number}/person")
     interests = [
@@ -88,7 +88,7 @@ def person(seed: int, number: int) -> Person:
     ]
     if r.random() < 0.4:
         interests.append(Interest("offers", 6.0, r.choice((4.0, 24.0)), 4, 0.15))
-    return Person(
+    return DeviceOwner(
         number=number,
         daytime=r.choice(tuple(DAYTIMES)),
         looks=r.choice((0.5, 1.0, 2.0, 4.0, 8.0)),
@@ -109,7 +109,7 @@ def forgets(seed: int, network: str) -> Micros:
     return Random(f"fleet/{seed}/{network}").choice(HOME_FORGETS) * SECOND
 
 
-def looks(seed: int, p: Person, days: int) -> Iterator[Micros]:
+def looks(seed: int, p: DeviceOwner, days: int) -> Iterator[Micros]:
     """When the person looks, day by day."""
     r = Random(f"fleet/{seed}/{p.number}/looks")
     hours, weights = range(24), DAYTIMES[p.daytime]
@@ -122,7 +122,7 @@ def looks(seed: int, p: Person, days: int) -> Iterator[Micros]:
             yield BEGINS + day * DAY + hour * HOUR + int(r.random() * HOUR)
 
 
-def stretches(seed: int, p: Person, days: int) -> Iterator[Stretch]:
+def stretches(seed: int, p: DeviceOwner, days: int) -> Iterator[Stretch]:
     """When and over what the device can be reached, in order and without overlap."""
     r = Random(f"fleet/{seed}/{p.number}/links")
     now: Stretch | None = None
@@ -144,7 +144,7 @@ def stretches(seed: int, p: Person, days: int) -> Iterator[Stretch]:
         yield now._replace(end=BEGINS + days * DAY)
 
 
-def _place(r: Random, p: Person, number: int) -> tuple[str, str] | None:
+def _place(r: Random, p: DeviceOwner, number: int) -> tuple[str, str] | None:
     """Which network there is in an hour."""
     hour, weekday = number % 24, (4 + number // 24) % 7
     chance, reached = r.random(), r.random() < p.coverage
@@ -158,7 +158,7 @@ def _place(r: Random, p: Person, number: int) -> tuple[str, str] | None:
     return ("mno", p.operator) if reached else None
 
 
-class Arrival(NamedTuple):
+class PublishedMessage(NamedTuple):
     """A message is published."""
 
     at: Micros
@@ -170,7 +170,9 @@ class Arrival(NamedTuple):
     """When it loses its rank; 0: never."""
 
 
-def arrivals(seed: int, p: Person, interest: Interest, days: int) -> Iterator[Arrival]:
+def arrivals(
+    seed: int, p: DeviceOwner, interest: Interest, days: int
+) -> Iterator[PublishedMessage]:
     """What is published for the person, more of it by day than by night."""
     r = Random(f"fleet/{seed}/{p.number}/{interest.topic}")
     at, end = float(BEGINS), BEGINS + days * DAY
@@ -188,4 +190,4 @@ def arrivals(seed: int, p: Person, interest: Interest, days: int) -> Iterator[Ar
         falls_at = 0
         if r.random() < interest.falls:
             falls_at = now + int(r.expovariate(1.0) * HOUR)
-        yield Arrival(now, round(r.random(), 6), before, r.randrange(80, 1200), falls_at)
+        yield PublishedMessage(now, round(r.random(), 6), before, r.randrange(80, 1200), falls_at)

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lasthop.simulation.last_hop.figures import Figure, Row
+from lasthop.simulation.last_hop.figures import DrawnFigure, FigureRow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,15 +23,15 @@ def can_draw() -> bool:
     return find_spec("matplotlib") is not None
 
 
-def write_csv(rows: Sequence[Row], path: Path) -> None:
+def write_csv(rows: Sequence[FigureRow], path: Path) -> None:
     """One line for every point and metric."""
     with path.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(field.name for field in fields(Row))
+        writer.writerow(field.name for field in fields(FigureRow))
         writer.writerows(astuple(row) for row in rows)
 
 
-def write_png(figure: Figure, rows: Sequence[Row], path: Path) -> None:
+def write_png(figure: DrawnFigure, rows: Sequence[FigureRow], path: Path) -> None:
     """Curves with error bars; without a display."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
     from matplotlib.figure import Figure as Canvas  # noqa: PLC0415
@@ -49,7 +49,7 @@ def write_png(figure: Figure, rows: Sequence[Row], path: Path) -> None:
     canvas.savefig(path, dpi=120)
 
 
-def error_bars(points: Sequence[Row]) -> tuple[list[float], list[float]]:
+def error_bars(points: Sequence[FigureRow]) -> tuple[list[float], list[float]]:
     """How far the seeds differ, below and above the mean; a share is never less than nothing or
     more than everything."""
     below = [min(row.deviation, row.mean) for row in points]
@@ -57,7 +57,7 @@ def error_bars(points: Sequence[Row]) -> tuple[list[float], list[float]]:
     return below, above
 
 
-def _draw_curves(axes: Axes, figure: Figure, rows: Sequence[Row]) -> None:
+def _draw_curves(axes: Axes, figure: DrawnFigure, rows: Sequence[FigureRow]) -> None:
     for metric in figure.metrics:
         for number, curve in enumerate(dict.fromkeys(row.curve for row in rows)):
             points = [row for row in rows if (row.curve, row.metric) == (curve, metric)]
@@ -80,7 +80,7 @@ def _draw_curves(axes: Axes, figure: Figure, rows: Sequence[Row]) -> None:
     axes.set_ylabel(" and ".join(figure.metrics))
 
 
-def _draw_trade_off(axes: Axes, rows: Sequence[Row]) -> None:
+def _draw_trade_off(axes: Axes, rows: Sequence[FigureRow]) -> None:
     for curve in dict.fromkeys(row.curve for row in rows):
         waste, loss = (
             [row for row in rows if (row.curve, row.metric) == (curve, metric)]

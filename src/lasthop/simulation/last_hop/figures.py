@@ -13,7 +13,7 @@ from itertools import product
 from statistics import fmean, stdev
 
 from lasthop.simulation.last_hop.parameters import Parameters
-from lasthop.simulation.last_hop.run import Outcome
+from lasthop.simulation.last_hop.run import LastHopOutcome
 from lasthop.simulation.last_hop.sweep import Mapper, in_turn, sweep
 
 SHORTEST, LONGEST = 16 / 3600, 72.0
@@ -34,7 +34,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class DrawnFigure:
     """What is drawn."""
 
     number: int
@@ -54,7 +54,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FigureRow:
     """A point measured: the mean over the seeds, and how much they differ."""
 
     figure: int
@@ -68,13 +68,13 @@ class Row:
 
 
 def measure(
-    figure: Figure,
+    figure: DrawnFigure,
     *,
     seeds: int,
     years: float,
     mapper: Mapper = in_turn,
     progress: Callable[[], None] = lambda: None,
-) -> list[Row]:
+) -> list[FigureRow]:
     """Run a figure's points with the seeds 0, 1, ... and average."""
     # Neighbours share their random events, which are then drawn once.
     sets = [
@@ -89,9 +89,11 @@ def measure(
     ]
 
 
-def _row(figure: Figure, point: Point, metric: str, outcomes: Sequence[Outcome]) -> Row:
+def _row(
+    figure: DrawnFigure, point: Point, metric: str, outcomes: Sequence[LastHopOutcome]
+) -> FigureRow:
     values = [getattr(outcome, metric) for outcome in outcomes]
-    return Row(
+    return FigureRow(
         figure.number,
         point.curve,
         point.x,
@@ -103,42 +105,42 @@ def _row(figure: Figure, point: Point, metric: str, outcomes: Sequence[Outcome])
     )
 
 
-def _overflow_waste() -> Figure:
+def _overflow_waste() -> DrawnFigure:
     points = tuple(
         Point(f"{u:g} reads/day", m, Parameters(policy="on-line", max=m, user_frequency=u))
         for u, m in product((0.5, 1, 2, 4, 8), (1, 2, 4, 8, 16, 32, 64))
     )
-    return Figure(1, "Waste due to overflow, on-line policy", "Max", ("waste",), points)
+    return DrawnFigure(1, "Waste due to overflow, on-line policy", "Max", ("waste",), points)
 
 
-def _overflow_loss() -> Figure:
+def _overflow_loss() -> DrawnFigure:
     shares = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1)
     points = tuple(
         Point(f"{u:g} reads/day", o, Parameters(policy="on-demand", outage=o, user_frequency=u))
         for u, o in product((0.5, 1, 2, 4, 8, 16), shares)
     )
     title = "Loss due to overflow, on-demand policy"
-    return Figure(2, title, "time without a link", ("loss",), points, log_x=False)
+    return DrawnFigure(2, title, "time without a link", ("loss",), points, log_x=False)
 
 
-def _buffer() -> Figure:
+def _buffer() -> DrawnFigure:
     points = tuple(
         Point(f"{o:.0%} outage", limit, Parameters(policy="buffer", outage=o, prefetch_limit=limit))
         for o, limit in product((0.1, 0.5, 0.9, 0.99), (2**power for power in range(14)))
     )
     title = "Loss and waste with buffer-based prefetching"
-    return Figure(3, title, "prefetch limit", ("waste", "loss"), points)
+    return DrawnFigure(3, title, "prefetch limit", ("waste", "loss"), points)
 
 
-def _expiring(number: int, title: str, metric: str, base: Parameters) -> Figure:
+def _expiring(number: int, title: str, metric: str, base: Parameters) -> DrawnFigure:
     points = tuple(
         Point(f"{u:g} reads/day", h, replace(base, user_frequency=u, expiration=h))
         for u, h in product((0.5, 1, 2, 4, 8, 16, 32), EXPIRATIONS)
     )
-    return Figure(number, title, "mean expiration (hours)", (metric,), points)
+    return DrawnFigure(number, title, "mean expiration (hours)", (metric,), points)
 
 
-def _thresholds() -> Figure:
+def _thresholds() -> DrawnFigure:
     points = tuple(
         Point(
             f"{h:g} h",
@@ -149,10 +151,10 @@ def _thresholds() -> Figure:
     )
     title = "Waste and loss by expiration threshold, 90 % outage"
     x = "expiration threshold (hours)"
-    return Figure(6, title, x, ("waste", "loss"), points, log_y=True)
+    return DrawnFigure(6, title, x, ("waste", "loss"), points, log_y=True)
 
 
-def _prediction() -> Figure:
+def _prediction() -> DrawnFigure:
     thresholds = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 20, 24)
     prices = (0.1, 0.2, 0.35, 0.5, 0.7, 1, 1.4, 2, 2.8, 4, 5.6, 8, 16, 32, 64)
     points = (
@@ -163,10 +165,10 @@ def _prediction() -> Figure:
         *(Point("predictive", p, replace(HARDEST, policy="predictive", price=p)) for p in prices),
     )
     title = "Loss against waste, 90 % outage, 4.2 h, 2 reads a day"
-    return Figure(7, title, "threshold (hours) or price", ("waste", "loss"), points)
+    return DrawnFigure(7, title, "threshold (hours) or price", ("waste", "loss"), points)
 
 
-FIGURES: dict[int, Callable[[], Figure]] = {
+FIGURES: dict[int, Callable[[], DrawnFigure]] = {
     1: _overflow_waste,
     2: _overflow_loss,
     3: _buffer,

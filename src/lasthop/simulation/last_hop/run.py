@@ -21,7 +21,7 @@ from lasthop.simulation.last_hop.trace import Trace, draw
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class LastHopOutcome:
     """What a run shows."""
 
     waste: float
@@ -47,11 +47,11 @@ class Played(Protocol):
     def forwarded(self) -> int: ...
 
 
-def score(trace: Trace, *, best: Played, candidate: Played) -> Outcome:
+def score(trace: Trace, *, best: Played, candidate: Played) -> LastHopOutcome:
     """Compare a policy with the best that can be done."""
     lost = len(best.read - candidate.read)
     wasted = candidate.forwarded - len(candidate.read)
-    return Outcome(
+    return LastHopOutcome(
         waste=wasted / candidate.forwarded if candidate.forwarded else 0.0,
         loss=lost / len(best.read) if best.read else 0.0,
         lost=lost,
@@ -85,7 +85,7 @@ def _on_line(world: Parameters) -> tuple[Trace, Scenario]:
     return trace, scenario
 
 
-def run(parameters: Parameters) -> Outcome:
+def run(parameters: Parameters) -> LastHopOutcome:
     """Rehearse a policy against the on-line one, on the same events."""
     world = parameters.on_line()
     with uncollected():

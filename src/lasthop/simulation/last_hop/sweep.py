@@ -14,14 +14,14 @@ from multiprocessing import get_context
 from typing import TypeAlias
 
 from lasthop.simulation.last_hop.parameters import Parameters
-from lasthop.simulation.last_hop.run import Outcome, run
+from lasthop.simulation.last_hop.run import LastHopOutcome, run
 
-Work: TypeAlias = Callable[[Parameters], Outcome]
-Mapper: TypeAlias = Callable[[Work, Sequence[Parameters]], Iterable[Outcome]]
+Work: TypeAlias = Callable[[Parameters], LastHopOutcome]
+Mapper: TypeAlias = Callable[[Work, Sequence[Parameters]], Iterable[LastHopOutcome]]
 """Does the work for every set and yields the outcomes in the same order."""
 
 
-def in_turn(work: Work, sets: Sequence[Parameters]) -> Iterator[Outcome]:
+def in_turn(work: Work, sets: Sequence[Parameters]) -> Iterator[LastHopOutcome]:
     """One after the other, here."""
     return map(work, sets)
 
@@ -47,7 +47,7 @@ def sweep(
     *,
     mapper: Mapper = in_turn,
     progress: Callable[[], None] = lambda: None,
-) -> list[Outcome]:
+) -> list[LastHopOutcome]:
     """Run them all; `progress` hears of every one that is done."""
     outcomes = []
     for outcome in mapper(run, sets):

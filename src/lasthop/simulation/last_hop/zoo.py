@@ -25,7 +25,7 @@ Waiting = deque[tuple[Micros, Arrived]]
 """What is kept for the device: when it came, and what it is."""
 
 
-class Rule:
+class SystemRule:
     """Keep everything; every system says where it differs."""
 
     expires = True
@@ -54,7 +54,7 @@ def lives(event: Arrived, now: Micros) -> bool:
     return event.expires_at is None or event.expires_at > now
 
 
-class RefuseNew(Rule):
+class RefuseNew(SystemRule):
     """A full queue takes nothing more. Mosquitto: `max_queued_messages` 1000 for a client with a
     persistent session. VerneMQ: `max_offline_messages` 1000, first in, first out: tail drop."""
 
@@ -67,7 +67,7 @@ class RefuseNew(Rule):
             super().arrived(event, now)
 
 
-class DropOldest(Rule):
+class DropOldest(SystemRule):
     """A full queue drops its head. EMQX: `max_mqueue_len` 1000, for as long as the session lasts,
     which is the client's to say. RabbitMQ: `max-length` with `overflow` at its default of
     drop-head; without a policy there is no limit, so a thousand stands for one that was set."""
@@ -82,7 +82,7 @@ class DropOldest(Rule):
             self.waiting.popleft()
 
 
-class DiscardAll(Rule):
+class DiscardAll(SystemRule):
     """Firebase Cloud Messaging: 100 messages wait for a device; the next one makes all of them go,
     and the app is told that something was deleted. Those that come after are stored again."""
 
@@ -97,7 +97,7 @@ class DiscardAll(Rule):
             super().arrived(event, now)
 
 
-class OneSlot(Rule):
+class OneSlot(SystemRule):
     """Apple's push service: only the last notification of an app waits for a device."""
 
     def arrived(self, event: Arrived, now: Micros) -> None:
@@ -105,7 +105,7 @@ class OneSlot(Rule):
         super().arrived(event, now)
 
 
-class Cache(Rule):
+class NtfyCache(SystemRule):
     """ntfy: messages stay in the server's cache (`cache-duration` 12h), and a client that
     subscribes with `since` gets all of them that it has missed. A message has no expiration."""
 
@@ -125,14 +125,14 @@ class Cache(Rule):
             self.waiting.popleft()
 
 
-ZOO: dict[str, Callable[[], Rule]] = {
+ZOO: dict[str, Callable[[], SystemRule]] = {
     "Mosquitto": RefuseNew,
     "VerneMQ": RefuseNew,
     "EMQX": DropOldest,
     "RabbitMQ": DropOldest,
     "FCM": DiscardAll,
     "APNs": OneSlot,
-    "ntfy": Cache,
+    "ntfy": NtfyCache,
 }
 """Every system, by its name."""
 
@@ -140,7 +140,7 @@ ZOO: dict[str, Callable[[], Rule]] = {
 class Cage:
     """A trace lived through under a system's rule; the counterpart of `Scenario`."""
 
-    def __init__(self, parameters: Parameters, rule: Rule) -> None:
+    def __init__(self, parameters: Parameters, rule: SystemRule) -> None:
         self._threshold = parameters.threshold
         self._max = parameters.max
         self._rule = rule

@@ -10,7 +10,7 @@ from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.submission import Submission
 from lasthop.device.message import Message
 from lasthop.device.session import DeviceSession
-from lasthop.device.terms import Terms
+from lasthop.device.terms import DeviceTerms
 from lasthop.message import Target, TargetKind
 from lasthop.simulation.device_node import DeviceNode
 from lasthop.simulation.disk import MemoryDisk
@@ -18,8 +18,8 @@ from lasthop.simulation.gateway_node import GatewayNode
 from lasthop.simulation.interconnect import Interconnect
 from lasthop.simulation.kernel import Kernel
 from lasthop.simulation.link import Weather
-from lasthop.simulation.odin.radio import Bearer, Radio
-from lasthop.simulation.odin.setting import PAYLOAD, Noted, Setting, note
+from lasthop.simulation.odin.radio import Bearer, RehearsedRadio
+from lasthop.simulation.odin.setting import PAYLOAD, ServiceNotes, Setting, note
 
 APP, NAME = "odin", "phone"
 
@@ -52,7 +52,7 @@ class Experiment:
         self._kernel = kernel = Kernel()
         self._began = kernel.now()
         self._random = Random(f"odin/{bearer.name}/{seed}")
-        self._radio = Radio(bearer, kernel.now())
+        self._radio = RehearsedRadio(bearer, kernel.now())
         self._bytes = 0
         self._shown: list[tuple[int, Micros]] = []
         self._accepted = 0
@@ -67,7 +67,7 @@ class Experiment:
         self._phone = Phone(
             kernel,
             self._random,
-            Terms(app=APP, name=NAME),
+            DeviceTerms(app=APP, name=NAME),
             self._gateway,
             transactional=True,
             weather=self._weather,
@@ -75,7 +75,7 @@ class Experiment:
         )
         self._phone.experiment = self
 
-    def run(self) -> Noted:
+    def run(self) -> ServiceNotes:
         """From the first submission until the last message is there."""
         self._gateway.start()
         self._phone.start()

@@ -16,7 +16,7 @@ from lasthop.clock import MILLISECOND, SECOND, Micros
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class RadioState:
     """What the radio does after the last packet, and for how long."""
 
     name: str
@@ -34,7 +34,7 @@ class Bearer:
     jitter: Micros
     wake: Micros
     """From sleep to the first packet."""
-    tail: tuple[State, ...]
+    tail: tuple[RadioState, ...]
     asleep: float
     """Watts."""
 
@@ -44,7 +44,7 @@ WIFI = Bearer(
     delay=15 * MILLISECOND,
     jitter=10 * MILLISECOND,
     wake=50 * MILLISECOND,
-    tail=(State("active", 250 * MILLISECOND, 0.70),),
+    tail=(RadioState("active", 250 * MILLISECOND, 0.70),),
     asleep=0.01,
 )
 UMTS = Bearer(
@@ -52,13 +52,13 @@ UMTS = Bearer(
     delay=75 * MILLISECOND,
     jitter=60 * MILLISECOND,
     wake=2 * SECOND,
-    tail=(State("DCH", 5 * SECOND, 0.80), State("FACH", 12 * SECOND, 0.46)),
+    tail=(RadioState("DCH", 5 * SECOND, 0.80), RadioState("FACH", 12 * SECOND, 0.46)),
     asleep=0.01,
 )
 BEARERS = (WIFI, UMTS)
 
 
-class Radio:
+class RehearsedRadio:
     """One device's radio."""
 
     def __init__(self, bearer: Bearer, now: Micros) -> None:

@@ -14,9 +14,9 @@ from random import Random
 
 from lasthop.clock import SECOND, Micros
 from lasthop.decision.volume.inputs import Arrived
-from lasthop.simulation.last_hop.zoo import DiscardAll, OneSlot, RefuseNew, Rule
-from lasthop.simulation.odin.radio import Bearer, Radio
-from lasthop.simulation.odin.setting import PAYLOAD, Noted, Setting, note
+from lasthop.simulation.last_hop.zoo import DiscardAll, OneSlot, RefuseNew, SystemRule
+from lasthop.simulation.odin.radio import Bearer, RehearsedRadio
+from lasthop.simulation.odin.setting import PAYLOAD, ServiceNotes, Setting, note
 
 RECONNECT: Micros = SECOND
 """From the return of the link until the service has the device again."""
@@ -29,11 +29,11 @@ class Most32(RefuseNew):
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class PushService:
     """What is known of one."""
 
     name: str
-    rule: Callable[[], Rule]
+    rule: Callable[[], SystemRule]
     between: Micros = 0
     """Dispatched no faster than one in this time."""
     round_trips: int = 1
@@ -52,33 +52,39 @@ def _mqtt_bytes(bearer: str) -> int:
 
 
 SERVICES = (
-    Service("MQTT QoS 2", RefuseNew, round_trips=2, message_bytes=_mqtt_bytes, connect_bytes=30),
-    Service("APNs", OneSlot),
-    Service("GCM/FCM", DiscardAll, between=SECOND // 10),
-    Service("MPNS", Most32, between=SECOND // 4),
-    Service("BBPS", Rule, between=SECOND // 4),
+    PushService(
+        "MQTT QoS 2", RefuseNew, round_trips=2, message_bytes=_mqtt_bytes, connect_bytes=30
+    ),
+    PushService("APNs", OneSlot),
+    PushService("GCM/FCM", DiscardAll, between=SECOND // 10),
+    PushService("MPNS", Most32, between=SECOND // 4),
+    PushService("BBPS", SystemRule, between=SECOND // 4),
 )
 
 
-def emulate(service: Service, bearer: Bearer, setting: Setting, *, seed: int = 0) -> Noted:
+def emulate(
+    service: PushService, bearer: Bearer, setting: Setting, *, seed: int = 0
+) -> ServiceNotes:
     """One service through one experiment."""
     return _Emulation(service, bearer, setting, Random(f"odin/{service.name}/{seed}")).run()
 
 
 class _Emulation:
-    def __init__(self, service: Service, bearer: Bearer, setting: Setting, random: Random) -> None:
+    def __init__(
+        self, service: PushService, bearer: Bearer, setting: Setting, random: Random
+    ) -> None:
         self._service = service
         self._bearer = bearer
         self._setting = setting
         self._random = random
         self._rule = service.rule()
-        self._radio = Radio(bearer, 0)
+        self._radio = RehearsedRadio(bearer, 0)
         self._free: Micros = 0
         """When the next one may be dispatched."""
         self._shown: list[tuple[int, Micros]] = []
         self._bytes = service.connect_bytes
 
-    def run(self) -> Noted:
+    def run(self) -> ServiceNotes:
         setting = self._setting
         moments = [(setting.moment(n), n) for n in range(setting.submissions)]
         returns = [(start + lasts + RECONNECT, -1) for start, lasts in setting.breaks]

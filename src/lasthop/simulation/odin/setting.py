@@ -48,7 +48,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class ServiceNotes:
     """What one service did in one experiment."""
 
     service: str
@@ -76,7 +76,7 @@ def note(
     *,
     carried: int | None,
     joules: float,
-) -> Noted:
+) -> ServiceNotes:
     """Count what arrived: (number, when it was shown), in that order."""
     numbers = [number for number, _ in shown]
     seen: set[int] = set()
@@ -94,7 +94,7 @@ def note(
         for number, when in shown
         if setting.back_at(setting.moment(number)) is None
     ]
-    return Noted(
+    return ServiceNotes(
         service=service,
         bearer=bearer,
         broken=bool(setting.breaks),

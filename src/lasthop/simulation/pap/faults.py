@@ -14,32 +14,32 @@ from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.limits import Limits
 from lasthop.core.pushes.push_ids import DuplicatePush
 from lasthop.core.registry import DeviceRecord
-from lasthop.device.terms import Terms
+from lasthop.device.terms import DeviceTerms
 from lasthop.errors import Conflict, NotFound
 from lasthop.message import Target, TargetKind
 from lasthop.simulation.device_node import DeviceNode
 from lasthop.simulation.disk import MemoryDisk, SqliteDisk
-from lasthop.simulation.faults import STORM, Outcome
+from lasthop.simulation.faults import STORM, RehearsalOutcome
 from lasthop.simulation.gateway_node import Disk, GatewayNode
 from lasthop.simulation.interconnect import Interconnect
 from lasthop.simulation.kernel import Kernel
-from lasthop.simulation.ledger import Ledger
+from lasthop.simulation.ledger import CommitLedger
 from lasthop.simulation.link import Weather
 from lasthop.simulation.pap.initiator import SOURCE, InitiatorNode
 from lasthop.simulation.pap.schedule import SPAN, PapSchedule, draw
 from lasthop.simulation.pap.verdict import judge
 from lasthop.simulation.publisher import APP
 from lasthop.simulation.schedule import weather
-from lasthop.simulation.verdict import Verdict
+from lasthop.simulation.verdict import RehearsalVerdict
 from lasthop.wire.hop.frames import Credit
-from lasthop.wire.pap.answers import Answer
+from lasthop.wire.pap.answers import PapAnswer
 
 PATIENCE = 6 * HOUR
 """Virtual time after which a schedule is called stuck: an initiator may be away for an hour, and is
 then looked for every half hour."""
 
 
-def run(seed: int, *, messages: int = 20, sqlite: bool = False) -> Outcome:
+def run(seed: int, *, messages: int = 20, sqlite: bool = False) -> RehearsalOutcome:
     """Run the schedule with this number."""
     schedule = draw(seed, pushes=messages)
     if not sqlite:
@@ -56,7 +56,7 @@ class PapRehearsal:
         self._random = Random(schedule.seed ^ 0x5EED)
         self._kernel = kernel = Kernel()
         self._start = kernel.now()
-        self._ledger = Ledger()
+        self._ledger = CommitLedger()
         self._gateway = GatewayNode(
             kernel,
             self._random,
@@ -73,7 +73,7 @@ class PapRehearsal:
         self._ready: set[str] = set()
         self._removed: set[str] = set()
 
-    def run(self) -> Outcome:
+    def run(self) -> RehearsalOutcome:
         schedule, kernel = self._schedule, self._kernel
         self._gateway.start()
         for device in self._devices.values():
@@ -93,14 +93,14 @@ class PapRehearsal:
         through = introduced and kernel.run(until=self._through, limit=PATIENCE)
         return self._outcome(stuck=not through)
 
-    def _tell(self, content_type: str, body: bytes, answered: Callable[[Answer], None]) -> None:
+    def _tell(self, content_type: str, body: bytes, answered: Callable[[PapAnswer], None]) -> None:
         self._initiator.told(content_type, body, answered)
 
     def _device(self, name: str) -> DeviceNode:
         return DeviceNode(
             self._kernel,
             self._random,
-            Terms(app=APP, name=name, window=Credit(64, 1 << 20)),
+            DeviceTerms(app=APP, name=name, window=Credit(64, 1 << 20)),
             self._gateway,
             transactional=True,
             weather=self._weather,
@@ -153,11 +153,11 @@ class PapRehearsal:
             return False
         return not gateway.deliveries.items and not gateway.notifications and gateway.idle
 
-    def _outcome(self, *, stuck: bool) -> Outcome:
+    def _outcome(self, *, stuck: bool) -> RehearsalOutcome:
         schedule = self._schedule
         store = self._gateway.store
         if store is None:
-            verdict = Verdict()
+            verdict = RehearsalVerdict()
         else:
             had = {name: device.had() for name, device in self._devices.items()}
             verdict = judge(schedule, self._initiator.memory, store, had)
@@ -167,7 +167,7 @@ class PapRehearsal:
             verdict.add("lost", "the rehearsal is stuck")
         for problem in self._ledger.problems:
             verdict.add("untrue", problem)
-        return Outcome(
+        return RehearsalOutcome(
             schedule.seed,
             len(schedule.wishes),
             verdict,
@@ -175,7 +175,7 @@ class PapRehearsal:
             self._gateway.commits + sum(d.commits for d in self._devices.values()),
         )
 
-    def _judge_push_ids(self, verdict: Verdict) -> None:
+    def _judge_push_ids(self, verdict: RehearsalVerdict) -> None:
         """None of the push-ids that were accepted is taken again."""
         gateway = self._gateway.gateway
         if gateway is None:

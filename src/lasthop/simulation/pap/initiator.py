@@ -23,14 +23,14 @@ from lasthop.simulation.pap.schedule import PapSchedule, PushWish
 from lasthop.simulation.publisher import APP
 from lasthop.store.base import Store
 from lasthop.store.pushes import KnownPush
-from lasthop.wire.pap.answers import Answer, Verdict, judge_answer
+from lasthop.wire.pap.answers import AnswerVerdict, PapAnswer, judge_answer
 from lasthop.wire.pap.documents import (
     Document,
     ResultNotificationMessage,
     ResultNotificationResponse,
 )
-from lasthop.wire.pap.outcomes import Report, cancel_code
-from lasthop.wire.pap.submission import Submission as Body, read_submission, write_submission
+from lasthop.wire.pap.outcomes import PushReport, cancel_code
+from lasthop.wire.pap.submission import PapSubmission as Body, read_submission, write_submission
 from lasthop.wire.pap.versions import Version
 
 SOURCE = "publisher:initiator"
@@ -39,7 +39,7 @@ TIMEOUT = 30 * SECOND
 
 
 @dataclass(slots=True)
-class Memory:
+class InitiatorMemory:
     """What the initiator knows at the end."""
 
     accepted: set[int] = field(default_factory=set)
@@ -62,7 +62,7 @@ class InitiatorNode:
         self._outages = schedule.outages
         self._begin: Micros = 0
         self._waiting: set[int] = set()
-        self.memory = Memory()
+        self.memory = InitiatorMemory()
 
     @property
     def busy(self) -> bool:
@@ -160,15 +160,17 @@ class InitiatorNode:
 
     # What it hears.
 
-    def told(self, content_type: str, body: bytes, answered: Callable[[Answer], None]) -> None:
+    def told(self, content_type: str, body: bytes, answered: Callable[[PapAnswer], None]) -> None:
         """A result is on its way here."""
         delay = self._random.randint(MILLISECOND, 200 * MILLISECOND)
         self._kernel.after(delay, partial(self._arrived, content_type, body, answered))
 
-    def _arrived(self, content_type: str, body: bytes, answered: Callable[[Answer], None]) -> None:
+    def _arrived(
+        self, content_type: str, body: bytes, answered: Callable[[PapAnswer], None]
+    ) -> None:
         since = self._kernel.now() - self._begin
         if any(start <= since < end for start, end in self._outages):
-            answered(Answer(Verdict.UNREACHABLE, "connection refused"))
+            answered(PapAnswer(AnswerVerdict.UNREACHABLE, "connection refused"))
             return
         message = read_submission(content_type, body).document.message
         assert isinstance(message, ResultNotificationMessage)
@@ -176,7 +178,7 @@ class InitiatorNode:
         heard.append((str(message.state), message.code))
         luck = self._random.random()
         if luck < 0.05:
-            lost = Answer(Verdict.UNREACHABLE, "no answer in 30 seconds")
+            lost = PapAnswer(AnswerVerdict.UNREACHABLE, "no answer in 30 seconds")
             self._kernel.after(TIMEOUT, lambda: answered(lost))
         elif luck < 0.1:
             answered(judge_answer(503, "", b""))
@@ -196,7 +198,7 @@ def known_push(store: Store, push_id: str) -> KnownPush | None:
     return store.find(KnownPush, [identity]).get(identity)
 
 
-def stored_reports(store: Store, known: KnownPush) -> dict[str, Report]:
+def stored_reports(store: Store, known: KnownPush) -> dict[str, PushReport]:
     """What a store says became of a push, by address."""
     assert known.row is not None
     message = store.messages([known.message])[known.message]

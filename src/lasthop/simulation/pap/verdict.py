@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections import Counter
 
 from lasthop.message import DeliveryMethod
-from lasthop.simulation.pap.initiator import Memory, known_push, stored_reports
+from lasthop.simulation.pap.initiator import InitiatorMemory, known_push, stored_reports
 from lasthop.simulation.pap.schedule import PapSchedule, PushWish
-from lasthop.simulation.verdict import Arrival, Verdict
+from lasthop.simulation.verdict import ArrivedMessage, RehearsalVerdict
 from lasthop.store.base import Store
 from lasthop.wire.pap.codes import STATES, MessageState
 from lasthop.wire.pap.documents import ReplaceMethod
-from lasthop.wire.pap.outcomes import Report
+from lasthop.wire.pap.outcomes import PushReport
 
 UNSEEN = frozenset({MessageState.CANCELLED, MessageState.EXPIRED, MessageState.REJECTED})
 """In these states no device of a person has had it: otherwise it would be delivered."""
@@ -21,10 +21,13 @@ _UNCONFIRMED = frozenset({DeliveryMethod.UNCONFIRMED, DeliveryMethod.ONESHOT})
 
 
 def judge(
-    schedule: PapSchedule, memory: Memory, store: Store, had: dict[str, list[Arrival]]
-) -> Verdict:
+    schedule: PapSchedule,
+    memory: InitiatorMemory,
+    store: Store,
+    had: dict[str, list[ArrivedMessage]],
+) -> RehearsalVerdict:
     """Hold what the initiator was told against what the store says and the devices have had."""
-    verdict = Verdict()
+    verdict = RehearsalVerdict()
     shown = {name: Counter(a.number for a in arrivals) for name, arrivals in had.items()}
     for wish in schedule.wishes:
         known = known_push(store, wish.push_id)
@@ -52,13 +55,13 @@ def judge(
 
 
 def _judge_address(
-    verdict: Verdict,
+    verdict: RehearsalVerdict,
     schedule: PapSchedule,
-    memory: Memory,
+    memory: InitiatorMemory,
     shown: dict[str, Counter[int]],
     wish: PushWish,
     text: str,
-    report: Report,
+    report: PushReport,
 ) -> None:
     about = f"push {wish.number} at {text}"
     if not STATES[report.state].final:
@@ -84,7 +87,11 @@ def _judge_address(
 
 
 def _judge_cancelling(
-    verdict: Verdict, memory: Memory, wish: PushWish, text: str, report: Report
+    verdict: RehearsalVerdict,
+    memory: InitiatorMemory,
+    wish: PushWish,
+    text: str,
+    report: PushReport,
 ) -> None:
     code = memory.cancelled.get((wish.number, text))
     if code == 1000 and report.state is not MessageState.CANCELLED:

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Collection
 
 from lasthop.store.base import Forgotten
-from lasthop.store.sqlite.pages import Page
+from lasthop.store.sqlite.pages import MessagePage
 from lasthop.store.sqlite.reader import page_of
 from lasthop.store.tables import TABLES
 from lasthop.store.tables.base import as_json
@@ -25,7 +25,7 @@ ROWS_PER_STEP = 20_000
 def retire_messages(connection: sqlite3.Connection, *, before: int, start: int) -> Forgotten:
     """Take one step through the pages from key `start` on; messages from `before` on stay."""
     pages = [
-        Page(*row)
+        MessagePage(*row)
         for row in connection.execute(
             "SELECT first, last, count, body FROM page WHERE first >= ? AND first < ?"
             " ORDER BY first LIMIT ?",
@@ -53,7 +53,7 @@ _PINNED = " UNION ".join(
 )
 
 
-def _pinned(connection: sqlite3.Connection, page: Page) -> frozenset[int]:
+def _pinned(connection: sqlite3.Connection, page: MessagePage) -> frozenset[int]:
     """Messages on this page that are still needed."""
     rows = connection.execute(_PINNED, (page.first, page.last))
     return frozenset(message for (message,) in rows)
@@ -77,7 +77,7 @@ def _forget(connection: sqlite3.Connection, gone: list[int]) -> None:
         table.sqlite.forget(connection, keys)
 
 
-def _take_off(connection: sqlite3.Connection, page: Page, gone: Collection[int]) -> None:
+def _take_off(connection: sqlite3.Connection, page: MessagePage, gone: Collection[int]) -> None:
     connection.execute("DELETE FROM page WHERE first = ?", (page.first,))
     rest = page.without(gone)
     if rest is not None:

@@ -22,7 +22,7 @@ FEW = 16
 """Up to one message in this many is looked for without decoding its neighbours."""
 
 
-class Page(msgspec.Struct):
+class MessagePage(msgspec.Struct):
     """Messages from key `first` to key `last`, encoded."""
 
     first: int
@@ -47,12 +47,12 @@ class Page(msgspec.Struct):
         """The keys of all messages on the page."""
         return [_key_of(raw) for raw in _split.decode(self.body)]
 
-    def without(self, gone: Collection[int]) -> Page | None:
+    def without(self, gone: Collection[int]) -> MessagePage | None:
         """The page when these messages are taken off it; None when nothing is left."""
         kept = [raw for raw in _split.decode(self.body) if _key_of(raw) not in gone]
         if not kept:
             return None
-        return Page(_key_of(kept[0]), _key_of(kept[-1]), len(kept), _encoder.encode(kept))
+        return MessagePage(_key_of(kept[0]), _key_of(kept[-1]), len(kept), _encoder.encode(kept))
 
 
 class _Keyed(msgspec.Struct, array_like=True):
@@ -68,16 +68,16 @@ def _key_of(raw: msgspec.Raw) -> int:
     return _decode_key(raw).key
 
 
-def cut_into_pages(messages: list[Message]) -> list[Page]:
+def cut_into_pages(messages: list[Message]) -> list[MessagePage]:
     """Encode messages, in ascending order of key, into pages of about `PAGE_BYTES`."""
     if not messages:
         return []
     body = _encoder.encode(messages)
     if len(body) <= PAGE_BYTES or len(messages) == 1:
-        return [Page(messages[0].key, messages[-1].key, len(messages), body)]
+        return [MessagePage(messages[0].key, messages[-1].key, len(messages), body)]
     pieces = min(len(messages), -(-len(body) // PAGE_BYTES))
     step = -(-len(messages) // pieces)
     return [
-        Page(cut[0].key, cut[-1].key, len(cut), _encoder.encode(cut))
+        MessagePage(cut[0].key, cut[-1].key, len(cut), _encoder.encode(cut))
         for cut in (messages[i : i + step] for i in range(0, len(messages), step))
     ]

@@ -21,7 +21,7 @@ from lasthop.store.sqlite.backup import copy_into
 from lasthop.store.sqlite.connection import FILE_NAME, connect, store_errors
 from lasthop.store.sqlite.lines import unpack
 from lasthop.store.sqlite.migrations import check_version, version_of
-from lasthop.store.sqlite.pages import Page
+from lasthop.store.sqlite.pages import MessagePage
 from lasthop.store.tables import TABLES
 
 BATCH = 4096
@@ -217,11 +217,11 @@ class SqliteReader:
                 yield from batch
 
 
-def page_of(connection: sqlite3.Connection, key: int) -> Page | None:
+def page_of(connection: sqlite3.Connection, key: int) -> MessagePage | None:
     """The page that has the message with this key, if any has."""
     row = connection.execute(
         "SELECT first, last, count, body FROM page WHERE first <= ? ORDER BY first DESC LIMIT 1",
         (key,),
     ).fetchone()
-    page = Page(*row) if row is not None else None
+    page = MessagePage(*row) if row is not None else None
     return page if page is not None and key <= page.last else None

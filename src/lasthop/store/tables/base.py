@@ -23,7 +23,7 @@ THESE = "(SELECT value FROM json_each(?))"
 """The values of a list that is given `as_json`."""
 
 
-class Spine(Protocol):
+class StoreInMemory(Protocol):
     """The rest of a store in memory, as far as features look at it."""
 
     deliveries: dict[int, dict[int, DeliveryRow]]
@@ -41,7 +41,7 @@ class MemoryTable(Generic[Changes]):
         """Write what one commit changes."""
         raise NotImplementedError
 
-    def read(self, spine: Spine) -> object:
+    def read(self, spine: StoreInMemory) -> object:
         """What there is when the store is opened."""
         raise NotImplementedError
 

@@ -13,8 +13,8 @@ from lasthop.store.bonds import RECENT_BONDS, BondChanges, BondRow, BondsRestore
 from lasthop.store.tables.base import (
     THESE,
     MemoryTable,
-    Spine,
     SqliteTable,
+    StoreInMemory,
     as_json,
     joined,
 )
@@ -36,7 +36,7 @@ class BondsInMemory(MemoryTable[BondChanges]):
             if not row.record:
                 del self.kept.circles[at]
 
-    def read(self, spine: Spine) -> BondsRestored:
+    def read(self, spine: StoreInMemory) -> BondsRestored:
         rows = self.kept.bonds.values()
         over = sorted((r for r in rows if r.record and not r.open), key=lambda r: r.message)
         wanted = [row for row in rows if row.open] + over[-RECENT_BONDS:]

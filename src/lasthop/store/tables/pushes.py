@@ -25,8 +25,8 @@ from lasthop.store.pushes import (
 from lasthop.store.tables.base import (
     THESE,
     MemoryTable,
-    Spine,
     SqliteTable,
+    StoreInMemory,
     as_json,
     joined,
 )
@@ -58,14 +58,14 @@ class PushesInMemory(MemoryTable[PushChanges]):
             if notification.done:
                 del self.notifications[at]
 
-    def read(self, spine: Spine) -> PushesRestored:
+    def read(self, spine: StoreInMemory) -> PushesRestored:
         return PushesRestored(
             addresses=[copy(row) for _, row in sorted(self._addresses.items())],
             pushes=self._open(spine),
             notifications=[copy(row) for _, row in sorted(self.notifications.items())],
         )
 
-    def _open(self, spine: Spine) -> list[OpenPush]:
+    def _open(self, spine: StoreInMemory) -> list[OpenPush]:
         found: list[OpenPush] = []
         told = self.keeps()
         for message, push_id in sorted(self._push_of.items()):

@@ -12,8 +12,8 @@ from lasthop.store.ranked import FeedRow, KeptRow, RankedChanges, RankedRestored
 from lasthop.store.tables.base import (
     THESE,
     MemoryTable,
-    Spine,
     SqliteTable,
+    StoreInMemory,
     as_json,
     joined,
 )
@@ -42,7 +42,7 @@ class RankedInMemory(MemoryTable[RankedChanges]):
         kept.ranks.update(changes.ranks)
         kept.topics.update(changes.topics)
 
-    def read(self, spine: Spine) -> RankedRestored:
+    def read(self, spine: StoreInMemory) -> RankedRestored:
         return RankedRestored(
             feeds=[copy(row) for _, row in sorted(self.kept.feeds.items())],
             kept=[copy(row) for _, row in sorted(self.kept.kept.items())],

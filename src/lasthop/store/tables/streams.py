@@ -11,8 +11,8 @@ from lasthop.store.streams import PieceRow, StreamChanges, StreamRow, StreamsRes
 from lasthop.store.tables.base import (
     THESE,
     MemoryTable,
-    Spine,
     SqliteTable,
+    StoreInMemory,
     as_json,
     joined,
     packed,
@@ -41,7 +41,7 @@ class StreamsInMemory(MemoryTable[StreamChanges]):
             if not row.open:
                 self._pieces.pop(row.key, None)
 
-    def read(self, spine: Spine) -> StreamsRestored:
+    def read(self, spine: StoreInMemory) -> StreamsRestored:
         return StreamsRestored(
             rows=[copy(row) for _, row in sorted(self._rows.items()) if row.open],
             pieces=[

@@ -18,8 +18,8 @@ from lasthop.store.surrogates import (
 from lasthop.store.tables.base import (
     THESE,
     MemoryTable,
-    Spine,
     SqliteTable,
+    StoreInMemory,
     joined,
 )
 
@@ -49,7 +49,7 @@ class SurrogatesInMemory(MemoryTable[SurrogateChanges]):
                 del kept.states[name]
         kept.revisions.update((key, copy(row)) for key, row in changes.revisions.items())
 
-    def read(self, spine: Spine) -> SurrogatesRestored:
+    def read(self, spine: StoreInMemory) -> SurrogatesRestored:
         kept = self.kept
         consults = [copy(row) for _, row in sorted(kept.consults.items())]
         held = sorted(row.message for row in consults if row.from_device)

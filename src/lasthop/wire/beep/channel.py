@@ -10,7 +10,7 @@ from collections import deque
 from typing import NamedTuple
 
 from lasthop.wire.beep.errors import BeepError
-from lasthop.wire.beep.frames import MAX_31, WRAP, Data, Kind, Seq
+from lasthop.wire.beep.frames import MAX_31, WRAP, BeepData, BeepKind, Seq
 
 FIRST_WINDOW = 4096
 """Octets that either side may send on a new channel (RFC 3081, 3.1.4)."""
@@ -22,17 +22,17 @@ PIECE = 16 * 1024
 """Octets of one frame: other channels have their turn in between."""
 
 
-class Message(NamedTuple):
+class BeepMessage(NamedTuple):
     """A whole message, with its MIME headers."""
 
     channel: int
-    kind: Kind
+    kind: BeepKind
     number: int
     payload: bytes
     answer: int | None = None
 
 
-class Channel:
+class BeepChannel:
     """Both directions of one channel."""
 
     __slots__ = (
@@ -68,13 +68,13 @@ class Channel:
         """How far the peer may go; both count octets from the start, without wrapping."""
         self._sent = 0
         self._sent_limit = FIRST_WINDOW
-        self._pending: deque[Message] = deque()
+        self._pending: deque[BeepMessage] = deque()
         self._partial = 0
         """Octets of the first pending message that have left."""
         self.unsent = 0
         self._parts: dict[int | None, bytearray] = {}
         """Incomplete messages: one, or several answers to one message."""
-        self._least: tuple[Kind, int] | None = None
+        self._least: tuple[BeepKind, int] | None = None
         self._last_number = -1
         self._expected: deque[int] = deque()
         """Messages of ours that the peer has not answered."""
@@ -86,25 +86,25 @@ class Channel:
         """Send a message that the peer has to answer; returns its number."""
         self._last_number = (self._last_number + 1) % (MAX_31 + 1)
         self._expected.append(self._last_number)
-        self._queue(Message(self.number, Kind.MSG, self._last_number, payload))
+        self._queue(BeepMessage(self.number, BeepKind.MSG, self._last_number, payload))
         return self._last_number
 
-    def reply(self, kind: Kind, number: int, payload: bytes, answer: int | None = None) -> None:
+    def reply(self, kind: BeepKind, number: int, payload: bytes, answer: int | None = None) -> None:
         """Answer a message of the peer, or with several ANS and a NUL."""
-        if kind is not Kind.ANS and number in self._unanswered:
+        if kind is not BeepKind.ANS and number in self._unanswered:
             self._unanswered.remove(number)
-        self._queue(Message(self.number, kind, number, payload, answer))
+        self._queue(BeepMessage(self.number, kind, number, payload, answer))
 
     def greet(self, payload: bytes) -> None:
         """On channel 0: the reply that answers nothing."""
         self._last_number = 0
-        self._queue(Message(self.number, Kind.RPY, 0, payload))
+        self._queue(BeepMessage(self.number, BeepKind.RPY, 0, payload))
 
     def expect_greeting(self) -> None:
         """On channel 0: the peer's first word answers nothing as well."""
         self._expected.append(0)
 
-    def next_frame(self) -> Data | None:
+    def next_frame(self) -> BeepData | None:
         """The next piece that the peer's window allows."""
         if not self._pending:
             return None
@@ -115,7 +115,7 @@ class Channel:
             return None
         piece = message.payload[self._partial : self._partial + size]
         more = size < rest
-        frame = Data(
+        frame = BeepData(
             message.kind,
             self.number,
             message.number,
@@ -139,7 +139,7 @@ class Channel:
         # A smaller window does not take back what was granted (RFC 3081, 3.1.4).
         self._sent_limit = max(self._sent_limit, self._sent - behind + seq.window)
 
-    def _queue(self, message: Message) -> None:
+    def _queue(self, message: BeepMessage) -> None:
         self._pending.append(message)
         self.unsent += len(message.payload)
 
@@ -150,7 +150,7 @@ class Channel:
 
     # In.
 
-    def take(self, frame: Data) -> Message | None:
+    def take(self, frame: BeepData) -> BeepMessage | None:
         """A piece of a message; the message, if it is complete. Raises BeepError (2.2.1.1)."""
         if frame.seq != self._received % WRAP:
             raise BeepError("octets are missing", channel=self.number, expected=self._received)
@@ -172,11 +172,11 @@ class Channel:
         if not self._parts:
             self._least = None
         self._done(frame)
-        return Message(self.number, frame.kind, frame.number, bytes(parts), frame.answer)
+        return BeepMessage(self.number, frame.kind, frame.number, bytes(parts), frame.answer)
 
-    def _check(self, frame: Data) -> None:
+    def _check(self, frame: BeepData) -> None:
         """Whether a message may begin like this."""
-        if frame.kind is Kind.MSG:
+        if frame.kind is BeepKind.MSG:
             if frame.number in self._unanswered:
                 raise BeepError("a number is used twice", channel=self.number, number=frame.number)
             if len(self._unanswered) >= MOST_UNANSWERED:
@@ -184,10 +184,10 @@ class Channel:
         elif not self._expected or self._expected[0] != frame.number:
             raise BeepError("a reply answers nothing", channel=self.number, number=frame.number)
 
-    def _done(self, frame: Data) -> None:
-        if frame.kind is Kind.MSG:
+    def _done(self, frame: BeepData) -> None:
+        if frame.kind is BeepKind.MSG:
             self._unanswered.append(frame.number)
-        elif frame.kind is not Kind.ANS:
+        elif frame.kind is not BeepKind.ANS:
             self._expected.popleft()
 
     def next_seq(self) -> Seq | None:

@@ -34,7 +34,7 @@ _DATA = re.compile(
 _SEQ = re.compile(rb"SEQ " + _NUMBER + b" " + _NUMBER + b" " + _NUMBER)
 
 
-class Kind(Enum):
+class BeepKind(Enum):
     """What a data frame is part of."""
 
     MSG = "MSG"
@@ -44,10 +44,10 @@ class Kind(Enum):
     NUL = "NUL"
 
 
-class Data(NamedTuple):
+class BeepData(NamedTuple):
     """A message, or a part of one."""
 
-    kind: Kind
+    kind: BeepKind
     channel: int
     number: int
     more: bool
@@ -64,7 +64,7 @@ class Seq(NamedTuple):
     window: int
 
 
-Frame: TypeAlias = Data | Seq
+Frame: TypeAlias = BeepData | Seq
 
 
 def encode(frame: Frame) -> bytes:
@@ -144,19 +144,19 @@ def _size(head: bytes) -> int:
     return size
 
 
-def _data(head: bytes, payload: bytes) -> Data:
+def _data(head: bytes, payload: bytes) -> BeepData:
     match = _match(head)
-    kind = Kind(match[1].decode())
+    kind = BeepKind(match[1].decode())
     channel, number, seq = int(match[2]), int(match[3]), int(match[5])
     answer = None if match[7] is None else int(match[7])
     more = match[4] == b"*"
     if max(channel, number, answer or 0) > MAX_31 or seq > MAX_32:
         raise BeepError("a number is out of range", header=head.decode("latin-1"))
-    if (answer is not None) is not (kind is Kind.ANS):
+    if (answer is not None) is not (kind is BeepKind.ANS):
         raise BeepError("an answer number belongs to ANS", header=head.decode("latin-1"))
-    if kind is Kind.NUL and (more or payload):
+    if kind is BeepKind.NUL and (more or payload):
         raise BeepError("NUL is complete and empty", header=head.decode("latin-1"))
-    return Data(kind, channel, number, more, seq, payload, answer)
+    return BeepData(kind, channel, number, more, seq, payload, answer)
 
 
 def _seq(head: bytes) -> Seq:

@@ -37,7 +37,7 @@ class Greeting(NamedTuple):
     profiles: tuple[str, ...] = ()
 
 
-class Start(NamedTuple):
+class StartRequest(NamedTuple):
     """A new channel, with one of these profiles."""
 
     number: int
@@ -45,13 +45,13 @@ class Start(NamedTuple):
     server_name: str = ""
 
 
-class Profile(NamedTuple):
+class StartedProfile(NamedTuple):
     """The channel has started with this one."""
 
     uri: str
 
 
-class Close(NamedTuple):
+class CloseRequest(NamedTuple):
     """End a channel, or with number 0 the session."""
 
     number: int = 0
@@ -70,7 +70,7 @@ class Error(NamedTuple):
     text: str = ""
 
 
-Management: TypeAlias = Greeting | Start | Profile | Close | Ok | Error
+Management: TypeAlias = Greeting | StartRequest | StartedProfile | CloseRequest | Ok | Error
 
 
 class _Element(NamedTuple):
@@ -90,12 +90,12 @@ def _text(said: Management) -> str:
         case Greeting(profiles):
             inner = _profiles(profiles)
             return f"<greeting>{inner}</greeting>" if inner else "<greeting/>"
-        case Start(number, profiles, server_name):
+        case StartRequest(number, profiles, server_name):
             server = f" serverName='{_escape(server_name)}'" if server_name else ""
             return f"<start number='{number}'{server}>{_profiles(profiles)}</start>"
-        case Profile(uri):
+        case StartedProfile(uri):
             return _profiles((uri,))
-        case Close(number, code, words):
+        case CloseRequest(number, code, words):
             return _worded("close", f" number='{number}' code='{code}'", words)
         case Error(code, words):
             return _worded("error", f" code='{code}'", words)
@@ -126,12 +126,12 @@ def read(document: bytes) -> Management:
             if not uris:
                 raise BeepError("a start names no profile")
             server_name = root.attributes.get("serverName", "")
-            return Start(_number(root, "number", least=1), uris, server_name)
+            return StartRequest(_number(root, "number", least=1), uris, server_name)
         case "profile":
-            return Profile(_uri(root))
+            return StartedProfile(_uri(root))
         case "close":
             number = _number(root, "number") if "number" in root.attributes else 0
-            return Close(number, _number(root, "code", least=100, most=999), text)
+            return CloseRequest(number, _number(root, "code", least=100, most=999), text)
         case "ok":
             return Ok()
         case "error":

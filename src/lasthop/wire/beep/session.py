@@ -1,6 +1,6 @@
 """One BEEP session: a connection, its greeting and its channels (RFC 3080, 2.3 and 2.4).
 
-An adapter feeds it octets and writes what it wants written. Channel 0 is its own business; what
+An adapter feeds it octets and writes what it wants written. BeepChannel 0 is its own business; what
 arrives on other channels comes out as events.
 """
 
@@ -10,19 +10,19 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from lasthop.wire.beep import management
-from lasthop.wire.beep.channel import FIRST_WINDOW, Channel, Message
+from lasthop.wire.beep.channel import FIRST_WINDOW, BeepChannel, BeepMessage
 from lasthop.wire.beep.errors import BeepError
-from lasthop.wire.beep.frames import Data, Frame, FrameReader, Kind, Seq, encode
+from lasthop.wire.beep.frames import BeepData, BeepKind, Frame, FrameReader, Seq, encode
 from lasthop.wire.beep.management import (
     CONTENT_TYPE,
     MAX_DOCUMENT,
-    Close,
+    CloseRequest,
     Error,
     Greeting,
     Management,
     Ok,
-    Profile,
-    Start,
+    StartedProfile,
+    StartRequest,
 )
 
 WINDOW = 64 * 1024
@@ -51,7 +51,7 @@ class Started(NamedTuple):
     ours: bool
 
 
-class Refused(NamedTuple):
+class ChannelRefused(NamedTuple):
     """The peer will not start a channel that we asked for."""
 
     channel: int
@@ -59,7 +59,7 @@ class Refused(NamedTuple):
     text: str
 
 
-class Closed(NamedTuple):
+class ChannelClosed(NamedTuple):
     """A channel is over."""
 
     channel: int
@@ -73,10 +73,10 @@ class Over(NamedTuple):
     text: str
 
 
-Event: TypeAlias = Greeted | Started | Refused | Closed | Over | Message
+Event: TypeAlias = Greeted | Started | ChannelRefused | ChannelClosed | Over | BeepMessage
 
 
-class Session:
+class BeepSession:
     """One side of a session. `initiator` is whoever connected."""
 
     def __init__(
@@ -96,7 +96,7 @@ class Session:
         self._next_channel = 1 if initiator else 2
         self._peer_parity = 0 if initiator else 1
         self._reader = FrameReader(WINDOW)
-        self._zero = Channel(0, "", window=FIRST_WINDOW, max_message=MAX_DOCUMENT + 1024)
+        self._zero = BeepChannel(0, "", window=FIRST_WINDOW, max_message=MAX_DOCUMENT + 1024)
         self._channels = {0: self._zero}
         self._asked: dict[int, Callable[[Management], list[Event]]] = {}
         """What to make of the answers to our messages on channel 0."""
@@ -124,16 +124,18 @@ class Session:
             self._channels[channel].max_message = max_message
 
     def start(self, profile: str, *, server_name: str = "") -> int:
-        """Ask for a channel; `Started` or `Refused` follows. Returns its number."""
+        """Ask for a channel; `Started` or `ChannelRefused` follows. Returns its number."""
         number, self._next_channel = self._next_channel, self._next_channel + 2
-        start = Start(number, (profile,), server_name)
+        start = StartRequest(number, (profile,), server_name)
         self._ask(start, lambda answer: self._start_answered(number, answer))
         return number
 
     def close(self, channel: int = 0, *, code: int = 200, text: str = "") -> None:
-        """Ask for the end of a channel, or of the session; `Closed` or `Over` follows."""
+        """Ask for the end of a channel, or of the session; `ChannelClosed` or `Over` follows."""
         if not self.over:
-            self._ask(Close(channel, code, text), lambda said: self._close_answered(channel, said))
+            self._ask(
+                CloseRequest(channel, code, text), lambda said: self._close_answered(channel, said)
+            )
 
     def message(self, channel: int, payload: bytes) -> int:
         """Send a message; a reply with the number that this returns follows."""
@@ -147,7 +149,7 @@ class Session:
         number: int,
         payload: bytes = b"",
         *,
-        kind: Kind = Kind.RPY,
+        kind: BeepKind = BeepKind.RPY,
         answer: int | None = None,
     ) -> None:
         """Answer a message."""
@@ -196,25 +198,25 @@ class Session:
             return [message]
         return self._managed(message)
 
-    def _channel(self, number: int) -> Channel:
+    def _channel(self, number: int) -> BeepChannel:
         channel = self._channels.get(number)
         if channel is None:
             raise BeepError("there is no such channel", channel=number)
         return channel
 
-    def _managed(self, message: Message) -> list[Event]:
+    def _managed(self, message: BeepMessage) -> list[Event]:
         """Somebody speaks on channel 0."""
         said = management.read(_content(message.payload))
-        if message.kind is Kind.MSG:
+        if message.kind is BeepKind.MSG:
             return self._wish(message.number, said)
         if not self._greeted:
-            if message.kind is not Kind.RPY or not isinstance(said, Greeting):
+            if message.kind is not BeepKind.RPY or not isinstance(said, Greeting):
                 raise BeepError("the session was not greeted")
             self._greeted = True
             return [Greeted(said.profiles)]
-        if message.kind not in (Kind.RPY, Kind.ERR):
+        if message.kind not in (BeepKind.RPY, BeepKind.ERR):
             raise BeepError("channel 0 is answered with RPY or ERR", kind=message.kind.value)
-        if isinstance(said, Error) is not (message.kind is Kind.ERR):
+        if isinstance(said, Error) is not (message.kind is BeepKind.ERR):
             raise BeepError("an error comes in an ERR")
         return self._asked.pop(message.number)(said)
 
@@ -222,14 +224,14 @@ class Session:
         """The peer wants a channel to start or to end."""
         if not self._greeted:
             raise BeepError("the session was not greeted")
-        if isinstance(said, Start):
+        if isinstance(said, StartRequest):
             return self._start_wished(number, said)
-        if isinstance(said, Close):
+        if isinstance(said, CloseRequest):
             return self._close_wished(number, said)
         self._answer(number, Error(UNSPECIFIC, "start and close are all that may be asked for"))
         return []
 
-    def _start_wished(self, number: int, start: Start) -> list[Event]:
+    def _start_wished(self, number: int, start: StartRequest) -> list[Event]:
         profile = next((uri for uri in start.profiles if uri in self._profiles), None)
         problem = ""
         if start.number % 2 != self._peer_parity:
@@ -244,10 +246,10 @@ class Session:
             self._answer(number, Error(501 if profile is not None else UNSPECIFIC, problem))
             return []
         self._open(start.number, profile)
-        self._answer(number, Profile(profile))
+        self._answer(number, StartedProfile(profile))
         return [Started(start.number, profile, ours=False)]
 
-    def _close_wished(self, number: int, close: Close) -> list[Event]:
+    def _close_wished(self, number: int, close: CloseRequest) -> list[Event]:
         if close.number and close.number not in self._channels:
             self._answer(number, Error(UNSPECIFIC, "there is no such channel"))
             return []
@@ -256,8 +258,8 @@ class Session:
 
     def _start_answered(self, number: int, said: Management) -> list[Event]:
         if isinstance(said, Error):
-            return [Refused(number, said.code, said.text)]
-        if not isinstance(said, Profile):
+            return [ChannelRefused(number, said.code, said.text)]
+        if not isinstance(said, StartedProfile):
             raise BeepError("a start is answered with a profile")
         self._open(number, said.uri)
         return [Started(number, said.uri, ours=True)]
@@ -269,12 +271,12 @@ class Session:
 
     def _gone(self, number: int, code: int, text: str) -> list[Event]:
         if number:
-            return [Closed(number, code, text)] if self._channels.pop(number, None) else []
+            return [ChannelClosed(number, code, text)] if self._channels.pop(number, None) else []
         self.over = True
         return [Over(text or "the session was closed")]
 
     def _open(self, number: int, profile: str) -> None:
-        channel = Channel(number, profile, window=WINDOW, max_message=self._max_message)
+        channel = BeepChannel(number, profile, window=WINDOW, max_message=self._max_message)
         self._channels[number] = channel
 
     def _ask(self, said: Management, answered: Callable[[Management], list[Event]]) -> None:
@@ -282,7 +284,7 @@ class Session:
         self._pump()
 
     def _answer(self, number: int, said: Management) -> None:
-        kind = Kind.ERR if isinstance(said, Error) else Kind.RPY
+        kind = BeepKind.ERR if isinstance(said, Error) else BeepKind.RPY
         self._zero.reply(kind, number, _document(said))
         self._pump()
 
@@ -292,7 +294,7 @@ class Session:
         while more:
             more = False
             for channel in self._channels.values():
-                frame: Data | None = channel.next_frame()
+                frame: BeepData | None = channel.next_frame()
                 if frame is not None:
                     self._out += encode(frame)
                     more = True

@@ -14,7 +14,7 @@ MAX_NAME: Final = 1024
 """Bytes of a device's name: four times what any door takes."""
 
 
-class Verdict(IntEnum):
+class GroupVerdict(IntEnum):
     """What was decided. About a message that the receiver has:"""
 
     RELEASE = 1
@@ -33,24 +33,24 @@ class Verdict(IntEnum):
     UNCLAIMED = 9
 
 
-class Decision(msgspec.Struct, frozen=True, gc=False):
+class GroupDecision(msgspec.Struct, frozen=True, gc=False):
     """One decision."""
 
-    verdict: Verdict
+    verdict: GroupVerdict
     by: str = ""
     """The device that claimed it."""
 
 
-def encode_decision(decision: Decision) -> bytes:
+def encode_decision(decision: GroupDecision) -> bytes:
     """The body of a DECISION message."""
     return bytes((decision.verdict,)) + decision.by.encode()
 
 
-def decode_decision(body: bytes) -> Decision:
+def decode_decision(body: bytes) -> GroupDecision:
     """A decision, or the gateway is at fault."""
     if not body or len(body) > 1 + MAX_NAME:
         raise MalformedFrame("a decision is one byte and a name", size=len(body))
     try:
-        return Decision(Verdict(body[0]), body[1:].decode())
+        return GroupDecision(GroupVerdict(body[0]), body[1:].decode())
     except ValueError:
         raise MalformedFrame("a decision that is not known", value=body[:8].hex()) from None

@@ -15,7 +15,7 @@ import msgspec
 
 from lasthop.errors import MalformedFrame
 from lasthop.wire.hop.fields import Field, Table
-from lasthop.wire.hop.kinds import NUMBER, Kind, read_numbers, read_text, write_text
+from lasthop.wire.hop.kinds import NUMBER, HopKind, read_numbers, read_text, write_text
 from lasthop.wire.varint import encode_varint, read_varint
 
 MAX_KEYS: Final = 2**16
@@ -47,7 +47,7 @@ class Look(msgspec.Struct, frozen=True, gc=False):
     """Keys of the best of them, best first."""
 
 
-class Reading(msgspec.Struct, frozen=True, gc=False):
+class OfflineReading(msgspec.Struct, frozen=True, gc=False):
     """The user read without contact."""
 
     at: int
@@ -71,7 +71,7 @@ Inventory: TypeAlias = tuple[tuple[str, tuple[HeldItem, ...]], ...]
 class Report(msgspec.Struct, frozen=True, gc=False):
     """What became of kept messages on the device."""
 
-    reads: tuple[Reading, ...] = ()
+    reads: tuple[OfflineReading, ...] = ()
     """Of the topic that the message names."""
     had: tuple[int, ...] = ()
     """The application has had these."""
@@ -152,7 +152,7 @@ def _read_rank(data: bytes, pos: int) -> tuple[float, int]:
     return float(rank), pos + 8
 
 
-def _write_reads(reads: tuple[Reading, ...]) -> bytes:
+def _write_reads(reads: tuple[OfflineReading, ...]) -> bytes:
     out = bytearray()
     for reading in reads:
         out += encode_varint(reading.at) + _write_optional(reading.wanted)
@@ -160,8 +160,8 @@ def _write_reads(reads: tuple[Reading, ...]) -> bytes:
     return bytes(out)
 
 
-def _read_reads(data: bytes) -> tuple[Reading, ...]:
-    reads: list[Reading] = []
+def _read_reads(data: bytes) -> tuple[OfflineReading, ...]:
+    reads: list[OfflineReading] = []
     pos = 0
     while pos < len(data):
         if len(reads) == MAX_READS:
@@ -175,7 +175,7 @@ def _read_reads(data: bytes) -> tuple[Reading, ...]:
         for _ in range(count):
             key, pos = read_varint(data, pos)
             keys.append(key)
-        reads.append(Reading(at, _optional(wanted), tuple(keys)))
+        reads.append(OfflineReading(at, _optional(wanted), tuple(keys)))
     return tuple(reads)
 
 
@@ -207,18 +207,18 @@ def _read_inventory(data: bytes) -> Inventory:
     return tuple(topics)
 
 
-KEYS = Kind(_write_keys, _read_keys)
+KEYS = HopKind(_write_keys, _read_keys)
 
 _LOOK = Table(
     Field(1, "wanted", NUMBER), Field(2, "queue_size", NUMBER, 0), Field(3, "held", KEYS, ())
 )
 
 _REPORT = Table(
-    Field(1, "reads", Kind(_write_reads, _read_reads), ()),
+    Field(1, "reads", HopKind(_write_reads, _read_reads), ()),
     Field(2, "had", KEYS, ()),
     Field(3, "lapsed", KEYS, ()),
     Field(4, "unread", KEYS, ()),
-    Field(5, "held", Kind(_write_inventory, _read_inventory)),
+    Field(5, "held", HopKind(_write_inventory, _read_inventory)),
 )
 
 

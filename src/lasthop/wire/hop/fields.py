@@ -22,7 +22,7 @@ from lasthop.wire.hop.kinds import (
     NUMBERS,
     TEXT,
     TEXTS,
-    Kind,
+    HopKind,
     absolute_ranges,
     write_ranges,
 )
@@ -37,7 +37,7 @@ class Field(NamedTuple):
 
     tag: int
     name: str
-    kind: Kind
+    kind: HopKind
     default: object = None
 
 

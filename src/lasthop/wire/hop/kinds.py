@@ -16,7 +16,7 @@ from lasthop.wire.hop.frames import MAX_LIST, MAX_RANGES, MIN_MAX_FRAME, Credit,
 from lasthop.wire.varint import MAX_VALUE, encode_varint, read_varint
 
 
-class Kind(NamedTuple):
+class HopKind(NamedTuple):
     """How a type of value is written to and read from the bytes of a field."""
 
     write: Callable[[Any], bytes]
@@ -147,7 +147,7 @@ def _write_pairs(pairs: tuple[tuple[str, str], ...]) -> bytes:
     return _write_texts(tuple(text for pair in pairs for text in pair), 2 * MAX_LIST)
 
 
-def _octet(name: str, most: int, make: Callable[[int], object] = int) -> Kind:
+def _octet(name: str, most: int, make: Callable[[int], object] = int) -> HopKind:
     def write(value: int) -> bytes:
         if not 0 <= value <= most:
             raise ValueError(f"{name} is 0 to {most}: {value}")
@@ -158,7 +158,7 @@ def _octet(name: str, most: int, make: Callable[[int], object] = int) -> Kind:
             raise MalformedFrame(f"{name} is one byte, 0 to {most}", value=data[:8].hex())
         return make(data[0])
 
-    return Kind(write, read)
+    return HopKind(write, read)
 
 
 def _write_double(value: float) -> bytes:
@@ -200,20 +200,20 @@ def _read_mark(data: bytes) -> bool:
     return True
 
 
-TEXT = Kind(str.encode, decode_text)
-NUMBER = Kind(encode_varint, _read_number)
-CREDIT = Kind(_write_credit, _read_credit)
-TEXTS = Kind(_write_texts, _read_texts)
-PAIRS = Kind(_write_pairs, _read_pairs)
-DOUBLE = Kind(_write_double, _read_double)
-INCARNATION = Kind(_write_incarnation, _read_incarnation)
-FLAG = Kind(lambda _: b"\x01", _read_flag)
-MARK = Kind(lambda _: b"", _read_mark)
-NUMBERS = Kind(
+TEXT = HopKind(str.encode, decode_text)
+NUMBER = HopKind(encode_varint, _read_number)
+CREDIT = HopKind(_write_credit, _read_credit)
+TEXTS = HopKind(_write_texts, _read_texts)
+PAIRS = HopKind(_write_pairs, _read_pairs)
+DOUBLE = HopKind(_write_double, _read_double)
+INCARNATION = HopKind(_write_incarnation, _read_incarnation)
+FLAG = HopKind(lambda _: b"\x01", _read_flag)
+MARK = HopKind(lambda _: b"", _read_mark)
+NUMBERS = HopKind(
     lambda ranges: write_ranges(-1, ranges), lambda data: absolute_ranges(-1, read_gaps(data))
 )
-FRAME_SIZE = Kind(encode_varint, _read_frame_size)
-GAPS = Kind(lambda _: b"", read_gaps)
+FRAME_SIZE = HopKind(encode_varint, _read_frame_size)
+GAPS = HopKind(lambda _: b"", read_gaps)
 """Individual acknowledgements; the table writes them, since they depend on the received count."""
 PRIORITY = _octet("priority", 9)
 OPERATION = _octet("operation", 255)

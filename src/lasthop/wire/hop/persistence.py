@@ -40,7 +40,7 @@ class GatewaySession(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Earlier numberings that the device may still claim, latest first."""
 
 
-class Resume(msgspec.Struct, frozen=True, gc=False):
+class ResumeNumbering(msgspec.Struct, frozen=True, gc=False):
     """The numbering goes on: believe `ack`, then send what it leaves unacknowledged."""
 
     ack: Ack
@@ -63,7 +63,7 @@ class NewEpoch(msgspec.Struct, frozen=True, gc=False):
     """The epoch began with an earlier WELCOME, which got lost: there is nothing new to commit."""
 
 
-def answer(session: GatewaySession, hello: Hello) -> Resume | NewEpoch:
+def answer(session: GatewaySession, hello: Hello) -> ResumeNumbering | NewEpoch:
     """What the gateway makes of a HELLO."""
     if hello.delivered > hello.received:
         raise OutOfOrder(
@@ -78,7 +78,7 @@ def answer(session: GatewaySession, hello: Hello) -> Resume | NewEpoch:
         # HELLO on another channel, or the device is an older copy of itself. Either way the
         # messages are gone, and `closed` says so.
         ack = Ack(hello.received, hello.delivered, hello.individual)
-        return Resume(ack, session.acknowledged)
+        return ResumeNumbering(ack, session.acknowledged)
     unused = session.acknowledged == 0 and current.received == 0
     superseded = claimed.received if claimed is not None else None
     if unused and claimed is not None and claimed is not current:
@@ -103,7 +103,7 @@ def _highest(hello: Hello) -> int:
     return hello.individual[-1][1] if hello.individual else hello.received
 
 
-class DeviceSession(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+class StoredSession(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """What the device's own store knows of its session. Without an epoch it never had one."""
 
     incarnation: bytes | None = None
@@ -155,7 +155,7 @@ class Redial(msgspec.Struct, frozen=True, gc=False):
     new messages under them would be taken for duplicates."""
 
 
-def accept(session: DeviceSession, hello: Hello, welcome: Welcome) -> Continue | StartOver | Redial:
+def accept(session: StoredSession, hello: Hello, welcome: Welcome) -> Continue | StartOver | Redial:
     """What the device makes of the WELCOME to its `hello`; `session` is as it is now."""
     claimed = (hello.incarnation, hello.epoch)
     offered = (welcome.incarnation, welcome.epoch)

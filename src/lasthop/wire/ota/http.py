@@ -16,7 +16,7 @@ import msgspec
 
 from lasthop.errors import Malformed, TooLarge
 from lasthop.wire.ota.terminal import Terminal, media_types
-from lasthop.wire.ota.transform import Content
+from lasthop.wire.ota.transform import PushContent
 from lasthop.wire.wsp.applications import Application, parse_application
 
 PATH = "/wappush"
@@ -47,7 +47,7 @@ class Registration(msgspec.Struct, frozen=True):
     user_agent: str = ""
 
 
-class Answer(msgspec.Struct, frozen=True):
+class OtaAnswer(msgspec.Struct, frozen=True):
     """An HTTP response, its header names in lower case."""
 
     status: int
@@ -63,13 +63,13 @@ class Answer(msgspec.Struct, frozen=True):
         return int(found[1]) if found else None
 
 
-class Accepted(msgspec.Struct, frozen=True):
+class PushAccepted(msgspec.Struct, frozen=True):
     """The client has the push, and perhaps returns content."""
 
-    content: Content | None = None
+    content: PushContent | None = None
 
 
-class Rejected(msgspec.Struct, frozen=True):
+class PushRejected(msgspec.Struct, frozen=True):
     """The client refuses it, with one of WSP's reasons, or 0."""
 
     reason: int
@@ -97,7 +97,7 @@ class Unclear(msgspec.Struct, frozen=True):
     reason: str
 
 
-Verdict: TypeAlias = Accepted | Rejected | Stale | TooMuch | NotTaken | Unclear
+Verdict: TypeAlias = PushAccepted | PushRejected | Stale | TooMuch | NotTaken | Unclear
 
 
 def options_request(host: str, tag: str | None) -> bytes:
@@ -108,7 +108,7 @@ def options_request(host: str, tag: str | None) -> bytes:
     return ("\r\n".join(lines) + "\r\nContent-Length: 0\r\n\r\n").encode()
 
 
-def post_request(host: str, push: Content, *, tag: str | None, response: bool) -> bytes:
+def post_request(host: str, push: PushContent, *, tag: str | None, response: bool) -> bytes:
     """Push. `response` says that content is welcome in the answer."""
     inner = ["HTTP/1.1 200 OK", f"Content-Type: {_checked(push.content_type)}"]
     inner += [f"{name}: {_checked(value)}" for name, value in push.headers]
@@ -130,20 +130,20 @@ def _checked(value: str) -> str:
     return value
 
 
-def verdict(answer: Answer) -> Verdict:
+def verdict(answer: OtaAnswer) -> Verdict:
     """What a client's answer to a push means."""
     code = answer.push_status
     if code is not None and answer.status in range(200, 300):
         if code in _ACCEPTED:
-            return Accepted(_content(answer))
+            return PushAccepted(_content(answer))
         if code == _STALE and "x-wap-cpitag" in answer.headers:
             return Stale()
         if code == _STALE:
-            return Rejected(_FIRST_REASON)  # Some mean by it that the user declined.
+            return PushRejected(_FIRST_REASON)  # Some mean by it that the user declined.
         if _FIRST_REASON <= code <= _LAST_REASON:
-            return Rejected(code)
+            return PushRejected(code)
         if code in range(200, 300):
-            return Rejected(0)
+            return PushRejected(0)
     if answer.status in (413, 415):
         return TooMuch(f"the client answered {answer.status}")
     if answer.status >= 300:
@@ -151,16 +151,16 @@ def verdict(answer: Answer) -> Verdict:
     return Unclear("the client did not say what became of the push")
 
 
-def _content(answer: Answer) -> Content | None:
+def _content(answer: OtaAnswer) -> PushContent | None:
     if answer.status == 204 or not answer.body:
         return None
     media = answer.headers.get("content-type", "application/octet-stream")
     kept = ("content-language", "content-location", "content-encoding")
     headers = tuple((n.title(), answer.headers[n]) for n in kept if n in answer.headers)
-    return Content(media, headers, answer.body)
+    return PushContent(media, headers, answer.body)
 
 
-def registration(answer: Answer, known: Registration | None) -> Registration | None:
+def registration(answer: OtaAnswer, known: Registration | None) -> Registration | None:
     """The client's registration, or None if it has none to give."""
     code = answer.push_status
     if answer.status not in range(200, 300) or code not in (_UNCHANGED, _REGISTERED):
@@ -205,7 +205,7 @@ class AnswerReader:
 
     def __init__(self, *, limit: int = MAX_ANSWER) -> None:
         self._limit = limit
-        self._found: list[Answer] = []
+        self._found: list[OtaAnswer] = []
         self._begin()
 
     def _begin(self) -> None:
@@ -214,7 +214,7 @@ class AnswerReader:
         self._body = bytearray()
         self._parser = httptools.HttpResponseParser(self)
 
-    def receive(self, data: bytes) -> list[Answer]:
+    def receive(self, data: bytes) -> list[OtaAnswer]:
         """Octets have come; raises Malformed or TooLarge, after which nothing more can be read."""
         try:
             self._parser.feed_data(data)
@@ -243,5 +243,5 @@ class AnswerReader:
         parser = self._parser
         status, keeps = parser.get_status_code(), parser.should_keep_alive()
         if status >= 200:  # Anything below only announces the answer.
-            self._found.append(Answer(status, self._headers, bytes(self._body), keeps))
+            self._found.append(OtaAnswer(status, self._headers, bytes(self._body), keeps))
         self._headers, self._head, self._body = {}, 0, bytearray()

@@ -19,7 +19,7 @@ from lasthop.wire.ota.terminal import Terminal
 from lasthop.wire.pap.mime import MediaType, parse_media_type
 from lasthop.wire.pap.multipart import boundary_of, read_entity, split
 from lasthop.wire.wbxml.decoder import decode
-from lasthop.wire.wbxml.document import DEFAULT_LIMITS, Document
+from lasthop.wire.wbxml.document import DEFAULT_LIMITS, WbxmlDocument
 from lasthop.wire.wbxml.encoder import encode
 from lasthop.wire.wbxml.language import Language
 from lasthop.wire.wbxml.languages import LANGUAGES
@@ -34,7 +34,7 @@ from lasthop.wire.wsp.applications import (
     parse_application,
 )
 from lasthop.wire.wsp.headers import Header
-from lasthop.wire.wsp.multipart import Entry, encode_multipart
+from lasthop.wire.wsp.multipart import MultipartEntry, encode_multipart
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -75,7 +75,7 @@ _BY_TEXT = {language.text_type: language for language in LANGUAGES.values()}
 _BY_BINARY = {language.binary_type: language for language in LANGUAGES.values()}
 
 
-class Content(msgspec.Struct, frozen=True, gc=False):
+class PushContent(msgspec.Struct, frozen=True, gc=False):
     """A push message: content with its headers."""
 
     content_type: str
@@ -83,7 +83,7 @@ class Content(msgspec.Struct, frozen=True, gc=False):
     body: bytes = b""
 
 
-def for_wsp(push: Content, terminal: Terminal) -> Content:
+def for_wsp(push: PushContent, terminal: Terminal) -> PushContent:
     """The push for OTA-WSP: compact where a compact form is specified (5.1.2.1.1.1)."""
     if len(push.body) > SMALL:
         return _made_for_wsp(push, terminal)
@@ -93,11 +93,11 @@ def for_wsp(push: Content, terminal: Terminal) -> Content:
     language, headers = recipe
     body = _small_binary(push.body, language)
     _check_size(body, terminal)
-    return Content(language.binary_type, headers, body)
+    return PushContent(language.binary_type, headers, body)
 
 
 @lru_cache(maxsize=512)
-def _for_wsp(push: Content, terminal: Terminal) -> Content:
+def _for_wsp(push: PushContent, terminal: Terminal) -> PushContent:
     """For a group the same push is asked for again and again."""
     return _made_for_wsp(push, terminal)
 
@@ -120,19 +120,19 @@ def _recipe(
             or (terminal.accept and not terminal.takes(language.binary_type))
         ):
             return None
-        compiled = Content(language.binary_type, _about_another(headers))
+        compiled = PushContent(language.binary_type, _about_another(headers))
         return language, _revised(compiled, terminal).headers
     except Untransformable:
         return None
 
 
-def _made_for_wsp(push: Content, terminal: Terminal) -> Content:
+def _made_for_wsp(push: PushContent, terminal: Terminal) -> PushContent:
     if not _untouchable(push.headers):
         push = _adapted(push, terminal, compact=True, depth=0)
     return _revised(push, terminal)
 
 
-def for_http(push: Content, terminal: Terminal) -> Content:
+def for_http(push: PushContent, terminal: Terminal) -> PushContent:
     """The push for OTA-HTTP: in a form that the client takes, deflated if it can undo that."""
     if not _untouchable(push.headers):
         push = _adapted(push, terminal, compact=False, depth=0)
@@ -140,12 +140,12 @@ def for_http(push: Content, terminal: Terminal) -> Content:
     return _revised(push, terminal)
 
 
-def wsp_headers(push: Content) -> tuple[Header, ...]:
+def wsp_headers(push: PushContent) -> tuple[Header, ...]:
     """Headers as the binary encoder takes them."""
     return tuple(Header(name, value) for name, value in push.headers)
 
 
-def application_of(push: Content) -> Application | None:
+def application_of(push: PushContent) -> Application | None:
     """The application of an adapted push; None for the one that its client assumes."""
     text = _value(push.headers, APPLICATION)
     return None if text is None else parse_application(text)
@@ -161,7 +161,7 @@ def _untouchable(headers: Headers) -> bool:
     )
 
 
-def _adapted(push: Content, terminal: Terminal, *, compact: bool, depth: int) -> Content:
+def _adapted(push: PushContent, terminal: Terminal, *, compact: bool, depth: int) -> PushContent:
     """The content in the form that the client takes, its own if nothing else is known."""
     media = _media(push.content_type)
     if compact and media.essence.startswith("multipart/"):
@@ -187,7 +187,7 @@ def _media(content_type: str) -> MediaType:
         raise Untransformable(f"the content cannot be adapted: {error}") from None
 
 
-def _compiled(push: Content, media: MediaType, language: Language) -> Content:
+def _compiled(push: PushContent, media: MediaType, language: Language) -> PushContent:
     """XML to WBXML."""
     push = _undone(push)
     name = media.parameters.get("charset")
@@ -196,7 +196,7 @@ def _compiled(push: Content, media: MediaType, language: Language) -> Content:
         unknown = Malformed("the character set is not known", charset=name)
         raise Untransformable(f"the content cannot be compiled: {unknown}")
     body = _binary(push.body, language, charset)
-    return Content(language.binary_type, _about_another(push.headers), body)
+    return PushContent(language.binary_type, _about_another(push.headers), body)
 
 
 @lru_cache(maxsize=512)
@@ -214,20 +214,22 @@ def _binary(text: bytes, language: Language, charset: Charset | None = None) -> 
         raise Untransformable(f"the content cannot be compiled: {error}") from None
 
 
-def _decompiled(push: Content, language: Language) -> Content:
+def _decompiled(push: PushContent, language: Language) -> PushContent:
     """WBXML to XML, for a client that reads only that."""
     push = _undone(push)
     try:
         document = decode(push.body)
-        check(Document(language, document.root))
+        check(WbxmlDocument(language, document.root))
         text = write_xml(document)
     except (Malformed, TooLarge) as error:
         raise Untransformable(f"the content cannot be read: {error}") from None
     media = f"{language.text_type}; charset=utf-8"
-    return Content(media, _about_another(push.headers), text.encode())
+    return PushContent(media, _about_another(push.headers), text.encode())
 
 
-def _compact_multipart(push: Content, media: MediaType, terminal: Terminal, depth: int) -> Content:
+def _compact_multipart(
+    push: PushContent, media: MediaType, terminal: Terminal, depth: int
+) -> PushContent:
     """MIME to WSP's binary multipart, whose parts are adapted likewise."""
     if depth >= MAX_DEPTH:
         raise Untransformable("multiparts are nested too deeply", limit=MAX_DEPTH)
@@ -239,11 +241,13 @@ def _compact_multipart(push: Content, media: MediaType, terminal: Terminal, dept
     entries = []
     for entity in parts:
         headers = tuple(pair for pair in entity.headers if pair[0].lower() != "content-type")
-        part = Content(entity.content_type or "text/plain; charset=us-ascii", headers, entity.body)
+        part = PushContent(
+            entity.content_type or "text/plain; charset=us-ascii", headers, entity.body
+        )
         if not _untouchable(headers):
             part = _adapted(part, terminal, compact=True, depth=depth + 1)
         kept = tuple(Header(n, v) for n, v in part.headers if n.lower() not in WIRED)
-        entries.append(Entry(part.content_type, kept, part.body))
+        entries.append(MultipartEntry(part.content_type, kept, part.body))
     try:
         body = encode_multipart(entries, version=terminal.encoding_version)
     except (Malformed, TooLarge) as error:
@@ -254,10 +258,10 @@ def _compact_multipart(push: Content, media: MediaType, terminal: Terminal, dept
         if name != "boundary"
     )
     content_type = f"application/vnd.wap.multipart.{media.essence[10:]}{parameters}"
-    return Content(content_type, _about_another(push.headers), body)
+    return PushContent(content_type, _about_another(push.headers), body)
 
 
-def _undone(push: Content) -> Content:
+def _undone(push: PushContent) -> PushContent:
     """The content without its codings, so that it can be read."""
     coding = _value(push.headers, CODING)
     if coding is None or coding.strip().lower() == "identity":
@@ -266,7 +270,7 @@ def _undone(push: Content) -> Content:
     for name in reversed([word.strip().lower() for word in coding.split(",")]):
         body = inflate(body, name, limit=DEFAULT_LIMITS.size)
     headers = tuple(pair for pair in push.headers if pair[0].lower() != CODING)
-    return Content(push.content_type, _about_another(headers), body)
+    return PushContent(push.content_type, _about_another(headers), body)
 
 
 def inflate(body: bytes, coding: str, *, limit: int) -> bytes:
@@ -290,7 +294,7 @@ def inflate(body: bytes, coding: str, *, limit: int) -> bytes:
     raise Untransformable(f"the content is not {coding}")
 
 
-def _deflated(push: Content, terminal: Terminal) -> Content:
+def _deflated(push: PushContent, terminal: Terminal) -> PushContent:
     """Deflate for a client that undoes it (5.1.2.1.1.2), where it saves anything."""
     if "deflate" not in terminal.codings or len(push.body) < WORTH_DEFLATING:
         return push
@@ -301,14 +305,14 @@ def _deflated(push: Content, terminal: Terminal) -> Content:
     if len(body) >= len(push.body):
         return push
     headers = (*_about_another(push.headers), ("Content-Encoding", "deflate"))
-    return Content(push.content_type, headers, body)
+    return PushContent(push.content_type, headers, body)
 
 
 def _about_another(headers: Headers) -> Headers:
     return tuple(pair for pair in headers if pair[0].lower() not in ABOUT_OCTETS)
 
 
-def _revised(push: Content, terminal: Terminal) -> Content:
+def _revised(push: PushContent, terminal: Terminal) -> PushContent:
     """Headers for the air, the application first (5.1.2.1.2)."""
     _check_size(push.body, terminal)
     header = _value(push.headers, APPLICATION)
@@ -324,7 +328,7 @@ def _revised(push: Content, terminal: Terminal) -> Content:
     if application is not None:
         number = str(application) if isinstance(application, int) else name_of(application)
         kept.insert(0, ("X-Wap-Application-Id", number))
-    return Content(push.content_type, tuple(kept), push.body)
+    return PushContent(push.content_type, tuple(kept), push.body)
 
 
 def _check_size(body: bytes, terminal: Terminal) -> None:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from lasthop.clock import Micros
 from lasthop.errors import Malformed, TooLarge
 from lasthop.wire.ota.wsp_session import PROTOERR, Address
-from lasthop.wire.wsp.capabilities import Capabilities, Options
+from lasthop.wire.wsp.capabilities import Capabilities, WspOptions
 from lasthop.wire.wsp.headers import Field
 from lasthop.wire.wsp.pdus import (
     Connect,
@@ -30,19 +30,19 @@ from lasthop.wire.wsp.pdus import (
 from lasthop.wire.wsp.sir import MEDIA_TYPE, Sir, decode_sir
 from lasthop.wire.wtp import transaction as wtp
 from lasthop.wire.wtp.endpoint import Endpoint
-from lasthop.wire.wtp.transaction import Patience, Side
+from lasthop.wire.wtp.transaction import Side, WtpPatience
 
 USUAL = Capabilities(
     client_sdu_size=1400,
     server_sdu_size=1400,
-    options=Options.CONFIRMED_PUSH | Options.PUSH | Options.SESSION_RESUME,
+    options=WspOptions.CONFIRMED_PUSH | WspOptions.PUSH | WspOptions.SESSION_RESUME,
     method_outstanding=1,
     push_outstanding=2,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Arrived:
+class PushArrived:
     """A push. A confirmed one waits for `accept` or `refuse`."""
 
     push: Push
@@ -50,7 +50,7 @@ class Arrived:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SessionAsked:
     """The gateway asks for a session."""
 
     request: Sir
@@ -71,13 +71,13 @@ class Resumed:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class SessionFailed:
     """A session could not be opened or resumed."""
 
     reason: int
 
 
-Event: TypeAlias = Arrived | Asked | Connected | Resumed | Failed
+Event: TypeAlias = PushArrived | SessionAsked | Connected | Resumed | SessionFailed
 
 
 class SessionClient:
@@ -89,7 +89,7 @@ class SessionClient:
         first_tid: int,
         capabilities: Capabilities = USUAL,
         headers: tuple[Field, ...] = (),
-        patience: Patience | None = None,
+        patience: WtpPatience | None = None,
     ) -> None:
         self._wtp = Endpoint(first_tid=first_tid, patience=patience)
         self._capabilities = capabilities
@@ -108,10 +108,10 @@ class SessionClient:
             if not isinstance(pdu, Push):
                 return []
             if pdu.content_type.lower() == MEDIA_TYPE:
-                return [Asked(decode_sir(pdu.data))]
+                return [SessionAsked(decode_sir(pdu.data))]
         except (Malformed, TooLarge):
             return []
-        return [Arrived(pdu)]
+        return [PushArrived(pdu)]
 
     def receive(self, data: bytes, peer: Address, now: Micros) -> list[Event]:
         """A datagram of the session."""
@@ -169,9 +169,9 @@ class SessionClient:
             match event:
                 case wtp.Invoked():
                     out += self._invoked(event, now)
-                case wtp.Answered():
+                case wtp.TransactionAnswered():
                     out += self._answered(event.side, event.data)
-                case wtp.Ended():
+                case wtp.TransactionEnded():
                     out += self._failed(event.side, event.reason)
                 case _:
                     pass
@@ -183,7 +183,7 @@ class SessionClient:
         except (Malformed, TooLarge):
             pdu = None
         if isinstance(pdu, Push) and pdu.confirmed == (event.tcl == 1):
-            return [Arrived(pdu, event.side if event.tcl else None)]
+            return [PushArrived(pdu, event.side if event.tcl else None)]
         if isinstance(pdu, Disconnect) and event.tcl == 0:
             self.session = None
         elif event.tcl:
@@ -210,10 +210,10 @@ class SessionClient:
     def _failed(self, side: Side, reason: int) -> list[Event]:
         if side is self._opening:
             self._opening = None
-            return [Failed(reason)]
+            return [SessionFailed(reason)]
         if side is self._resuming:
             self._resuming = None
-            return [Failed(reason)]
+            return [SessionFailed(reason)]
         return []
 
 

@@ -20,22 +20,22 @@ from lasthop.wire.ota.wsp_session import (
     SUSPEND,
     USERREQ,
     Address,
-    Closed,
     Event,
     NotSent,
-    Opened,
     Pushed,
-    Refused,
-    Session,
+    PushRefused,
+    PushUnanswered,
+    SessionClosed,
+    SessionOpened,
     Ticket,
-    Unanswered,
+    WspSession,
     described,
 )
 from lasthop.wire.wsp.capabilities import (
     DEFAULT_OUTSTANDING,
     DEFAULT_SDU_SIZE,
     Capabilities,
-    Options,
+    WspOptions,
 )
 from lasthop.wire.wsp.pdus import (
     Connect,
@@ -51,9 +51,9 @@ from lasthop.wire.wtp import transaction as wtp
 from lasthop.wire.wtp.endpoint import Endpoint
 from lasthop.wire.wtp.message import MAX_MESSAGE
 from lasthop.wire.wtp.pdus import Provider
-from lasthop.wire.wtp.transaction import Patience, Side
+from lasthop.wire.wtp.transaction import Side, WtpPatience
 
-OFFERED = Options.CONFIRMED_PUSH | Options.PUSH | Options.SESSION_RESUME
+OFFERED = WspOptions.CONFIRMED_PUSH | WspOptions.PUSH | WspOptions.SESSION_RESUME
 
 MOST_OUTSTANDING = 16
 """Confirmed pushes on their way in one session, however many its client takes."""
@@ -69,17 +69,17 @@ class SessionServer:
     """All sessions of one socket."""
 
     def __init__(
-        self, *, first_tid: int, first_session: int, patience: Patience | None = None
+        self, *, first_tid: int, first_session: int, patience: WtpPatience | None = None
     ) -> None:
         """Numbers start far from those of an earlier life, so that nobody resumes another's
         session."""
         self._wtp = Endpoint(first_tid=first_tid, patience=patience)
         self._next = first_session
-        self._sessions: dict[int, Session] = {}
-        self._by_host: dict[str, Session] = {}
+        self._sessions: dict[int, WspSession] = {}
+        self._by_host: dict[str, WspSession] = {}
         self._tickets: dict[Side, Ticket] = {}
 
-    def session(self, host: str) -> Session | None:
+    def session(self, host: str) -> WspSession | None:
         """The session of the client at this host."""
         return self._by_host.get(host)
 
@@ -106,11 +106,11 @@ class SessionServer:
 
     # What the carrier does.
 
-    def push(self, session: Session, pdu: bytes, now: Micros) -> None:
+    def push(self, session: WspSession, pdu: bytes, now: Micros) -> None:
         """Po-Push: sent, and nobody asks further."""
         self._wtp.invoke(session.peer, pdu, tcl=0, now=now)
 
-    def push_confirmed(self, session: Session, pdu: bytes, now: Micros) -> Ticket:
+    def push_confirmed(self, session: WspSession, pdu: bytes, now: Micros) -> Ticket:
         """Po-ConfirmedPush: when its turn comes, within what the client takes at a time. `TooLarge`
         for what no transaction carries."""
         if len(pdu) > MAX_MESSAGE:
@@ -134,7 +134,7 @@ class SessionServer:
                 self._wtp.abort(side, USERREQ, now)
         return unsent
 
-    def _proceed(self, session: Session, now: Micros) -> None:
+    def _proceed(self, session: WspSession, now: Micros) -> None:
         while session.waiting and len(session.under_way) < session.most:
             ticket = session.waiting.popleft()
             side = self._wtp.invoke(session.peer, ticket.pdu, tcl=1, now=now, user_ack=True)
@@ -149,10 +149,10 @@ class SessionServer:
             match event:
                 case wtp.Invoked():
                     out += self._invoked(event, now)
-                case wtp.Confirmed():
+                case wtp.RequestConfirmed():
                     ticket = self._over(event.side, now)
                     out += [Pushed(ticket)] if ticket else []
-                case wtp.Ended():
+                case wtp.TransactionEnded():
                     ticket = self._over(event.side, now)
                     out += [_ended(ticket, event)] if ticket else []
                 case _:
@@ -198,23 +198,23 @@ class SessionServer:
         events = self._replace(session, now)
         reply = ConnectReply(session.number, _granted(connect.capabilities, session))
         self._wtp.answer(side, encode_pdu(reply), now)
-        return [*events, Opened(session)]
+        return [*events, SessionOpened(session)]
 
-    def _agreed(self, side: Side, connect: Connect) -> Session:
+    def _agreed(self, side: Side, connect: Connect) -> WspSession:
         wanted = connect.capabilities
         terminal, applications = described(connect.headers)
         self._next += 1
-        return Session(
+        return WspSession(
             self._next,
             _address(side),
             terminal,
             applications,
-            (wanted.options or Options(0)) & OFFERED,
+            (wanted.options or WspOptions(0)) & OFFERED,
             max(1, min(wanted.push_outstanding or DEFAULT_OUTSTANDING, MOST_OUTSTANDING)),
             DEFAULT_SDU_SIZE if wanted.client_sdu_size is None else wanted.client_sdu_size,
         )
 
-    def _replace(self, session: Session, now: Micros) -> list[Event]:
+    def _replace(self, session: WspSession, now: Micros) -> list[Event]:
         """A client has one session: who opens a new one has lost the old one."""
         events: list[Event] = []
         old = self._by_host.get(session.peer[0])
@@ -230,7 +230,7 @@ class SessionServer:
     def _resume(self, side: Side, resume: Resume, now: Micros) -> list[Event]:
         """The client is back, perhaps at another address."""
         session = self._sessions.get(resume.session)
-        if session is None or not session.options & Options.SESSION_RESUME:
+        if session is None or not session.options & WspOptions.SESSION_RESUME:
             self._wtp.answer(side, encode_pdu(Reply(_NOT_FOUND)), now)
             return []
         events: list[Event] = []
@@ -245,16 +245,19 @@ class SessionServer:
         session.peer = peer
         session.suspended = False
         self._wtp.answer(side, encode_pdu(Reply(_OK)), now)
-        return [*events, Opened(session)]
+        return [*events, SessionOpened(session)]
 
     def _suspend(self, side: Side, number: int, now: Micros) -> list[Event]:
         session = self._sessions.get(number)
         if session is None or session.peer[0] != _address(side)[0] or session.suspended:
             return []
-        if not session.options & Options.SESSION_RESUME:
+        if not session.options & WspOptions.SESSION_RESUME:
             return self._end(session, "the client suspended the session", now)
         session.suspended = True
-        return [*self._orphans(session, "the client suspended the session", now), Closed(session)]
+        return [
+            *self._orphans(session, "the client suspended the session", now),
+            SessionClosed(session),
+        ]
 
     def _disconnect(self, side: Side, number: int, now: Micros) -> list[Event]:
         session = self._sessions.get(number)
@@ -262,18 +265,18 @@ class SessionServer:
             return []
         return self._end(session, "the client closed the session", now)
 
-    def _end(self, session: Session, reason: str, now: Micros) -> list[Event]:
+    def _end(self, session: WspSession, reason: str, now: Micros) -> list[Event]:
         del self._sessions[session.number]
         if self._by_host.get(session.peer[0]) is session:
             del self._by_host[session.peer[0]]
         session.suspended = True
-        return [*self._orphans(session, reason, now), Closed(session)]
+        return [*self._orphans(session, reason, now), SessionClosed(session)]
 
-    def _orphans(self, session: Session, reason: str, now: Micros) -> list[Event]:
+    def _orphans(self, session: WspSession, reason: str, now: Micros) -> list[Event]:
         """What was for a session that takes nothing any more."""
         events: list[Event] = []
         for side in session.under_way:
-            events.append(Unanswered(self._tickets.pop(side), reason))
+            events.append(PushUnanswered(self._tickets.pop(side), reason))
             self._wtp.abort(side, DISCONNECT, now)
         events += [NotSent(ticket, reason) for ticket in session.waiting]
         session.under_way.clear()
@@ -287,7 +290,7 @@ def _address(side: Side) -> Address:
     return host, port
 
 
-def _granted(wanted: Capabilities, session: Session) -> Capabilities:
+def _granted(wanted: Capabilities, session: WspSession) -> Capabilities:
     """What we agree to, of what the client spoke of."""
     return Capabilities(
         client_sdu_size=wanted.client_sdu_size,
@@ -298,17 +301,17 @@ def _granted(wanted: Capabilities, session: Session) -> Capabilities:
     )
 
 
-def _ended(ticket: Ticket, event: wtp.Ended) -> Event:
+def _ended(ticket: Ticket, event: wtp.TransactionEnded) -> Event:
     """What the end of a transaction without a confirmation means for the push."""
     if event.by_user:
         if event.reason in (DISCONNECT, SUSPEND, CONGESTION, MOREXCEEDED):
             return NotSent(ticket, f"the client could not take it ({event.reason:#04x})")
-        return Refused(ticket, event.reason)
+        return PushRefused(ticket, event.reason)
     if event.reason in (Provider.NO_SEGMENTS, Provider.TOO_LARGE):
         return NotSent(ticket, "the client takes no message of this size", too_large=True)
     if event.reason == Provider.CAPACITY:
         return NotSent(ticket, "the client has no room for a transaction")
-    return Unanswered(ticket, _REASONS.get(event.reason, "the transaction failed"))
+    return PushUnanswered(ticket, _REASONS.get(event.reason, "the transaction failed"))
 
 
 _REASONS: dict[int, str] = {

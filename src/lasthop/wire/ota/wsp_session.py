@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from lasthop.wire.ota.terminal import Terminal, media_types, version_of
 from lasthop.wire.wsp.applications import Application, parse_application
-from lasthop.wire.wsp.capabilities import Options
+from lasthop.wire.wsp.capabilities import WspOptions
 from lasthop.wire.wsp.headers import Field, Header
 from lasthop.wire.wtp.transaction import Side
 
@@ -21,7 +21,7 @@ USERREQ, USERRFS, USERPND, USERDCR, USERDCU = 0xEA, 0xEB, 0xEC, 0xED, 0xEE
 
 
 @dataclass(eq=False, slots=True)
-class Session:
+class WspSession:
     """One client's session."""
 
     number: int
@@ -29,7 +29,7 @@ class Session:
     terminal: Terminal
     applications: frozenset[Application] | None
     """Those that it takes pushes for; none named: not known."""
-    options: Options
+    options: WspOptions
     most: int
     sdu: int
     """Octets of a PDU that the client takes; 0: any."""
@@ -40,12 +40,12 @@ class Session:
     @property
     def pushes(self) -> bool:
         """Whether it takes unconfirmed pushes now."""
-        return not self.suspended and bool(self.options & Options.PUSH)
+        return not self.suspended and bool(self.options & WspOptions.PUSH)
 
     @property
     def confirms(self) -> bool:
         """Whether it takes confirmed pushes now."""
-        return not self.suspended and bool(self.options & Options.CONFIRMED_PUSH)
+        return not self.suspended and bool(self.options & WspOptions.CONFIRMED_PUSH)
 
     def serves(self, application: Application | None) -> bool:
         """Whether the client takes pushes for this application; its default one is none."""
@@ -61,22 +61,22 @@ class Session:
 class Ticket:
     """A confirmed push, from `push` to its end."""
 
-    session: Session
+    session: WspSession
     pdu: bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class SessionOpened:
     """A session is there, or there again."""
 
-    session: Session
+    session: WspSession
 
 
 @dataclass(frozen=True, slots=True)
-class Closed:
+class SessionClosed:
     """A session takes nothing any more, or for the time being."""
 
-    session: Session
+    session: WspSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Pushed:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class PushRefused:
     """The client's user has refused it."""
 
     ticket: Ticket
@@ -95,7 +95,7 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class Unanswered:
+class PushUnanswered:
     """It has left, and nobody has said anything of it."""
 
     ticket: Ticket
@@ -111,7 +111,7 @@ class NotSent:
     too_large: bool = False
 
 
-Event: TypeAlias = Opened | Closed | Pushed | Refused | Unanswered | NotSent
+Event: TypeAlias = SessionOpened | SessionClosed | Pushed | PushRefused | PushUnanswered | NotSent
 
 
 def described(headers: tuple[Field, ...]) -> tuple[Terminal, frozenset[Application] | None]:

@@ -1,8 +1,8 @@
 """Client addresses (PPG service, section 6): `WAPPUSH=value/TYPE=type@gateway`.
 
 `parse_address` reads the grammar of 6.1 and says exactly where an address leaves it and what was
-expected there. An `Address` keeps the text as the initiator wrote it, because that text is what
-must be reported back, and compares by what it means: by its canonical form.
+expected there. A `ClientAddress` keeps the text as the initiator wrote it, because that text is
+what must be reported back, and compares by what it means: by its canonical form.
 
 No character but the separators can be "/", and the gateway's name has no "@", so an address is cut
 at its slashes and its last "@" before anything else is looked at.
@@ -30,7 +30,7 @@ USER, PLMN, IPV4, IPV6, MAN, URI = "USER", "PLMN", "IPv4", "IPv6", "MAN", "URI"
 Qualifiers = tuple[tuple[str, str], ...]
 
 
-class Address(msgspec.Struct, frozen=True, eq=False):
+class ClientAddress(msgspec.Struct, frozen=True, eq=False):
     """One client address, taken apart."""
 
     type: str
@@ -59,7 +59,7 @@ class Address(msgspec.Struct, frozen=True, eq=False):
         return self.text or self.canonical
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Address) and self._key() == other._key()
+        return isinstance(other, ClientAddress) and self._key() == other._key()
 
     def __hash__(self) -> int:
         return hash(self._key())
@@ -68,7 +68,7 @@ class Address(msgspec.Struct, frozen=True, eq=False):
         return self.type, self.value, self.gateway, self.qualifiers
 
 
-def parse_address(text: str) -> Address:
+def parse_address(text: str) -> ClientAddress:
     """Read an address; a `PapAddressError` has the position and what was expected.
 
     >>> parse_address("wappush=john.doe%40example.org/type=user@Carrier.com").canonical
@@ -78,11 +78,11 @@ def parse_address(text: str) -> Address:
 
 
 @lru_cache(maxsize=8192)
-def _remembered(text: str) -> Address:
+def _remembered(text: str) -> ClientAddress:
     return _parse_address(text)
 
 
-def _parse_address(text: str) -> Address:
+def _parse_address(text: str) -> ClientAddress:
     if len(text) > MAX_ADDRESS:
         _fail(MAX_ADDRESS, f"its end: it has at most {MAX_ADDRESS} characters", text)
     if not text.isascii():
@@ -104,7 +104,7 @@ def _parse_address(text: str) -> Address:
     value = form.read(text, start, start + len(first))
     qualifiers = _read_qualifiers(text, start + len(first) + 1, rest[:-1])
     _check_gateway(text, at + 1)
-    return Address(kind, value, text[at + 1 :].lower(), qualifiers, text)
+    return ClientAddress(kind, value, text[at + 1 :].lower(), qualifiers, text)
 
 
 def recognise(asked: Iterable[str], known: Iterable[str]) -> dict[str, str]:
@@ -114,7 +114,7 @@ def recognise(asked: Iterable[str], known: Iterable[str]) -> dict[str, str]:
     {'wappush=bob/type=user@X': 'WAPPUSH=bob/TYPE=USER@x'}
     """
     exact = dict.fromkeys(known)
-    meant: dict[Address, str] = {}
+    meant: dict[ClientAddress, str] = {}
     found: dict[str, str] = {}
     for text in asked:
         found[text] = text
@@ -130,14 +130,14 @@ def recognise(asked: Iterable[str], known: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _read(text: str) -> Address | None:
+def _read(text: str) -> ClientAddress | None:
     try:
         return parse_address(text)
     except PapAddressError:
         return None
 
 
-def parse_short(text: str) -> Address:
+def parse_short(text: str) -> ClientAddress:
     """Read `TYPE:value`. Characters that must be escaped in an address may stand for themselves
     here, but for "%".
 
@@ -154,7 +154,7 @@ def parse_short(text: str) -> Address:
 
 def make_address(
     kind: str, value: bytes | str, *, gateway: str, qualifiers: Qualifiers = ()
-) -> Address:
+) -> ClientAddress:
     """Write an address for a value that is not escaped yet.
 
     >>> str(make_address("USER", "john.doe@example.org", gateway="ppg.example.net"))

@@ -16,7 +16,7 @@ MAX_ANSWER = 64 * 1024
 _BUSY = frozenset({408, 425, 429})
 
 
-class Verdict(StrEnum):
+class AnswerVerdict(StrEnum):
     """What to do next."""
 
     HEARD = "heard"
@@ -28,31 +28,31 @@ class Verdict(StrEnum):
     """Nobody is there, or it is busy: the others would fare no better."""
 
 
-class Answer(NamedTuple):
-    verdict: Verdict
+class PapAnswer(NamedTuple):
+    verdict: AnswerVerdict
     reason: str = ""
 
 
-def judge_answer(status: int, content_type: str, body: bytes) -> Answer:
+def judge_answer(status: int, content_type: str, body: bytes) -> PapAnswer:
     """Read an answer. Every 2xx is success as far as HTTP goes; then the code of PAP counts.
 
     Some initiators answer with nothing but a status: they have heard.
     """
     if status in _BUSY or status >= 500:
-        return Answer(Verdict.UNREACHABLE, f"it answered with status {status}")
+        return PapAnswer(AnswerVerdict.UNREACHABLE, f"it answered with status {status}")
     if not 200 <= status < 300:
-        return Answer(Verdict.LATER, f"it answered with status {status}")
+        return PapAnswer(AnswerVerdict.LATER, f"it answered with status {status}")
     try:
         message = read_submission(content_type, body, limit=MAX_ANSWER).document.message
     except LasthopError:
-        return Answer(Verdict.HEARD, "it answered without a document of PAP")
+        return PapAnswer(AnswerVerdict.HEARD, "it answered without a document of PAP")
     if not isinstance(message, ResultNotificationResponse | BadMessageResponse):
-        return Answer(Verdict.HEARD, "it answered with another document of PAP")
+        return PapAnswer(AnswerVerdict.HEARD, "it answered with another document of PAP")
     said = f"it answered with code {message.code}" + (f" ({message.desc})" if message.desc else "")
     match message.code // 1000:
         case CodeClass.SUCCESS:
-            return Answer(Verdict.HEARD, said)
+            return PapAnswer(AnswerVerdict.HEARD, said)
         case CodeClass.INITIATOR_ERROR:
-            return Answer(Verdict.REFUSED, said)
+            return PapAnswer(AnswerVerdict.REFUSED, said)
         case _:
-            return Answer(Verdict.LATER, said)
+            return PapAnswer(AnswerVerdict.LATER, said)

@@ -22,7 +22,7 @@ class CodeClass(IntEnum):
     CLIENT_ABORT = 5
 
 
-class Operation(StrEnum):
+class CodeUse(StrEnum):
     """Where a code can be said."""
 
     PUSH = "push"
@@ -41,35 +41,35 @@ class Operation(StrEnum):
     """badmessage-response."""
 
 
-class Code(NamedTuple):
+class PapCode(NamedTuple):
     number: int
     name: str
     meaning: str
-    operations: frozenset[Operation]
+    operations: frozenset[CodeUse]
 
     @property
     def code_class(self) -> CodeClass:
         return CodeClass(self.number // 1000)
 
 
-_PUSH, _CANCEL, _STATUS = Operation.PUSH, Operation.CANCEL, Operation.STATUS
-_OUTCOME, _ANSWER = Operation.OUTCOME, Operation.OUTCOME_ANSWER
-_CCQ, _BAD = Operation.CAPABILITIES, Operation.BAD_MESSAGE
+_PUSH, _CANCEL, _STATUS = CodeUse.PUSH, CodeUse.CANCEL, CodeUse.STATUS
+_OUTCOME, _ANSWER = CodeUse.OUTCOME, CodeUse.OUTCOME_ANSWER
+_CCQ, _BAD = CodeUse.CAPABILITIES, CodeUse.BAD_MESSAGE
 _REQUESTS = (_PUSH, _CANCEL, _STATUS, _CCQ)
 _ENDS = (_STATUS, _OUTCOME)
 
 
-def _code(number: int, name: str, meaning: str, *operations: Operation) -> tuple[int, Code]:
-    return number, Code(number, name, meaning, frozenset(operations))
+def _code(number: int, name: str, meaning: str, *operations: CodeUse) -> tuple[int, PapCode]:
+    return number, PapCode(number, name, meaning, frozenset(operations))
 
 
-CODES: dict[int, Code] = dict(
+CODES: dict[int, PapCode] = dict(
     [
         # 1: done, or taken on.
         _code(1000, "OK", "the request was carried out", _CANCEL, _CCQ, _ANSWER, *_ENDS),
         _code(1001, "Accepted for Processing", "taken on; the outcome follows", _PUSH, _STATUS),
         # 2: the initiator has to change something.
-        _code(2000, "Bad Request", "malformed or invalid", *Operation),
+        _code(2000, "Bad Request", "malformed or invalid", *CodeUse),
         _code(2001, "Forbidden", "understood and refused", _BAD, *_REQUESTS, _ANSWER),
         _code(2002, "Address Error", "not an address of ours", *_REQUESTS, _OUTCOME),
         _code(2003, "Address Not Found", "well-formed, nobody there", *_REQUESTS, _OUTCOME),
@@ -79,7 +79,7 @@ CODES: dict[int, Code] = dict(
         _code(2007, "Duplicate Push ID", "this push-id was used before", _PUSH),
         _code(2008, "Cancellation Not Possible", "too late to take back", _CANCEL, _PUSH),
         # 3: this gateway cannot.
-        _code(3000, "Internal Server Error", "a fault of the gateway", *Operation),
+        _code(3000, "Internal Server Error", "a fault of the gateway", *CodeUse),
         _code(3001, "Not Implemented", "no such operation here", *_REQUESTS, _ANSWER),
         _code(3002, "Version Not Supported", "another version of PAP", _BAD, *_REQUESTS, _ANSWER),
         _code(3003, "Not Possible", "for example no longer available", *_REQUESTS, _OUTCOME),
@@ -113,7 +113,7 @@ def abort_code(reason: int) -> int:
     return ABORT_CODES.get(reason, 5000)
 
 
-def look_up(number: int) -> Code | None:
+def look_up(number: int) -> PapCode | None:
     """What a code means. One that is not in the table is read as the x000 of its class (for the
     class of success, 1000); a number of no class means nothing."""
     return CODES.get(number) or CODES.get(number // 1000 * 1000)

@@ -27,7 +27,7 @@ MAX_TEXT = 4096
 as common HTTP servers take for a URL."""
 
 
-class Attribute(NamedTuple):
+class PapAttribute(NamedTuple):
     field: str
     name: str
     read: Callable[[str], object]
@@ -38,18 +38,18 @@ class Attribute(NamedTuple):
     since: Version = Version.V1_0
 
 
-class Child(NamedTuple):
+class PapChild(NamedTuple):
     field: str
-    element: Element | None
+    element: PapElement | None
     """None for an address, which is held as its text."""
     many: bool = False
 
 
-class Element(NamedTuple):
+class PapElement(NamedTuple):
     tag: str
     type: type[msgspec.Struct]
-    attributes: tuple[Attribute, ...]
-    children: tuple[Child, ...] = ()
+    attributes: tuple[PapAttribute, ...]
+    children: tuple[PapChild, ...] = ()
 
 
 METHODS: dict[str, DeliveryMethod] = {
@@ -106,35 +106,35 @@ def _write_flag(flag: bool) -> str:
     return "true" if flag else "false"
 
 
-def _text(field: str, name: str | None = None) -> Attribute:
-    return Attribute(field, name or field.replace("_", "-"), _read_text, _read_text)
+def _text(field: str, name: str | None = None) -> PapAttribute:
+    return PapAttribute(field, name or field.replace("_", "-"), _read_text, _read_text)
 
 
-def _time(field: str, name: str, write: Callable[[int], str] = format_time) -> Attribute:
-    return Attribute(field, name, parse_time, write)
+def _time(field: str, name: str, write: Callable[[int], str] = format_time) -> PapAttribute:
+    return PapAttribute(field, name, parse_time, write)
 
 
-def _flag(field: str, name: str) -> Attribute:
-    return Attribute(field, name, _read_flag, _write_flag, default=False)
+def _flag(field: str, name: str) -> PapAttribute:
+    return PapAttribute(field, name, _read_flag, _write_flag, default=False)
 
 
-def _identifier(field: str, name: str, since: Version = Version.V1_0) -> Attribute:
-    return Attribute(field, name, _read_identifier, _read_identifier, since=since)
+def _identifier(field: str, name: str, since: Version = Version.V1_0) -> PapAttribute:
+    return PapAttribute(field, name, _read_identifier, _read_identifier, since=since)
 
 
 _PUSH_ID = _identifier("push_id", "push-id")
-_RESULT = (Attribute("code", "code", _read_code, _write_code), _text("desc"))
+_RESULT = (PapAttribute("code", "code", _read_code, _write_code), _text("desc"))
 _SENDER = (_text("sender_address"), _text("sender_name"))
-_STATE = Attribute("state", "message-state", MessageState, str)
-_ADDRESS = Child("address", None)
-_ADDRESSES = Child("addresses", None, many=True)
+_STATE = PapAttribute("state", "message-state", MessageState, str)
+_ADDRESS = PapChild("address", None)
+_ADDRESSES = PapChild("addresses", None, many=True)
 
-QUALITY = Element(
+QUALITY = PapElement(
     "quality-of-service",
     d.QualityOfService,
     (
-        Attribute("priority", "priority", d.Priority, str, d.Priority.MEDIUM),
-        Attribute(
+        PapAttribute("priority", "priority", d.Priority, str, d.Priority.MEDIUM),
+        PapAttribute(
             "method",
             "delivery-method",
             METHODS.__getitem__,
@@ -147,16 +147,16 @@ QUALITY = Element(
         _flag("bearer_required", "bearer-required"),
     ),
 )
-_QUALITY = Child("quality", QUALITY)
+_QUALITY = PapChild("quality", QUALITY)
 
-MESSAGES: tuple[Element, ...] = (
-    Element(
+MESSAGES: tuple[PapElement, ...] = (
+    PapElement(
         "push-message",
         d.PushMessage,
         (
             _PUSH_ID,
             _identifier("replace_push_id", "replace-push-id", Version.V2_0),
-            Attribute(
+            PapAttribute(
                 "replace_method",
                 "replace-method",
                 d.ReplaceMethod,
@@ -172,31 +172,35 @@ MESSAGES: tuple[Element, ...] = (
         ),
         (_ADDRESSES, _QUALITY),
     ),
-    Element(
+    PapElement(
         "push-response",
         d.PushResponse,
         (_PUSH_ID, *_SENDER, _time("reply_time", "reply-time")),
         (
-            Child(
+            PapChild(
                 "progress",
-                Element(
+                PapElement(
                     "progress-note",
                     d.ProgressNote,
                     (_text("stage"), _text("note"), _time("time", "time")),
                 ),
                 many=True,
             ),
-            Child("result", Element("response-result", d.ResponseResult, _RESULT)),
+            PapChild("result", PapElement("response-result", d.ResponseResult, _RESULT)),
         ),
     ),
-    Element("cancel-message", d.CancelMessage, (_PUSH_ID,), (_ADDRESSES,)),
-    Element(
+    PapElement("cancel-message", d.CancelMessage, (_PUSH_ID,), (_ADDRESSES,)),
+    PapElement(
         "cancel-response",
         d.CancelResponse,
         (_PUSH_ID,),
-        (Child("results", Element("cancel-result", d.CancelResult, _RESULT, (_ADDRESSES,)), True),),
+        (
+            PapChild(
+                "results", PapElement("cancel-result", d.CancelResult, _RESULT, (_ADDRESSES,)), True
+            ),
+        ),
     ),
-    Element(
+    PapElement(
         "resultnotification-message",
         d.ResultNotificationMessage,
         (
@@ -209,21 +213,21 @@ MESSAGES: tuple[Element, ...] = (
         ),
         (_ADDRESS, _QUALITY),
     ),
-    Element(
+    PapElement(
         "resultnotification-response",
         d.ResultNotificationResponse,
         (_PUSH_ID, *_RESULT),
         (_ADDRESS,),
     ),
-    Element("statusquery-message", d.StatusQueryMessage, (_PUSH_ID,), (_ADDRESSES,)),
-    Element(
+    PapElement("statusquery-message", d.StatusQueryMessage, (_PUSH_ID,), (_ADDRESSES,)),
+    PapElement(
         "statusquery-response",
         d.StatusQueryResponse,
         (_PUSH_ID,),
         (
-            Child(
+            PapChild(
                 "results",
-                Element(
+                PapElement(
                     "statusquery-result",
                     d.StatusQueryResult,
                     (_time("event_time", "event-time"), _STATE, *_RESULT),
@@ -233,14 +237,14 @@ MESSAGES: tuple[Element, ...] = (
             ),
         ),
     ),
-    Element(
+    PapElement(
         "ccq-message",
         d.CcqMessage,
         (_text("query_id"), _text("app_id")),
         (_ADDRESS,),
     ),
-    Element("ccq-response", d.CcqResponse, (_text("query_id"), *_RESULT), (_ADDRESS,)),
-    Element(
+    PapElement("ccq-response", d.CcqResponse, (_text("query_id"), *_RESULT), (_ADDRESS,)),
+    PapElement(
         "badmessage-response",
         d.BadMessageResponse,
         (*_RESULT, _text("fragment", "bad-message-fragment")),

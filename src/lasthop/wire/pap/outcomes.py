@@ -30,7 +30,7 @@ class Audience(StrEnum):
     """Each device counts: the outcome for a group is known when the last one is."""
 
 
-class Report(NamedTuple):
+class PushReport(NamedTuple):
     """What can be said about one delivery, or about all of one address."""
 
     state: MessageState
@@ -67,7 +67,7 @@ _RANKS: dict[Audience, dict[MessageState, int]] = {
 }
 
 
-def combine(deliveries: Iterable[Report], audience: Audience = Audience.PERSON) -> Report:
+def combine(deliveries: Iterable[PushReport], audience: Audience = Audience.PERSON) -> PushReport:
     """One report for a (push-id, address).
 
     Once final it stays so, whatever the remaining deliveries do: only `delivered` can come before
@@ -75,16 +75,16 @@ def combine(deliveries: Iterable[Report], audience: Audience = Audience.PERSON) 
     decided: the first that arrived at a person, otherwise the last that came to the state. An
     address without any delivery is undeliverable, for nobody was there.
     """
-    best: Report | None = None
+    best: PushReport | None = None
     for report in deliveries:
         if best is None or _decides(report, best, audience):
             best = report
     if best is None:
-        return Report(MessageState.UNDELIVERABLE, 2003)
+        return PushReport(MessageState.UNDELIVERABLE, 2003)
     return best
 
 
-def _decides(new: Report, old: Report, audience: Audience) -> bool:
+def _decides(new: PushReport, old: PushReport, audience: Audience) -> bool:
     ranks = _RANKS[audience]
     if new.state is not old.state:
         return ranks[new.state] < ranks[old.state]
@@ -95,17 +95,17 @@ def _decides(new: Report, old: Report, audience: Audience) -> bool:
     return new.event_time > old.event_time
 
 
-def report(state: str, *, code: int | None = None, event_time: Micros | None = None) -> Report:
+def report(state: str, *, code: int | None = None, event_time: Micros | None = None) -> PushReport:
     """A report on a state by its word, with the state's usual code if no better one is known.
 
     A code that cannot stand with the state is replaced as well.
     """
     found = MessageState(state)
     facts = STATES[found]
-    return Report(found, code if code in facts.codes and code else facts.code, event_time)
+    return PushReport(found, code if code in facts.codes and code else facts.code, event_time)
 
 
-def status_results(reports: Iterable[tuple[str, Report]]) -> tuple[StatusQueryResult, ...]:
+def status_results(reports: Iterable[tuple[str, PushReport]]) -> tuple[StatusQueryResult, ...]:
     """Reports by address as the results of a status query: one for each distinct outcome, in the
     order of their first addresses."""
     return tuple(
@@ -129,7 +129,7 @@ def cancel_results(answers: Iterable[tuple[str, int]]) -> tuple[CancelResult, ..
     )
 
 
-def cancel_code(after: Report) -> int:
+def cancel_code(after: PushReport) -> int:
     """The answer to a cancellation, from what is reported of the address after it was tried.
 
     It succeeded exactly if the address now counts as cancelled. Whatever was on its way, or had

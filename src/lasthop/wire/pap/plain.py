@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from lasthop.wire.pap.documents import Document, PushMessage, QualityOfService
-from lasthop.wire.pap.layout import BY_TAG, QUALITY, Attribute, Element
+from lasthop.wire.pap.layout import BY_TAG, QUALITY, PapAttribute, PapElement
 from lasthop.wire.pap.prolog import BLANK, Prolog
 from lasthop.wire.pap.validity import rules_of
 from lasthop.wire.pap.versions import UNDECLARED, VERSIONS, Version
@@ -40,11 +40,11 @@ _PAIR = re.compile(f'([a-z\\-]++)="({_VALUE})"')
 _ADDRESS = re.compile(f'="({_VALUE})"')
 
 
-class _Table(NamedTuple):
+class _VersionTable(NamedTuple):
     """What the elements of one version can have."""
 
-    push: dict[str, tuple[Attribute, frozenset[str]]]
-    quality: dict[str, tuple[Attribute, frozenset[str]]]
+    push: dict[str, tuple[PapAttribute, frozenset[str]]]
+    quality: dict[str, tuple[PapAttribute, frozenset[str]]]
 
 
 class Prologs:
@@ -115,7 +115,9 @@ def _document(
     return Document(push, version, supported, product)
 
 
-def _values(text: str, known: dict[str, tuple[Attribute, frozenset[str]]]) -> dict[str, Any] | None:
+def _values(
+    text: str, known: dict[str, tuple[PapAttribute, frozenset[str]]]
+) -> dict[str, Any] | None:
     """The fields in the attributes of an element; none if any attribute is not as it should be."""
     values: dict[str, Any] = {}
     for name, value in _PAIR.findall(text):
@@ -140,10 +142,12 @@ def _quality(text: str, version: Version) -> QualityOfService | None:
 
 
 @lru_cache
-def _table(version: Version) -> _Table:
-    return _Table(_allowed(BY_TAG["push-message"], version), _allowed(QUALITY, version))
+def _table(version: Version) -> _VersionTable:
+    return _VersionTable(_allowed(BY_TAG["push-message"], version), _allowed(QUALITY, version))
 
 
-def _allowed(element: Element, version: Version) -> dict[str, tuple[Attribute, frozenset[str]]]:
+def _allowed(
+    element: PapElement, version: Version
+) -> dict[str, tuple[PapAttribute, frozenset[str]]]:
     allowed = rules_of(version)[element.tag].attributes
     return {a.name: (a, allowed[a.name]) for a in element.attributes if a.name in allowed}

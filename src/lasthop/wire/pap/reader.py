@@ -20,7 +20,7 @@ from lxml import etree
 
 from lasthop.errors import PapError, PapInvalid, PapMalformed, PapVersionUnknown, TooLarge
 from lasthop.wire.pap.documents import Document, PapMessage, PushMessage
-from lasthop.wire.pap.layout import ATTRIBUTES, BY_TAG, MAX_TEXT, TAGS, Element
+from lasthop.wire.pap.layout import ATTRIBUTES, BY_TAG, MAX_TEXT, TAGS, PapElement
 from lasthop.wire.pap.plain import Prologs
 from lasthop.wire.pap.prolog import (
     BLANK,
@@ -204,7 +204,7 @@ def _check_text(name: str, text: str | None, node: etree._Element) -> None:
         raise PapInvalid(f"{name}: a text has at most {MAX_TEXT} characters", line=line_of(node))
 
 
-def _build(node: etree._Element, element: Element) -> Any:
+def _build(node: etree._Element, element: PapElement) -> Any:
     values: dict[str, Any] = {}
     attributes = node.attrib
     for attribute in element.attributes:

@@ -36,7 +36,7 @@ MAX_PROLOG = 4096
 _START_TAG = re.compile(rb"<([A-Za-z_][^\s/>]*)")
 
 
-class Submission(msgspec.Struct, frozen=True, gc=False):
+class PapSubmission(msgspec.Struct, frozen=True, gc=False):
     """What one HTTP body holds."""
 
     document: Document
@@ -61,7 +61,7 @@ def is_submission(content_type: str, body: bytes) -> bool:
 
 def read_submission(
     content_type: str, body: bytes, *, headers: Headers = (), limit: int = MAX_BODY
-) -> Submission:
+) -> PapSubmission:
     """Read the body of a PAP request or answer.
 
     `headers` are those of the HTTP message: some initiators put X-Wap-Application-Id there, and it
@@ -73,7 +73,7 @@ def read_submission(
             raise TooLarge("a submission is too large", limit=limit)
         document = read_document(body, charset=media.parameters.get("charset"))
         _check_count(document, 1)
-        return Submission(document)
+        return PapSubmission(document)
     control, *others = unpack(media, body, limit=limit)
     document = _read_control(control)
     _check_count(document, 1 + len(others))
@@ -83,7 +83,7 @@ def read_submission(
         content = _with_application(content, headers)
     if capabilities is not None:
         _check_capabilities(capabilities)
-    return Submission(document, content, capabilities)
+    return PapSubmission(document, content, capabilities)
 
 
 def _read_control(control: Entity) -> Document:
@@ -128,7 +128,7 @@ def _check_capabilities(entity: Entity) -> None:
         raise PapMalformed("the third entity holds no capabilities", content_type=str(kind)[:80])
 
 
-def write_submission(submission: Submission) -> tuple[str, bytes]:
+def write_submission(submission: PapSubmission) -> tuple[str, bytes]:
     """Write a request or answer: its Content-Type and body."""
     document = submission.document
     others = [e for e in (submission.content, submission.capabilities) if e is not None]

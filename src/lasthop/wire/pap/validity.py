@@ -20,7 +20,7 @@ from lasthop.wire.pap.versions import Version
 _OCCURS = {"once": "", "opt": "?", "mult": "*", "plus": "+"}
 
 
-class Rule(NamedTuple):
+class ElementRule(NamedTuple):
     """What one element may have."""
 
     children: re.Pattern[str]
@@ -47,7 +47,7 @@ def line_of(node: etree._Element) -> int | None:
     return cast("int | None", node.sourceline)
 
 
-def _fault(node: etree._Element, rule: Rule) -> str | None:
+def _fault(node: etree._Element, rule: ElementRule) -> str | None:
     tag = str(node.tag)
     found = node.attrib
     for needed in rule.required:
@@ -72,18 +72,18 @@ def document_type(version: Version) -> etree.DTD:
 
 
 @cache
-def rules_of(version: Version) -> dict[str, Rule]:
+def rules_of(version: Version) -> dict[str, ElementRule]:
     """The rules of a document type, by element."""
     # The stubs of lxml do not know that a document type can be looked into.
     declared: Any = document_type(version)
     return {element.name: _rule(element) for element in declared.iterelements()}
 
 
-def _rule(element: Any) -> Rule:
+def _rule(element: Any) -> ElementRule:
     empty = element.type == "empty"
     pattern, model = ("", "nothing") if empty else _content(element.content)
     attributes = list(element.iterattributes())
-    return Rule(
+    return ElementRule(
         re.compile(pattern),
         model,
         {a.name: frozenset(a.itervalues()) for a in attributes},

@@ -17,7 +17,7 @@ from lasthop.wire.pap.documents import (
     PushMessage,
     ResultNotificationResponse,
 )
-from lasthop.wire.pap.layout import BY_TYPE, MAX_TEXT, METHODS_SINCE, Element
+from lasthop.wire.pap.layout import BY_TYPE, MAX_TEXT, METHODS_SINCE, PapElement
 from lasthop.wire.pap.versions import PUBLIC_IDS, SYSTEM_IDS, Version
 
 _SPECIAL = re.compile(r'[&<>"\t\n\r]')
@@ -72,7 +72,7 @@ def _check(document: Document) -> None:
             raise PapInvalid("deliver-after-timestamp is not before deliver-before-timestamp")
 
 
-def _write(value: Any, element: Element, version: Version, out: list[str]) -> None:
+def _write(value: Any, element: PapElement, version: Version, out: list[str]) -> None:
     out.append(f"<{element.tag}")
     for attribute in element.attributes:
         content = getattr(value, attribute.field)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from lasthop.clock import SECOND, Micros
 from lasthop.errors import Conflict, InvalidRequest, QuotaExceeded
-from lasthop.wire.requests.bodies import Outgoing
+from lasthop.wire.requests.bodies import UnitsToSend
 
 WINDOW = 16
 """How far a request's number may be ahead of the first whose answer the device has not seen. A
@@ -52,7 +52,7 @@ class Answering:
 
     def __init__(self, now: Micros, *, every: Micros = 0) -> None:
         """A device that polls says how often: `every`."""
-        self._outgoing = Outgoing()
+        self._outgoing = UnitsToSend()
         self._held: dict[int, Micros] = {}
         """Requests that wait for an answer, and until when."""
         self._left: set[int] = set()

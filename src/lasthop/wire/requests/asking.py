@@ -1,8 +1,8 @@
 """The device's side of one connection over HTTP requests: what to ask next, and when to ask again.
 
-`Held` keeps a few requests waiting at the gateway, so that it can speak at any time, and sends what
-it has to say in others beside them. `Polling` has one short request at a time: often while there is
-something to talk about, then more and more seldom.
+`HeldRequests` keeps a few requests waiting at the gateway, so that it can speak at any time, and
+sends what it has to say in others beside them. `Polling` has one short request at a time: often
+while there is something to talk about, then more and more seldom.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from lasthop.clock import MILLISECOND, SECOND, Micros
 from lasthop.wire.requests.answering import WINDOW
-from lasthop.wire.requests.bodies import Outgoing
+from lasthop.wire.requests.bodies import UnitsToSend
 
 TOKENS = 2
 """Requests that wait at the gateway: while the answer of one is under way, the other waits."""
@@ -31,7 +31,7 @@ QUICK: Micros = 200 * MILLISECOND
 """Until the next poll after one that gave or brought something: an answer may follow."""
 
 
-class Ask(NamedTuple):
+class RequestToMake(NamedTuple):
     """A request to make."""
 
     number: int
@@ -54,13 +54,13 @@ class _Open:
         """When it is made again, if it has failed."""
 
 
-class Asking:
+class RequestClient:
     """What both ways to ask have in common: numbers, repetitions, the end."""
 
     __slots__ = ("_ending", "_next", "_open", "_outgoing")
 
     def __init__(self) -> None:
-        self._outgoing = Outgoing()
+        self._outgoing = UnitsToSend()
         self._open: dict[int, _Open] = {}
         self._next = 1  # The request that opened the connection was 0.
         self._ending = False
@@ -88,7 +88,7 @@ class Asking:
         """Nothing more will be said, and nothing more is of interest."""
         self._ending = True
 
-    def requests(self, now: Micros) -> list[Ask]:
+    def requests(self, now: Micros) -> list[RequestToMake]:
         """What to ask now; failed requests come first, under the number that they had."""
         seen = min(self._open, default=self._next)
         asks = []
@@ -96,13 +96,13 @@ class Asking:
             if request.again_at is not None and request.again_at <= now:
                 request.again_at = None
                 request.attempts += 1
-                asks.append(Ask(number, seen, request.wait, request.body))
+                asks.append(RequestToMake(number, seen, request.wait, request.body))
         while new := self._new(now):
             for wait in new:
                 body = b"" if wait else self._outgoing.pack()
                 number, self._next = self._next, self._next + 1
                 self._open[number] = _Open(wait, body)
-                asks.append(Ask(number, min(seen, number), wait, body))
+                asks.append(RequestToMake(number, min(seen, number), wait, body))
         return asks
 
     def answered(self, number: int, now: Micros, *, brought: bool) -> bool:
@@ -139,7 +139,7 @@ class Asking:
         """A request was answered."""
 
 
-class Held(Asking):
+class HeldRequests(RequestClient):
     """Some requests wait at the gateway, some talk."""
 
     __slots__ = ("greeted",)
@@ -165,7 +165,7 @@ class Held(Asking):
         return new
 
 
-class Polling(Asking):
+class Polling(RequestClient):
     """One short request at a time, which gives and takes."""
 
     __slots__ = ("_due", "_every", "_pause")

@@ -17,7 +17,7 @@ HEAD = MAX_BYTES
 """Bytes that a body may be longer than the one unit in it."""
 
 
-class Outgoing:
+class UnitsToSend:
     """Units that wait for a body to travel in."""
 
     __slots__ = ("_units", "size")

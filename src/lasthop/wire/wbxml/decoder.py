@@ -15,10 +15,10 @@ from lasthop.wire.wbxml.document import (
     DEFAULT_LIMITS,
     NAME,
     NOT_XML,
-    Document,
-    Element,
-    Limits,
     Node,
+    WbxmlDocument,
+    WbxmlElement,
+    WbxmlLimits,
 )
 from lasthop.wire.wbxml.language import Language
 from lasthop.wire.wbxml.languages import BY_NUMBER, with_public_id
@@ -66,8 +66,8 @@ def decode(
     *,
     language: Language | None = None,
     charset: Charset | None = None,
-    limits: Limits = DEFAULT_LIMITS,
-) -> Document:
+    limits: WbxmlLimits = DEFAULT_LIMITS,
+) -> WbxmlDocument:
     """The document in `data`, which must hold nothing else.
 
     `language` is that of the document, whatever it says itself; `charset` stands in when it does
@@ -78,7 +78,7 @@ def decode(
     return _Reader(data, limits).document(language, charset)
 
 
-class _Open:
+class _OpenElement:
     """An element whose end has not been seen."""
 
     __slots__ = ("attributes", "children", "tag", "texts")
@@ -95,15 +95,15 @@ class _Open:
             self.children.append(text)
         self.texts.clear()
 
-    def element(self) -> Element:
+    def element(self) -> WbxmlElement:
         self.close_text()
-        return Element(self.tag, self.attributes, tuple(self.children))
+        return WbxmlElement(self.tag, self.attributes, tuple(self.children))
 
 
 class _Reader:
     """One pass over a document."""
 
-    def __init__(self, data: bytes, limits: Limits) -> None:
+    def __init__(self, data: bytes, limits: WbxmlLimits) -> None:
         self._data = data
         self._limits = limits
         self._pos = 0
@@ -117,7 +117,7 @@ class _Reader:
         self._charset: Charset
         self._language: Language
 
-    def document(self, language: Language | None, charset: Charset | None) -> Document:
+    def document(self, language: Language | None, charset: Charset | None) -> WbxmlDocument:
         """WBXML 5.3: version, public identifier, character set, string table, body."""
         self._version = self._octet("the version")
         if self._version > LAST_VERSION:
@@ -130,7 +130,7 @@ class _Reader:
         self._table_start = self._pos
         self._table = self._take(length, "the string table")
         self._language = language or self._find_language(number, named_at)
-        return Document(self._language, self._body())
+        return WbxmlDocument(self._language, self._body())
 
     def _read_charset(self, otherwise: Charset | None) -> Charset:
         """WBXML 5.6. Version 1.0 has no such field; 0 is "unknown"."""
@@ -154,9 +154,9 @@ class _Reader:
             raise Malformed(f"document type {shown} is not known", offset=1)
         return found
 
-    def _body(self) -> Element:
+    def _body(self) -> WbxmlElement:
         """WBXML 5.3: processing instructions, one element, processing instructions."""
-        root: Element | None = None
+        root: WbxmlElement | None = None
         while self._pos < len(self._data):
             at = self._pos
             token = self._octet("a token")
@@ -172,12 +172,12 @@ class _Reader:
             raise Malformed("the document has no element", offset=self._pos)
         return root
 
-    def _element(self, token: int, at: int) -> Element:
+    def _element(self, token: int, at: int) -> WbxmlElement:
         """The element whose tag is `token`, with all that is in it.
 
         A loop with a stack of its own: the depth of a document is never that of our calls.
         """
-        stack: list[_Open] = []
+        stack: list[_OpenElement] = []
         while True:
             if len(stack) >= self._limits.depth:
                 raise TooLarge(
@@ -197,7 +197,7 @@ class _Reader:
                 stack[-1].children.append(closed)
             token, at = tag
 
-    def _open(self, token: int, at: int) -> _Open:
+    def _open(self, token: int, at: int) -> _OpenElement:
         self._elements_left -= 1
         if self._elements_left < 0:
             raise TooLarge("too many elements", limit=self._limits.elements, offset=at)
@@ -208,9 +208,9 @@ class _Reader:
             if found is None:
                 raise self._unknown("tag", token & TAG_MASK, self._tag_page, at)
             name = found
-        return _Open(name, self._attributes() if token & HAS_ATTRIBUTES else {})
+        return _OpenElement(name, self._attributes() if token & HAS_ATTRIBUTES else {})
 
-    def _content(self, parent: _Open) -> tuple[int, int] | None:
+    def _content(self, parent: _OpenElement) -> tuple[int, int] | None:
         """Read up to the next tag, which is returned with its offset; None at the parent's end."""
         while True:
             at = self._pos

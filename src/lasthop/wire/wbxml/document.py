@@ -10,7 +10,7 @@ import msgspec
 from lasthop.wire.wbxml.language import Language
 
 
-class Element(msgspec.Struct, frozen=True, gc=False):
+class WbxmlElement(msgspec.Struct, frozen=True, gc=False):
     """An element with its attributes in the order of the document. Adjacent texts are joined."""
 
     tag: str
@@ -18,17 +18,17 @@ class Element(msgspec.Struct, frozen=True, gc=False):
     children: tuple[Node, ...] = ()
 
 
-Node: TypeAlias = Element | str
+Node: TypeAlias = WbxmlElement | str
 
 
-class Document(msgspec.Struct, frozen=True, gc=False):
+class WbxmlDocument(msgspec.Struct, frozen=True, gc=False):
     """A document of one of the known languages."""
 
     language: Language
-    root: Element
+    root: WbxmlElement
 
 
-class Limits(msgspec.Struct, frozen=True):
+class WbxmlLimits(msgspec.Struct, frozen=True):
     """How much a document may ask for, in either form. Above is `TooLarge`."""
 
     size: int = 256 * 1024
@@ -45,7 +45,7 @@ class Limits(msgspec.Struct, frozen=True):
     string table, so that the size alone does not bound what comes out."""
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = WbxmlLimits()
 
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """A character that no XML document can hold (XML 1.0, production 2)."""

@@ -13,7 +13,14 @@ from lasthop.errors import Malformed, TooLarge
 from lasthop.wire.charsets import UTF_8
 from lasthop.wire.uintvar import encode_uintvar
 from lasthop.wire.wbxml.dates import pack_date
-from lasthop.wire.wbxml.document import DEFAULT_LIMITS, NAME, NOT_XML, Document, Element, Limits
+from lasthop.wire.wbxml.document import (
+    DEFAULT_LIMITS,
+    NAME,
+    NOT_XML,
+    WbxmlDocument,
+    WbxmlElement,
+    WbxmlLimits,
+)
 from lasthop.wire.wbxml.language import Language
 from lasthop.wire.wbxml.tokens import (
     END,
@@ -35,11 +42,11 @@ _OPAQUE = bytes((OPAQUE,))
 
 
 def encode(
-    document: Document,
+    document: WbxmlDocument,
     *,
     version: str = DEFAULT_VERSION,
     string_table: bool = False,
-    limits: Limits = DEFAULT_LIMITS,
+    limits: WbxmlLimits = DEFAULT_LIMITS,
 ) -> bytes:
     """The binary form of a document.
 
@@ -99,7 +106,7 @@ class _Writer:
         for text in shared or ():
             self._reference(text)
 
-    def element(self, element: Element, depth: int) -> None:
+    def element(self, element: WbxmlElement, depth: int) -> None:
         """WBXML 5.8.2: a tag says whether attributes and content follow, each closed by END."""
         if depth > self._depth:
             raise TooLarge("elements are nested too deeply", limit=self._depth)

@@ -10,13 +10,13 @@ from functools import lru_cache
 
 from lasthop.errors import Malformed
 from lasthop.wire.wbxml.dates import pack_date
-from lasthop.wire.wbxml.document import Document, Element
+from lasthop.wire.wbxml.document import WbxmlDocument, WbxmlElement
 from lasthop.wire.wbxml.language import Language, Model
 
 _NMTOKEN = re.compile(r"[\w.:-]+")
 
 
-def check(document: Document) -> None:
+def check(document: WbxmlDocument) -> None:
     """Raises Malformed, with the element and attribute that are at fault."""
     root, language = document.root, document.language
     if root.tag != language.root:
@@ -26,14 +26,14 @@ def check(document: Document) -> None:
     _check(root, language)
 
 
-def _check(element: Element, language: Language) -> None:
+def _check(element: WbxmlElement, language: Language) -> None:
     model = language.models.get(element.tag)
     if model is None:
         raise Malformed(f"{language.name} has no such element", element=element.tag)
     _check_attributes(element, model, language)
     tags = []
     for child in element.children:
-        if isinstance(child, Element):
+        if isinstance(child, WbxmlElement):
             _check(child, language)
             tags.append(child.tag)
         elif model.children is not None:
@@ -42,7 +42,7 @@ def _check(element: Element, language: Language) -> None:
         raise Malformed("the wrong elements, or too few", element=element.tag, found=" ".join(tags))
 
 
-def _check_attributes(element: Element, model: Model, language: Language) -> None:
+def _check_attributes(element: WbxmlElement, model: Model, language: Language) -> None:
     for name in model.required.difference(element.attributes):
         raise Malformed("an attribute is missing", element=element.tag, attribute=name)
     for name, value in element.attributes.items():

@@ -11,7 +11,13 @@ from xml.parsers import expat
 
 from lasthop.errors import LasthopError, Malformed, TooLarge
 from lasthop.wire.charsets import UTF_8, Charset, charset as charset_of, named
-from lasthop.wire.wbxml.document import DEFAULT_LIMITS, Document, Element, Limits, Node
+from lasthop.wire.wbxml.document import (
+    DEFAULT_LIMITS,
+    Node,
+    WbxmlDocument,
+    WbxmlElement,
+    WbxmlLimits,
+)
 from lasthop.wire.wbxml.language import Language
 from lasthop.wire.wbxml.languages import LANGUAGES, with_public_id
 
@@ -34,8 +40,8 @@ def read_xml(
     *,
     language: Language | None = None,
     charset: Charset | None = None,
-    limits: Limits = DEFAULT_LIMITS,
-) -> Document:
+    limits: WbxmlLimits = DEFAULT_LIMITS,
+) -> WbxmlDocument:
     """The document in an XML text.
 
     `language` is that of the document, whatever it says itself; otherwise the public identifier
@@ -50,7 +56,7 @@ def read_xml(
     if "&" in text:
         _refuse_undeclared(text)
     found = language or _language(builder)
-    return Document(found, builder.root(found.without_text))
+    return WbxmlDocument(found, builder.root(found.without_text))
 
 
 def _decoded(data: bytes, charset: Charset | None) -> str:
@@ -95,7 +101,7 @@ def _language(builder: _Builder) -> Language:
 class _Builder:
     """Makes a tree of what expat reports."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: WbxmlLimits) -> None:
         self.public_id: str | None = None
         self._limits = limits
         self._elements_left = limits.elements
@@ -132,13 +138,13 @@ class _Builder:
     @property
     def root_tag(self) -> str:
         (root,) = self._top
-        assert isinstance(root, Element)
+        assert isinstance(root, WbxmlElement)
         return root.tag
 
-    def root(self, without_text: frozenset[str]) -> Element:
+    def root(self, without_text: frozenset[str]) -> WbxmlElement:
         """The root element, without the white space that only lays the text out."""
         (root,) = self._top
-        assert isinstance(root, Element)
+        assert isinstance(root, WbxmlElement)
         return _trimmed(root, without_text)
 
     def _doctype(self, name: str, system: str | None, public: str | None, inside: int) -> None:
@@ -162,7 +168,7 @@ class _Builder:
     def _end(self, tag: str) -> None:
         children = tuple(self._siblings)
         tag, attributes, self._siblings = self._open.pop()
-        self._siblings.append(Element(tag, attributes, children))
+        self._siblings.append(WbxmlElement(tag, attributes, children))
 
     def _text(self, text: str) -> None:
         siblings = self._siblings
@@ -178,12 +184,14 @@ class _Builder:
         return kind(detail, **fields, line=self._parser.CurrentLineNumber)
 
 
-def _trimmed(element: Element, without_text: frozenset[str]) -> Element:
+def _trimmed(element: WbxmlElement, without_text: frozenset[str]) -> WbxmlElement:
     if not element.children:
         return element
     children = tuple(
-        _trimmed(child, without_text) if isinstance(child, Element) else child
+        _trimmed(child, without_text) if isinstance(child, WbxmlElement) else child
         for child in element.children
-        if isinstance(child, Element) or element.tag not in without_text or child.strip(" \t\r\n")
+        if isinstance(child, WbxmlElement)
+        or element.tag not in without_text
+        or child.strip(" \t\r\n")
     )
-    return Element(element.tag, element.attributes, children)
+    return WbxmlElement(element.tag, element.attributes, children)

@@ -6,7 +6,7 @@ tag, so that the text reads back as the same document.
 
 from __future__ import annotations
 
-from lasthop.wire.wbxml.document import Document, Element
+from lasthop.wire.wbxml.document import WbxmlDocument, WbxmlElement
 
 _TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
 _VALUE = str.maketrans(
@@ -23,7 +23,7 @@ _VALUE = str.maketrans(
 """White space in a value would be read as blanks (XML 1.0, 3.3.3)."""
 
 
-def write_xml(document: Document) -> str:
+def write_xml(document: WbxmlDocument) -> str:
     """The text of a document, ending in a newline."""
     language = document.language
     out = [
@@ -35,7 +35,7 @@ def write_xml(document: Document) -> str:
     return "".join(out)
 
 
-def _write(element: Element, out: list[str]) -> None:
+def _write(element: WbxmlElement, out: list[str]) -> None:
     out.append(f"<{element.tag}")
     for name, value in element.attributes.items():
         out.append(f' {name}="{value.translate(_VALUE)}"')

@@ -19,7 +19,7 @@ DEFAULT_OUTSTANDING = 1
 """What holds where nothing is said."""
 
 
-class Options(IntFlag):
+class WspOptions(IntFlag):
     """Facilities that a session can have."""
 
     CONFIRMED_PUSH = 0x80
@@ -34,7 +34,7 @@ class Capabilities(msgspec.Struct, frozen=True):
 
     client_sdu_size: int | None = None
     server_sdu_size: int | None = None
-    options: Options | None = None
+    options: WspOptions | None = None
     method_outstanding: int | None = None
     push_outstanding: int | None = None
     client_message_size: int | None = None
@@ -80,7 +80,7 @@ def decode_capabilities(cursor: Cursor) -> Capabilities:
             fields[name] = value
     options = fields.pop("options", None)
     return Capabilities(
-        **fields, options=None if options is None else Options(options), others=tuple(others)
+        **fields, options=None if options is None else WspOptions(options), others=tuple(others)
     )
 
 

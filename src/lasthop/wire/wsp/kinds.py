@@ -22,7 +22,7 @@ from lasthop.wire.wsp.primitives import (
 )
 
 
-class Kind(NamedTuple):
+class WspKind(NamedTuple):
     """How a value is written and read."""
 
     encode: Callable[[str, int, Version], bytes]
@@ -34,8 +34,8 @@ class Kind(NamedTuple):
 
 def plain(
     encode: Callable[[str], bytes], decode: Callable[[Cursor], str], *, listed: bool = False
-) -> Kind:
-    return Kind(lambda text, field, version: encode(text), decode, listed)
+) -> WspKind:
+    return WspKind(lambda text, field, version: encode(text), decode, listed)
 
 
 def behind_length(read: Callable[[Cursor], str]) -> Callable[[Cursor], str]:
@@ -56,7 +56,7 @@ def is_text(cursor: Cursor) -> bool:
     return first == 0 or 0x20 <= first < 0x80
 
 
-def tokens(names: Mapping[str, int], *, others: bool = True, listed: bool = False) -> Kind:
+def tokens(names: Mapping[str, int], *, others: bool = True, listed: bool = False) -> WspKind:
     """A number for some tokens, text for the others."""
     codes = {name.lower(): code for name, code in names.items()}
     shown = {code: name for name, code in names.items()}
@@ -89,7 +89,7 @@ def weighted(
     decode: Callable[[Cursor], str],
     *,
     since: int = 0,
-) -> Kind:
+) -> WspKind:
     """An element of an Accept header with its weight: alone if it can be, or behind a length.
     Fields with a lower number than `since` have no weights."""
 
@@ -116,4 +116,4 @@ def weighted(
         element = decode(inner)
         return f"{element}; q={inner.q_value()}" if inner.left else element
 
-    return Kind(encode_element, decode_element, listed=True)
+    return WspKind(encode_element, decode_element, listed=True)

@@ -16,7 +16,7 @@ MAX_ENTRIES = 1_000
 """An entry takes three octets, and some hundred in memory. A push has a handful."""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class MultipartEntry(msgspec.Struct, frozen=True):
     """One part."""
 
     content_type: str
@@ -24,7 +24,9 @@ class Entry(msgspec.Struct, frozen=True):
     data: bytes
 
 
-def encode_multipart(entries: Iterable[Entry], *, version: Version = DEFAULT_VERSION) -> bytes:
+def encode_multipart(
+    entries: Iterable[MultipartEntry], *, version: Version = DEFAULT_VERSION
+) -> bytes:
     """The body that holds these parts."""
     parts = []
     for entry in entries:
@@ -36,12 +38,12 @@ def encode_multipart(entries: Iterable[Entry], *, version: Version = DEFAULT_VER
     return encode_uintvar(len(parts)) + b"".join(parts)
 
 
-def decode_multipart(data: bytes) -> tuple[Entry, ...]:
+def decode_multipart(data: bytes) -> tuple[MultipartEntry, ...]:
     """The parts of a body; raises Malformed. Their number is not believed, only their lengths:
     later senders write 0."""
     cursor = Cursor(data)
     cursor.uintvar()
-    found: list[Entry] = []
+    found: list[MultipartEntry] = []
     while cursor.left:
         if len(found) == MAX_ENTRIES:
             raise TooLarge("too many parts", limit=MAX_ENTRIES, offset=cursor.pos)
@@ -50,5 +52,5 @@ def decode_multipart(data: bytes) -> tuple[Entry, ...]:
         if not head.left:
             raise Malformed("a part without a content type", offset=head.pos)
         content_type = decode_content_type(head)
-        found.append(Entry(content_type, decode_headers(head), cursor.take(data_length)))
+        found.append(MultipartEntry(content_type, decode_headers(head), cursor.take(data_length)))
     return tuple(found)

@@ -6,7 +6,7 @@ from lasthop.errors import Malformed
 from lasthop.wire.wsp import languages
 from lasthop.wire.wsp.applications import name_of, parse_application
 from lasthop.wire.wsp.httpdate import parse_http_date
-from lasthop.wire.wsp.kinds import Kind, is_text, plain, tokens, weighted
+from lasthop.wire.wsp.kinds import WspKind, is_text, plain, tokens, weighted
 from lasthop.wire.wsp.media import decode_content_type, media_octets
 from lasthop.wire.wsp.parameters import (
     decode_charset,
@@ -141,7 +141,7 @@ TEXT_LIST = plain(text_string, Cursor.text_string, listed=True)
 INTEGER = plain(_encode_integer, lambda cursor: str(cursor.integer()))
 SMALL_INTEGER = plain(_encode_small, _decode_small)
 DATE = plain(_encode_date, Cursor.date)
-MEDIA = Kind(_encode_media, decode_content_type)
+MEDIA = WspKind(_encode_media, decode_content_type)
 FIELD_NAMES = plain(encode_field_name, decode_field_name, listed=True)
 CREDENTIALS = plain(encode_credentials, decode_credentials)
 CHALLENGE = plain(encode_challenge, decode_challenge)
@@ -152,7 +152,7 @@ METHODS = {"GET": 0x40, "OPTIONS": 0x41, "HEAD": 0x42, "DELETE": 0x43, "TRACE": 
 }
 TOKEN_LIST = plain(token_text, _decode_token, listed=True)
 
-KINDS: dict[str, Kind] = {
+KINDS: dict[str, WspKind] = {
     "Accept": MEDIA._replace(listed=True),
     "Accept-Charset": weighted(encode_charset, decode_charset),
     "Accept-Encoding": weighted(
@@ -163,7 +163,7 @@ KINDS: dict[str, Kind] = {
     "Age": INTEGER,
     "Allow": tokens(METHODS, others=False, listed=True),
     "Authorization": CREDENTIALS,
-    "Cache-Control": Kind(encode_directive, decode_directive, listed=True),
+    "Cache-Control": WspKind(encode_directive, decode_directive, listed=True),
     "Connection": tokens({"close": 0}, listed=True),
     "Content-Base": TEXT,
     "Content-Encoding": _CODING,
@@ -201,7 +201,7 @@ KINDS: dict[str, Kind] = {
     "Via": TEXT_LIST,
     "Warning": plain(encode_warning, decode_warning),
     "WWW-Authenticate": CHALLENGE,
-    "Content-Disposition": Kind(encode_disposition, decode_disposition),
+    "Content-Disposition": WspKind(encode_disposition, decode_disposition),
     "X-Wap-Application-Id": plain(_encode_application, _decode_application),
     "X-Wap-Content-URI": TEXT,
     "X-Wap-Initiator-URI": TEXT,

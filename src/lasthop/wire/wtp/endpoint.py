@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from lasthop.clock import Micros
 from lasthop.errors import Malformed, TooLarge
-from lasthop.wire.wtp.initiator import Initiator
+from lasthop.wire.wtp.initiator import WtpInitiator
 from lasthop.wire.wtp.pdus import (
     NUMBERS,
     RESPONDER,
@@ -19,7 +19,7 @@ from lasthop.wire.wtp.pdus import (
     encode_pdu,
 )
 from lasthop.wire.wtp.responder import Responder
-from lasthop.wire.wtp.transaction import Event, Invoked, Patience, Peer, Side
+from lasthop.wire.wtp.transaction import Event, Invoked, Peer, Side, WtpPatience
 
 MAX_TRANSACTIONS = 100_000
 """Requests that peers have begun. Beyond it they are told to come back later."""
@@ -34,11 +34,11 @@ MAX_PEERS = 200_000
 class Endpoint:
     """One end of any number of transactions with any number of peers."""
 
-    def __init__(self, *, first_tid: int, patience: Patience | None = None) -> None:
+    def __init__(self, *, first_tid: int, patience: WtpPatience | None = None) -> None:
         """`first_tid` is far from the numbers of an earlier life: peers still remember those."""
-        self._patience = patience or Patience()
+        self._patience = patience or WtpPatience()
         self._first_tid = first_tid % NUMBERS
-        self._asked: dict[tuple[Peer, int], Initiator] = {}
+        self._asked: dict[tuple[Peer, int], WtpInitiator] = {}
         self._asking: dict[tuple[Peer, int], Responder] = {}
         self._busy: dict[Peer, int] = {}
         self._given: dict[Peer, int] = {}
@@ -55,13 +55,13 @@ class Endpoint:
 
     def invoke(
         self, peer: Peer, data: bytes, *, tcl: int, now: Micros, user_ack: bool = False
-    ) -> Initiator:
+    ) -> WtpInitiator:
         """Begin a transaction; `TooLarge` for what no transaction carries."""
         last = self._given.get(peer)
         tid = self._first_tid if last is None else (last + 1) % NUMBERS
         while (peer, tid) in self._asked:
             tid = (tid + 1) % NUMBERS
-        side = Initiator(
+        side = WtpInitiator(
             peer,
             tid,
             data,
@@ -94,7 +94,7 @@ class Endpoint:
         if isinstance(side, Responder):
             side.abort(reason, now)
         else:
-            assert isinstance(side, Initiator)
+            assert isinstance(side, WtpInitiator)
             side.abort(reason)
         self._flush(side)
 
@@ -136,7 +136,7 @@ class Endpoint:
             if side.due > now:
                 self._arm(side)
                 continue
-            assert isinstance(side, Initiator | Responder)
+            assert isinstance(side, WtpInitiator | Responder)
             events += side.timeout(now)
             self._flush(side)
         return events
@@ -148,7 +148,7 @@ class Endpoint:
 
     def _take(self, pdu: Pdu, peer: Peer, now: Micros) -> Iterable[Event]:
         tid = pdu.tid & (NUMBERS - 1)
-        side: Initiator | Responder | None
+        side: WtpInitiator | Responder | None
         if pdu.tid & RESPONDER:
             side = self._asked.get((peer, tid))
             if side is None:
@@ -210,7 +210,7 @@ class Endpoint:
         for pdu in side.out:
             self._out.append((encode_pdu(pdu), side.peer))
         side.out.clear()
-        assert isinstance(side, Initiator | Responder)
+        assert isinstance(side, WtpInitiator | Responder)
         if side.gone:
             self._forget(side)
         else:
@@ -222,9 +222,9 @@ class Endpoint:
             self._count += 1
             heapq.heappush(self._timers, (side.due, self._count, side))
 
-    def _forget(self, side: Initiator | Responder) -> None:
+    def _forget(self, side: WtpInitiator | Responder) -> None:
         at = side.peer, side.tid
-        if isinstance(side, Initiator):
+        if isinstance(side, WtpInitiator):
             if self._asked.get(at) is side:
                 del self._asked[at]
         elif self._asking.get(at) is side:

@@ -6,7 +6,7 @@ from enum import Enum, auto
 
 from lasthop.clock import Micros
 from lasthop.errors import TooLarge
-from lasthop.wire.wtp.message import Incoming, Outgoing
+from lasthop.wire.wtp.message import Incoming, WtpOutgoing
 from lasthop.wire.wtp.pdus import (
     Abort,
     Ack,
@@ -19,17 +19,17 @@ from lasthop.wire.wtp.pdus import (
     Trailer,
 )
 from lasthop.wire.wtp.transaction import (
-    Answered,
-    Confirmed,
-    Ended,
     Event,
-    Patience,
     Peer,
+    RequestConfirmed,
     Side,
+    TransactionAnswered,
+    TransactionEnded,
+    WtpPatience,
 )
 
 
-class Phase(Enum):
+class InitiatorPhase(Enum):
     """Where the asking side stands."""
 
     ASKING = auto()
@@ -42,7 +42,7 @@ class Phase(Enum):
     GONE = auto()
 
 
-class Initiator(Side):
+class WtpInitiator(Side):
     """Sends a request until it is acknowledged or answered."""
 
     __slots__ = ("_message", "_phase", "_result", "_tcl", "_tid_new", "_user_ack")
@@ -56,7 +56,7 @@ class Initiator(Side):
         tcl: int,
         tid_new: bool,
         user_ack: bool,
-        patience: Patience,
+        patience: WtpPatience,
         now: Micros,
     ) -> None:
         super().__init__(peer, tid, patience)
@@ -65,24 +65,28 @@ class Initiator(Side):
         self._user_ack = user_ack
         # Nobody acknowledges a group of class 0: it goes in one packet or not at all.
         segment = patience.segment if tcl else max(1, len(data))
-        self._message = Outgoing(data, self._packet, segment=segment)
+        self._message = WtpOutgoing(data, self._packet, segment=segment)
         self._result = Incoming(limit=patience.message)
-        self._phase = Phase.ASKING
+        self._phase = InitiatorPhase.ASKING
         self.out += self._message.group()
         if tcl == 0:
-            self._phase = Phase.GONE
+            self._phase = InitiatorPhase.GONE
         else:
             self.progress(now)
 
     @property
     def gone(self) -> bool:
         """Whether there is nothing left to remember."""
-        return self._phase is Phase.GONE
+        return self._phase is InitiatorPhase.GONE
 
     @property
     def open(self) -> bool:
         """Whether its outcome is still to come."""
-        return self._phase in (Phase.ASKING, Phase.PROMISED, Phase.RECEIVING)
+        return self._phase in (
+            InitiatorPhase.ASKING,
+            InitiatorPhase.PROMISED,
+            InitiatorPhase.RECEIVING,
+        )
 
     def _packet(self, psn: int, data: bytes, trailer: Trailer, again: bool) -> Pdu:
         if psn:
@@ -105,13 +109,13 @@ class Initiator(Side):
             case Ack():
                 return self._acknowledged(pdu, now)
             case NegativeAck():
-                if self._phase is Phase.ASKING:
+                if self._phase is InitiatorPhase.ASKING:
                     self.progress(now)
                     self.out += self._message.some(pdu.missing)
             case Abort():
                 if self.open:
-                    self._phase, self.due = Phase.GONE, None
-                    return [Ended(self, pdu.reason, pdu.by_user)]
+                    self._phase, self.due = InitiatorPhase.GONE, None
+                    return [TransactionEnded(self, pdu.reason, pdu.by_user)]
             case Result():
                 return self._packet_of_result(0, pdu.data, pdu.trailer, now)
             case Segment(of_result=True):
@@ -129,7 +133,7 @@ class Initiator(Side):
             self.out.append(Abort(self.tid, Provider.INVALID_NUMBER))
 
     def _acknowledged(self, ack: Ack, now: Micros) -> list[Event]:
-        if self._phase is not Phase.ASKING:
+        if self._phase is not InitiatorPhase.ASKING:
             return []
         if not self._message.ends_with(ack.psn):
             if ack.psn is not None and (following := self._message.acknowledged(ack.psn)):
@@ -137,28 +141,28 @@ class Initiator(Side):
                 self.out += following
             return []
         if self._tcl == 1:
-            self._phase, self.due = Phase.GONE, None
-            return [Confirmed(self)]
-        self._phase = Phase.PROMISED
+            self._phase, self.due = InitiatorPhase.GONE, None
+            return [RequestConfirmed(self)]
+        self._phase = InitiatorPhase.PROMISED
         self.due = now + self.patience.result
         return []
 
     def _packet_of_result(
         self, psn: int, data: bytes, trailer: Trailer, now: Micros
     ) -> list[Event]:
-        if self._tcl != 2 or self._phase is Phase.GONE:
+        if self._tcl != 2 or self._phase is InitiatorPhase.GONE:
             return []
-        if self._phase is Phase.OVER:
+        if self._phase is InitiatorPhase.OVER:
             self.out.append(Ack(self.tid, again=True))
             return []
-        self._phase = Phase.RECEIVING
+        self._phase = InitiatorPhase.RECEIVING
         self.due = now + self.patience.result
         try:
             self._result.add(psn, data, trailer)
         except TooLarge:
-            self._phase, self.due = Phase.GONE, None
+            self._phase, self.due = InitiatorPhase.GONE, None
             self.out.append(Abort(self.tid, Provider.TOO_LARGE))
-            return [Ended(self, Provider.TOO_LARGE)]
+            return [TransactionEnded(self, Provider.TOO_LARGE)]
         if trailer is Trailer.MIDDLE:
             return []
         if missing := self._result.missing(psn):
@@ -168,24 +172,24 @@ class Initiator(Side):
         if whole is None:
             self.out.append(Ack(self.tid, psn=psn))
             return []
-        self._phase = Phase.OVER
+        self._phase = InitiatorPhase.OVER
         self.due = now + self.patience.memory
         self.out.append(Ack(self.tid))
-        return [Answered(self, whole)]
+        return [TransactionAnswered(self, whole)]
 
     def timeout(self, now: Micros) -> list[Event]:
         """The time that it was waiting for is up."""
-        if self._phase is Phase.ASKING and self.again(now):
+        if self._phase is InitiatorPhase.ASKING and self.again(now):
             self.out += self._message.group(again=True)
             return []
         ended = self.open
-        if self._phase is Phase.ASKING or ended:
+        if self._phase is InitiatorPhase.ASKING or ended:
             self.out.append(Abort(self.tid, Provider.NO_RESPONSE))
-        self._phase, self.due = Phase.GONE, None
-        return [Ended(self, Provider.NO_RESPONSE)] if ended else []
+        self._phase, self.due = InitiatorPhase.GONE, None
+        return [TransactionEnded(self, Provider.NO_RESPONSE)] if ended else []
 
     def abort(self, reason: int, *, by_user: bool = True) -> None:
         """Give it up; nothing more is heard of it."""
         if self.open:
             self.out.append(Abort(self.tid, reason, by_user=by_user))
-        self._phase, self.due = Phase.GONE, None
+        self._phase, self.due = InitiatorPhase.GONE, None

@@ -27,7 +27,7 @@ MakePacket = Callable[[int, bytes, Trailer, bool], Pdu]
 """Makes the packet of this number, with this data; true if it was sent before."""
 
 
-class Outgoing:
+class WtpOutgoing:
     """A message being sent."""
 
     __slots__ = ("_group_end", "_group_start", "_make", "_packets")

@@ -10,7 +10,7 @@ from enum import Enum, auto
 
 from lasthop.clock import Micros
 from lasthop.errors import TooLarge
-from lasthop.wire.wtp.message import Incoming, Outgoing
+from lasthop.wire.wtp.message import Incoming, WtpOutgoing
 from lasthop.wire.wtp.pdus import (
     RESPONDER,
     Abort,
@@ -23,7 +23,15 @@ from lasthop.wire.wtp.pdus import (
     Segment,
     Trailer,
 )
-from lasthop.wire.wtp.transaction import Delivered, Ended, Event, Invoked, Patience, Peer, Side
+from lasthop.wire.wtp.transaction import (
+    Delivered,
+    Event,
+    Invoked,
+    Peer,
+    Side,
+    TransactionEnded,
+    WtpPatience,
+)
 
 
 class Phase(Enum):
@@ -46,12 +54,12 @@ class Responder(Side):
     __slots__ = ("_aborted", "_answer", "_group_end", "_phase", "_request", "_tcl")
 
     def __init__(
-        self, peer: Peer, invoke: Invoke, *, verify: bool, patience: Patience, now: Micros
+        self, peer: Peer, invoke: Invoke, *, verify: bool, patience: WtpPatience, now: Micros
     ) -> None:
         super().__init__(peer, invoke.tid, patience)
         self._tcl = invoke.tcl
         self._request = Incoming(limit=patience.message)
-        self._answer: Outgoing | None = None
+        self._answer: WtpOutgoing | None = None
         self._group_end: int | None = None
         """The last packet of a group that came while the number was verified."""
         self._aborted: Abort | None = None
@@ -88,7 +96,7 @@ class Responder(Side):
                 if self._phase in (Phase.WITH_USER, Phase.ANSWERING):
                     # Its user has heard it: a copy of the request that is late must not be new.
                     self._phase, self.due = Phase.OVER, now + self.patience.memory
-                    return [Ended(self, pdu.reason, pdu.by_user)]
+                    return [TransactionEnded(self, pdu.reason, pdu.by_user)]
                 if self._phase is not Phase.OVER:
                     self._phase, self.due = Phase.GONE, None
             case _:
@@ -154,7 +162,7 @@ class Responder(Side):
     def answer(self, data: bytes, now: Micros) -> None:
         """The result of a request of class 2."""
         if self._phase is Phase.WITH_USER and self._tcl == 2:
-            self._answer = Outgoing(data, self._packet_of_answer, segment=self.patience.segment)
+            self._answer = WtpOutgoing(data, self._packet_of_answer, segment=self.patience.segment)
             self._phase = Phase.ANSWERING
             self.progress(now)
             self.out += self._answer.group()
@@ -194,9 +202,9 @@ class Responder(Side):
                 self.out += self._answer.group(again=True)
                 return []
             self._refuse(Provider.NO_RESPONSE, now)
-            return [Ended(self, Provider.NO_RESPONSE)]
+            return [TransactionEnded(self, Provider.NO_RESPONSE)]
         if self._phase is Phase.WITH_USER:
             self._refuse(Provider.NO_USER_ACK, now)
-            return [Ended(self, Provider.NO_USER_ACK)]
+            return [TransactionEnded(self, Provider.NO_USER_ACK)]
         self._phase, self.due = Phase.GONE, None
         return []

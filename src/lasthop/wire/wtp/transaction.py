@@ -15,7 +15,7 @@ Peer: TypeAlias = Hashable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class WtpPatience:
     """How long each side waits. The numbers are for packet data; short messages need far more."""
 
     retry: Micros = 3 * SECOND
@@ -39,7 +39,7 @@ class Side:
 
     __slots__ = ("armed", "due", "out", "patience", "peer", "tid", "tries")
 
-    def __init__(self, peer: Peer, tid: int, patience: Patience) -> None:
+    def __init__(self, peer: Peer, tid: int, patience: WtpPatience) -> None:
         self.peer = peer
         self.tid = tid
         """Without the bit that says whose PDU it is in."""
@@ -72,14 +72,14 @@ class Invoked:
 
 
 @dataclass(frozen=True, slots=True)
-class Confirmed:
+class RequestConfirmed:
     """Our request of class 1 was acknowledged."""
 
     side: Side
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class TransactionAnswered:
     """Our request of class 2 has its result; or our result has arrived."""
 
     side: Side
@@ -94,7 +94,7 @@ class Delivered:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class TransactionEnded:
     """A transaction was given up: by the other user, the other protocol or our own."""
 
     side: Side
@@ -102,4 +102,4 @@ class Ended:
     by_user: bool = False
 
 
-Event: TypeAlias = Invoked | Confirmed | Answered | Delivered | Ended
+Event: TypeAlias = Invoked | RequestConfirmed | TransactionAnswered | Delivered | TransactionEnded

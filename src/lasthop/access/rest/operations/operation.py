@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 
 from starlette.responses import Response
 
-from lasthop.access.rest.exchange import Exchange
+from lasthop.access.rest.exchange import RestExchange
 from lasthop.core.credentials import Scope
 
-Handler: TypeAlias = Callable[[Exchange], Awaitable[Response]]
+Handler: TypeAlias = Callable[[RestExchange], Awaitable[Response]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
