@@ -20,9 +20,10 @@ from lasthop.access.rest.openapi import document
 from lasthop.access.rest.operations import OPERATIONS
 from lasthop.access.rest.requests import Publication
 from lasthop.clock import SECOND
-from lasthop.core import envelope, inbound
-from lasthop.core.copying import at_default, maker
-from lasthop.core.submission import SAID, Submission, message_of, submission_of
+from lasthop.core import envelope
+from lasthop.core.contacts import inbound
+from lasthop.core.publishing.copying import at_default, maker
+from lasthop.core.publishing.submission import SAID, Submission, message_of, submission_of
 from lasthop.device.message import Message as DeviceMessage
 from lasthop.events import Event
 from lasthop.message import (
@@ -419,7 +420,7 @@ def test_one_field_makes_the_difference(change: dict[str, object]) -> None:
 
 # Nobody counts places.
 
-BY_NAME_ONLY = {"lasthop.message": "Message", "lasthop.core.submission": "Submission"}
+BY_NAME_ONLY = {"lasthop.message": "Message", "lasthop.core.publishing.submission": "Submission"}
 BY_NAME_ONLY |= {"lasthop.wire.hop.frames": "Headers", "lasthop.surrogate.mail": "Mail"}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from lasthop.core.credentials import Scope
+from lasthop.core.apps.credentials import Scope
 from tests.access.desk import START, MemoryDesk
 from tests.access.knocking import refusal
 

@@ -10,7 +10,7 @@ import pytest
 
 from lasthop.access.quota import Rate
 from lasthop.access.rest import Door, RestSettings, make_app
-from lasthop.core.credentials import Scope
+from lasthop.core.apps.credentials import Scope
 from tests.access.desk import MemoryDesk
 from tests.access.knocking import knock, refusal
 

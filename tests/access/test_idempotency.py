@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 
 from lasthop.access.rest import RestSettings, make_app
 from lasthop.clock import DAY
-from lasthop.core.credentials import Scope
+from lasthop.core.apps.credentials import Scope
 from tests.access.desk import MemoryDesk
 from tests.access.knocking import knock, refusal
 

@@ -11,7 +11,7 @@ import pytest
 
 from lasthop.access.rest import RestSettings, make_app
 from lasthop.access.rest.operations import EXPLAIN, OPERATIONS
-from lasthop.core.credentials import Scope
+from lasthop.core.apps.credentials import Scope
 from lasthop.message import first_key_at, parse_id
 from lasthop.wire.hop.frames import Headers
 from tests.access.desk import MemoryDesk, Phone

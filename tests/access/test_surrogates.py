@@ -9,7 +9,7 @@ import pytest
 
 from lasthop.access.rest import RestSettings, make_app
 from lasthop.access.rest.overseer import SurrogateInfo
-from lasthop.core.credentials import Scope
+from lasthop.core.apps.credentials import Scope
 from lasthop.errors import Conflict, NotFound
 from tests.access.desk import START, MemoryDesk
 from tests.access.knocking import knock, refusal

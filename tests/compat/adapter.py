@@ -30,11 +30,11 @@ from lasthop.access.pap import PapDoor, PapSettings
 from lasthop.access.pap.destinations import Destinations
 from lasthop.access.rest import RestSettings, make_app
 from lasthop.clock import DAY, MILLISECOND, SECOND, Micros
-from lasthop.core.acceptance import own_key
 from lasthop.core.effects import Consult
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.lifecycle import State
 from lasthop.core.limits import Limits
+from lasthop.core.publishing.acceptance import own_key
 from lasthop.core.pushes.notification import NotificationPatience
 from lasthop.core.surrogates.waiting import SurrogateTerms
 from lasthop.decision.budgets import parse_limits

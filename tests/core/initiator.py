@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from lasthop.core.lifecycle import State
+from lasthop.core.publishing.submission import Submission
 from lasthop.core.pushes.feature import Order
 from lasthop.core.pushes.push_ids import identify
 from lasthop.core.pushes.report import reports_of
 from lasthop.core.registry import DeviceRecord
-from lasthop.core.submission import Submission
 from lasthop.message import DeliveryMethod, Target, TargetKind
 from lasthop.store.pushes import KnownPush
 from lasthop.wire.pap.answers import AnswerVerdict, PapAnswer

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import msgspec
 
 from lasthop.clock import SECOND, Micros
-from lasthop.core.channel_state import ChannelState
+from lasthop.core.contacts.channel_state import ChannelState
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.feature import (
     CoreFeature,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from lasthop.clock import MILLISECOND, SECOND, Micros
-from lasthop.core.contact import MOST_LINES
+from lasthop.core.contacts.contact import MOST_LINES
+from lasthop.core.contacts.retransmission import FIRST_TIMEOUT, LEAST_TIMEOUT, LONGEST_TIMEOUT
 from lasthop.core.lifecycle import State
-from lasthop.core.retransmission import FIRST_TIMEOUT, LEAST_TIMEOUT, LONGEST_TIMEOUT
 from lasthop.wire.hop.frames import Ack, CloseCode, Credit
 from tests.core.rig import APP, Rig, publication, to
 

@@ -10,7 +10,7 @@ import pytest
 from lasthop.clock import SECOND
 from lasthop.core.pieces.pump import MOST_OVER
 from lasthop.core.pieces.session_transfers import SessionTransfers
-from lasthop.core.submission import Submission
+from lasthop.core.publishing.submission import Submission
 from lasthop.message import Target, TargetKind
 from lasthop.wire.hop.frames import (
     ALL_FEATURES,

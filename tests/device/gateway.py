@@ -12,7 +12,7 @@ from hashlib import sha256
 import uvicorn
 
 from lasthop.core.gateway import Gateway, Identity
-from lasthop.core.submission import Submission
+from lasthop.core.publishing.submission import Submission
 from lasthop.delivery.tcp import TcpListener
 from lasthop.delivery.websocket import Receive, Scope, Send, WebSocketListener
 from lasthop.device.clock import DeviceClock

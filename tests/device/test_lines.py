@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from lasthop.clock import Micros
-from lasthop.core.retransmission import LEAST_TIMEOUT, patience
+from lasthop.core.contacts.retransmission import LEAST_TIMEOUT, patience
 from lasthop.core.session import Session
 from lasthop.delivery.channel import Channel
 from lasthop.device.client import Device

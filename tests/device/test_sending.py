@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from lasthop.clock import MILLISECOND, MINUTE, Micros
+from lasthop.core.contacts.reception import Reception
 from lasthop.core.preferences.feature import preferences_of
-from lasthop.core.reception import Reception
 from lasthop.decision.budgets import Limit, Measure
 from lasthop.decision.choice import QueueTerms
 from lasthop.decision.constraints import QuietHours

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from lasthop.core.behaviour import Behaviour
+from lasthop.core.apps.behaviour import Behaviour
 from lasthop.core.gateway import Gateway
 from lasthop.core.pieces.stream import Stream
-from lasthop.core.submission import Submission
+from lasthop.core.publishing.submission import Submission
 from lasthop.device.client import Device
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.message import Message

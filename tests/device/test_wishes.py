@@ -9,7 +9,7 @@ import pytest
 
 from lasthop.clock import DAY, MILLISECOND, MINUTE
 from lasthop.core.preferences.feature import preferences_of
-from lasthop.core.submission import Submission
+from lasthop.core.publishing.submission import Submission
 from lasthop.decision.budgets import Limit, Measure
 from lasthop.decision.choice import QueueTerms
 from lasthop.decision.link_calendar import CalendarEntry, LinkCalendar

@@ -13,7 +13,7 @@ from lasthop.clock import SECOND, Micros
 from lasthop.core.effects import CloseChannel, Send
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.lifecycle import State
-from lasthop.core.submission import Submission
+from lasthop.core.publishing.submission import Submission
 from lasthop.device.happenings import Happening
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.message import Message

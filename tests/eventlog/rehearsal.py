@@ -9,9 +9,9 @@ from lasthop.core.effects import Consult, Send
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.lifecycle import State
 from lasthop.core.limits import Limits
+from lasthop.core.publishing.submission import Submission
 from lasthop.core.pushes.feature import Order
 from lasthop.core.registry import DeviceRecord
-from lasthop.core.submission import Submission
 from lasthop.core.surrogates.waiting import SurrogateTerms
 from lasthop.decision.budgets import Limit, Measure
 from lasthop.decision.links import Link, Tariff

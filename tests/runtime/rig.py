@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 from random import Random
 
-from lasthop.core.acceptance import Receipt
 from lasthop.core.gateway import Gateway, Identity
-from lasthop.core.submission import Submission
+from lasthop.core.publishing.acceptance import Receipt
+from lasthop.core.publishing.submission import Submission
 from lasthop.errors import StoreError
 from lasthop.message import Target, TargetKind
 from lasthop.runtime.clock import SystemClock

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from lasthop.core.publishing.submission import Submission
 from lasthop.core.pushes.feature import Order
-from lasthop.core.submission import Submission
 from lasthop.errors import NotFound, OutcomeOpen, Overloaded, StoreBroken, StoreFull
 from lasthop.message import Target, TargetKind, parse_id
 from lasthop.runtime import engine as engine_module

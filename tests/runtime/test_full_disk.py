@@ -16,7 +16,7 @@ import pytest
 from lasthop.access.pap import PapDoor, PapSettings
 from lasthop.access.pap.destinations import Destinations
 from lasthop.access.rest import Door, RestSettings, make_app
-from lasthop.core.credentials import Scope
+from lasthop.core.apps.credentials import Scope
 from lasthop.errors import StoreFull
 from lasthop.runtime import engine as engine_module
 from lasthop.store.memory import MemoryStore

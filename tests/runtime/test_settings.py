@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lasthop.clock import DAY
-from lasthop.core.behaviour import Behaviour
+from lasthop.core.apps.behaviour import Behaviour
 from lasthop.decision.policies import POLICIES, Policy
 from lasthop.decision.volume.policy_choice import PolicyChoice
 from lasthop.decision.volume.terms import TopicTerms

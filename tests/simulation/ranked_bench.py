@@ -20,9 +20,9 @@ import pytest
 from lasthop.clock import HOUR, SECOND, Micros
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.limits import Limits
+from lasthop.core.publishing.submission import Submission
 from lasthop.core.ranked.feature import RankedFeature
 from lasthop.core.ranked.subscription import Say
-from lasthop.core.submission import Submission
 from lasthop.device.terms import DeviceTerms
 from lasthop.events import Event
 from lasthop.message import Target, TargetKind

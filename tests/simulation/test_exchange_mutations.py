@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from lasthop.core.acceptance import Acceptance
-from lasthop.core.submission import Submission
+from lasthop.core.publishing.acceptance import Acceptance
+from lasthop.core.publishing.submission import Submission
 from lasthop.device.change import Change
 from lasthop.device.inbox_memory import MemoryTransaction
 from lasthop.device.message import Message

@@ -8,8 +8,8 @@ import pytest
 
 from lasthop.clock import SECOND
 from lasthop.core.gateway import Gateway, Identity
+from lasthop.core.publishing.submission import Submission
 from lasthop.core.registry import DeviceRecord
-from lasthop.core.submission import Submission
 from lasthop.message import Target, TargetKind
 from lasthop.simulation.disk import MemoryDisk
 from lasthop.simulation.gateway_node import GatewayNode

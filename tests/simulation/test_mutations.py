@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from lasthop.clock import Micros
-from lasthop.core.acceptance import Acceptance
 from lasthop.core.commits import Commits
+from lasthop.core.contacts.inbound import Inbound as DeviceMessages
 from lasthop.core.dispatch import Dispatcher
-from lasthop.core.inbound import Inbound as DeviceMessages
+from lasthop.core.publishing.acceptance import Acceptance
 from lasthop.core.session import Session
 from lasthop.device.change import Change
 from lasthop.device.inbox_memory import MemoryTransaction

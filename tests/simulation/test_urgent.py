@@ -9,7 +9,7 @@ import pytest
 from lasthop.clock import MILLISECOND, MINUTE, SECOND, Micros
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.limits import Limits
-from lasthop.core.submission import Submission
+from lasthop.core.publishing.submission import Submission
 from lasthop.device.message import Message
 from lasthop.device.terms import DeviceTerms
 from lasthop.message import Target, TargetKind

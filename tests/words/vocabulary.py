@@ -1,8 +1,8 @@
 """Which names belong to a feature of the core.
 
-The spine is what stands directly in `core/`; every folder below it is a feature. A name belongs to
-a feature if only that feature defines it, if it is an attribute of the spine that only that feature
-ever sets, or if one of its words is in the list below.
+The spine is what stands directly in `core/` and in the folders named here; every other folder below
+it is a feature. A name belongs to a feature if only that feature defines it, if it is an attribute
+of the spine that only that feature ever sets, or if one of its words is in the list below.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from tests.words.tree import Function, Module, Tree, assigned, is_public
 CORE = "lasthop.core"
 SEAMS = ("lasthop.core", "lasthop.core.gateway", "lasthop.core.identity")
 """Where features are put together, so that naming them is the purpose."""
+SPINE = ("apps", "contacts", "publishing")
+"""Folders of `core/` that belong to the spine."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -109,16 +111,17 @@ def _is_bag(node: ast.expr) -> bool:
 
 
 def spine(tree: Tree) -> list[Module]:
-    """The modules directly in `core/` that are to know no feature."""
+    """The modules of `core/` that are to know no feature."""
     return [m for m in tree.below(CORE) if m.name not in SEAMS and not _feature_of(m)]
 
 
 def _feature_of(module: Module) -> str:
-    """The folder below `core/` that a module is in; empty for the spine."""
+    """The feature whose folder a module is in; empty for the spine."""
     if not module.name.startswith(f"{CORE}."):
         return ""
     rest = module.path.partition("/core/")[2]
-    return rest.partition("/")[0] if "/" in rest else ""
+    folder = rest.partition("/")[0] if "/" in rest else ""
+    return "" if folder in SPINE else folder
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lasthop.access.desk import Desk
-from lasthop.core.credentials import Scope
+from lasthop.core.apps.credentials import Scope
 from lasthop.errors import Forbidden, InvalidRequest, Unauthorized
 from lasthop.store.commit import CredentialRow
 from lasthop.transport.locality import from_foreign_page, from_this_machine, joined, peer_of

@@ -11,8 +11,9 @@ from collections import Counter
 from typing import Protocol
 
 from lasthop.clock import Micros
-from lasthop.core.behaviour import Behaviours
+from lasthop.core.apps.behaviour import Behaviours
 from lasthop.core.commits import Commits
+from lasthop.core.contacts.retransmission import Retransmission
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.effects import Changed, Effect
 from lasthop.core.feature import AwaySender, Decider, Sender
@@ -20,7 +21,6 @@ from lasthop.core.lifecycle import DELIVERED, SENDING, TRANSITIONS, Step
 from lasthop.core.limits import Limits
 from lasthop.core.moments import Moments
 from lasthop.core.registry import Device, Registry
-from lasthop.core.retransmission import Retransmission
 from lasthop.core.session import Session
 from lasthop.core.timers import Timers
 from lasthop.events import Event

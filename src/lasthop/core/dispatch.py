@@ -11,14 +11,14 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 
 from lasthop.clock import Micros
-from lasthop.core.channel_state import AWAY, ChannelState
+from lasthop.core.contacts.channel_state import AWAY, ChannelState
+from lasthop.core.contacts.retransmission import Retransmission
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery
 from lasthop.core.effects import Fetch, Send
 from lasthop.core.envelope import ENVELOPE, frame_of, too_large
 from lasthop.core.lane import ALL
 from lasthop.core.lifecycle import DELIVERED, PENDING, SENDING, State, Step
-from lasthop.core.retransmission import Retransmission
 from lasthop.core.sending import weight_of
 from lasthop.core.session import Session
 from lasthop.message import Message, Reliability

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lasthop.clock import MILLISECOND, Micros
-from lasthop.core.copying import at_default, maker
 from lasthop.core.delivery import Delivery
 from lasthop.core.feature import Decider, Word
+from lasthop.core.publishing.copying import at_default, maker
 from lasthop.errors import TooLarge
 from lasthop.message import DEFAULT_CONTENT_TYPE, Message, key_time
 from lasthop.wire.hop.encoder import Encoder

@@ -14,11 +14,11 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from lasthop.clock import Micros
-from lasthop.core.channel_state import ChannelState
+from lasthop.core.contacts.channel_state import ChannelState
 from lasthop.core.effects import CloseChannel
 from lasthop.core.lifecycle import CONFIRMED_BY, Confirmation, Step
+from lasthop.core.publishing.submission import Submission
 from lasthop.core.registry import Device, DeviceRecord
-from lasthop.core.submission import Submission
 from lasthop.core.timers import Timers
 from lasthop.core.transfer import Transfer
 from lasthop.decision.routes import RouteRefusal

@@ -12,24 +12,24 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from lasthop.clock import Micros
-from lasthop.core.acceptance import Idempotency, Receipt, Withdrawal
-from lasthop.core.administration import Administration
 from lasthop.core.air.feature import AirFeature
-from lasthop.core.credentials import Credentials
+from lasthop.core.apps.administration import Administration
+from lasthop.core.apps.credentials import Credentials
+from lasthop.core.contacts.inbound import Inbound
+from lasthop.core.contacts.reception import Reception
 from lasthop.core.effects import Effect
 from lasthop.core.feature import CoreFeature
 from lasthop.core.groups.feature import GroupFeature
 from lasthop.core.identity import Identity
-from lasthop.core.inbound import Inbound
 from lasthop.core.pieces.feature import PieceFeature
 from lasthop.core.preferences.feature import PreferenceFeature
+from lasthop.core.publishing.acceptance import Idempotency, Receipt, Withdrawal
+from lasthop.core.publishing.submission import Submission
 from lasthop.core.pushes.feature import PushFeature
 from lasthop.core.ranked.feature import RankedFeature
-from lasthop.core.reception import Reception
 from lasthop.core.restore import restore
 from lasthop.core.services.feature import ServiceFeature
 from lasthop.core.spine import Spine
-from lasthop.core.submission import Submission
 from lasthop.core.surrogates.feature import SurrogateFeature
 from lasthop.core.topics.feature import TopicFeature
 from lasthop.events import Kind

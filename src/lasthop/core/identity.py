@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from lasthop.core.behaviour import Behaviour
+from lasthop.core.apps.behaviour import Behaviour
 from lasthop.core.limits import Limits
 from lasthop.core.pushes.notification import NotificationPatience
 from lasthop.core.surrogates.waiting import SurrogateTerms

@@ -10,9 +10,9 @@ from lasthop.clock import Micros
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.effects import CloseChannel
 from lasthop.core.feature import Arrival, CoreFeature, Operate, TargetRule, Word
+from lasthop.core.publishing.submission import Submission
 from lasthop.core.registry import Device, DeviceRecord
 from lasthop.core.session import Session
-from lasthop.core.submission import Submission
 from lasthop.message import Message, TargetKind
 from lasthop.store.commit import DeliveryRow, Restored
 from lasthop.wire.hop.frames import Frame, Hello

@@ -6,11 +6,11 @@ What was under way is still under way: the device will say how much of it arrive
 from __future__ import annotations
 
 from lasthop.clock import Micros
-from lasthop.core.acceptance import Acceptance
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery, Item
-from lasthop.core.fanout import Fanouts
 from lasthop.core.lifecycle import State, Step
+from lasthop.core.publishing.acceptance import Acceptance
+from lasthop.core.publishing.fanout import Fanouts
 from lasthop.core.session import Session
 from lasthop.errors import StoreBroken
 from lasthop.message import Reliability

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lasthop.clock import Micros
-from lasthop.core.channel_state import ChannelState
+from lasthop.core.contacts.channel_state import ChannelState
+from lasthop.core.contacts.retransmission import patience
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery
 from lasthop.core.feature import Leaving, Sender
 from lasthop.core.lifecycle import SENDING, Step
-from lasthop.core.retransmission import patience
 from lasthop.core.session import Session
 from lasthop.core.transfer import Transfer
 from lasthop.decision.decide import Action, decide

@@ -13,13 +13,13 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from lasthop.clock import Micros
-from lasthop.core.channel_state import AWAY, ChannelState, fits
+from lasthop.core.contacts.channel_state import AWAY, ChannelState, fits
+from lasthop.core.contacts.retransmission import Retransmission
 from lasthop.core.delivery import Delivery
 from lasthop.core.feature import AwaySender, Sender, SessionPart
 from lasthop.core.lane import Lane
 from lasthop.core.lifecycle import DELIVERED, PENDING
 from lasthop.core.registry import Device
-from lasthop.core.retransmission import Retransmission
 from lasthop.core.transfer import Transfer
 from lasthop.decision.routes import RouteRefusal, obstacle
 from lasthop.message import Quality

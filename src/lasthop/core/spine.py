@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lasthop.core.acceptance import Acceptance
-from lasthop.core.behaviour import Behaviours
+from lasthop.core.apps.behaviour import Behaviours
 from lasthop.core.commits import Commits
-from lasthop.core.contact import Contacts, Terms
+from lasthop.core.contacts.contact import Contacts, Terms
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.dispatch import Dispatcher
-from lasthop.core.fanout import Fanouts
 from lasthop.core.feature import TermsKeeper
 from lasthop.core.identity import Identity
+from lasthop.core.publishing.acceptance import Acceptance
+from lasthop.core.publishing.fanout import Fanouts
+from lasthop.core.publishing.targets import plain_targets
 from lasthop.core.registry import Registry
 from lasthop.core.sending import NoAwaySender, PlainSender
-from lasthop.core.targets import plain_targets
 from lasthop.message import KeyMaker
 from lasthop.store.commit import Restored
 

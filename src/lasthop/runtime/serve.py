@@ -28,7 +28,7 @@ from lasthop.access.pap import PapDoor, PapSettings
 from lasthop.access.pap.destinations import Destinations
 from lasthop.access.rest import MESSAGES, Door, make_app
 from lasthop.clock import MINUTE
-from lasthop.core.credentials import Scope
+from lasthop.core.apps.credentials import Scope
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.decision.volume.policy_choice import PolicyBook
 from lasthop.delivery.http import HttpListener

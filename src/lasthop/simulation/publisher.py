@@ -6,11 +6,11 @@ from functools import partial
 from random import Random
 
 from lasthop.clock import SECOND, Micros
-from lasthop.core.acceptance import Withdrawal, own_key
 from lasthop.core.gateway import Gateway, Idempotency
 from lasthop.core.lifecycle import State
 from lasthop.core.names import parse_target
-from lasthop.core.submission import Submission
+from lasthop.core.publishing.acceptance import Withdrawal, own_key
+from lasthop.core.publishing.submission import Submission
 from lasthop.message import Binding
 from lasthop.simulation.gateway_node import GatewayNode
 from lasthop.simulation.kernel import Kernel

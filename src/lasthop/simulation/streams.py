@@ -12,7 +12,7 @@ from random import Random
 
 from lasthop.clock import MILLISECOND, SECOND, Micros
 from lasthop.core.gateway import Gateway
-from lasthop.core.submission import Submission
+from lasthop.core.publishing.submission import Submission
 from lasthop.device.message import Message
 from lasthop.device.session import DeviceSession
 from lasthop.errors import Conflict, LasthopError

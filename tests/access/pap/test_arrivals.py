@@ -11,10 +11,10 @@ import pytest
 from lasthop.access.pap.arrivals import PushArrivals
 from lasthop.access.pap.lookups import Lookups
 from lasthop.core.gateway import Gateway
+from lasthop.core.publishing.submission import Submission
 from lasthop.core.pushes.addresses import AddressUnknown
 from lasthop.core.pushes.feature import Order, PushUnknown
 from lasthop.core.pushes.push_ids import DuplicatePush
-from lasthop.core.submission import Submission
 from lasthop.errors import OutcomeOpen, Overloaded, StoreBroken
 from lasthop.message import Target, TargetKind
 from lasthop.store.base import Reader

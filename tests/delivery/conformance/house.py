@@ -11,8 +11,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from lasthop.core.gateway import Gateway, Identity
+from lasthop.core.publishing.submission import Submission
 from lasthop.core.registry import DeviceRecord
-from lasthop.core.submission import Submission
 from lasthop.delivery.channel import Channel
 from lasthop.device.client import Device
 from lasthop.device.clock import DeviceClock

@@ -26,7 +26,7 @@ from lasthop.access.pap.destinations import Destinations
 from lasthop.access.pap.operations import PRODUCT, Operations
 from lasthop.access.pap.settings import PapSettings
 from lasthop.clock import Micros
-from lasthop.core.credentials import Scope
+from lasthop.core.apps.credentials import Scope
 from lasthop.errors import LasthopError, Limited, OutcomeOpen, TooLarge, Unauthorized
 from lasthop.wire import tracecontext
 from lasthop.wire.pap.documents import BadMessageResponse, Document, PushMessage

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from lasthop.clock import Micros
 from lasthop.core.lifecycle import RELIABILITY_OF_METHOD
-from lasthop.core.submission import Submission
+from lasthop.core.publishing.submission import Submission
 from lasthop.errors import TooLarge
 from lasthop.message import DeliveryMethod, Quality, Reliability, Target, TargetKind
 from lasthop.wire.pap.documents import Priority, PushMessage, QualityOfService

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from lasthop.access.callers import APP_NAME
-from lasthop.core.credentials import Scope
+from lasthop.core.apps.credentials import Scope
 from lasthop.core.names import check_topic
 from lasthop.core.registry import DeviceRecord, hash_token
 from lasthop.decision.routes import MAX_ROUTES, Route

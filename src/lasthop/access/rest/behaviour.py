@@ -7,7 +7,7 @@ from starlette.responses import Response
 from lasthop.access.rest.answers import json_response
 from lasthop.access.rest.exchange import RestExchange
 from lasthop.clock import Micros
-from lasthop.core.behaviour import Behaviour
+from lasthop.core.apps.behaviour import Behaviour
 from lasthop.core.gateway import Gateway
 from lasthop.errors import NotFound
 

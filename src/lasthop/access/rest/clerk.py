@@ -20,9 +20,9 @@ from lasthop.access.rest.overseer import Overseer
 from lasthop.access.rest.requests import Converter
 from lasthop.access.rest.settings import RestSettings
 from lasthop.clock import SECOND, Micros
-from lasthop.core.acceptance import Receipt, own_key
 from lasthop.core.gateway import Gateway, Idempotency
-from lasthop.core.submission import Submission
+from lasthop.core.publishing.acceptance import Receipt, own_key
+from lasthop.core.publishing.submission import Submission
 from lasthop.errors import InvalidRequest, NotFound, OutcomeOpen, Overloaded, QuotaExceeded
 from lasthop.message import Message, TargetKind, format_id, parse_id
 from lasthop.store.commit import DeliveryRow, KeyRow

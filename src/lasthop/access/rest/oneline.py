@@ -12,7 +12,7 @@ from lasthop.access.rest.clerk import Clerk, one_of
 from lasthop.access.rest.problems import MethodNotAllowed, malformed
 from lasthop.access.rest.publish import respond
 from lasthop.access.rest.requests import Publication, digest
-from lasthop.core.credentials import Scope
+from lasthop.core.apps.credentials import Scope
 from lasthop.core.names import check_topic
 from lasthop.errors import InvalidRequest, NotFound, Rejected
 from lasthop.wire.pap.submission import is_submission

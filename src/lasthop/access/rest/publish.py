@@ -20,9 +20,9 @@ from lasthop.access.rest.clerk import Clerk, one_of
 from lasthop.access.rest.problems import INTERNAL, headers_of, problem_of
 from lasthop.access.rest.requests import Publication, decode, digest
 from lasthop.clock import Micros
-from lasthop.core.credentials import Scope
+from lasthop.core.apps.credentials import Scope
 from lasthop.core.gateway import Gateway
-from lasthop.core.submission import Submission
+from lasthop.core.publishing.submission import Submission
 from lasthop.errors import InvalidRequest, LasthopError, OutcomeOpen, TooLarge
 
 JSON = b"application/json"

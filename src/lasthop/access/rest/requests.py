@@ -21,7 +21,7 @@ from lasthop.access.rest.times import duration, instant
 from lasthop.clock import Micros
 from lasthop.core.lifecycle import RELIABILITY_OF_METHOD
 from lasthop.core.names import parse_target
-from lasthop.core.submission import Submission
+from lasthop.core.publishing.submission import Submission
 from lasthop.errors import InvalidRequest, Rejected, TooLarge, UnsupportedMedia
 from lasthop.message import (
     DEFAULT_CONTENT_TYPE,

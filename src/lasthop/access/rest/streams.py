@@ -20,12 +20,12 @@ from lasthop.access.rest.exchange import RestExchange
 from lasthop.access.rest.requests import Publication
 from lasthop.access.rest.times import datetime_of
 from lasthop.clock import Micros
+from lasthop.core.contacts.inbound import PUBLISHERS
 from lasthop.core.gateway import Gateway
-from lasthop.core.inbound import PUBLISHERS
 from lasthop.core.names import parse_target
 from lasthop.core.pieces.stream import Stream, StreamRecord
 from lasthop.core.pieces.streams import no_such_stream, read_record
-from lasthop.core.submission import Submission
+from lasthop.core.publishing.submission import Submission
 from lasthop.errors import Conflict, InvalidRequest, NotFound
 from lasthop.message import DEFAULT_PRIORITY, Target, TargetKind, parse_id
 from lasthop.store.streams import StreamRow

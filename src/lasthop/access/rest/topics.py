@@ -14,7 +14,7 @@ from lasthop.access.rest.answers import Subscribed, json_response
 from lasthop.access.rest.exchange import RestExchange
 from lasthop.access.rest.times import datetime_of
 from lasthop.clock import Micros
-from lasthop.core.credentials import Scope
+from lasthop.core.apps.credentials import Scope
 from lasthop.core.gateway import Gateway
 from lasthop.core.lifecycle import State
 from lasthop.decision.volume.rules import MAX_RULES, ContextRule

@@ -14,15 +14,15 @@ from functools import partial
 
 from lasthop.clock import MINUTE, SECOND, Micros
 from lasthop.core.air.hosts import HostIndex
+from lasthop.core.contacts.replies import note_reply
 from lasthop.core.delivery import Delivery
 from lasthop.core.effects import Carry, Fetch
 from lasthop.core.feature import CoreFeature
 from lasthop.core.lifecycle import DELIVERED, PENDING, SENDING, Step
+from lasthop.core.publishing.submission import Submission
 from lasthop.core.registry import Device, DeviceRecord
-from lasthop.core.replies import note_reply
 from lasthop.core.session import Session
 from lasthop.core.spine import Spine
-from lasthop.core.submission import Submission
 from lasthop.decision.decide import Action, decide
 from lasthop.decision.routes import Route, RouteRefusal, RouteSelection, check_variant, select
 from lasthop.delivery.carrier import (

@@ -10,10 +10,10 @@ from lasthop.clock import Micros
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.effects import Send
-from lasthop.core.fanout import Fanouts
 from lasthop.core.feature import Decider
 from lasthop.core.groups.notices import DecisionNotices
 from lasthop.core.lifecycle import SENDING, State, Step
+from lasthop.core.publishing.fanout import Fanouts
 from lasthop.core.registry import Device
 from lasthop.message import Message
 from lasthop.wire.hop.decisions import GroupDecision

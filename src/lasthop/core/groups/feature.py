@@ -8,11 +8,10 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from lasthop.clock import Micros
-from lasthop.core.channel_state import ChannelState
+from lasthop.core.contacts.channel_state import ChannelState
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.envelope import PLAIN_HEADERS
-from lasthop.core.fanout import Fanouts
 from lasthop.core.feature import (
     Arrival,
     CoreFeature,
@@ -32,12 +31,13 @@ from lasthop.core.groups.queue import SharedQueue
 from lasthop.core.groups.queue_entry import QueueEntry
 from lasthop.core.groups.records import GroupRecord, GroupRecords, parse_group
 from lasthop.core.lifecycle import State, Step
-from lasthop.core.objections import check_possible_for_all
+from lasthop.core.publishing.fanout import Fanouts
+from lasthop.core.publishing.objections import check_possible_for_all
+from lasthop.core.publishing.submission import Submission
+from lasthop.core.publishing.targets import PlainTarget
 from lasthop.core.registry import Device
 from lasthop.core.session import Session
 from lasthop.core.spine import Spine
-from lasthop.core.submission import Submission
-from lasthop.core.targets import PlainTarget
 from lasthop.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded, TooLarge
 from lasthop.events import Kind
 from lasthop.message import GATEWAY, Binding, Message, Reliability, Target, TargetKind

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from lasthop.clock import Micros
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Item
-from lasthop.core.fanout import Fanouts
+from lasthop.core.publishing.fanout import Fanouts
 from lasthop.core.registry import Device
 from lasthop.message import DEFAULT_PRIORITY, GATEWAY, Message, Target, TargetKind
 from lasthop.wire.hop.decisions import GroupDecision, encode_decision

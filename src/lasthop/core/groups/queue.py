@@ -9,11 +9,11 @@ from collections.abc import Callable
 from lasthop.clock import Micros
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Item
-from lasthop.core.fanout import Fanouts
 from lasthop.core.groups.decider import Settled
 from lasthop.core.groups.queue_entry import QueueEntry
 from lasthop.core.groups.records import GroupRecord
 from lasthop.core.lifecycle import PENDING
+from lasthop.core.publishing.fanout import Fanouts
 from lasthop.core.session import Session
 from lasthop.errors import QuotaExceeded
 

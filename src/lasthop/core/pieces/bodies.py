@@ -14,7 +14,7 @@ from collections.abc import Mapping
 import msgspec
 
 from lasthop.clock import Micros
-from lasthop.core.channel_state import ChannelState
+from lasthop.core.contacts.channel_state import ChannelState
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.dispatch import Dispatcher

@@ -12,9 +12,9 @@ from lasthop.core.pieces.bodies import Bodies
 from lasthop.core.pieces.pump import PiecePump
 from lasthop.core.pieces.streams import Streams
 from lasthop.core.pieces.uploads import Uploads
+from lasthop.core.publishing.submission import Submission
 from lasthop.core.session import Session
 from lasthop.core.spine import Spine
-from lasthop.core.submission import Submission
 from lasthop.errors import InvalidRequest
 from lasthop.message import DEFAULT_CONTENT_TYPE, Message
 from lasthop.store.commit import Restored

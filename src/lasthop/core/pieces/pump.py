@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lasthop.clock import Micros
-from lasthop.core.channel_state import ChannelState
+from lasthop.core.contacts.channel_state import ChannelState
+from lasthop.core.contacts.retransmission import FIRST_TIMEOUT
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.effects import Send, SendPiece
 from lasthop.core.pieces.session_transfers import PieceSink, SessionTransfers
-from lasthop.core.retransmission import FIRST_TIMEOUT
 from lasthop.core.session import Session
 from lasthop.core.transfer import Transfer
 from lasthop.wire.hop.frames import Ending, EndStatus, Feature, Frame, Piece, Taken

@@ -12,7 +12,6 @@ from functools import partial
 import msgspec
 
 from lasthop.clock import Micros
-from lasthop.core.acceptance import Acceptance
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery
 from lasthop.core.effects import Changed
@@ -22,8 +21,9 @@ from lasthop.core.pieces.ends import FromDevice, ToDevice
 from lasthop.core.pieces.pump import PiecePump
 from lasthop.core.pieces.stream import Stream, StreamRecord, StreamState
 from lasthop.core.pieces.uploads import UploadRecord, Uploads
+from lasthop.core.publishing.acceptance import Acceptance
+from lasthop.core.publishing.submission import Submission
 from lasthop.core.session import Session
-from lasthop.core.submission import Submission
 from lasthop.core.transfer import Transfer
 from lasthop.errors import InvalidRequest, NotFound, QuotaExceeded
 from lasthop.events import Kind

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import msgspec
 
 from lasthop.clock import SECOND, Micros
-from lasthop.core.channel_state import ChannelState, fits
+from lasthop.core.contacts.channel_state import ChannelState, fits
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery
 from lasthop.core.feature import Asked, OrderKey

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 
 from lasthop.clock import MILLISECOND, Micros
-from lasthop.core.channel_state import ChannelState
+from lasthop.core.contacts.channel_state import ChannelState
+from lasthop.core.contacts.retransmission import FIRST_TIMEOUT
 from lasthop.core.delivery import Delivery
 from lasthop.core.effects import CloseChannel
 from lasthop.core.feature import Asked, CoreFeature, Objection, Operate, Sender
@@ -15,7 +16,6 @@ from lasthop.core.preferences.device_preferences import BUDGETS, CAPS, DevicePre
 from lasthop.core.preferences.encoding import decode_preferences, encode_preferences
 from lasthop.core.preferences.scheduler import PreferenceScheduler
 from lasthop.core.registry import Device
-from lasthop.core.retransmission import FIRST_TIMEOUT
 from lasthop.core.session import Session
 from lasthop.core.spine import Spine
 from lasthop.core.transfer import Transfer

@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 
 from lasthop.clock import Micros
-from lasthop.core.channel_state import ChannelState
+from lasthop.core.contacts.channel_state import ChannelState
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery
 from lasthop.core.effects import Send

@@ -14,10 +14,12 @@ import msgspec
 from lasthop.clock import Micros
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery, Item
-from lasthop.core.fanout import Fanouts
 from lasthop.core.feature import CoreFeature, TargetRule
 from lasthop.core.lifecycle import State, Step
-from lasthop.core.objections import check_possible
+from lasthop.core.publishing.fanout import Fanouts
+from lasthop.core.publishing.objections import check_possible
+from lasthop.core.publishing.submission import Submission, check_times
+from lasthop.core.publishing.targets import PlainTarget
 from lasthop.core.pushes.addresses import AddressBook, AddressNotServed, AddressPlace
 from lasthop.core.pushes.notification import Notifications
 from lasthop.core.pushes.push import PushInProgress
@@ -25,8 +27,6 @@ from lasthop.core.pushes.push_ids import PushIds, identify
 from lasthop.core.pushes.report import refused, withdrawn
 from lasthop.core.registry import Device, DeviceRecord
 from lasthop.core.spine import Spine
-from lasthop.core.submission import Submission, check_times
-from lasthop.core.targets import PlainTarget
 from lasthop.errors import LasthopError, NotFound, Overloaded, Rejected, TooLarge
 from lasthop.message import Message, Target, TargetKind
 from lasthop.store.commit import Restored

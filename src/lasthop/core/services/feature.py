@@ -11,14 +11,14 @@ import msgspec
 
 from lasthop.clock import Micros
 from lasthop.core.deliveries import Deliveries
-from lasthop.core.fanout import Fanouts
 from lasthop.core.feature import Arrival, CoreFeature, Operate, TargetRule
+from lasthop.core.publishing.fanout import Fanouts
+from lasthop.core.publishing.submission import Submission
+from lasthop.core.publishing.targets import PlainTarget
 from lasthop.core.registry import Device
 from lasthop.core.services.providers import ServiceIndex
 from lasthop.core.session import Session
 from lasthop.core.spine import Spine
-from lasthop.core.submission import Submission
-from lasthop.core.targets import PlainTarget
 from lasthop.errors import Contradiction, Expired, InvalidRequest, QuotaExceeded, TooLarge
 from lasthop.events import Kind
 from lasthop.message import GATEWAY, Target, TargetKind

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
+from lasthop.core.publishing.submission import Submission
 from lasthop.core.registry import Device, Index
-from lasthop.core.submission import Submission
 from lasthop.errors import Conflict, NotFound, QuotaExceeded
 from lasthop.message import Target, TargetKind
 from lasthop.wire.hop.services import (

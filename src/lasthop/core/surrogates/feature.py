@@ -12,14 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from lasthop.clock import MILLISECOND, Micros
-from lasthop.core.channel_state import ChannelState
+from lasthop.core.contacts.channel_state import ChannelState
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.effects import Consult, Fetch
 from lasthop.core.envelope import PLAIN_HEADERS
 from lasthop.core.feature import Arrival, CoreFeature, DeliveryObserver, Gate
+from lasthop.core.publishing.submission import Submission
 from lasthop.core.session import Session
 from lasthop.core.spine import Spine
-from lasthop.core.submission import Submission
 from lasthop.core.surrogates.revision import Revision
 from lasthop.core.surrogates.verdicts import VerdictRules, remark
 from lasthop.core.surrogates.waiting import Consultation, SurrogateQueue

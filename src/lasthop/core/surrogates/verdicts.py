@@ -9,14 +9,14 @@ from __future__ import annotations
 import msgspec
 
 from lasthop.clock import Micros
-from lasthop.core.acceptance import Acceptance
+from lasthop.core.contacts.refusal import refuse
+from lasthop.core.contacts.replies import answered
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery
 from lasthop.core.lifecycle import Step
 from lasthop.core.names import parse_target
-from lasthop.core.refusal import refuse
-from lasthop.core.replies import answered
-from lasthop.core.submission import Submission, submission_of
+from lasthop.core.publishing.acceptance import Acceptance
+from lasthop.core.publishing.submission import Submission, submission_of
 from lasthop.core.surrogates.revision import Revision
 from lasthop.core.surrogates.waiting import Consultation, Failing, SurrogateQueue
 from lasthop.errors import InvalidRequest, LasthopError, SurrogateFailed, TooLarge

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lasthop.clock import Micros
-from lasthop.core.copying import maker
 from lasthop.core.delivery import Delivery, Item
+from lasthop.core.publishing.copying import maker
 from lasthop.core.session import Session
 from lasthop.store.surrogates import ConsultRow
 from lasthop.surrogate.mail import Content, Mail, Way

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from lasthop.clock import Micros
 from lasthop.core.deliveries import Deliveries
-from lasthop.core.fanout import Fanouts
 from lasthop.core.names import check_topic
+from lasthop.core.publishing.fanout import Fanouts
 from lasthop.core.session import Session
 from lasthop.errors import Conflict, NotFound, QuotaExceeded
 from lasthop.events import Kind

@@ -10,7 +10,6 @@ import msgspec
 from lasthop.clock import Micros
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery, Item
-from lasthop.core.fanout import Fanouts
 from lasthop.core.feature import (
     CoreFeature,
     Operate,
@@ -19,11 +18,12 @@ from lasthop.core.feature import (
     TargetRule,
     Word,
 )
+from lasthop.core.publishing.fanout import Fanouts
+from lasthop.core.publishing.submission import Submission
+from lasthop.core.publishing.targets import PlainTarget
 from lasthop.core.registry import Device
 from lasthop.core.session import Session
 from lasthop.core.spine import Spine
-from lasthop.core.submission import Submission
-from lasthop.core.targets import PlainTarget
 from lasthop.core.topics.advertised import AdvertisedTopics
 from lasthop.core.topics.filter_queue import FilterQueue
 from lasthop.core.topics.filters import Sieve

@@ -30,7 +30,7 @@ from lasthop.access.callers import Caller, certificate_of
 from lasthop.access.rest import Door
 from lasthop.access.rest.answers import json_response
 from lasthop.access.rest.problems import malformed, problem_of
-from lasthop.core.credentials import Scope
+from lasthop.core.apps.credentials import Scope
 from lasthop.errors import (
     Forbidden,
     InvalidRequest,

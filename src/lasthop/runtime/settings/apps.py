@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from lasthop.clock import SECOND
-from lasthop.core.behaviour import Behaviour
+from lasthop.core.apps.behaviour import Behaviour
 from lasthop.core.surrogates.waiting import Failing, SurrogateTerms
 from lasthop.runtime.surrogates.duty import Duty, Employment, Launch
 from lasthop.runtime.units import Duration, Size

@@ -10,7 +10,7 @@ from msgspec import Meta
 from lasthop.access.pap import PapSettings
 from lasthop.access.quota import Rate
 from lasthop.access.rest.settings import RestSettings
-from lasthop.core.behaviour import Behaviour
+from lasthop.core.apps.behaviour import Behaviour
 from lasthop.runtime.settings.apps import AppBehaviour, Surrogate
 from lasthop.runtime.settings.capacity import Limits, Ota, Retention, Topics
 from lasthop.runtime.settings.listeners import Beep, Http, Seqpacket, Tcp, Tls

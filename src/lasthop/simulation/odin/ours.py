@@ -7,7 +7,7 @@ from random import Random
 
 from lasthop.clock import HOUR, SECOND, Micros
 from lasthop.core.gateway import Gateway, Identity
-from lasthop.core.submission import Submission
+from lasthop.core.publishing.submission import Submission
 from lasthop.device.message import Message
 from lasthop.device.session import DeviceSession
 from lasthop.device.terms import DeviceTerms

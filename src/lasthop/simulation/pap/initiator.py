@@ -11,10 +11,10 @@ from random import Random
 from lasthop.clock import MILLISECOND, SECOND, Micros
 from lasthop.core.gateway import Gateway
 from lasthop.core.lifecycle import RELIABILITY_OF_METHOD
+from lasthop.core.publishing.submission import Submission
 from lasthop.core.pushes.feature import Order
 from lasthop.core.pushes.push_ids import DuplicatePush, identify
 from lasthop.core.pushes.report import reports_of
-from lasthop.core.submission import Submission
 from lasthop.errors import Expired, LasthopError
 from lasthop.message import Reliability, Target, TargetKind
 from lasthop.simulation.gateway_node import GatewayNode

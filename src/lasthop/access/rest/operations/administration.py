@@ -6,8 +6,8 @@ from lasthop.access.rest import addresses, answers, behaviour, credentials, surr
 from lasthop.access.rest.administration import AddressTarget, NewCredential
 from lasthop.access.rest.operations.operation import Operation
 from lasthop.access.rest.overseer import SurrogateInfo
-from lasthop.core.behaviour import Behaviour
-from lasthop.core.credentials import Scope
+from lasthop.core.apps.behaviour import Behaviour
+from lasthop.core.apps.credentials import Scope
 
 _ADDRESS = "/v1/addresses/{address}"
 _BEHAVIOUR = "/v1/apps/{app}/behaviour"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lasthop.access.rest import answers, devices, wishes
 from lasthop.access.rest.administration import DeviceChange, NewDevice
 from lasthop.access.rest.operations.operation import Operation
-from lasthop.core.credentials import Scope
+from lasthop.core.apps.credentials import Scope
 from lasthop.decision.preferences import Preferences
 
 _DEVICE = "/v1/devices/{name}"

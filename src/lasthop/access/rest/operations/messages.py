@@ -7,7 +7,7 @@ from typing import Any
 from lasthop.access.rest import answers, messages, replies, topics
 from lasthop.access.rest.operations.operation import Operation
 from lasthop.access.rest.requests import Publication
-from lasthop.core.credentials import Scope
+from lasthop.core.apps.credentials import Scope
 
 _MESSAGE = "/v1/messages/{id}"
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from starlette.responses import Response
 
 from lasthop.access.rest.exchange import RestExchange
-from lasthop.core.credentials import Scope
+from lasthop.core.apps.credentials import Scope
 
 Handler: TypeAlias = Callable[[RestExchange], Awaitable[Response]]
 

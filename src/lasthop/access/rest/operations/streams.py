@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lasthop.access.rest import streams
 from lasthop.access.rest.operations.operation import Operation
-from lasthop.core.credentials import Scope
+from lasthop.core.apps.credentials import Scope
 
 _STREAM = "/v1/streams/{id}"
 

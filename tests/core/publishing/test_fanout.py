@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from lasthop.core.acceptance import Withdrawal
-from lasthop.core.fanout import BATCHES_PER_TURN
 from lasthop.core.lifecycle import State
 from lasthop.core.limits import Limits
+from lasthop.core.publishing.acceptance import Withdrawal
+from lasthop.core.publishing.fanout import BATCHES_PER_TURN
 from lasthop.core.registry import DeviceRecord
 from tests.core.rig import APP, SHOP, Rig, to
 

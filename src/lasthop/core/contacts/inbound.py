@@ -12,16 +12,16 @@ from typing import Annotated, TypeVar
 import msgspec
 
 from lasthop.clock import MILLISECOND, Micros
-from lasthop.core.acceptance import Acceptance
-from lasthop.core.copying import maker
+from lasthop.core.contacts.refusal import refuse
+from lasthop.core.contacts.replies import answered
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.effects import Overheard, Send
 from lasthop.core.feature import Arrival, Operate
 from lasthop.core.names import check_topic, parse_target
-from lasthop.core.refusal import refuse
-from lasthop.core.replies import answered
+from lasthop.core.publishing.acceptance import Acceptance
+from lasthop.core.publishing.copying import maker
+from lasthop.core.publishing.submission import Submission
 from lasthop.core.session import Session
-from lasthop.core.submission import Submission
 from lasthop.errors import (
     CreditExceeded,
     InvalidRequest,

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from lasthop.clock import Micros
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Item
-from lasthop.core.fanout import Fanouts
 from lasthop.core.feature import OrderKey, Selection
-from lasthop.core.objections import check_possible
+from lasthop.core.publishing.fanout import Fanouts
+from lasthop.core.publishing.objections import check_possible
+from lasthop.core.publishing.submission import Submission
 from lasthop.core.registry import Device
-from lasthop.core.submission import Submission
 from lasthop.message import Message, TargetKind
 
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from lasthop.clock import Micros
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Item
-from lasthop.core.fanout import Fanouts
 from lasthop.core.lifecycle import Step
+from lasthop.core.publishing.fanout import Fanouts
+from lasthop.core.publishing.submission import Submission, check_times, message_of
 from lasthop.core.registry import Device
-from lasthop.core.submission import Submission, check_times, message_of
 from lasthop.errors import (
     Conflict,
     InvalidRequest,

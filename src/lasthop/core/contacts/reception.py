@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lasthop.clock import Micros
-from lasthop.core.contact import Contacts
+from lasthop.core.contacts.contact import Contacts
+from lasthop.core.contacts.inbound import Inbound
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.effects import CloseChannel
-from lasthop.core.inbound import Inbound
 from lasthop.errors import HopError
 from lasthop.wire.hop.frames import (
     Ack,

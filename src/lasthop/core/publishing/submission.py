@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from lasthop.clock import Micros
-from lasthop.core.copying import maker
+from lasthop.core.publishing.copying import maker
 from lasthop.decision.delay import MAX_DELAY
 from lasthop.errors import Expired, InvalidRequest
 from lasthop.message import (

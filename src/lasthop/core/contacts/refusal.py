@@ -7,9 +7,9 @@ from contextlib import suppress
 import msgspec
 
 from lasthop.clock import Micros
-from lasthop.core.acceptance import Acceptance
+from lasthop.core.publishing.acceptance import Acceptance
+from lasthop.core.publishing.submission import Submission
 from lasthop.core.session import Session
-from lasthop.core.submission import Submission
 from lasthop.errors import Contradiction, LasthopError, QuotaExceeded
 from lasthop.message import GATEWAY, Reliability, Target, TargetKind
 from lasthop.wire.hop.frames import ERROR_TYPE

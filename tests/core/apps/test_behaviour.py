@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, strategies as st
 
-from lasthop.core.behaviour import Behaviour, Behaviours
+from lasthop.core.apps.behaviour import Behaviour, Behaviours
 from lasthop.store.commit import MemoryRow
 
 APPS = ("shop", "news")

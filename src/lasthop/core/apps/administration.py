@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import msgspec
 
 from lasthop.clock import Micros
-from lasthop.core.behaviour import Behaviour
-from lasthop.core.contact import Contacts
-from lasthop.core.credentials import Credentials, Scope
+from lasthop.core.apps.behaviour import Behaviour
+from lasthop.core.apps.credentials import Credentials, Scope
+from lasthop.core.contacts.contact import Contacts
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.lifecycle import Step
 from lasthop.core.registry import Device, DeviceRecord

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from lasthop.clock import SECOND
-from lasthop.core.acceptance import Withdrawal, own_key
 from lasthop.core.gateway import Idempotency, Submission
 from lasthop.core.lifecycle import State
 from lasthop.core.limits import Limits
+from lasthop.core.publishing.acceptance import Withdrawal, own_key
 from lasthop.core.registry import DeviceRecord
 from lasthop.errors import (
     Conflict,

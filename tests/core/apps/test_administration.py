@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lasthop.core.credentials import Scope
+from lasthop.core.apps.credentials import Scope
 from lasthop.core.lifecycle import State
 from lasthop.core.registry import DeviceRecord, hash_token
 from lasthop.errors import Conflict, NotFound

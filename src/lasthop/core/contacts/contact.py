@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from functools import partial
 
 from lasthop.clock import SECOND, Micros
-from lasthop.core.channel_state import AWAY, ChannelState
+from lasthop.core.contacts.channel_state import AWAY, ChannelState
+from lasthop.core.contacts.probing import Probes
+from lasthop.core.contacts.retransmission import Retransmission
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery
 from lasthop.core.dispatch import Dispatcher
 from lasthop.core.effects import CloseChannel, Send
 from lasthop.core.lifecycle import DELIVERED, SENDING, Step
-from lasthop.core.probing import Probes
 from lasthop.core.registry import Device, DeviceRecord
-from lasthop.core.retransmission import Retransmission
 from lasthop.core.session import Session
 from lasthop.errors import LasthopError, NotFound, OutOfOrder, Unauthorized
 from lasthop.events import Kind

@@ -1,0 +1,1 @@
+"""What administrators keep at the gateway for each app: devices, credentials, behaviour."""

@@ -1,0 +1,1 @@
+"""From a submission to deliveries: whom a message is for, and whether it can be accepted."""
