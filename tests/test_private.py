@@ -14,7 +14,7 @@ import pytest
 from lasthop.device.inbox_sqlite import SqliteInbox
 from lasthop.errors import StoreError
 from lasthop.policy import FORMAT, Forwarding, Lineage, Policies
-from lasthop.policy.shelf import PolicyShelf
+from lasthop.policy.store import PolicyStore
 from lasthop.private import private_directory, private_file
 from lasthop.runtime.serve import running
 from lasthop.runtime.settings import load
@@ -134,7 +134,7 @@ def test_an_inbox_is_private_also_one_that_was_not(tmp_path: Path) -> None:
 def test_learned_policies_are_private_also_those_that_were_not(shared: Path) -> None:
     (shared / "old").mkdir()
     (shared / "old" / "policies.json").write_text("{}")
-    version = PolicyShelf(shared).publish(policies())
+    version = PolicyStore(shared).publish(policies())
     assert mode(shared) == 0o700
     assert mode(shared / version) == 0o700
     assert mode(shared / version / "policies.json") == 0o600

@@ -166,7 +166,7 @@ class PapAddressError(PapError):
         self.position = position
 
 
-class Untransformable(Rejected):
+class NotTransformable(Rejected):
     code = "untransformable"
     http_status = 422
     pap_code = 3006

@@ -9,20 +9,20 @@ import httpx
 import pytest
 
 from lasthop.access.rest import Door, RestSettings, make_app
-from tests.access.desk import MemoryDesk
 from tests.access.knocking import WayIn, knock
+from tests.access.live import LiveInMemory
 
 
 @pytest.fixture
-def desk() -> MemoryDesk:
-    return MemoryDesk()
+def live() -> LiveInMemory:
+    return LiveInMemory()
 
 
 @pytest.fixture
-def door(desk: MemoryDesk) -> Door:
+def door(live: LiveInMemory) -> Door:
     numbers = count(1)
     return make_app(
-        desk, RestSettings(open_house=True), make_token=lambda: f"secret-{next(numbers)}"
+        live, RestSettings(open_house=True), make_token=lambda: f"secret-{next(numbers)}"
     )
 
 

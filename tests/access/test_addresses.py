@@ -6,8 +6,8 @@ import httpx
 import pytest
 
 from lasthop.core.apps.credentials import Scope
-from tests.access.desk import START, MemoryDesk
 from tests.access.knocking import refusal
+from tests.access.live import START, LiveInMemory
 
 
 async def test_an_address_stands_for_a_target(http: httpx.AsyncClient) -> None:
@@ -58,12 +58,14 @@ async def test_devices_have_addresses(http: httpx.AsyncClient) -> None:
     assert refusal(bad) == (400, "invalid_request", "addresses")
 
 
-async def test_a_certificate_can_be_a_credential(http: httpx.AsyncClient, desk: MemoryDesk) -> None:
+async def test_a_certificate_can_be_a_credential(
+    http: httpx.AsyncClient, live: LiveInMemory
+) -> None:
     body = {"name": "shop", "scopes": ["publish"], "certificate": "CN=shop"}
     made = (await http.post("/v1/credentials", json=body)).json()
     assert made["certificate"] == "CN=shop"
     assert "token" not in made
-    row = desk.gateway.credentials.certified("CN=shop")
+    row = live.gateway.credentials.certified("CN=shop")
     assert row is not None
     assert (row.name, row.scopes, row.created_at) == ("shop", Scope.PUBLISH.value, START)
-    assert desk.gateway.credentials.find("CN=shop") is None
+    assert live.gateway.credentials.find("CN=shop") is None

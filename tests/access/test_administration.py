@@ -9,8 +9,8 @@ import pytest
 
 from lasthop.access.rest import Door, RestSettings, make_app
 from lasthop.wire.hop.frames import Headers, Operation
-from tests.access.desk import MemoryDesk
 from tests.access.knocking import knock, refusal
+from tests.access.live import LiveInMemory
 
 
 async def register(http: httpx.AsyncClient, **fields: Any) -> dict[str, Any]:
@@ -22,7 +22,7 @@ async def register(http: httpx.AsyncClient, **fields: Any) -> dict[str, Any]:
 
 class TestDevices:
     async def test_a_new_device_gets_a_token_that_is_shown_once(
-        self, http: httpx.AsyncClient, desk: MemoryDesk
+        self, http: httpx.AsyncClient, live: LiveInMemory
     ) -> None:
         said = await register(
             http,
@@ -45,15 +45,15 @@ class TestDevices:
             "context": {},
             "token": "secret-1",
         }
-        assert desk.gateway.registry.named("default", "phone").accepts("secret-1")
+        assert live.gateway.registry.named("default", "phone").accepts("secret-1")
         shown = (await http.get("/v1/devices/phone")).json()
         assert shown == {name: value for name, value in said.items() if name != "token"}
 
     async def test_a_device_in_contact_shows_its_link_and_context(
-        self, http: httpx.AsyncClient, desk: MemoryDesk
+        self, http: httpx.AsyncClient, live: LiveInMemory
     ) -> None:
-        desk.register("phone")
-        phone = desk.connect("phone")
+        live.register("phone")
+        phone = live.connect("phone")
         phone.send(Headers(operation=Operation.CONTEXT), b'{"battery":0.5}')
         await http.post("/v1/messages", json={"device": "phone"})
         shown = (await http.get("/v1/devices/phone")).json()
@@ -61,8 +61,8 @@ class TestDevices:
         assert (shown["link"], shown["network"]) == ("wifi", "home")
         assert shown["context"] == {"battery": 0.5}
         assert (shown["open"], shown["epoch"]) == (1, 1)
-        desk.gateway.channel_lost(phone.channel, "gone", desk.time)
-        desk.turn()
+        live.gateway.channel_lost(phone.channel, "gone", live.time)
+        live.turn()
         shown = (await http.get("/v1/devices/phone")).json()
         assert shown["in_contact"] is False
         assert shown["lost_at"] == "2025-06-15T15:06:40Z"
@@ -94,22 +94,22 @@ class TestDevices:
         ],
     )
     async def test_a_bad_device_is_refused(
-        self, http: httpx.AsyncClient, desk: MemoryDesk, fields: dict[str, Any], field: str
+        self, http: httpx.AsyncClient, live: LiveInMemory, fields: dict[str, Any], field: str
     ) -> None:
         answer = await http.post("/v1/devices", json={"name": "phone"} | fields)
         assert refusal(answer) == (400, "invalid_request", field)
-        assert len(desk.gateway.registry) == 0
+        assert len(live.gateway.registry) == 0
 
     async def test_a_device_without_a_name_is_refused(self, http: httpx.AsyncClient) -> None:
         answer = await http.post("/v1/devices", json={})
         assert refusal(answer) == (400, "invalid_request", "name")
 
     async def test_devices_are_listed_page_by_page(
-        self, http: httpx.AsyncClient, desk: MemoryDesk
+        self, http: httpx.AsyncClient, live: LiveInMemory
     ) -> None:
         for i in range(5):
-            desk.register(f"p{i}")
-            desk.register(f"p{i}", app="other")
+            live.register(f"p{i}")
+            live.register(f"p{i}", app="other")
         found: list[str] = []
         after: int | None = 0
         while after is not None:
@@ -119,7 +119,9 @@ class TestDevices:
             after = page.get("next")
         assert found == [f"p{i}" for i in range(5)]
 
-    async def test_a_device_changes_hands(self, http: httpx.AsyncClient, desk: MemoryDesk) -> None:
+    async def test_a_device_changes_hands(
+        self, http: httpx.AsyncClient, live: LiveInMemory
+    ) -> None:
         await register(http, user="alice", capabilities={"a": "b"})
         answer = await http.patch("/v1/devices/phone", json={"user": "bob", "zone": "Asia/Tokyo"})
         said = answer.json()
@@ -145,18 +147,18 @@ class TestDevices:
         assert refusal(answer) == (400, "invalid_request", field)
 
     async def test_a_new_token_ends_the_old_one(
-        self, http: httpx.AsyncClient, desk: MemoryDesk
+        self, http: httpx.AsyncClient, live: LiveInMemory
     ) -> None:
-        desk.register("phone")
-        desk.connect("phone")
+        live.register("phone")
+        live.connect("phone")
         said = (await http.post("/v1/devices/phone/token")).json()
-        device = desk.gateway.registry.named("default", "phone")
+        device = live.gateway.registry.named("default", "phone")
         assert device.accepts(said["token"])
         assert not device.accepts("token")
         assert said["in_contact"] is False
 
     async def test_a_removed_device_is_gone(
-        self, http: httpx.AsyncClient, desk: MemoryDesk
+        self, http: httpx.AsyncClient, live: LiveInMemory
     ) -> None:
         await register(http, subscriptions=["news"])
         answer = await http.delete("/v1/devices/phone")
@@ -178,20 +180,20 @@ class TestDevices:
             answer = await http.request(method, "/v1/devices/phone", headers={"x-app": "b"})
             assert refusal(answer) == (404, "not_found", None)
 
-    async def test_what_a_device_had_is_erased_on_request(self, desk: MemoryDesk) -> None:
+    async def test_what_a_device_had_is_erased_on_request(self, live: LiveInMemory) -> None:
         erased: list[int] = []
 
         async def erase(number: int) -> None:
-            desk.store.erase_device(number)
+            live.store.erase_device(number)
             erased.append(number)
 
-        number = desk.register("phone")
-        async with knock(make_app(desk, RestSettings(open_house=True), erase=erase)) as http:
+        number = live.register("phone")
+        async with knock(make_app(live, RestSettings(open_house=True), erase=erase)) as http:
             await http.post("/v1/messages", json={"device": "phone"})
             answer = await http.delete("/v1/devices/phone", params={"erase": "true"})
         assert answer.json()["erased"] is True
         assert erased == [number]
-        assert desk.store.counts().messages == 0
+        assert live.store.counts().messages == 0
 
     async def test_who_cannot_erase_removes_nothing(self, http: httpx.AsyncClient) -> None:
         await register(http)
@@ -200,7 +202,7 @@ class TestDevices:
         assert (await http.get("/v1/devices/phone")).status_code == 200
 
     async def test_subscriptions_come_and_go(
-        self, http: httpx.AsyncClient, desk: MemoryDesk
+        self, http: httpx.AsyncClient, live: LiveInMemory
     ) -> None:
         await register(http)
         path = "/v1/devices/phone/subscriptions/a.b"
@@ -219,12 +221,12 @@ class TestDevices:
         assert refusal(answer)[:2] == (400, "invalid_request")
 
     async def test_changes_outlive_a_restart(
-        self, http: httpx.AsyncClient, desk: MemoryDesk
+        self, http: httpx.AsyncClient, live: LiveInMemory
     ) -> None:
         await register(http)
         await http.patch("/v1/devices/phone", json={"user": "bob"})
         await http.put("/v1/devices/phone/subscriptions/news")
-        again = MemoryDesk(store=desk.store.crash())
+        again = LiveInMemory(store=live.store.crash())
         async with knock(make_app(again, RestSettings(open_house=True))) as later:
             shown = (await later.get("/v1/devices/phone")).json()
         assert (shown["user"], shown["subscriptions"]) == ("bob", ["news"])

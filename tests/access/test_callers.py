@@ -11,21 +11,21 @@ import pytest
 from lasthop.access.quota import Rate
 from lasthop.access.rest import Door, RestSettings, make_app
 from lasthop.core.apps.credentials import Scope
-from tests.access.desk import MemoryDesk
 from tests.access.knocking import knock, refusal
+from tests.access.live import LiveInMemory
 
 
 @pytest.fixture
-def closed(desk: MemoryDesk) -> Door:
-    return make_app(desk, RestSettings())
+def closed(live: LiveInMemory) -> Door:
+    return make_app(live, RestSettings())
 
 
 @pytest.fixture
-def admit(desk: MemoryDesk) -> Callable[..., str]:
+def admit(live: LiveInMemory) -> Callable[..., str]:
     def admit(*scopes: Scope, app: str = "default") -> str:
         secret = f"secret of {app} for {' '.join(scopes)}".replace(" ", "-")
-        desk.gateway.admin.admit(secret, app, "svc", set(scopes), desk.time)
-        desk.turn()
+        live.gateway.admin.admit(secret, app, "svc", set(scopes), live.time)
+        live.turn()
         return secret
 
     return admit
@@ -95,33 +95,33 @@ async def test_every_operation_needs_its_scope(
 
 
 async def test_a_revoked_credential_is_refused_at_once(
-    closed: Door, desk: MemoryDesk, admit: Callable[..., str]
+    closed: Door, live: LiveInMemory, admit: Callable[..., str]
 ) -> None:
     secret = admit(Scope.DEVICES)
     assert await attempt(closed, "GET", "/v1/devices", token=secret) == 200
-    desk.gateway.admin.dismiss("default", "svc")
+    live.gateway.admin.dismiss("default", "svc")
     assert await attempt(closed, "GET", "/v1/devices", token=secret) == 401
     assert await attempt(closed, "GET", "/v1/devices", token=secret) == 401
 
 
 async def test_a_credential_that_is_made_again_works_again(
-    closed: Door, desk: MemoryDesk, admit: Callable[..., str]
+    closed: Door, live: LiveInMemory, admit: Callable[..., str]
 ) -> None:
     secret = admit(Scope.DEVICES)
     assert await attempt(closed, "GET", "/v1/devices", token=secret) == 200
-    desk.gateway.admin.dismiss("default", "svc")
+    live.gateway.admin.dismiss("default", "svc")
     admit(Scope.DEVICES)
     assert await attempt(closed, "GET", "/v1/devices", token=secret) == 200
 
 
 async def test_a_known_credential_costs_no_further_call(
-    closed: Door, desk: MemoryDesk, admit: Callable[..., str]
+    closed: Door, live: LiveInMemory, admit: Callable[..., str]
 ) -> None:
     secret = admit(Scope.PUBLISH)
     await attempt(closed, "POST", "/news", token=secret)
-    before = desk.calls
+    before = live.calls
     await attempt(closed, "POST", "/news", token=secret)
-    assert desk.calls == before + 1
+    assert live.calls == before + 1
 
 
 async def test_only_administrators_cross_from_app_to_app(
@@ -139,8 +139,8 @@ async def test_an_app_has_a_plain_name(http: httpx.AsyncClient, app: str) -> Non
     assert refusal(answer) == (400, "invalid_request", "X-App")
 
 
-async def test_quotas_are_per_credential(desk: MemoryDesk, admit: Callable[..., str]) -> None:
-    door = make_app(desk, RestSettings(messages=Rate(1, 1)))
+async def test_quotas_are_per_credential(live: LiveInMemory, admit: Callable[..., str]) -> None:
+    door = make_app(live, RestSettings(messages=Rate(1, 1)))
     ours, theirs = admit(Scope.PUBLISH), admit(Scope.PUBLISH, app="other")
     assert await attempt(door, "POST", "/news", token=ours) == 202
     assert await attempt(door, "POST", "/news", token=ours) == 429

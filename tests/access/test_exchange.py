@@ -19,8 +19,8 @@ from lasthop.wire.hop.services import (
     ServiceOperation,
     encode,
 )
-from tests.access.desk import MemoryDesk, Phone
 from tests.access.knocking import knock, refusal
+from tests.access.live import LiveInMemory, Phone
 
 PRICING = Service(
     "pricing", "2", "What things cost", (ServiceOperation("price", "text/plain", "text/plain"),)
@@ -34,10 +34,10 @@ async def ask_all(http: httpx.AsyncClient, *, within: float = 60) -> str:
 
 
 @pytest.fixture
-def phones(desk: MemoryDesk) -> list[Phone]:
+def phones(live: LiveInMemory) -> list[Phone]:
     for name in "abc":
-        desk.register(name, "news")
-    return [desk.connect(name) for name in "abc"]
+        live.register(name, "news")
+    return [live.connect(name) for name in "abc"]
 
 
 async def replies(http: httpx.AsyncClient, id_: str, **query: Any) -> dict[str, Any]:
@@ -83,20 +83,20 @@ class TestGathering:
         assert reply["body"] == "first"
 
     async def test_ends_at_the_deadline_of_the_question(
-        self, http: httpx.AsyncClient, desk: MemoryDesk, phones: list[Phone]
+        self, http: httpx.AsyncClient, live: LiveInMemory, phones: list[Phone]
     ) -> None:
         id_ = await ask_all(http, within=5)
         phones[0].reply(parse_id(id_)[0], b"in time")
         waiting = asyncio.ensure_future(replies(http, id_, timeout=100))
         await asyncio.sleep(0)
-        desk.pass_time(6)
+        live.pass_time(6)
         phones[1].reply(parse_id(id_)[0], b"late")
         found = await waiting
         assert (found["missing"], found["complete"]) == (["b", "c"], False)
         assert len((await replies(http, id_))["replies"]) == 1
 
     async def test_does_not_wait_for_those_who_never_had_it(
-        self, http: httpx.AsyncClient, desk: MemoryDesk, phones: list[Phone]
+        self, http: httpx.AsyncClient, live: LiveInMemory, phones: list[Phone]
     ) -> None:
         id_ = await ask_all(http)
         phones[0].reply(parse_id(id_)[0], b"x")
@@ -107,18 +107,18 @@ class TestGathering:
         assert (found["complete"], found["missing"]) == (True, [])
 
     async def test_is_not_over_before_everyone_was_asked(self) -> None:
-        desk = MemoryDesk(limits=Limits(fanout_batch=1))
+        live = LiveInMemory(limits=Limits(fanout_batch=1))
         for name in "ab":
-            desk.register(name, "news")
-        phone = desk.connect("a")
-        desk.slow = True
-        async with knock(make_app(desk, RestSettings(open_house=True))) as http:
+            live.register(name, "news")
+        phone = live.connect("a")
+        live.slow = True
+        async with knock(make_app(live, RestSettings(open_house=True))) as http:
             id_ = await ask_all(http)
             phone.reply(parse_id(id_)[0], b"x")
-            desk.slow = False
+            live.slow = False
             found = await replies(http, id_)
             assert (len(found["replies"]), found["complete"]) == (1, False)
-            desk.turn()
+            live.turn()
             assert (await replies(http, id_))["missing"] == ["b"]
 
     async def test_names_what_does_not_fit(
@@ -148,22 +148,22 @@ class TestGathering:
 
 class TestDeadlines:
     async def test_an_answer_after_the_deadline_is_none(
-        self, http: httpx.AsyncClient, desk: MemoryDesk, phones: list[Phone]
+        self, http: httpx.AsyncClient, live: LiveInMemory, phones: list[Phone]
     ) -> None:
         id_ = await ask_all(http, within=5)
-        desk.pass_time(6)
+        live.pass_time(6)
         phones[0].reply(parse_id(id_)[0], b"late")
         answer = await http.get(f"/v1/messages/{id_}/reply?timeout=10")
         assert refusal(answer)[:2] == (404, "no_reply")
 
     async def test_a_device_does_not_get_an_answer_that_it_waits_for_no_longer(
-        self, http: httpx.AsyncClient, desk: MemoryDesk, phones: list[Phone]
+        self, http: httpx.AsyncClient, live: LiveInMemory, phones: list[Phone]
     ) -> None:
         id_ = await ask_all(http)
         question = Headers(
             operation=Operation.REPLY, in_reply_to=parse_id(id_)[0], reply_within=5000
         )
-        phones[0].send(question, b"which one?", key=first_key_at(desk.time))
+        phones[0].send(question, b"which one?", key=first_key_at(live.time))
         asked = (await http.get(f"/v1/messages/{id_}/reply")).headers["x-message-id"]
         answered = await http.post(f"/v1/messages/{asked}/reply", json={"body": "this"})
         assert answered.status_code == 202
@@ -171,16 +171,16 @@ class TestDeadlines:
         assert frame.headers is not None
         assert frame.headers.answer
         assert frame.headers.deliver_within == 5000
-        desk.pass_time(6)
+        live.pass_time(6)
         late = await http.post(f"/v1/messages/{asked}/reply", json={"body": "that"})
         assert refusal(late)[:2] == (422, "expired")
 
 
 class TestServices:
     @pytest.fixture(autouse=True)
-    def phone(self, desk: MemoryDesk) -> Phone:
-        desk.register("phone")
-        phone = desk.connect("phone")
+    def phone(self, live: LiveInMemory) -> Phone:
+        live.register("phone")
+        phone = live.connect("phone")
         phone.send(Headers(operation=Operation.OFFER), encode(PRICING))
         return phone
 
@@ -242,10 +242,10 @@ class TestServices:
         assert told in answer.json()["error"]["detail"]
 
     async def test_that_do_not_answer_in_time_are_said_to(
-        self, http: httpx.AsyncClient, desk: MemoryDesk, phone: Phone
+        self, http: httpx.AsyncClient, live: LiveInMemory, phone: Phone
     ) -> None:
         asking, _ = await self.ask(http, phone)
-        desk.pass_time(5)
+        live.pass_time(5)
         assert refusal(await asking)[:2] == (404, "no_reply")
 
     async def test_that_nobody_offers_are_not_asked(self, http: httpx.AsyncClient) -> None:

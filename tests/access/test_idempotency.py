@@ -15,8 +15,8 @@ from hypothesis import given, settings, strategies as st
 from lasthop.access.rest import RestSettings, make_app
 from lasthop.clock import DAY
 from lasthop.core.apps.credentials import Scope
-from tests.access.desk import MemoryDesk
 from tests.access.knocking import knock, refusal
+from tests.access.live import LiveInMemory
 
 pytestmark = pytest.mark.usefixtures("both_ways_in")
 
@@ -25,59 +25,59 @@ ONE = {"device": "phone", "body": "x", "ttl": "1h"}
 
 
 @pytest.fixture(autouse=True)
-def phone(desk: MemoryDesk) -> None:
-    desk.register("phone", "news")
+def phone(live: LiveInMemory) -> None:
+    live.register("phone", "news")
 
 
-def count(desk: MemoryDesk) -> int:
-    return desk.store.counts().messages
+def count(live: LiveInMemory) -> int:
+    return live.store.counts().messages
 
 
 async def test_a_repeated_request_gets_the_same_id(
-    http: httpx.AsyncClient, desk: MemoryDesk
+    http: httpx.AsyncClient, live: LiveInMemory
 ) -> None:
     first = await http.post("/v1/messages", json=ONE, headers=KEY)
-    desk.pass_time(7200)
+    live.pass_time(7200)
     again = await http.post("/v1/messages", json=ONE, headers=KEY)
     assert first.status_code == 202
     assert again.status_code == 200
     assert again.json() == {"id": first.json()["id"], "repeated": True}
-    assert count(desk) == 1
+    assert count(live) == 1
 
 
 async def test_a_repeated_batch_gets_the_same_ids(
-    http: httpx.AsyncClient, desk: MemoryDesk
+    http: httpx.AsyncClient, live: LiveInMemory
 ) -> None:
     first = await http.post("/v1/messages", json=[ONE] * 3, headers=KEY)
     again = await http.post("/v1/messages", json=[ONE] * 3, headers=KEY)
     assert again.json() == {"ids": first.json()["ids"], "repeated": True}
-    assert count(desk) == 3
+    assert count(live) == 3
 
 
 async def test_the_order_of_fields_and_white_space_make_no_other_request(
-    http: httpx.AsyncClient, desk: MemoryDesk
+    http: httpx.AsyncClient, live: LiveInMemory
 ) -> None:
     await http.post("/v1/messages", content=b'{"device":"phone","body":"x"}', headers=KEY)
     again = await http.post(
         "/v1/messages", content=b'[\n {"body": "x", "device": "phone"}]', headers=KEY
     )
     assert again.status_code == 200
-    assert count(desk) == 1
+    assert count(live) == 1
 
 
 async def test_another_request_under_the_same_key_is_a_conflict(
-    http: httpx.AsyncClient, desk: MemoryDesk
+    http: httpx.AsyncClient, live: LiveInMemory
 ) -> None:
     await http.post("/v1/messages", json=ONE, headers=KEY)
     other = await http.post("/v1/messages", json=ONE | {"body": "y"}, headers=KEY)
     assert refusal(other) == (409, "conflict", None)
-    assert count(desk) == 1
+    assert count(live) == 1
 
 
 async def test_keys_of_different_apps_are_different(
-    http: httpx.AsyncClient, desk: MemoryDesk
+    http: httpx.AsyncClient, live: LiveInMemory
 ) -> None:
-    desk.register("phone", app="other")
+    live.register("phone", app="other")
     await http.post("/v1/messages", json=ONE, headers=KEY)
     other = await http.post("/v1/messages", json=ONE, headers=KEY | {"x-app": "other"})
     assert other.status_code == 202
@@ -90,10 +90,10 @@ async def test_a_refused_request_does_not_use_its_key_up(http: httpx.AsyncClient
 
 
 async def test_a_key_is_known_longer_than_its_message(
-    http: httpx.AsyncClient, desk: MemoryDesk
+    http: httpx.AsyncClient, live: LiveInMemory
 ) -> None:
     first = await http.post("/v1/messages", json={"topic": "nobody", "body": "x"}, headers=KEY)
-    desk.store.retire(messages_before=desk.time + DAY, keys_before=0)
+    live.store.retire(messages_before=live.time + DAY, keys_before=0)
     again = await http.post("/v1/messages", json={"topic": "nobody", "body": "x"}, headers=KEY)
     assert again.json() == {"id": first.json()["id"][:16], "repeated": True}
 
@@ -104,23 +104,23 @@ async def test_a_key_is_short_and_printable(http: httpx.AsyncClient, key: str) -
     assert refusal(answer) == (400, "invalid_request", "Idempotency-Key")
 
 
-async def test_one_line_requests_have_keys_too(http: httpx.AsyncClient, desk: MemoryDesk) -> None:
+async def test_one_line_requests_have_keys_too(http: httpx.AsyncClient, live: LiveInMemory) -> None:
     first = await http.post("/news", content=b"x", headers=KEY)
     again = await http.post("/news", content=b"x", headers=KEY)
     other = await http.post("/news", content=b"y", headers=KEY)
     assert again.json() == {"id": first.json()["id"], "repeated": True}
     assert other.status_code == 409
-    assert count(desk) == 1
+    assert count(live) == 1
 
 
 @given(st.lists(st.sampled_from("abc"), min_size=2, max_size=12), st.integers(1, 3))
 @settings(max_examples=20, deadline=None)
 def test_concurrent_duplicates_are_one_request(keys: list[str], size: int) -> None:
     async def run() -> None:
-        desk = MemoryDesk()
-        desk.register("phone")
+        live = LiveInMemory()
+        live.register("phone")
         batch = [ONE] * size
-        async with knock(make_app(desk, RestSettings(open_house=True))) as http:
+        async with knock(make_app(live, RestSettings(open_house=True))) as http:
 
             async def send(key: str) -> dict[str, Any]:
                 headers = {"idempotency-key": key}
@@ -136,42 +136,42 @@ def test_concurrent_duplicates_are_one_request(keys: list[str], size: int) -> No
             assert len(set(ids)) == 1
             fresh = [a for k, a in zip(keys, answers, strict=True) if k == key]
             assert sum("repeated" not in a for a in fresh) == 1
-        assert count(desk) == size * len(set(keys))
+        assert count(live) == size * len(set(keys))
 
     anyio.run(run)
 
 
 class TestPublishersOfOneApp:
     @pytest.fixture
-    async def shops(self, desk: MemoryDesk) -> AsyncIterator[list[httpx.AsyncClient]]:
-        door = make_app(desk, RestSettings())
+    async def shops(self, live: LiveInMemory) -> AsyncIterator[list[httpx.AsyncClient]]:
+        door = make_app(live, RestSettings())
         for name in "abc":
-            desk.gateway.admin.admit(name, "default", name, {Scope.PUBLISH}, desk.time)
+            live.gateway.admin.admit(name, "default", name, {Scope.PUBLISH}, live.time)
         async with AsyncExitStack() as stack:
             yield [await stack.enter_async_context(knock(door, token=name)) for name in "abc"]
 
     async def test_have_keys_of_their_own(
-        self, shops: list[httpx.AsyncClient], desk: MemoryDesk
+        self, shops: list[httpx.AsyncClient], live: LiveInMemory
     ) -> None:
         one, other, third = shops
         first = await one.post("/v1/messages", json=ONE, headers=KEY)
         same = await other.post("/v1/messages", json=ONE, headers=KEY)
         different = await third.post("/v1/messages", json=ONE | {"body": "y"}, headers=KEY)
         assert [a.status_code for a in (first, same, different)] == [202, 202, 202]
-        assert count(desk) == 3
+        assert count(live) == 3
         again = await one.post("/v1/messages", json=ONE, headers=KEY)
         assert again.json() == {"id": first.json()["id"], "repeated": True}
 
     @pytest.mark.parametrize("retired", [False, True])
     async def test_keep_the_keys_that_an_older_gateway_stored_without_their_names(
-        self, shops: list[httpx.AsyncClient], desk: MemoryDesk, retired: bool
+        self, shops: list[httpx.AsyncClient], live: LiveInMemory, retired: bool
     ) -> None:
         one, other, _ = shops
         nobody = {"topic": "nobody", "body": "x"}
         first = await one.post("/v1/messages", json=nobody, headers=KEY)
-        as_before(desk)
+        as_before(live)
         if retired:
-            desk.store.retire(messages_before=desk.time + DAY, keys_before=0)
+            live.store.retire(messages_before=live.time + DAY, keys_before=0)
         again = await one.post("/v1/messages", json=nobody, headers=KEY)
         assert first.json()["id"].startswith(again.json()["id"])
         assert again.json()["repeated"] is True
@@ -180,13 +180,13 @@ class TestPublishersOfOneApp:
         assert theirs.status_code == (200 if retired else 202)
 
 
-def as_before(desk: MemoryDesk) -> None:
+def as_before(live: LiveInMemory) -> None:
     """Let the store and the gateway know keys as an older gateway wrote them."""
-    keys = desk.store._kept.keys
+    keys = live.store._kept.keys
     for (app, own), row in list(keys.items()):
         row.key = own.partition("\n")[2]
         del keys[app, own]
         keys[app, row.key] = row
-    recent = desk.gateway._acceptance._recent
+    recent = live.gateway._acceptance._recent
     recent.clear()
     recent.update(keys)

@@ -14,15 +14,15 @@ from lasthop.core.limits import Limits
 from lasthop.errors import NotFound
 from lasthop.message import first_key_at, parse_id
 from lasthop.wire.hop.frames import Headers, Operation
-from tests.access.desk import MemoryDesk
 from tests.access.knocking import knock, refusal
+from tests.access.live import LiveInMemory
 
 UNKNOWN = "0" * 31 + "1"
 
 
 @pytest.fixture(autouse=True)
-def phone(desk: MemoryDesk) -> None:
-    desk.register("phone", "news", user="alice")
+def phone(live: LiveInMemory) -> None:
+    live.register("phone", "news", user="alice")
 
 
 async def send(http: httpx.AsyncClient, **fields: Any) -> str:
@@ -40,7 +40,7 @@ async def status(http: httpx.AsyncClient, id_: str, **query: Any) -> dict[str, A
 
 class TestStatus:
     async def test_a_message_is_followed_to_its_end(
-        self, http: httpx.AsyncClient, desk: MemoryDesk
+        self, http: httpx.AsyncClient, live: LiveInMemory
     ) -> None:
         id_ = await send(http)
         assert await status(http, id_) == {
@@ -59,7 +59,7 @@ class TestStatus:
                 }
             ],
         }
-        phone = desk.connect("phone")
+        phone = live.connect("phone")
         delivery = (await status(http, id_))["deliveries"][0]
         assert (delivery["state"], delivery["odin"], delivery["attempts"]) == (
             "sending",
@@ -102,10 +102,10 @@ class TestStatus:
         assert (await status(http, id_))["summary"]["open"] == 1
 
     async def test_a_long_list_of_deliveries_is_cut(
-        self, http: httpx.AsyncClient, desk: MemoryDesk
+        self, http: httpx.AsyncClient, live: LiveInMemory
     ) -> None:
         for i in range(5):
-            desk.register(f"p{i}", "news")
+            live.register(f"p{i}", "news")
         id_ = await send(http, device=None, topic="news")
         said = await status(http, id_, limit=2)
         assert said["summary"]["total"] == 6
@@ -116,7 +116,7 @@ class TestStatus:
         assert "more" not in said
 
     async def test_a_removed_device_has_no_name(
-        self, http: httpx.AsyncClient, desk: MemoryDesk
+        self, http: httpx.AsyncClient, live: LiveInMemory
     ) -> None:
         id_ = await send(http)
         await http.delete("/v1/devices/phone")
@@ -149,52 +149,52 @@ class TestWaiting:
         "goal, steps", [("received", 2), ("delivered", 3), ("final", 3), ("reply", 4)]
     )
     async def test_a_wait_ends_when_it_comes_to_it(
-        self, http: httpx.AsyncClient, desk: MemoryDesk, goal: str, steps: int
+        self, http: httpx.AsyncClient, live: LiveInMemory, goal: str, steps: int
     ) -> None:
         id_ = await send(http, reply_within=60)
         waiting = asyncio.create_task(status(http, id_, wait=goal, timeout=60))
         await settle()
-        phone = desk.connect("phone")
-        happening: list[Callable[[], None]] = [
+        phone = live.connect("phone")
+        session_event: list[Callable[[], None]] = [
             lambda: phone.acknowledge(1, delivered=0),
             lambda: phone.acknowledge(1),
             lambda: phone.reply(parse_id(id_)[0], b"yes"),
         ]
-        for happens in happening[: steps - 1]:
+        for happens in session_event[: steps - 1]:
             await settle()
             assert not waiting.done()
             happens()
         said = await asyncio.wait_for(waiting, 5)
         assert said["satisfied"] is True
-        assert desk.watchers == 0
+        assert live.watchers == 0
 
     async def test_a_wait_ends_when_its_time_is_up(
-        self, http: httpx.AsyncClient, desk: MemoryDesk
+        self, http: httpx.AsyncClient, live: LiveInMemory
     ) -> None:
         id_ = await send(http)
         waiting = asyncio.create_task(status(http, id_, wait="delivered", timeout=10))
         await settle()
-        desk.pass_time(9)
+        live.pass_time(9)
         await settle()
         assert not waiting.done()
-        desk.pass_time(1)
+        live.pass_time(1)
         said = await waiting
         assert said["satisfied"] is False
         assert said["summary"]["open"] == 1
 
     async def test_a_wait_ends_when_it_can_come_to_nothing_more(
-        self, http: httpx.AsyncClient, desk: MemoryDesk
+        self, http: httpx.AsyncClient, live: LiveInMemory
     ) -> None:
         id_ = await send(http, ttl=5)
         waiting = asyncio.create_task(status(http, id_, wait="reply", timeout=60))
         await settle()
-        desk.pass_time(5)
+        live.pass_time(5)
         said = await waiting
         assert said["satisfied"] is False
         assert said["deliveries"][0]["state"] == "expired"
 
-    async def test_only_so_many_may_wait(self, desk: MemoryDesk) -> None:
-        door = make_app(desk, RestSettings(open_house=True, max_waiting=2))
+    async def test_only_so_many_may_wait(self, live: LiveInMemory) -> None:
+        door = make_app(live, RestSettings(open_house=True, max_waiting=2))
         async with knock(door) as http:
             id_ = await send(http)
             waits = [asyncio.create_task(status(http, id_, wait="final")) for _ in range(2)]
@@ -203,12 +203,12 @@ class TestWaiting:
             answer = await http.get(f"/v1/messages/{id_}", params={"wait": "final"})
             assert refusal(answer) == (503, "overloaded", None)
             assert answer.headers["retry-after"] == "5"
-            desk.pass_time(30)
+            live.pass_time(30)
             await asyncio.gather(*waits)
         assert door.waiting == 0
 
     async def test_who_leaves_waits_no_longer(
-        self, http: httpx.AsyncClient, desk: MemoryDesk, door: Door
+        self, http: httpx.AsyncClient, live: LiveInMemory, door: Door
     ) -> None:
         id_ = await send(http)
         left = asyncio.Event()
@@ -230,10 +230,10 @@ class TestWaiting:
         }
         request = asyncio.create_task(door(connection, receive, answer))
         await settle()
-        assert door.waiting == desk.watchers == 1
+        assert door.waiting == live.watchers == 1
         left.set()
         await request
-        assert door.waiting == desk.watchers == 0
+        assert door.waiting == live.watchers == 0
 
 
 async def settle() -> None:
@@ -244,13 +244,13 @@ async def settle() -> None:
 
 class TestCancel:
     async def test_what_is_pending_is_taken_back(
-        self, http: httpx.AsyncClient, desk: MemoryDesk
+        self, http: httpx.AsyncClient, live: LiveInMemory
     ) -> None:
         id_ = await send(http)
         answer = await http.delete(f"/v1/messages/{id_}")
         assert answer.status_code == 200
         assert answer.json() == {"cancelled": 1, "too_late": 0}
-        assert desk.connect("phone").messages() == []
+        assert live.connect("phone").messages() == []
 
     async def test_asking_again_gets_the_same_answer(self, http: httpx.AsyncClient) -> None:
         id_ = await send(http)
@@ -261,9 +261,9 @@ class TestCancel:
 
     @pytest.mark.parametrize("acknowledged", [False, True])
     async def test_what_was_sent_is_too_late(
-        self, http: httpx.AsyncClient, desk: MemoryDesk, acknowledged: bool
+        self, http: httpx.AsyncClient, live: LiveInMemory, acknowledged: bool
     ) -> None:
-        phone = desk.connect("phone")
+        phone = live.connect("phone")
         id_ = await send(http)
         if acknowledged:
             phone.acknowledge(1)
@@ -272,23 +272,23 @@ class TestCancel:
         assert "too_late=1" in answer.json()["error"]["detail"]
 
     async def test_every_delivery_is_one_or_the_other(
-        self, http: httpx.AsyncClient, desk: MemoryDesk
+        self, http: httpx.AsyncClient, live: LiveInMemory
     ) -> None:
         for i in range(4):
-            desk.register(f"p{i}", "news")
-        desk.connect("phone").acknowledge(0)
-        here = desk.connect("p0")
+            live.register(f"p{i}", "news")
+        live.connect("phone").acknowledge(0)
+        here = live.connect("p0")
         id_ = await send(http, device=None, topic="news")
         here.acknowledge(1)
         answer = await http.delete(f"/v1/messages/{id_}")
         assert answer.json() == {"cancelled": 3, "too_late": 2}
 
     async def test_a_fan_out_in_mid_course_is_counted_whole(self) -> None:
-        desk = MemoryDesk(limits=Limits(fanout_batch=2))
+        live = LiveInMemory(limits=Limits(fanout_batch=2))
         for i in range(7):
-            desk.register(f"p{i}", "news")
-        async with knock(make_app(desk, RestSettings(open_house=True))) as http:
-            desk.slow = True
+            live.register(f"p{i}", "news")
+        async with knock(make_app(live, RestSettings(open_house=True))) as http:
+            live.slow = True
             id_ = await send(http, device=None, topic="news")
             answer = await http.delete(f"/v1/messages/{id_}")
         assert answer.json() == {"cancelled": 7, "too_late": 0}
@@ -296,7 +296,7 @@ class TestCancel:
 
 class TestReplace:
     async def test_a_pending_message_gives_way(
-        self, http: httpx.AsyncClient, desk: MemoryDesk
+        self, http: httpx.AsyncClient, live: LiveInMemory
     ) -> None:
         id_ = await send(http)
         answer = await http.put(f"/v1/messages/{id_}", json={"body": "new"})
@@ -304,14 +304,14 @@ class TestReplace:
         new = answer.json()
         assert (new["replaced"], new["too_late"]) == (1, 0)
         assert (await status(http, id_))["summary"]["states"] == {"replaced": 1}
-        (frame,) = desk.connect("phone").messages()
+        (frame,) = live.connect("phone").messages()
         assert frame.body == b"new"
         assert frame.key == parse_id(new["id"])[0]
 
     async def test_a_released_message_stays(
-        self, http: httpx.AsyncClient, desk: MemoryDesk
+        self, http: httpx.AsyncClient, live: LiveInMemory
     ) -> None:
-        phone = desk.connect("phone")
+        phone = live.connect("phone")
         id_ = await send(http)
         answer = await http.put(f"/v1/messages/{id_}", json={"body": "new"})
         assert refusal(answer) == (409, "too_late", None)
@@ -321,9 +321,9 @@ class TestReplace:
         assert [frame.body for frame in phone.messages()] == [b"x"]
 
     async def test_the_target_may_be_repeated_and_not_changed(
-        self, http: httpx.AsyncClient, desk: MemoryDesk
+        self, http: httpx.AsyncClient, live: LiveInMemory
     ) -> None:
-        desk.register("tablet")
+        live.register("tablet")
         id_ = await send(http)
         other = await http.put(f"/v1/messages/{id_}", json={"device": "tablet"})
         assert refusal(other) == (400, "invalid_request", "device")
@@ -340,10 +340,10 @@ class TestReplace:
 
 class TestReplies:
     async def test_an_answer_comes_back_as_it_was_sent(
-        self, http: httpx.AsyncClient, desk: MemoryDesk
+        self, http: httpx.AsyncClient, live: LiveInMemory
     ) -> None:
         id_ = await send(http, reply_within=60)
-        phone = desk.connect("phone")
+        phone = live.connect("phone")
         phone.acknowledge(1)
         phone.reply(parse_id(id_)[0], b"<b>yes</b>", "text/html")
         answer = await http.get(f"/v1/messages/{id_}/reply")
@@ -354,11 +354,13 @@ class TestReplies:
         (delivery,) = (await status(http, id_))["deliveries"]
         assert delivery["reply"] == answer.headers["x-message-id"]
 
-    async def test_an_answer_is_waited_for(self, http: httpx.AsyncClient, desk: MemoryDesk) -> None:
+    async def test_an_answer_is_waited_for(
+        self, http: httpx.AsyncClient, live: LiveInMemory
+    ) -> None:
         id_ = await send(http, reply_within=60)
         waiting = asyncio.create_task(http.get(f"/v1/messages/{id_}/reply?timeout=60"))
         await settle()
-        phone = desk.connect("phone")
+        phone = live.connect("phone")
         phone.acknowledge(1)
         await settle()
         assert not waiting.done()
@@ -366,22 +368,22 @@ class TestReplies:
         assert (await waiting).content == b"yes"
 
     async def test_no_answer_is_said_as_such(
-        self, http: httpx.AsyncClient, desk: MemoryDesk
+        self, http: httpx.AsyncClient, live: LiveInMemory
     ) -> None:
         id_ = await send(http, reply_within=60)
         assert refusal(await http.get(f"/v1/messages/{id_}/reply")) == (404, "no_reply", None)
         waiting = asyncio.create_task(http.get(f"/v1/messages/{id_}/reply?timeout=60"))
         await settle()
-        desk.pass_time(60)
+        live.pass_time(60)
         assert refusal(await waiting) == (404, "no_reply", None)
 
     async def test_one_of_several_answers_is_chosen_by_device(
-        self, http: httpx.AsyncClient, desk: MemoryDesk
+        self, http: httpx.AsyncClient, live: LiveInMemory
     ) -> None:
-        desk.register("tablet", user="alice")
+        live.register("tablet", user="alice")
         id_ = await send(http, device=None, user="alice", reply_within=60)
         for name in "tablet", "phone":
-            device = desk.connect(name)
+            device = live.connect(name)
             device.acknowledge(1)
             device.reply(parse_id(id_)[0], name.encode())
         assert (await http.get(f"/v1/messages/{id_}/reply")).content == b"tablet"
@@ -392,24 +394,26 @@ class TestReplies:
         assert refusal(ghost) == (404, "not_found", None)
 
     async def test_a_content_type_that_is_none_is_not_passed_on(
-        self, http: httpx.AsyncClient, desk: MemoryDesk
+        self, http: httpx.AsyncClient, live: LiveInMemory
     ) -> None:
         id_ = await send(http, reply_within=60)
-        phone = desk.connect("phone")
+        phone = live.connect("phone")
         phone.acknowledge(1)
         phone.reply(parse_id(id_)[0], b"x", "text/plain\r\nset-cookie: a=b")
         answer = await http.get(f"/v1/messages/{id_}/reply")
         assert answer.headers["content-type"] == "application/octet-stream"
         assert "set-cookie" not in answer.headers
 
-    async def test_a_conversation_goes_on(self, http: httpx.AsyncClient, desk: MemoryDesk) -> None:
+    async def test_a_conversation_goes_on(
+        self, http: httpx.AsyncClient, live: LiveInMemory
+    ) -> None:
         id_ = await send(http, reply_within=60)
-        phone = desk.connect("phone")
+        phone = live.connect("phone")
         phone.acknowledge(1)
         asked = Headers(
             operation=Operation.REPLY, in_reply_to=parse_id(id_)[0], reply_within=60_000
         )
-        key = first_key_at(desk.time)
+        key = first_key_at(live.time)
         phone.send(asked, b"which one?", key=key)
         question = (await status(http, id_))["deliveries"][0]["reply"]
         answer = await http.post(f"/v1/messages/{question}/reply", json={"body": "this"})
@@ -420,10 +424,10 @@ class TestReplies:
         assert frame.headers.in_reply_to == key
 
     async def test_an_answer_without_a_question_names_the_message(
-        self, http: httpx.AsyncClient, desk: MemoryDesk
+        self, http: httpx.AsyncClient, live: LiveInMemory
     ) -> None:
         id_ = await send(http, reply_within=60)
-        phone = desk.connect("phone")
+        phone = live.connect("phone")
         phone.acknowledge(1)
         phone.reply(parse_id(id_)[0], b"yes")
         reply = (await status(http, id_))["deliveries"][0]["reply"]
@@ -443,13 +447,13 @@ class TestReplies:
 
 class TestExplain:
     @pytest.fixture
-    async def told(self, desk: MemoryDesk) -> AsyncIterator[httpx.AsyncClient]:
+    async def told(self, live: LiveInMemory) -> AsyncIterator[httpx.AsyncClient]:
         async def explain(key: int, device: int) -> object:
-            if not desk.store.deliveries(key):
+            if not live.store.deliveries(key):
                 raise NotFound("no story")
             return {"key": key, "device": device}
 
-        door = make_app(desk, RestSettings(open_house=True), explain=explain)
+        door = make_app(live, RestSettings(open_house=True), explain=explain)
         async with knock(door) as client:
             yield client
 

@@ -19,8 +19,8 @@ from schemathesis.specs.openapi.checks import (
 
 from lasthop.access.rest import Door, RestSettings, make_app
 from lasthop.access.rest.operations import EXPLAIN, OPERATIONS
-from tests.access.desk import MemoryDesk
 from tests.access.knocking import knock, refusal
+from tests.access.live import LiveInMemory
 
 
 class FromHere:
@@ -44,9 +44,9 @@ def busy_door() -> Door:
     async def erase(device: int) -> None:
         pass
 
-    desk = MemoryDesk(patient=False)
-    desk.register("phone", "news")
-    return make_app(desk, RestSettings(open_house=True), explain=explain, erase=erase)
+    live = LiveInMemory(patient=False)
+    live.register("phone", "news")
+    return make_app(live, RestSettings(open_house=True), explain=explain, erase=erase)
 
 
 @schemathesis.serializer("application/x-ndjson")
@@ -126,12 +126,12 @@ async def test_what_is_not_there_is_refused_in_the_same_shape(
         assert answer.headers["allow"]
 
 
-async def test_a_failure_of_ours_shows_nothing_of_its_cause(desk: MemoryDesk) -> None:
+async def test_a_failure_of_ours_shows_nothing_of_its_cause(live: LiveInMemory) -> None:
     async def explain(key: int, device: int) -> object:
         raise RuntimeError("private")
 
-    desk.register("phone")
-    door = make_app(desk, RestSettings(open_house=True), explain=explain)
+    live.register("phone")
+    door = make_app(live, RestSettings(open_house=True), explain=explain)
     async with knock(door) as http:
         id_ = (await http.post("/v1/messages", json={"device": "phone"})).json()["id"]
         answer = await http.get(f"/v1/messages/{id_}/explain?device=phone")

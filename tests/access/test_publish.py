@@ -15,38 +15,38 @@ from lasthop.access.quota import Rate
 from lasthop.access.rest import Door, RestSettings, make_app
 from lasthop.clock import DAY, HOUR, SECOND
 from lasthop.message import DeliveryMethod, Handling, Message, Reliability, Target, TargetKind
-from tests.access.desk import START, MemoryDesk
 from tests.access.knocking import knock, refusal
+from tests.access.live import START, LiveInMemory
 
 pytestmark = pytest.mark.usefixtures("both_ways_in")
 
 NDJSON = {"content-type": "application/x-ndjson"}
 
 
-def stored(desk: MemoryDesk) -> list[Message]:
+def stored(live: LiveInMemory) -> list[Message]:
     """All messages that are durable, in order."""
-    keys = {row.message for row in desk.store.all_deliveries()}
-    return [message for _, message in sorted(desk.store.messages(keys).items())]
+    keys = {row.message for row in live.store.all_deliveries()}
+    return [message for _, message in sorted(live.store.messages(keys).items())]
 
 
-async def publish_one(http: httpx.AsyncClient, desk: MemoryDesk, **fields: Any) -> Message:
+async def publish_one(http: httpx.AsyncClient, live: LiveInMemory, **fields: Any) -> Message:
     """Publish to `phone`; returns what was stored."""
     answer = await http.post("/v1/messages", json={"device": "phone"} | fields)
     assert answer.status_code == 202, answer.text
-    (message,) = stored(desk)
+    (message,) = stored(live)
     assert answer.json() == {"id": message.id}
     return message
 
 
 @pytest.fixture(autouse=True)
-def phone(desk: MemoryDesk) -> None:
-    desk.register("phone", "news", user="alice")
+def phone(live: LiveInMemory) -> None:
+    live.register("phone", "news", user="alice")
 
 
 async def test_an_accepted_message_is_durable_when_the_answer_comes(
-    http: httpx.AsyncClient, desk: MemoryDesk
+    http: httpx.AsyncClient, live: LiveInMemory
 ) -> None:
-    message = await publish_one(http, desk, body="hello")
+    message = await publish_one(http, live, body="hello")
     assert message.body == b"hello"
     assert message.target == Target(TargetKind.DEVICE, "phone")
     assert message.content_type == "text/plain; charset=utf-8"
@@ -66,11 +66,11 @@ async def test_an_accepted_message_is_durable_when_the_answer_comes(
     ],
 )
 async def test_every_form_of_address_reaches_the_device(
-    http: httpx.AsyncClient, desk: MemoryDesk, address: dict[str, str], target: Target
+    http: httpx.AsyncClient, live: LiveInMemory, address: dict[str, str], target: Target
 ) -> None:
     answer = await http.post("/v1/messages", json=address)
     assert answer.status_code == 202
-    (message,) = stored(desk)
+    (message,) = stored(live)
     assert message.target == target
 
 
@@ -92,19 +92,21 @@ async def test_every_form_of_address_reaches_the_device(
 )
 async def test_a_body_is_text_bytes_or_json(
     http: httpx.AsyncClient,
-    desk: MemoryDesk,
+    live: LiveInMemory,
     fields: dict[str, Any],
     content_type: str,
     body: bytes,
 ) -> None:
-    message = await publish_one(http, desk, **fields)
+    message = await publish_one(http, live, **fields)
     assert (message.content_type, message.body) == (content_type, body)
 
 
-async def test_all_fields_arrive_in_the_message(http: httpx.AsyncClient, desk: MemoryDesk) -> None:
+async def test_all_fields_arrive_in_the_message(
+    http: httpx.AsyncClient, live: LiveInMemory
+) -> None:
     message = await publish_one(
         http,
-        desk,
+        live,
         title="T",
         priority=9,
         rank=2.5,
@@ -142,23 +144,25 @@ async def test_all_fields_arrive_in_the_message(http: httpx.AsyncClient, desk: M
     ],
 )
 async def test_times_are_absolute_or_count_from_now(
-    http: httpx.AsyncClient, desk: MemoryDesk, given: dict[str, Any], after: int
+    http: httpx.AsyncClient, live: LiveInMemory, given: dict[str, Any], after: int
 ) -> None:
-    message = await publish_one(http, desk, **given)
+    message = await publish_one(http, live, **given)
     assert message.deliver_after == START + after
 
 
-async def test_deadlines_for_delivery_and_reply(http: httpx.AsyncClient, desk: MemoryDesk) -> None:
-    message = await publish_one(http, desk, ttl="2h", reply_within=30)
+async def test_deadlines_for_delivery_and_reply(
+    http: httpx.AsyncClient, live: LiveInMemory
+) -> None:
+    message = await publish_one(http, live, ttl="2h", reply_within=30)
     assert message.deliver_before == START + 2 * HOUR
     assert message.reply_before == START + 30 * SECOND
 
 
 @pytest.mark.parametrize("given", [90, "90", "90s", "1m30s"])
 async def test_a_tolerated_delay_is_a_duration(
-    http: httpx.AsyncClient, desk: MemoryDesk, given: float | str
+    http: httpx.AsyncClient, live: LiveInMemory, given: float | str
 ) -> None:
-    message = await publish_one(http, desk, delay_tolerance=given)
+    message = await publish_one(http, live, delay_tolerance=given)
     assert message.delay_tolerance == 90 * SECOND
 
 
@@ -172,9 +176,9 @@ async def test_a_tolerated_delay_is_a_duration(
     ],
 )
 async def test_a_method_brings_its_reliability(
-    http: httpx.AsyncClient, desk: MemoryDesk, method: str, reliability: Reliability
+    http: httpx.AsyncClient, live: LiveInMemory, method: str, reliability: Reliability
 ) -> None:
-    assert (await publish_one(http, desk, method=method)).reliability is reliability
+    assert (await publish_one(http, live, method=method)).reliability is reliability
 
 
 BAD: list[tuple[dict[str, Any], int, str | None, str]] = [
@@ -239,7 +243,7 @@ BAD: list[tuple[dict[str, Any], int, str | None, str]] = [
 @pytest.mark.parametrize("fields, status, field, detail", BAD)
 async def test_a_bad_message_is_refused_with_the_field_at_fault(
     http: httpx.AsyncClient,
-    desk: MemoryDesk,
+    live: LiveInMemory,
     fields: dict[str, Any],
     status: int,
     field: str | None,
@@ -248,14 +252,14 @@ async def test_a_bad_message_is_refused_with_the_field_at_fault(
     answer = await http.post("/v1/messages", json={"device": "phone"} | fields)
     assert refusal(answer)[::2] == (status, field), answer.text
     assert detail in answer.json()["error"]["detail"]
-    assert stored(desk) == []
+    assert stored(live) == []
 
 
 @pytest.mark.parametrize("fields, status, field, detail", BAD[::4])
 @pytest.mark.parametrize("lines", [True, False])
 async def test_a_batch_with_one_bad_message_leaves_nothing_and_names_it(
     http: httpx.AsyncClient,
-    desk: MemoryDesk,
+    live: LiveInMemory,
     fields: dict[str, Any],
     status: int,
     field: str | None,
@@ -267,7 +271,7 @@ async def test_a_batch_with_one_bad_message_leaves_nothing_and_names_it(
     named = "[2]" if field is None else f"[2].{field}"
     assert refusal(answer)[::2] == (status, named), answer.text
     assert "message 2: " in answer.json()["error"]["detail"]
-    assert stored(desk) == []
+    assert stored(live) == []
 
 
 async def send_batch(
@@ -281,14 +285,14 @@ async def send_batch(
 
 @pytest.mark.parametrize("lines", [True, False])
 async def test_a_batch_is_one_call_and_its_ids_keep_its_order(
-    http: httpx.AsyncClient, desk: MemoryDesk, lines: bool
+    http: httpx.AsyncClient, live: LiveInMemory, lines: bool
 ) -> None:
     batch = [{"device": "phone", "body": str(i)} for i in range(10)]
-    before = desk.calls
+    before = live.calls
     answer = await send_batch(http, batch, lines)
     assert answer.status_code == 202
-    assert desk.calls == before + 1
-    messages = stored(desk)
+    assert live.calls == before + 1
+    messages = stored(live)
     assert [m.body for m in messages] == [str(i).encode() for i in range(10)]
     assert answer.json() == {"ids": [m.id for m in messages]}
 
@@ -306,13 +310,13 @@ def test_a_batch_is_accepted_completely_or_not_at_all(good: list[str], data: st.
         batch.insert(at, {"device": "phone"} | bad)
 
     async def run() -> None:
-        desk = MemoryDesk()
-        desk.register("phone", "news", user="alice")
-        async with knock(make_app(desk, RestSettings(open_house=True))) as http:
+        live = LiveInMemory()
+        live.register("phone", "news", user="alice")
+        async with knock(make_app(live, RestSettings(open_house=True))) as http:
             answer = await send_batch(http, batch, data.draw(st.booleans()))
         accepted = answer.status_code == 202
         assert accepted == (bad is None and bool(batch))
-        assert len(stored(desk)) == (len(batch) if accepted else 0)
+        assert len(stored(live)) == (len(batch) if accepted else 0)
 
     anyio.run(run)
 
@@ -356,8 +360,8 @@ async def test_compressed_bodies_are_refused(http: httpx.AsyncClient) -> None:
     assert refusal(answer) == (415, "unsupported_media", "Content-Encoding")
 
 
-async def test_a_request_above_its_size_is_refused_while_it_comes_in(desk: MemoryDesk) -> None:
-    door = make_app(desk, RestSettings(open_house=True, max_body=100))
+async def test_a_request_above_its_size_is_refused_while_it_comes_in(live: LiveInMemory) -> None:
+    door = make_app(live, RestSettings(open_house=True, max_body=100))
 
     async def chunks() -> Any:
         for _ in range(3):
@@ -372,8 +376,8 @@ async def test_a_request_above_its_size_is_refused_while_it_comes_in(desk: Memor
     assert door.refused == {"too_large": 2}
 
 
-async def test_no_more_is_held_in_memory_than_agreed(desk: MemoryDesk) -> None:
-    door = make_app(desk, RestSettings(open_house=True, max_held=100))
+async def test_no_more_is_held_in_memory_than_agreed(live: LiveInMemory) -> None:
+    door = make_app(live, RestSettings(open_house=True, max_held=100))
     async with knock(door) as http:
         answer = await http.post("/v1/messages", content=b"x" * 101)
         assert refusal(answer) == (503, "overloaded", None)
@@ -383,8 +387,8 @@ async def test_no_more_is_held_in_memory_than_agreed(desk: MemoryDesk) -> None:
             assert (await http.post("/v1/messages", content=b"x" * 90)).status_code == 400
 
 
-async def test_a_request_has_a_limited_number_of_messages(desk: MemoryDesk) -> None:
-    door = make_app(desk, RestSettings(open_house=True, max_messages=3))
+async def test_a_request_has_a_limited_number_of_messages(live: LiveInMemory) -> None:
+    door = make_app(live, RestSettings(open_house=True, max_messages=3))
     async with knock(door) as http:
         three = await send_batch(http, [{"device": "phone"}] * 3, lines=True)
         four = await send_batch(http, [{"device": "phone"}] * 4, lines=True)
@@ -392,8 +396,8 @@ async def test_a_request_has_a_limited_number_of_messages(desk: MemoryDesk) -> N
     assert refusal(four) == (413, "too_large", None)
 
 
-async def test_a_publisher_above_its_quota_is_told_when_to_come_back(desk: MemoryDesk) -> None:
-    door = make_app(desk, RestSettings(open_house=True, messages=Rate(2, 4)))
+async def test_a_publisher_above_its_quota_is_told_when_to_come_back(live: LiveInMemory) -> None:
+    door = make_app(live, RestSettings(open_house=True, messages=Rate(2, 4)))
     async with knock(door) as http:
         batch = [{"device": "phone"}] * 4
         assert (await send_batch(http, batch, lines=False)).status_code == 202
@@ -402,12 +406,12 @@ async def test_a_publisher_above_its_quota_is_told_when_to_come_back(desk: Memor
         assert answer.headers["retry-after"] == "1"
         refused = await send_batch(http, batch, lines=False)
         assert refused.headers["retry-after"] == "2"
-        desk.pass_time(2)
+        live.pass_time(2)
         assert (await send_batch(http, batch, lines=False)).status_code == 202
 
 
-async def test_the_quota_counts_bytes_too(desk: MemoryDesk) -> None:
-    door = make_app(desk, RestSettings(open_house=True, bytes=Rate(10, 100)))
+async def test_the_quota_counts_bytes_too(live: LiveInMemory) -> None:
+    door = make_app(live, RestSettings(open_house=True, bytes=Rate(10, 100)))
     async with knock(door) as http:
         first = await http.post("/v1/messages", json={"device": "phone", "body": "x" * 100})
         second = await http.post("/v1/messages", json={"device": "phone"})
@@ -417,9 +421,9 @@ async def test_the_quota_counts_bytes_too(desk: MemoryDesk) -> None:
 
 
 async def test_a_gateway_that_takes_nothing_in_says_so(
-    http: httpx.AsyncClient, desk: MemoryDesk, door: Door
+    http: httpx.AsyncClient, live: LiveInMemory, door: Door
 ) -> None:
-    desk.full = True
+    live.full = True
     answer = await http.post("/v1/messages", json={"device": "phone"})
     assert refusal(answer) == (503, "overloaded", None)
     assert answer.headers["retry-after"] == "1"

@@ -14,8 +14,8 @@ from lasthop.access.rest.operations import EXPLAIN, OPERATIONS
 from lasthop.core.apps.credentials import Scope
 from lasthop.message import first_key_at, parse_id
 from lasthop.wire.hop.frames import Headers
-from tests.access.desk import MemoryDesk, Phone
 from tests.access.knocking import knock, refusal
+from tests.access.live import LiveInMemory, Phone
 
 
 class Asked(NamedTuple):
@@ -58,29 +58,29 @@ CALLERS = {
 
 
 @pytest.fixture
-async def callers(desk: MemoryDesk) -> AsyncIterator[dict[str, httpx.AsyncClient]]:
+async def callers(live: LiveInMemory) -> AsyncIterator[dict[str, httpx.AsyncClient]]:
     """Everybody, at the door of an open gateway."""
 
     async def explain(key: int, device: int) -> object:
         return {}
 
-    door = make_app(desk, RestSettings(open_house=True), explain=explain)
+    door = make_app(live, RestSettings(open_house=True), explain=explain)
     async with AsyncExitStack() as stack:
         found: dict[str, httpx.AsyncClient] = {}
         for caller, (name, app, scope, _) in CALLERS.items():
             token = None
             if name is not None and app is not None and scope is not None:
                 token = caller.replace(" ", "-")
-                desk.gateway.admin.admit(token, app, name, {scope}, desk.time)
+                live.gateway.admin.admit(token, app, name, {scope}, live.time)
             found[caller] = await stack.enter_async_context(knock(door, token=token))
         yield found
 
 
 @pytest.fixture
-def phone(desk: MemoryDesk) -> Phone:
-    desk.register("phone")
-    desk.register("tablet")
-    return desk.connect("phone")
+def phone(live: LiveInMemory) -> Phone:
+    live.register("phone")
+    live.register("tablet")
+    return live.connect("phone")
 
 
 @pytest.fixture
@@ -162,23 +162,23 @@ async def test_what_a_device_sent_is_changed_by_no_publisher(
 
 
 async def test_what_one_device_sent_to_another_is_no_publishers(
-    callers: dict[str, httpx.AsyncClient], phone: Phone, desk: MemoryDesk
+    callers: dict[str, httpx.AsyncClient], phone: Phone, live: LiveInMemory
 ) -> None:
     phone.send(Headers(to="device:tablet"), b"hello")
-    (row,) = desk.store.all_deliveries()
-    id_ = desk.store.messages([row.message])[row.message].id
+    (row,) = live.store.all_deliveries()
+    id_ = live.store.messages([row.message])[row.message].id
     for caller, status in {"owner": 404, "administrator": 200}.items():
         assert (await callers[caller].get(f"/v1/messages/{id_}")).status_code == status
         assert (await callers[caller].delete(f"/v1/messages/{id_}")).status_code == status
 
 
 async def test_a_replace_key_takes_the_place_of_ones_own_message_only(
-    callers: dict[str, httpx.AsyncClient], phone: Phone, desk: MemoryDesk
+    callers: dict[str, httpx.AsyncClient], phone: Phone, live: LiveInMemory
 ) -> None:
     for caller in "owner", "other publisher", "administrator", "owner":
         line = {"device": "tablet", "body": caller, "replace_key": "score"}
         assert (await callers[caller].post("/v1/messages", json=line)).status_code == 202
-    bodies = [frame.body.decode() for frame in desk.connect("tablet").messages()]
+    bodies = [frame.body.decode() for frame in live.connect("tablet").messages()]
     assert bodies == ["other publisher", "administrator", "owner"]
 
 
@@ -222,7 +222,7 @@ class TestStreams:
 
     async def opened_by_phone(self, callers: dict[str, httpx.AsyncClient], phone: Phone) -> str:
         before = await self.ids(callers)
-        key = first_key_at(phone._desk.time)
+        key = first_key_at(phone._live.time)
         phone.send(Headers(to="publisher:", stream=True), b"", key=key)
         (new,) = await self.ids(callers) - before
         return new

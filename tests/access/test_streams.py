@@ -7,16 +7,16 @@ import zlib
 import httpx
 import pytest
 
-from tests.access.desk import MemoryDesk
 from tests.access.knocking import refusal
+from tests.access.live import LiveInMemory
 
 CONTENT = bytes(range(256)) * 40
 BEHAVIOUR = "/v1/apps/default/behaviour"
 
 
 @pytest.fixture(autouse=True)
-def phone(desk: MemoryDesk) -> None:
-    desk.register("phone")
+def phone(live: LiveInMemory) -> None:
+    live.register("phone")
 
 
 async def opened(http: httpx.AsyncClient, to: str = "publisher:") -> str:
@@ -49,11 +49,11 @@ async def test_what_is_sent_can_be_fetched_and_ends_with_a_checksum(
 
 
 async def test_a_sender_is_held_back_when_the_window_is_full(
-    desk: MemoryDesk, http: httpx.AsyncClient
+    live: LiveInMemory, http: httpx.AsyncClient
 ) -> None:
-    desk.patient = False
+    live.patient = False
     stream = await opened(http, "device:phone")
-    window = desk.gateway.streams.window
+    window = live.gateway.streams.window
     answer = await http.put(f"/v1/streams/{stream}/content?offset=0", content=bytes(window + 10))
     assert (answer.json()["position"], answer.json().get("room", 0)) == (window, 0)
     listed = (await http.get("/v1/streams")).json()["streams"]
@@ -96,7 +96,7 @@ async def test_a_stream_that_is_given_up_takes_no_more(http: httpx.AsyncClient) 
 
 
 async def test_a_behaviour_gives_defaults_and_limits(
-    desk: MemoryDesk, http: httpx.AsyncClient
+    live: LiveInMemory, http: httpx.AsyncClient
 ) -> None:
     assert (await http.get(BEHAVIOUR)).json() == {}
     wanted = {
@@ -108,7 +108,7 @@ async def test_a_behaviour_gives_defaults_and_limits(
     }
     assert (await http.put(BEHAVIOUR, json=wanted)).json() == wanted
     answer = await http.post("/v1/messages", json={"device": "phone", "body": "hello"})
-    message = desk.store.messages([int(answer.json()["id"][:16], 16)])
+    message = live.store.messages([int(answer.json()["id"][:16], 16)])
     (kept,) = message.values()
     assert (kept.handling.name, kept.reliability.name) == ("SILENT", "AT_LEAST_ONCE_PROCESSING")
     bad: list[tuple[dict[str, object], int, str]] = [

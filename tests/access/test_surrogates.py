@@ -8,14 +8,14 @@ import httpx
 import pytest
 
 from lasthop.access.rest import RestSettings, make_app
-from lasthop.access.rest.overseer import SurrogateInfo
+from lasthop.access.rest.surrogate_manager import SurrogateInfo
 from lasthop.core.apps.credentials import Scope
 from lasthop.errors import Conflict, NotFound
-from tests.access.desk import START, MemoryDesk
 from tests.access.knocking import knock, refusal
+from tests.access.live import START, LiveInMemory
 
 
-class Overseer:
+class SurrogateManager:
     """Has one surrogate, and knows how to load it once."""
 
     def __init__(self) -> None:
@@ -51,8 +51,8 @@ class Overseer:
 
 
 @pytest.fixture
-async def http(desk: MemoryDesk) -> AsyncIterator[httpx.AsyncClient]:
-    door = make_app(desk, RestSettings(open_house=True), overseer=Overseer())
+async def http(live: LiveInMemory) -> AsyncIterator[httpx.AsyncClient]:
+    door = make_app(live, RestSettings(open_house=True), surrogate_manager=SurrogateManager())
     async with knock(door) as client:
         yield client
 
@@ -76,15 +76,15 @@ async def test_an_app_without_one_has_none(http: httpx.AsyncClient) -> None:
     assert refusal(await http.post("/v1/surrogates/other/reload"))[:2] == (404, "not_found")
 
 
-async def test_a_gateway_without_any_has_none(desk: MemoryDesk) -> None:
-    async with knock(make_app(desk, RestSettings(open_house=True))) as http:
+async def test_a_gateway_without_any_has_none(live: LiveInMemory) -> None:
+    async with knock(make_app(live, RestSettings(open_house=True))) as http:
         assert (await http.get("/v1/surrogates")).json() == {"surrogates": []}
         assert (await http.post("/v1/surrogates/shop/reload")).status_code == 404
 
 
-async def test_they_are_for_administrators(desk: MemoryDesk) -> None:
-    desk.gateway.admin.admit("secret", "shop", "p", {Scope.PUBLISH, Scope.DEVICES}, START)
-    door = make_app(desk, RestSettings(), overseer=Overseer())
+async def test_they_are_for_administrators(live: LiveInMemory) -> None:
+    live.gateway.admin.admit("secret", "shop", "p", {Scope.PUBLISH, Scope.DEVICES}, START)
+    door = make_app(live, RestSettings(), surrogate_manager=SurrogateManager())
     async with knock(door, token="secret") as http:
         assert (await http.get("/v1/surrogates")).status_code == 403
         assert (await http.post("/v1/surrogates/shop/reload")).status_code == 403

@@ -7,15 +7,15 @@ import pytest
 
 from lasthop.core.lifecycle import State
 from lasthop.wire.hop.frames import Headers, Operation
-from tests.access.desk import MemoryDesk
 from tests.access.knocking import refusal
+from tests.access.live import LiveInMemory
 
 NEWS = "/v1/devices/phone/subscriptions/news"
 
 
 @pytest.fixture(autouse=True)
-def phone(desk: MemoryDesk) -> None:
-    desk.register("phone")
+def phone(live: LiveInMemory) -> None:
+    live.register("phone")
 
 
 async def test_a_subscription_has_terms(http: httpx.AsyncClient) -> None:
@@ -65,14 +65,14 @@ async def test_bad_terms_are_refused(
     assert (await http.get("/v1/devices/phone/subscriptions")).json()["subscriptions"] == []
 
 
-async def test_a_message_changes_its_rank(http: httpx.AsyncClient, desk: MemoryDesk) -> None:
+async def test_a_message_changes_its_rank(http: httpx.AsyncClient, live: LiveInMemory) -> None:
     await http.put(NEWS, json={"threshold": 2})
     id_ = (await http.post("/v1/messages", json={"topic": "news", "rank": 3})).json()["id"]
     answer = await http.patch(f"/v1/messages/{id_}", json={"rank": 1.5})
     assert answer.json() == {"id": id_, "rank": 1.5, "open": 1}
     key = int(id_[:16], 16)
-    assert desk.store.messages([key])[key].rank == 1.5
-    assert State(desk.store.deliveries(key)[0].state) is State.PENDING
+    assert live.store.messages([key])[key].rank == 1.5
+    assert State(live.store.deliveries(key)[0].state) is State.PENDING
     assert refusal(await http.patch(f"/v1/messages/{'0' * 32}", json={"rank": 1}))[0] == 404
     assert refusal(await http.patch(f"/v1/messages/{id_}", json={"rank": "x"})) == (
         400,
@@ -82,7 +82,7 @@ async def test_a_message_changes_its_rank(http: httpx.AsyncClient, desk: MemoryD
 
 
 async def test_topics_are_advertised_listed_and_withdrawn(
-    http: httpx.AsyncClient, desk: MemoryDesk
+    http: httpx.AsyncClient, live: LiveInMemory
 ) -> None:
     await http.put(NEWS)
     made = (await http.put("/v1/topics/news", json={"title": "The news"})).json()
@@ -100,15 +100,15 @@ async def test_topics_are_advertised_listed_and_withdrawn(
     assert refusal(await http.delete("/v1/topics/news")) == (404, "not_found", None)
     assert [t["topic"] for t in (await http.get("/v1/topics")).json()["topics"]] == ["a.b"]
     # Who subscribes later is told as well.
-    desk.register("tablet")
-    before = len(list(desk.store.all_deliveries()))
+    live.register("tablet")
+    before = len(list(live.store.all_deliveries()))
     await http.put("/v1/devices/tablet/subscriptions/news")
-    assert len(list(desk.store.all_deliveries())) == before + 1
+    assert len(list(live.store.all_deliveries())) == before + 1
     assert refusal(await http.put("/v1/topics/bad%20name")) == (400, "invalid_request", None)
 
 
 async def test_subscriptions_follow_the_context_by_rules(
-    http: httpx.AsyncClient, desk: MemoryDesk
+    http: httpx.AsyncClient, live: LiveInMemory
 ) -> None:
     rules = [
         {"topic": "traffic.{city}", "terms": {"mode": "on-line"}},
@@ -124,7 +124,7 @@ async def test_subscriptions_follow_the_context_by_rules(
         return [row["topic"] for row in found]
 
     assert await topics() == []
-    phone = desk.connect("phone")
+    phone = live.connect("phone")
     phone.send(Headers(operation=Operation.CONTEXT), b'{"city": "oslo", "place": "office"}')
     assert await topics() == ["traffic.oslo", "work"]
     phone.send(Headers(operation=Operation.CONTEXT), b'{"city": "tromso", "place": "home"}')
@@ -150,7 +150,7 @@ async def test_a_bad_rule_is_refused(
 
 
 async def test_a_subscription_looks_into_messages(
-    http: httpx.AsyncClient, desk: MemoryDesk
+    http: httpx.AsyncClient, live: LiveInMemory
 ) -> None:
     query = {"xpath": "//goods[. = 'tea']"}
     assert (await http.put(NEWS, params=query)).json()["changed"]
@@ -160,6 +160,6 @@ async def test_a_subscription_looks_into_messages(
     for goods in ("milk", "tea"):
         body = {"body": f"<goods>{goods}</goods>", "content_type": "application/xml"}
         await http.post("/v1/messages", json={"topic": "news", **body})
-    assert [m.body for m in desk.connect("phone").messages()] == [b"<goods>tea</goods>"]
+    assert [m.body for m in live.connect("phone").messages()] == [b"<goods>tea</goods>"]
     bad = await http.put(NEWS, params={"xpath": "//["})
     assert refusal(bad)[:2] == (400, "malformed_xpath")

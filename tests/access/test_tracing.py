@@ -9,8 +9,8 @@ import pytest
 
 from lasthop.access.rest import RestSettings, make_app
 from lasthop.message import Message
-from tests.access.desk import MemoryDesk
 from tests.access.knocking import knock
+from tests.access.live import LiveInMemory
 
 pytestmark = pytest.mark.usefixtures("both_ways_in")
 
@@ -20,60 +20,60 @@ REQUEST = {"traceparent": CONTEXT}
 HERE = ("traceparent", CONTEXT)
 
 
-def knocked(desk: MemoryDesk, *, traced: bool = True) -> httpx.AsyncClient:
-    desk.register("phone", "news")
-    return knock(make_app(desk, RestSettings(open_house=True, traced=traced)))
+def knocked(live: LiveInMemory, *, traced: bool = True) -> httpx.AsyncClient:
+    live.register("phone", "news")
+    return knock(make_app(live, RestSettings(open_house=True, traced=traced)))
 
 
-def stored(desk: MemoryDesk) -> list[Message]:
-    keys = {row.message for row in desk.store.all_deliveries()}
-    return [message for _, message in sorted(desk.store.messages(keys).items())]
+def stored(live: LiveInMemory) -> list[Message]:
+    keys = {row.message for row in live.store.all_deliveries()}
+    return [message for _, message in sorted(live.store.messages(keys).items())]
 
 
-def recorded(desk: MemoryDesk) -> list[str]:
+def recorded(live: LiveInMemory) -> list[str]:
     """What the accepted events say of traces."""
     events = [
         json.loads(line)
-        for page in desk.store.events(0, 1 << 20)
+        for page in live.store.events(0, 1 << 20)
         for line in page.lines.splitlines()
     ]
     return [event.get("trace", "") for event in events if event["kind"] == "accepted"]
 
 
 async def test_every_message_of_a_batch_is_in_its_requests_trace_unless_it_says_another(
-    desk: MemoryDesk,
+    live: LiveInMemory,
 ) -> None:
     batch = [
         {"device": "phone", "body": "a"},
         {"device": "phone", "body": "b", "headers": {"Traceparent": OTHER, "x": "y"}},
         {"topic": "news", "body": "c", "headers": {"x": "y"}},
     ]
-    async with knocked(desk) as http:
+    async with knocked(live) as http:
         assert (await http.post("/v1/messages", json=batch, headers=REQUEST)).status_code == 202
-    first, second, third = stored(desk)
+    first, second, third = stored(live)
     assert first.headers == (HERE,)
     assert second.headers == (("Traceparent", OTHER), ("x", "y"))
     assert third.headers == (("x", "y"), HERE)
-    assert recorded(desk) == [CONTEXT, OTHER, CONTEXT]
+    assert recorded(live) == [CONTEXT, OTHER, CONTEXT]
 
 
-async def test_one_line_is_in_a_trace_too(desk: MemoryDesk) -> None:
-    async with knocked(desk) as http:
+async def test_one_line_is_in_a_trace_too(live: LiveInMemory) -> None:
+    async with knocked(live) as http:
         assert (await http.post("/news", content=b"x", headers=REQUEST)).status_code == 202
-    assert [message.headers for message in stored(desk)] == [(HERE,)]
+    assert [message.headers for message in stored(live)] == [(HERE,)]
 
 
-async def test_what_a_sender_says_goes_before_where_it_comes_from(desk: MemoryDesk) -> None:
+async def test_what_a_sender_says_goes_before_where_it_comes_from(live: LiveInMemory) -> None:
     headers = {f"x-{n}": "y" for n in range(32)}
-    async with knocked(desk) as http:
+    async with knocked(live) as http:
         message = {"device": "phone", "headers": headers}
         assert (await http.post("/v1/messages", json=message, headers=REQUEST)).status_code == 202
-    (message_stored,) = stored(desk)
+    (message_stored,) = stored(live)
     assert dict(message_stored.headers) == headers
 
 
-async def test_the_same_request_in_another_trace_is_the_same_request(desk: MemoryDesk) -> None:
-    async with knocked(desk) as http:
+async def test_the_same_request_in_another_trace_is_the_same_request(live: LiveInMemory) -> None:
+    async with knocked(live) as http:
         for trace in (CONTEXT, OTHER):
             answer = await http.post(
                 "/v1/messages",
@@ -81,15 +81,15 @@ async def test_the_same_request_in_another_trace_is_the_same_request(desk: Memor
                 headers={"traceparent": trace, "idempotency-key": "k"},
             )
             assert answer.is_success
-    assert [message.headers for message in stored(desk)] == [(HERE,)]
+    assert [message.headers for message in stored(live)] == [(HERE,)]
 
 
 @pytest.mark.parametrize("traced,trace", [(False, CONTEXT), (True, "nonsense")])
 async def test_without_traces_or_sense_in_it_the_header_is_not_there(
-    desk: MemoryDesk, traced: bool, trace: str
+    live: LiveInMemory, traced: bool, trace: str
 ) -> None:
-    async with knocked(desk, traced=traced) as http:
+    async with knocked(live, traced=traced) as http:
         message = {"device": "phone", "body": "a"}
         await http.post("/v1/messages", json=message, headers={"traceparent": trace})
-    assert [message.headers for message in stored(desk)] == [()]
-    assert recorded(desk) == [""]
+    assert [message.headers for message in stored(live)] == [()]
+    assert recorded(live) == [""]

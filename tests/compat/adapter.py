@@ -45,16 +45,20 @@ from lasthop.delivery.carrier import (
     Aborted,
     Carrier,
     Confirmed,
+    NotReached,
     Outcome,
     Parcel,
     ReturnedContent,
     Sent as CarrierSent,
     Unanswered,
-    Unreached,
 )
 from lasthop.device import compose
 from lasthop.device.compose import Draft
-from lasthop.device.happenings import (
+from lasthop.device.inbox_sqlite import SqliteInbox
+from lasthop.device.message import Message
+from lasthop.device.requests.expectation import Expectation
+from lasthop.device.session import DeviceSession
+from lasthop.device.session_events import (
     Decided,
     Fetched,
     Gathered,
@@ -71,22 +75,18 @@ from lasthop.device.happenings import (
     TimedOut,
     Withdrawn,
 )
-from lasthop.device.inbox_sqlite import SqliteInbox
-from lasthop.device.message import Message
-from lasthop.device.requests.expectation import Expectation
-from lasthop.device.session import DeviceSession
 from lasthop.device.terms import DeviceTerms
 from lasthop.errors import Conflict, HopError
 from lasthop.eventlog.exporter import Exporter
-from lasthop.runtime.stories import tell
+from lasthop.runtime.history import tell
 from lasthop.simulation.gateway_node import GatewayNode
 from lasthop.simulation.interconnect import Interconnect
 from lasthop.simulation.interconnects import ArrivalListener, Broken, OrderedLink, RehearsedRequests
 from lasthop.simulation.kernel import START, Kernel
 from lasthop.simulation.link import LinkEnd, RehearsedLink, Weather
 from lasthop.store.base import Durability, Reader, Store
-from lasthop.store.bonds import BondsRestored
 from lasthop.store.commit import Commit, DeliveryRow
+from lasthop.store.groups import GroupsRestored
 from lasthop.store.pushes import PushesRestored
 from lasthop.store.ranked import RankedRestored
 from lasthop.store.sqlite import SqliteStore
@@ -102,7 +102,7 @@ from lasthop.wire.hop.handshake import Dialing
 from lasthop.wire.hop.heartbeat import ANSWERED
 from lasthop.wire.hop.services import Question, Service, ServiceOperation
 from lasthop.wire.pap.answers import AnswerVerdict as Heard, PapAnswer
-from tests.compat.tape import Happening, Tape
+from tests.compat.tape import SessionEvent, Tape
 
 T = TypeVar("T")
 
@@ -191,7 +191,7 @@ class TapedLink(RehearsedLink):
 
     def _note(self, end: LinkEnd, what: str, data: bytes = b"") -> None:
         who = "device" if end is LinkEnd.DEVICE else "gateway"
-        self.tape.note(Happening(self._kernel.now() - START, self.number, who, what, data))
+        self.tape.note(SessionEvent(self._kernel.now() - START, self.number, who, what, data))
 
 
 class TapedUnits(TapedLink, OrderedLink):
@@ -290,14 +290,14 @@ class Stage:
         self._rest = make_app(
             self, RestSettings(open_house=True), make_token=self._token, explain=self._explain
         )
-        clerk = self._rest.clerk
+        context = self._rest.context
         pap = PapSettings(notify_private=True)
         self._pap = PapDoor(
             self,
             pap,
-            callers=clerk.callers,
-            intake=clerk.intake,
-            charge=clerk.charge,
+            callers=context.callers,
+            intake=context.intake,
+            charge=context.charge,
             destinations=Destinations(hosts=(), private=True),
         )
         if gateway_says is None:
@@ -534,9 +534,9 @@ class Stage:
             mail = consult.mails[at]
             post = gateway.surrogates.post(consult.app)
             assert post is not None
-            desk = SurrogateRunner(self._surrogate, post.state, limit=post.terms.state)
+            live = SurrogateRunner(self._surrogate, post.state, limit=post.terms.state)
             verdict = msgspec.msgpack.decode(
-                msgspec.msgpack.encode(desk.handle(mail)), type=Verdict
+                msgspec.msgpack.encode(live.handle(mail)), type=Verdict
             )
             now = self.kernel.now()
             refused = gateway.surrogates.consulted(consult.app, mail.number, verdict, now)
@@ -591,7 +591,7 @@ class Stage:
         link.tape = self.tape
         self._links[link.number] = link
         dialled = f"{kind.value} {rate or 0}".encode()
-        self.tape.note(Happening(self.time, link.number, "device", "dial", dialled))
+        self.tape.note(SessionEvent(self.time, link.number, "device", "dial", dialled))
         if self.heard is None:
             link.channel = self.node.dial(link, kind)
         return link
@@ -638,19 +638,19 @@ class Stage:
         if self.heard is not None:
             self._plan(self.heard.by("gateway"))
 
-    def _plan(self, happenings: Iterable[Happening]) -> None:
-        for said in happenings:
+    def _plan(self, session_events: Iterable[SessionEvent]) -> None:
+        for said in session_events:
             # Behind all that arrives in the same moment: it may have been an answer to that.
             then = partial(self.kernel.after, 0, partial(self._say_again, said))
             self.kernel.at(START + said.t, then)
 
-    def _say_again(self, said: Happening) -> None:
+    def _say_again(self, said: SessionEvent) -> None:
         if said.what == "dial":
             self._dial_again(said)
             return
         link = self._links.get(said.wire)
         if link is None:
-            self.tape.note(Happening(self.time, said.wire, "nobody", "dialled this"))
+            self.tape.note(SessionEvent(self.time, said.wire, "nobody", "dialled this"))
             return
         end = LinkEnd.DEVICE if said.who == "device" else LinkEnd.GATEWAY
         if said.what == "bytes":
@@ -660,7 +660,7 @@ class Stage:
         else:
             self.cut(link, said.who)
 
-    def _dial_again(self, said: Happening) -> None:
+    def _dial_again(self, said: SessionEvent) -> None:
         kind, rate = said.data.decode().split()
         self.link_for(Interconnect(kind), lambda data: None, lambda: None, rate=int(rate) or None)
 
@@ -712,7 +712,7 @@ _OUTCOMES: dict[str, Outcome] = {
     "answered": Confirmed(ReturnedContent("text/plain", b"the client's answer")),
     "aborted": Aborted(0xEA),
     "unanswered": Unanswered("nothing came back"),
-    "unreached": Unreached("it is out of reach"),
+    "unreached": NotReached("it is out of reach"),
 }
 
 
@@ -1073,8 +1073,8 @@ class Handset:
             compose.reply(message, b"re: " + body, now).queue(self._session, now)
         self._session.finished(message)
 
-    def _hear_of(self, happening: object) -> None:
-        match happening:
+    def _hear_of(self, session_event: object) -> None:
+        match session_event:
             case MessageSent() | MessageAccepted() | StreamStirred():
                 return
             case Looked(key, messages):
@@ -1110,7 +1110,7 @@ class Handset:
             case LinkSpent(_, link, _):
                 self.heard.append(["link spent", link])
             case _:
-                raise AssertionError(happening)
+                raise AssertionError(session_event)
 
     def _work_on_streams(self) -> bool:
         """Write and read as much as goes; whether that was anything."""
@@ -1173,10 +1173,10 @@ class Handset:
             session.committed(change.n)
         self._todo += ready
         attended = self._attend()
-        happenings = session.happenings()
-        for happening in happenings:
-            self._hear_of(happening)
-        return self._flush() or bool(attended or worked or change is not None or happenings)
+        session_events = session.session_events()
+        for session_event in session_events:
+            self._hear_of(session_event)
+        return self._flush() or bool(attended or worked or change is not None or session_events)
 
     def _flush(self) -> bool:
         """Say what may be said now; whether that was anything."""
@@ -1197,7 +1197,7 @@ class Handset:
                     fed = speaking
             for other in others:
                 assert isinstance(other.phase, Open)
-                other.phase.overheard(frames)
+                other.phase.sent_elsewhere(frames)
             routed = session.routed(piece=self._drained and fed is None)
             for wire in open_wires:
                 frames = routed.get(wire.number, [])
@@ -1263,7 +1263,7 @@ def fresh_files(directory: Path) -> None:
 _FEATURES: dict[str, type[Any]] = {
     "ranked": RankedRestored,
     "surrogates": SurrogatesRestored,
-    "bonds": BondsRestored,
+    "bonds": GroupsRestored,
     "streams": StreamsRestored,
 }
 

@@ -101,11 +101,11 @@ def frames_in(tape: Tape) -> Iterator[tuple[str, Frame]]:
     """Every frame of a conversation, and who said it."""
     mappings = {
         said.wire: _MAPPINGS[said.data.decode().split()[0]]
-        for said in tape.happenings
+        for said in tape.session_events
         if said.what == "dial"
     }
     decoders: dict[tuple[int, str], Decoder] = {}
-    for said in tape.happenings:
+    for said in tape.session_events:
         if said.what != "bytes":
             continue
         decoder = decoders.get((said.wire, said.who))

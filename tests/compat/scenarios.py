@@ -318,7 +318,7 @@ def _groups_second(stage: Stage) -> None:
 # Surrogates.
 
 
-class Clerk(Surrogate):
+class OperationContext(Surrogate):
     """Counts, and does one of everything, by the first word of a message."""
 
     def to_device(self, mail: Mail) -> Decision | None:
@@ -556,7 +556,7 @@ LINKS = [
     },
 ]
 EVENING = [0.0] * 19 + [0.9] * 4 + [0.0]
-WISHES: dict[str, Any] = {
+PREFERENCES: dict[str, Any] = {
     "links": LINKS,
     "queues": [
         {"name": "photos", "links": ["wifi"]},
@@ -575,13 +575,13 @@ WISHES: dict[str, Any] = {
 }
 
 
-def _steering_first(stage: Stage) -> None:
+def _preferences_first(stage: Stage) -> None:
     phone = stage.device("phone", segment=400)
     friend = stage.device("friend")
     phone.dial("mno", network="operator")
     friend.dial("wifi")
     stage.run(1)
-    phone.prefer(WISHES)
+    phone.prefer(PREFERENCES)
     stage.http("PUT", "/v1/devices/friend/preferences", {"links": LINKS[:1], "limits": []})
     stage.run(1)
     phone.dial("wifi", network="home", kind="datagram")
@@ -614,7 +614,7 @@ def _steering_first(stage: Stage) -> None:
     stage.run(0.005)
 
 
-def _steering_second(stage: Stage) -> None:
+def _preferences_second(stage: Stage) -> None:
     phone, friend = stage.devices["phone"], stage.devices["friend"]
     friend.dial("wifi")
     phone.dial("mno", network="operator")
@@ -973,7 +973,9 @@ SCENARIOS = {
             _groups_second,
             questions=("/v1/devices", "/v1/groups", "/v1/groups/crew", "/v1/queues/jobs"),
         ),
-        Scenario("surrogate", _surrogate_first, _surrogate_second, Setting(surrogate=Clerk)),
+        Scenario(
+            "surrogate", _surrogate_first, _surrogate_second, Setting(surrogate=OperationContext)
+        ),
         Scenario(
             "pap",
             _pap_first,
@@ -990,8 +992,8 @@ SCENARIOS = {
         ),
         Scenario(
             "steering",
-            _steering_first,
-            _steering_second,
+            _preferences_first,
+            _preferences_second,
             Setting(limits={"segment": 400}, shared="100 messages per day over mno"),
             questions=(
                 "/v1/devices",

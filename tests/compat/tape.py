@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 
-class Happening(NamedTuple):
+class SessionEvent(NamedTuple):
     """Something that one end of a link did."""
 
     t: int
@@ -27,51 +27,51 @@ class Happening(NamedTuple):
 class Tape:
     """Everything that happened on the links, in order."""
 
-    def __init__(self, happenings: Iterable[Happening] = ()) -> None:
-        self.happenings = list(happenings)
+    def __init__(self, session_events: Iterable[SessionEvent] = ()) -> None:
+        self.session_events = list(session_events)
         self.over = False
         """Whether what happens from now on is nothing to remember."""
 
-    def note(self, happening: Happening) -> None:
+    def note(self, session_event: SessionEvent) -> None:
         """It goes on."""
         if not self.over:
-            self.happenings.append(happening)
+            self.session_events.append(session_event)
 
-    def by(self, who: str) -> list[Happening]:
+    def by(self, who: str) -> list[SessionEvent]:
         """What one side did."""
-        return [happening for happening in self.happenings if happening.who == who]
+        return [session_event for session_event in self.session_events if session_event.who == who]
 
     def said_by(self, who: str) -> list[str]:
         """The same, one line for all that was said on a stream in one moment: how its bytes are cut
         into writes is nobody's business."""
-        dialled = [one for one in self.happenings if one.what == "dial"]
+        dialled = [one for one in self.session_events if one.what == "dial"]
         streams = {one.wire for one in dialled if one.data.startswith(b"stream")}
         lines: list[str] = []
-        last: Happening | None = None
-        for happening in sorted(self.by(who), key=lambda one: (one.wire, one.t)):
+        last: SessionEvent | None = None
+        for session_event in sorted(self.by(who), key=lambda one: (one.wire, one.t)):
             if (
                 last is not None
-                and happening.what == last.what == "bytes"
-                and (happening.t, happening.wire) == (last.t, last.wire)
-                and happening.wire in streams
+                and session_event.what == last.what == "bytes"
+                and (session_event.t, session_event.wire) == (last.t, last.wire)
+                and session_event.wire in streams
             ):
-                last = happening._replace(data=last.data + happening.data)
+                last = session_event._replace(data=last.data + session_event.data)
                 lines[-1] = last.line()
             else:
-                last = happening
-                lines.append(happening.line())
+                last = session_event
+                lines.append(session_event.line())
         return lines
 
     def text(self) -> str:
         """As a file has it."""
-        return "".join(happening.line() + "\n" for happening in self.happenings)
+        return "".join(session_event.line() + "\n" for session_event in self.session_events)
 
     @classmethod
     def read(cls, text: str) -> Tape:
         """What a file has."""
-        happenings = []
+        session_events = []
         for line in text.splitlines():
             t, wire, who, what, *data = line.split(" ")
             content = bytes.fromhex(data[0]) if data else b""
-            happenings.append(Happening(int(t), int(wire), who, what, content))
-        return cls(happenings)
+            session_events.append(SessionEvent(int(t), int(wire), who, what, content))
+        return cls(session_events)

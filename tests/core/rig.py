@@ -18,9 +18,9 @@ from lasthop.core.effects import (
     Fetch,
     MatchFilters,
     Notify,
-    Overheard,
     Send,
     SendPiece,
+    SentElsewhere,
 )
 from lasthop.core.feature import CoreFeature
 from lasthop.core.gateway import FEATURES, Gateway, Identity, Receipt, Submission
@@ -68,7 +68,7 @@ class Rig:
         self.store = store or MemoryStore(incarnation=7)
         self.random = Random(1)
         self.sent: dict[int, list[Frame]] = {}
-        self.overheard: dict[int, list[Frame]] = {}
+        self.sent_elsewhere: dict[int, list[Frame]] = {}
         self.disconnected: list[CloseChannel] = []
         self.changes: list[Changed] = []
         self.fetches: list[Fetch] = []
@@ -203,8 +203,8 @@ class Rig:
                     row.device == effect.device and row.state == State.SENDING for row in rows
                 ), effect
                 self.carries.append(effect)
-            elif isinstance(effect, Overheard):
-                self.overheard.setdefault(effect.channel, []).extend(effect.frames)
+            elif isinstance(effect, SentElsewhere):
+                self.sent_elsewhere.setdefault(effect.channel, []).extend(effect.frames)
             elif isinstance(effect, Notify):
                 told = rows_of(self.store, PushesInMemory).notifications
                 assert (effect.message, effect.place) in told, effect

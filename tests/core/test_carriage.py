@@ -17,11 +17,11 @@ from lasthop.decision.volume.terms import TopicTerms
 from lasthop.delivery.carrier import (
     Aborted,
     Confirmed,
+    NotReached,
     ReturnedContent,
     Sent,
     Unanswered,
     Unfit,
-    Unreached,
 )
 from lasthop.message import DeliveryMethod, Quality, Reliability
 from lasthop.wire.hop.frames import ALL_FEATURES, Piece
@@ -203,8 +203,8 @@ class TestOutcomes:
         rig.add("phone", SESSION)
         one, two = rig.publish(to("phone"), to("phone", deliver_before=rig.now + 2 * SECOND))
         rig.run()
-        rig.report(Unreached("no session"))
-        rig.report(Unreached("no session"))
+        rig.report(NotReached("no session"))
+        rig.report(NotReached("no session"))
         withdrawal = rig.gateway.cancel(APP, one, rig.now)
         assert withdrawal is not None
         assert withdrawal.taken_back == 1
@@ -227,7 +227,7 @@ class TestOutcomes:
         rig.run()
         tries = 0
         while rig.state(key) is not State.UNDELIVERABLE:
-            rig.report(Unreached("no session"))
+            rig.report(NotReached("no session"))
             tries += 1
             if not rig.state(key).final:
                 rig.pass_time(DAY // 96)
@@ -238,7 +238,7 @@ class TestOutcomes:
         rig.add("phone", SESSION, UDP)
         rig.publish(to("phone", method=DeliveryMethod.PREFER_CONFIRMED))
         rig.run()
-        assert rig.report(Unreached("no session")).parcel.route == SESSION
+        assert rig.report(NotReached("no session")).parcel.route == SESSION
         rig.pass_time(0)
         carry = rig.report(Sent())
         assert (carry.parcel.route, carry.parcel.confirmed) == (UDP, False)
@@ -249,7 +249,7 @@ class TestOutcomes:
         rig.add("phone", UDP)
         (key,) = rig.publish(to("phone", method=DeliveryMethod.ONESHOT, **BEST_EFFORT))
         rig.run()
-        rig.report(Unreached("no network"))
+        rig.report(NotReached("no network"))
         rig.pass_time(DAY)
         assert rig.carries == []
         assert rig.state(key) is State.UNDELIVERABLE
@@ -292,7 +292,7 @@ class TestOutcomes:
         assert rig.states() == {State.SENDING: 3}
         rig.report(Confirmed())
         rig.report(Unanswered("no response"))
-        rig.report(Unreached("no session"))
+        rig.report(NotReached("no session"))
         expected = [State.DELIVERED, State.TIMED_OUT, State.EXPIRED]
         assert [rig.state(key) for key in keys] == expected
 
@@ -312,7 +312,7 @@ class TestVariants:
         rig.publish(to("phone"))
         rig.run()
         assert rig.carries[0].parcel.route == UDP
-        rig.report(Unreached("no network"))
+        rig.report(NotReached("no network"))
         rig.pass_time(FIRST_PAUSE)
         assert rig.report(Sent()).parcel.route == UDP
 
@@ -331,7 +331,7 @@ class TestComingBack:
         rig.add("phone", *routes)
         (key,) = rig.publish(to("phone"))
         rig.run()
-        rig.report(Unreached("no session"))
+        rig.report(NotReached("no session"))
         assert rig.carries == []
         return rig, key
 
@@ -353,7 +353,7 @@ class TestComingBack:
         rig.gateway.admin.amend(APP, "phone", rig.now, routes=[SESSION])
         rig.publish(to("phone", b"by hop"))
         rig.run()
-        rig.report(Unreached("no session"))
+        rig.report(NotReached("no session"))
         assert rig.bodies(rig.resume()) == [b"by hop"]
 
     def test_by_another_route(self) -> None:

@@ -14,8 +14,8 @@ from tests.core.rig import APP, BEST_EFFORT, Rig, to
 class TestOrder:
     def test_priorities_come_first_and_each_is_first_in_first_out(self, rig: Rig) -> None:
         rig.lose(rig.connect())
-        wishes = [(4, b"a"), (9, b"b"), (0, b"c"), (4, b"d"), (9, b"e")]
-        rig.publish(*[to("phone", body, priority=priority) for priority, body in wishes])
+        preferences = [(4, b"a"), (9, b"b"), (0, b"c"), (4, b"d"), (9, b"e")]
+        rig.publish(*[to("phone", body, priority=priority) for priority, body in preferences])
         rig.run()
         assert rig.bodies(rig.resume()) == [b"b", b"e", b"a", b"d", b"c"]
 

@@ -40,8 +40,8 @@ def daily(amount: int, **scope: Any) -> Limit:
     return Limit(amount, Measure.BYTES, Period.DAY, **scope)
 
 
-def wish(rig: CountingRig, *limits: Limit, name: str = "phone", **wishes: Any) -> None:
-    preferences = Preferences(links=(WIFI, MNO), limits=limits, **wishes)
+def prefer(rig: CountingRig, *limits: Limit, name: str = "phone", **wanted: Any) -> None:
+    preferences = Preferences(links=(WIFI, MNO), limits=limits, **wanted)
     rig.gateway.preferences.prefer(APP, name, preferences, rig.now)
     rig.run()
 
@@ -78,23 +78,23 @@ def work(rig: CountingRig, *takers: Taker, most: int = 1000) -> None:
 
 
 def used(rig: CountingRig, name: str = "phone") -> list[int]:
-    steering = preferences_of(rig.gateway.deliveries.named(APP, name))
-    assert steering is not None
-    return [meter.used for meter in steering.budgets.usage(rig.now)]
+    device_preferences = preferences_of(rig.gateway.deliveries.named(APP, name))
+    assert device_preferences is not None
+    return [meter.used for meter in device_preferences.budgets.usage(rig.now)]
 
 
 def held(rig: CountingRig) -> list[int]:
-    steering = preferences_of(rig.gateway.deliveries.named(APP, "phone"))
-    assert steering is not None
-    return [meter.held for meter in steering.budgets.usage(rig.now)]
+    device_preferences = preferences_of(rig.gateway.deliveries.named(APP, "phone"))
+    assert device_preferences is not None
+    return [meter.held for meter in device_preferences.budgets.usage(rig.now)]
 
 
 def test_what_a_limit_holds_up_is_not_asked_about_all_day(rig: CountingRig, phone: Taker) -> None:
-    wish(rig, daily(500 * KB))
+    prefer(rig, daily(500 * KB))
     publish(rig, 300 * KB)
     phone.join("wifi")  # Over one of two channels something may get lost.
     work(rig, phone, most=2)
-    wish(rig, daily(10 * KB))
+    prefer(rig, daily(10 * KB))
     work(rig, phone)
     before = sum(len(frames) for frames in rig.sent.values())
     rig.pass_time(3 * HOUR)
@@ -105,7 +105,7 @@ class TestBodies:
     def test_its_bytes_are_reserved_while_it_is_under_way_and_paid_once(
         self, rig: CountingRig, phone: Taker
     ) -> None:
-        wish(rig, daily(200 * KB))
+        prefer(rig, daily(200 * KB))
         key = publish(rig, 90 * KB)
         assert (used(rig), held(rig)) == ([0], [90 * KB])
         work(rig, phone, most=2)
@@ -121,7 +121,7 @@ class TestBodies:
     def test_what_is_smaller_does_not_take_what_a_body_needs(
         self, rig: CountingRig, phone: Taker
     ) -> None:
-        wish(rig, daily(100 * KB))
+        prefer(rig, daily(100 * KB))
         large = publish(rig, 90 * KB, queue="photos")
         small = publish(rig, 15 * KB)
         work(rig, phone)
@@ -131,7 +131,7 @@ class TestBodies:
     def test_of_two_bodies_that_do_not_both_fit_one_is_begun(
         self, rig: CountingRig, phone: Taker
     ) -> None:
-        wish(rig, daily(100 * KB))
+        prefer(rig, daily(100 * KB))
         keys = [publish(rig, 60 * KB, queue=queue) for queue in ("a", "b")]
         work(rig, phone)
         assert [rig.state(key) for key in keys] == [State.DELIVERED, State.PENDING]
@@ -145,7 +145,7 @@ class TestBodies:
     def test_a_link_that_is_lost_has_cost_what_it_carried(
         self, rig: CountingRig, phone: Taker
     ) -> None:
-        wish(rig, daily(100 * KB, link="mno"))
+        prefer(rig, daily(100 * KB, link="mno"))
         key = publish(rig, 90 * KB)
         work(rig, phone, most=2)
         rig.lose(max(phone.lines))
@@ -159,7 +159,7 @@ class TestBodies:
         assert rig.ledger.total <= 90 * KB + 16384, "what the device has does not travel again"
 
     def test_a_better_link_takes_over(self, rig: CountingRig, phone: Taker) -> None:
-        wish(rig)
+        prefer(rig)
         publish(rig, 90 * KB)
         work(rig, phone, most=2)
         phone.join("wifi")
@@ -169,7 +169,7 @@ class TestBodies:
         assert rig.ledger.most(daily(0, link="wifi")) >= 90 * KB - over_mno
 
     def test_what_is_cancelled_has_cost_what_left(self, rig: CountingRig, phone: Taker) -> None:
-        wish(rig, daily(100 * KB))
+        prefer(rig, daily(100 * KB))
         key = publish(rig, 90 * KB)
         work(rig, phone, most=2)
         gone = rig.ledger.total
@@ -178,7 +178,7 @@ class TestBodies:
         assert (used(rig), held(rig)) == ([gone], [0])
 
     def test_a_crash_counts_what_was_reserved(self, rig: CountingRig, phone: Taker) -> None:
-        wish(rig, daily(200 * KB))
+        prefer(rig, daily(200 * KB))
         publish(rig, 90 * KB)
         work(rig, phone, most=2)
         rig.crash()
@@ -187,7 +187,7 @@ class TestBodies:
     def test_nothing_leaves_before_the_reservation_is_durable(
         self, rig: CountingRig, phone: Taker
     ) -> None:
-        wish(rig, daily(200 * KB))
+        prefer(rig, daily(200 * KB))
         (key,) = rig.publish(to("phone", bytes(90 * KB)))
         rig.ledger.queues[key] = ""
         rig.settle()
@@ -198,18 +198,18 @@ class TestBodies:
         assert rig.ledger.total > 0
 
     def test_other_wishes_end_a_grant(self, rig: CountingRig, phone: Taker) -> None:
-        wish(rig, daily(100 * KB))
+        prefer(rig, daily(100 * KB))
         publish(rig, 90 * KB)
         work(rig, phone, most=2)
         gone = rig.ledger.total
-        wish(rig, daily(100 * KB), queues=(QueueTerms("", links=("wifi",)),))
+        prefer(rig, daily(100 * KB), queues=(QueueTerms("", links=("wifi",)),))
         work(rig, phone)
         assert rig.ledger.total == gone
         assert (used(rig), held(rig)) == ([gone], [0])
 
 
 def test_a_body_that_is_pulled_is_paid_when_it_is_pulled(rig: CountingRig, phone: Taker) -> None:
-    wish(rig, daily(100 * KB))
+    prefer(rig, daily(100 * KB))
     channel = max(phone.lines)
     keys = [publish(rig, 60 * KB, pull=True) for _ in range(2)]
     assert [f.body for f in rig.messages(channel)] == [b"", b""]
@@ -227,7 +227,7 @@ def test_a_body_that_is_pulled_is_paid_when_it_is_pulled(rig: CountingRig, phone
 
 
 def test_a_reservation_waits_for_the_commit_that_holds_it(rig: CountingRig, phone: Taker) -> None:
-    wish(rig, daily(100 * KB))
+    prefer(rig, daily(100 * KB))
     rig.add("tablet")
     rig.run()
     channel = max(phone.lines)
@@ -247,7 +247,7 @@ def test_a_reservation_waits_for_the_commit_that_holds_it(rig: CountingRig, phon
 
 
 def test_a_stream_is_granted_some_bytes_at_a_time(rig: CountingRig, phone: Taker) -> None:
-    wish(rig, daily(100 * KB, queues=("video",)))
+    prefer(rig, daily(100 * KB, queues=("video",)))
     wanted = to("phone", b"", queue="video")
     stream = rig.gateway.streams.open(APP, "publisher:shop", wanted, rig.now)
     rig.ledger.queues[stream.key] = "video"
@@ -303,7 +303,7 @@ class World:
         self.cancelled: set[int] = set()
         for taker in self.takers:
             taker.connect("mno")
-            wish(self.rig, *LIMITS, name=taker.name)
+            prefer(self.rig, *LIMITS, name=taker.name)
 
     def step(self, turn: int, what: str, *arguments: Any) -> None:
         rig, taker = self.rig, self.takers[turn % 2]
@@ -369,7 +369,7 @@ def test_no_limit_is_broken_by_bodies_that_are_under_way(steps: list[tuple[Any, 
     # What was held comes when there is room for it, and comes whole.
     for taker in world.takers:
         taker.connect("wifi")
-        wish(rig, name=taker.name)
+        prefer(rig, name=taker.name)
     work(rig, *world.takers)
     assert set(rig.states()) <= {State.DELIVERED, State.CANCELLED, State.TIMED_OUT}
 
@@ -380,7 +380,7 @@ def reserve_nothing(patch: Patch) -> None:
     patch.setattr(Grants, "leaves", lambda *_: None)
 
     def unlimited(self: Grants, _outgoing: Transfer) -> tuple[int, int]:
-        return self._steering.session.open_line().channel, GENEROUS
+        return self._device_preferences.session.open_line().channel, GENEROUS
 
     patch.setattr(Grants, "allowance", unlimited)
 
@@ -390,7 +390,7 @@ def pay_for_nothing(patch: Patch) -> None:
 
     def refund(self: Grants, outgoing: Transfer, now: Micros) -> None:
         del self._given[outgoing]
-        self._steering.books.refund(outgoing, now)
+        self._device_preferences.ledger.refund(outgoing, now)
 
     patch.setattr(Grants, "_over", refund)
 
@@ -413,7 +413,7 @@ def stay_on_any_line(patch: Patch) -> None:
 
     def anywhere(self: Grants, outgoing: Transfer) -> tuple[int, int]:
         channel, left = allowance(self, outgoing)
-        return (self._steering.session.lines[-1].channel if channel else 0), left
+        return (self._device_preferences.session.lines[-1].channel if channel else 0), left
 
     patch.setattr(Grants, "allowance", anywhere)
 

@@ -211,7 +211,7 @@ def test_the_device_is_acknowledged_over_one_channel_and_the_other_knows(rig: Ri
     rig.hear(second, publication(0, target="device:phone"))
     assert rig.acks(second) == [1]
     assert rig.acks(first) == []
-    assert rig.overheard == {first: [Ack(1, 1)]}
+    assert rig.sent_elsewhere == {first: [Ack(1, 1)]}
 
 
 def test_an_acknowledgement_that_went_with_its_channel_is_said_again(rig: Rig) -> None:

@@ -112,7 +112,7 @@ class World(RuleBasedStateMachine):
         super().__init__()
         self.rig = Rig(LIMITS)
         self.phones = {name: Phone(name) for name in NAMES}
-        self.wishes: dict[int, Submission] = {}
+        self.preferences: dict[int, Submission] = {}
 
     @initialize(there=st.sets(names))
     def register(self, there: set[str]) -> None:
@@ -144,7 +144,7 @@ class World(RuleBasedStateMachine):
         before: int | None,
         replace_key: str | None,
     ) -> None:
-        wish = to(
+        prefer = to(
             name,
             b"12345",
             priority=priority,
@@ -157,20 +157,20 @@ class World(RuleBasedStateMachine):
             session = self.rig.gateway.deliveries.named(APP, name)
             count = min(count, LIMITS.open_per_device - len(session.mailbox))
         if count:
-            self.wishes.update((key, wish) for key in self.rig.publish(*[wish] * count))
+            self.preferences.update((key, prefer) for key in self.rig.publish(*[prefer] * count))
 
-    @precondition(lambda self: self.wishes)
+    @precondition(lambda self: self.preferences)
     @rule(data=st.data(), replace=st.booleans())
     def withdraw(self, data: st.DataObject, replace: bool) -> None:
-        key = data.draw(st.sampled_from(sorted(self.wishes)))
+        key = data.draw(st.sampled_from(sorted(self.preferences)))
         gateway = self.rig.gateway
         if not replace:
             gateway.cancel(APP, key, self.rig.now)
             return
-        wish = to("app:", b"new")
-        _, new = gateway.replace(APP, key, "publisher:shop", wish, self.rig.now)
+        prefer = to("app:", b"new")
+        _, new = gateway.replace(APP, key, "publisher:shop", prefer, self.rig.now)
         if new is not None:
-            self.wishes[int(new[:16], 16)] = wish
+            self.preferences[int(new[:16], 16)] = prefer
 
     # Devices.
 
@@ -296,10 +296,10 @@ class World(RuleBasedStateMachine):
     def numbers_follow_acceptance_in_every_lane(self) -> None:
         newest: dict[tuple[object, ...], int] = defaultdict(int)
         for event in events_of(self.rig):
-            if event["kind"] == "released" and event["msg"] in self.wishes:
-                wish = self.wishes[event["msg"]]
-                if wish.deliver_after is None and "seq" in event:
-                    lane = (event["dev"], event["epoch"], wish.priority, event["boot_of_dev"])
+            if event["kind"] == "released" and event["msg"] in self.preferences:
+                prefer = self.preferences[event["msg"]]
+                if prefer.deliver_after is None and "seq" in event:
+                    lane = (event["dev"], event["epoch"], prefer.priority, event["boot_of_dev"])
                     assert event["msg"] > newest[lane], event
                     newest[lane] = event["msg"]
 
@@ -309,10 +309,13 @@ class World(RuleBasedStateMachine):
             assert len(set(phone.shown)) == len(phone.shown), phone.shown
             newest: dict[int, int] = defaultdict(int)
             for key in phone.shown:
-                wish = self.wishes[key]
-                if wish.deliver_after is None and wish.reliability is not Reliability.BEST_EFFORT:
-                    assert key > newest[wish.priority]
-                    newest[wish.priority] = key
+                prefer = self.preferences[key]
+                if (
+                    prefer.deliver_after is None
+                    and prefer.reliability is not Reliability.BEST_EFFORT
+                ):
+                    assert key > newest[prefer.priority]
+                    newest[prefer.priority] = key
 
     def teardown(self) -> None:
         """In the end everything has an outcome, and a true one."""
@@ -343,7 +346,7 @@ class World(RuleBasedStateMachine):
                 assert shown or state is not State.DELIVERED or self.only_received(row.message)
 
     def only_received(self, key: int) -> bool:
-        return self.wishes[key].reliability is Reliability.AT_LEAST_ONCE_DELIVERY
+        return self.preferences[key].reliability is Reliability.AT_LEAST_ONCE_DELIVERY
 
 
 def events_of(rig: Rig) -> list[dict[str, Any]]:

@@ -46,18 +46,18 @@ def rig() -> Rig:
     return Rig()
 
 
-def wish(rig: Rig, **wishes: Any) -> None:
+def prefer(rig: Rig, **preferences: Any) -> None:
     """The phone says what it prefers."""
     rig.gateway.preferences.prefer(
-        APP, "phone", Preferences(**{"links": (WIFI, MNO), **wishes}), rig.now
+        APP, "phone", Preferences(**{"links": (WIFI, MNO), **preferences}), rig.now
     )
     rig.run()
 
 
-def phone(rig: Rig, link: str = "mno", **wishes: Any) -> int:
+def phone(rig: Rig, link: str = "mno", **preferences: Any) -> int:
     """A phone that is there and has preferences."""
     channel = rig.connect(link=link)
-    wish(rig, **wishes)
+    prefer(rig, **preferences)
     return channel
 
 
@@ -156,7 +156,7 @@ def test_what_no_link_may_repeat_is_not_repeated_once_it_is_acknowledged(rig: Ri
     reader.connect(link="wifi")
     reader.subscribe(policy="buffer", prefetch_limit=2)
     had = reader.received
-    wish(rig, queues=(QueueTerms("photos", links=("wifi",)),))
+    prefer(rig, queues=(QueueTerms("photos", links=("wifi",)),))
     mno = rig.join(link="mno", received=had, features=int(ALL_FEATURES))
     rig.publish(to("topic:news", b"a", rank=1, queue="photos"))
     rig.run()
@@ -375,9 +375,9 @@ def test_a_held_lane_holds_up_no_other_and_keeps_its_order(rig: Rig) -> None:
     rig.publish(*(to("phone", b"other %d" % n) for n in range(2)))
     rig.run()
     assert rig.bodies(channel) == [b"news 0", b"other 0", b"other 1"]
-    wish(rig, limits=(daily(2, Measure.MESSAGES, queues=("news",)),))
+    prefer(rig, limits=(daily(2, Measure.MESSAGES, queues=("news",)),))
     assert rig.bodies(channel)[3:] == [b"news 1"]
-    wish(rig)
+    prefer(rig)
     assert rig.bodies(channel)[4:] == [b"news 2"]
 
 
@@ -386,7 +386,7 @@ def test_a_window_that_is_full_holds_lanes_that_are_allowed(rig: Rig) -> None:
     rig.publish(*(to("phone", b"%d" % n, queue="photos") for n in range(70)))
     rig.run()
     assert rig.bodies(channel) == []
-    wish(rig)
+    prefer(rig)
     assert len(rig.bodies(channel)) == 64
     rig.ack(channel, 64)
     assert len(rig.bodies(channel)) == 70
@@ -498,7 +498,7 @@ def test_a_raised_cap_keeps_its_count(rig: Rig) -> None:
     rig.publish(to("phone", b"a"), to("phone", b"b"), to("phone", b"c"))
     rig.run()
     assert rig.bodies(channel) == [b"a"]
-    wish(rig, caps=(Cap(2, Period.DAY),))
+    prefer(rig, caps=(Cap(2, Period.DAY),))
     assert rig.bodies(channel) == [b"a", b"b"]
 
 

@@ -116,8 +116,8 @@ async def fleet(gateway: GatewayProcess) -> AsyncIterator[Fleet]:
         till = Exchange(shop, Text())
         price = {"price": lambda received: f"{received.value} is 3.50", "forget": lambda _: None}
         await (await till.serve(PRICING, price)).accepted(timeout=30)
-        wishes = msgspec.convert(PREFERENCES, Preferences)
-        await (await devices["alice-phone"].prefer(wishes)).accepted(timeout=30)
+        preferences = msgspec.convert(PREFERENCES, Preferences)
+        await (await devices["alice-phone"].prefer(preferences)).accepted(timeout=30)
         for name in ("alice-phone", "bob-phone"):
             await (await devices[name].subscribe("news")).accepted(timeout=30)
         for name in ("carol-tablet", "door-sensor"):

@@ -24,7 +24,7 @@ from lasthop.pipeline.summary import (
     Week,
 )
 from lasthop.policy import FORMAT, Lineage, Policies
-from lasthop.policy.shelf import PolicyShelf
+from lasthop.policy.store import PolicyStore
 from tests.dashboard.conftest import Guarded
 from tests.dashboard.fleet import SURROGATE, Fleet, fleet, with_surrogate
 from tests.runtime.processes import GatewayProcess, eventually
@@ -328,7 +328,7 @@ async def test_tables_and_policies_are_drawn_from_what_the_pipeline_left(
     (lake / "summary.json").write_bytes(msgspec.json.encode(SUMMARY))
     held = {"waste_and_loss": 0.1, "live_waste_and_loss": 0.4}
     lineage = Lineage("1", SUMMARY.made_at, "2026-09-04", "2026-09-07", 2000, held)
-    version = PolicyShelf(data / "policies").publish(Policies(FORMAT, "draft", lineage))
+    version = PolicyStore(data / "policies").publish(Policies(FORMAT, "draft", lineage))
     await look(page, busy, "pipeline")
     await expect(page.locator("dt", has_text="deliveries").locator("+ dd")).to_have_text("1,234")
     await expect(page.get_by_role("img", name="Deliveries by day and end")).to_be_visible()

@@ -15,12 +15,12 @@ from lasthop.delivery.tcp import TcpListener
 from lasthop.device import compose
 from lasthop.device.client import Device
 from lasthop.device.clock import DeviceClock
-from lasthop.device.desk import HandlerFailed, HandlerTransaction
 from lasthop.device.handle import MessageRefused, Status
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.inbox_sqlite import SqliteInbox
 from lasthop.device.message import Message
 from lasthop.device.retry import Backoff, ChannelReplaced
+from lasthop.device.runner import HandlerFailed, HandlerTransaction
 from lasthop.device.terms import DeviceTerms
 from lasthop.errors import (
     Conflict,
@@ -143,7 +143,7 @@ async def test_a_transactional_handler_commits_with_its_message(
         await phone.contact(timeout=5)
         await gateway.publish("a", "b", "c")
         await until(lambda: not gateway.engine.gateway.deliveries.items)
-        await until(lambda: phone._desk is not None and phone._desk.session.settled)
+        await until(lambda: phone._runner is not None and phone._runner.session.settled)
     if isinstance(inbox, MemoryInbox):
         kept = inbox._kept.notes
         assert (kept["log"], kept["echo"]) == (b"abc", b"seen aseen bseen c")
@@ -582,8 +582,8 @@ async def test_a_slow_application_pauses_the_gateway_and_gets_everything(
         await phone.contact(timeout=5)
         await gateway.publish(*map(str, range(50)))
         await asyncio.sleep(0.05)
-        assert phone._desk is not None
-        assert phone._desk.session.held <= 8
+        assert phone._runner is not None
+        assert phone._runner.session.held <= 8
         assert texts(await take(phone, 50)) == [str(number) for number in range(50)]
 
 

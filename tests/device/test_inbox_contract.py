@@ -10,7 +10,7 @@ from typing import TypeAlias
 import pytest
 from hypothesis import given, strategies as st
 
-from lasthop.device.change import BUDGETS, WISHES, Change, InboxRow, OutboxRow, SessionNumbers
+from lasthop.device.change import BUDGETS, PREFERENCES, Change, InboxRow, OutboxRow, SessionNumbers
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.inbox_sqlite import SqliteInbox
 from lasthop.device.packing import pack, unpack
@@ -150,12 +150,12 @@ def test_a_transaction_keeps_notes_and_change_together(drive: Drive) -> None:
 
 
 def test_the_sessions_own_notes_come_with_its_change_and_come_back(drive: Drive) -> None:
-    drive.inbox.apply(Change(n=1, state=SessionNumbers(), notes={WISHES: b"w", BUDGETS: b"b"}))
+    drive.inbox.apply(Change(n=1, state=SessionNumbers(), notes={PREFERENCES: b"w", BUDGETS: b"b"}))
     drive.inbox.apply(Change(n=2, state=SessionNumbers(), notes={BUDGETS: b"c"}))
     with drive.inbox.transaction() as transaction:
         transaction.put("the application's", b"own")
-    assert drive.again().load().notes == {WISHES: b"w", BUDGETS: b"c"}
-    drive.inbox.apply(Change(n=3, state=SessionNumbers(), notes={WISHES: b"", BUDGETS: b""}))
+    assert drive.again().load().notes == {PREFERENCES: b"w", BUDGETS: b"c"}
+    drive.inbox.apply(Change(n=3, state=SessionNumbers(), notes={PREFERENCES: b"", BUDGETS: b""}))
     assert drive.again().load().notes == {}
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from lasthop.clock import MILLISECOND, SECOND, Micros
-from lasthop.device.happenings import Looked, Retracted, Withdrawn
 from lasthop.device.inbox import Inbox
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.inbox_sqlite import SqliteInbox
 from lasthop.device.message import Message
 from lasthop.device.session import DeviceSession
+from lasthop.device.session_events import Looked, Retracted, Withdrawn
 from lasthop.device.terms import DeviceTerms
 from lasthop.message import first_key_at
 from lasthop.wire.hop.feeds import (
@@ -181,7 +181,7 @@ def test_a_look_asks_with_the_best_and_gets_its_answer(phone: Phone) -> None:
     c = phone.keep(3, 9.0)
     before = phone.ack
     phone.instruct(ShowKept((c, a)), reply_to=look)
-    (answer,) = [h for h in phone.session.happenings() if isinstance(h, Looked)]
+    (answer,) = [h for h in phone.session.session_events() if isinstance(h, Looked)]
     assert (answer.key, keys(answer.messages)) == (look, [c, a])
     assert phone.ack.delivered == before.delivered, "nobody has had it yet"
     phone.session.finished(*answer.messages)
@@ -221,7 +221,7 @@ def test_a_retraction_is_told_as_far_as_it_concerns_anybody(phone: Phone) -> Non
     a, b = phone.keep(1, 5.0), phone.keep(2, 7.0)
     assert phone.read(1) == [b]
     phone.instruct(Forget(Why.RANK, (a,)), Forget(Why.RANK, (b,)), Forget(Why.RANK, (KEY + 99,)))
-    told = [h for h in phone.session.happenings() if isinstance(h, Retracted)]
+    told = [h for h in phone.session.session_events() if isinstance(h, Retracted)]
     assert told == [Retracted(a, had=False), Retracted(b, had=True)]
     assert phone.session.ranked.unread("news") == 0
 
@@ -229,7 +229,7 @@ def test_a_retraction_is_told_as_far_as_it_concerns_anybody(phone: Phone) -> Non
 def test_what_makes_room_is_not_a_retraction(phone: Phone) -> None:
     a = phone.keep(1, 5.0)
     phone.instruct(Forget(Why.ROOM, (a,)))
-    assert not [h for h in phone.session.happenings() if isinstance(h, Retracted)]
+    assert not [h for h in phone.session.session_events() if isinstance(h, Retracted)]
     assert phone.keep(1, 5.0) == a
     assert phone.session.ranked.unread("news") == 1, "it may come again"
 
@@ -248,7 +248,7 @@ def test_what_expires_unread_is_let_go_and_reported(phone: Phone) -> None:
 def test_a_withdrawn_topic_and_an_ended_subscription(phone: Phone, tmp_path: Path) -> None:
     phone.keep(1, 5.0)
     phone.instruct(TopicWithdrawn(), FeedEnded())
-    assert Withdrawn("news") in phone.session.happenings()
+    assert Withdrawn("news") in phone.session.session_events()
     again(phone, tmp_path)
     assert phone.session.ranked.unread("news") == 0
 

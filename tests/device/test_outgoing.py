@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from lasthop.device.happenings import MessageAccepted, MessageSent, Refused
 from lasthop.device.message import Refusal
 from lasthop.device.outbox import PRUNE
 from lasthop.device.outgoing import frame_size
+from lasthop.device.session_events import MessageAccepted, MessageSent, Refused
 from lasthop.errors import Overloaded, TooLarge
 from lasthop.message import Reliability
 from lasthop.wire.hop.encoder import Encoder
@@ -77,9 +77,9 @@ def test_the_fate_of_a_message_is_told() -> None:
     peer = welcomed()
     (key,) = queue(peer, "a")
     peer.said()
-    assert peer.session.happenings() == [MessageSent(key)]
+    assert peer.session.session_events() == [MessageSent(key)]
     peer.arrive(Ack(1, 1))
-    assert peer.session.happenings() == [MessageAccepted(key)]
+    assert peer.session.session_events() == [MessageAccepted(key)]
     assert peer.session.waiting == 0
 
 
@@ -154,11 +154,11 @@ def test_a_new_epoch_numbers_the_outbox_anew_without_what_the_gateway_has() -> N
     peer = welcomed()
     keys = queue(peer, "a", "b", "c")
     peer.said()
-    peer.session.happenings()
+    peer.session.session_events()
     assert peer.welcome(epoch=2, superseded=2)
     assert peer.session.frames() == []
     assert sent(peer.said()) == [(0, "c")]
-    assert peer.session.happenings() == [
+    assert peer.session.session_events() == [
         MessageSent(keys[2]),
         MessageAccepted(keys[0]),
         MessageAccepted(keys[1]),
@@ -246,7 +246,7 @@ def test_a_best_effort_message_is_neither_stored_nor_numbered() -> None:
     key = peer.session.queue(NOW, headers=headers, body=b"now")
     assert not peer.commit()
     assert sent(peer.session.frames()) == [(None, "now")]
-    assert peer.session.happenings() == [MessageSent(key)]
+    assert peer.session.session_events() == [MessageSent(key)]
     assert peer.session.frames() == []
 
 
@@ -286,7 +286,7 @@ def test_a_message_above_what_this_gateway_takes_is_refused_and_skipped() -> Non
     assert frames[0] == Skip(0, 1)
     assert sent(frames) == [(1, "b")]
     detail = "the gateway takes frames of 8192 bytes"
-    assert Refused(large, Refusal("too_large", detail)) in peer.session.happenings()
+    assert Refused(large, Refusal("too_large", detail)) in peer.session.session_events()
     peer.said()
     assert peer.welcome(max_frame=8192)
     assert peer.said()[0] == Skip(0, 1)

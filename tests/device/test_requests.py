@@ -10,11 +10,11 @@ from hypothesis import given, settings, strategies as st
 
 from lasthop.clock import MILLISECOND, SECOND, Micros
 from lasthop.device.change import Change, InboxContents, RequestRow, SessionNumbers
-from lasthop.device.happenings import Gathered, Happening, Refused, RequestAnswered, TimedOut
 from lasthop.device.inbox_sqlite import SqliteInbox
 from lasthop.device.message import Message, refusal
 from lasthop.device.requests.expectation import Expectation
 from lasthop.device.requests.pending_requests import MOST_PENDING, Requests
+from lasthop.device.session_events import Gathered, Refused, RequestAnswered, SessionEvent, TimedOut
 from lasthop.device.terms import DeviceTerms
 from lasthop.errors import Overloaded
 from lasthop.wire.hop.frames import (
@@ -36,7 +36,7 @@ def welcomed(peer: Peer | None = None) -> Peer:
     peer = peer or Peer()
     assert peer.welcome()
     peer.said()
-    peer.session.happenings()
+    peer.session.session_events()
     return peer
 
 
@@ -44,7 +44,7 @@ def ask(peer: Peer, headers: Headers = ASKS, *, at: Micros = NOW, **wants: objec
     expects = msgspec.convert(wants, Expectation)
     key = peer.session.requests.ask(at, expects, headers=headers, body=b"?")
     peer.said()
-    peer.session.happenings()
+    peer.session.session_events()
     return key
 
 
@@ -52,21 +52,21 @@ def answer(number: int, key: int, body: str = "!", *, source: str = "device:x") 
     return frame(number, body, headers=Headers(in_reply_to=key, answer=True, source=source))
 
 
-def told(happenings: list[Happening]) -> list[tuple[int, str]]:
+def told(session_events: list[SessionEvent]) -> list[tuple[int, str]]:
     """Answers by their text, and timeouts."""
     outcomes = []
-    for happening in happenings:
-        if isinstance(happening, RequestAnswered):
-            outcomes.append((happening.key, happening.message.text))
-        elif isinstance(happening, TimedOut):
-            outcomes.append((happening.key, "timeout"))
+    for session_event in session_events:
+        if isinstance(session_event, RequestAnswered):
+            outcomes.append((session_event.key, session_event.message.text))
+        elif isinstance(session_event, TimedOut):
+            outcomes.append((session_event.key, "timeout"))
     return outcomes
 
 
 def heard(peer: Peer, *frames: Frame, at: Micros = NOW) -> list[tuple[int, str]]:
     peer.arrive(*frames, now=at)
     peer.said()
-    return told(peer.session.happenings())
+    return told(peer.session.session_events())
 
 
 # Of the moment.
@@ -85,11 +85,11 @@ def test_an_answer_after_the_deadline_is_let_go_and_the_gateway_told() -> None:
     peer = welcomed()
     key = ask(peer)
     peer.session.expire(LATER)
-    assert told(peer.session.happenings()) == [(key, "timeout")]
+    assert told(peer.session.session_events()) == [(key, "timeout")]
     peer.arrive(answer(0, key), now=LATER)
     assert peer.said() == [Dropped(((0, 1),)), Ack(1, 1)]
     assert peer.take() == []
-    assert told(peer.session.happenings()) == []
+    assert told(peer.session.session_events()) == []
 
 
 def test_an_answer_at_the_deadline_is_too_late() -> None:
@@ -97,7 +97,7 @@ def test_an_answer_at_the_deadline_is_too_late() -> None:
     key = ask(peer)
     assert heard(peer, answer(0, key), at=LATER) == []
     peer.session.expire(LATER)
-    assert told(peer.session.happenings()) == [(key, "timeout")]
+    assert told(peer.session.session_events()) == [(key, "timeout")]
 
 
 def test_the_session_says_when_the_first_deadline_is() -> None:
@@ -116,7 +116,7 @@ def test_what_was_given_up_is_told_to_nobody() -> None:
     peer.session.requests.give_up(key)
     assert heard(peer, answer(0, key)) == []
     peer.session.expire(LATER)
-    assert peer.session.happenings() == []
+    assert peer.session.session_events() == []
     assert peer.take() == []
 
 
@@ -124,7 +124,7 @@ def test_a_caller_with_a_better_clock_ends_a_request_early() -> None:
     peer = welcomed()
     key = ask(peer)
     peer.session.requests.time_out(key)
-    assert told(peer.session.happenings()) == [(key, "timeout")]
+    assert told(peer.session.session_events()) == [(key, "timeout")]
     assert heard(peer, answer(0, key)) == []
 
 
@@ -158,8 +158,8 @@ def test_a_refusal_ends_a_request() -> None:
     key = ask(peer)
     against = Headers(content_type=ERROR_TYPE, in_reply_to=key)
     peer.arrive(frame(0, '{"code":"not_found","detail":"no such device"}', headers=against))
-    (happening,) = peer.session.happenings()
-    assert isinstance(happening, Refused)
+    (session_event,) = peer.session.session_events()
+    assert isinstance(session_event, Refused)
     assert peer.session.next_expiry() is None
 
 
@@ -189,9 +189,9 @@ def test_a_missing_answer_holds_up_the_others_until_its_deadline_and_no_longer()
     other = ask(peer, lane="another")
     assert heard(peer, answer(0, b, "b"), answer(1, other)) == [(other, "!")]
     peer.session.expire(LATER - 1)
-    assert peer.session.happenings() == []
+    assert peer.session.session_events() == []
     peer.session.expire(LATER)
-    assert told(peer.session.happenings()) == [(a, "timeout"), (b, "b")]
+    assert told(peer.session.session_events()) == [(a, "timeout"), (b, "b")]
 
 
 def test_a_request_that_was_given_up_holds_up_nobody() -> None:
@@ -199,7 +199,7 @@ def test_a_request_that_was_given_up_holds_up_nobody() -> None:
     a, b = ask(peer, lane="l"), ask(peer, lane="l")
     assert heard(peer, answer(0, b)) == []
     peer.session.requests.give_up(a)
-    assert told(peer.session.happenings()) == [(b, "!")]
+    assert told(peer.session.session_events()) == [(b, "!")]
 
 
 # For a callback by name.
@@ -359,10 +359,10 @@ def asked(number: int, key: int, *names: str) -> MessageFrame:
 
 def gathered(peer: Peer) -> tuple[dict[str, str], tuple[str, ...] | None, bool] | None:
     peer.said()
-    for happening in peer.session.happenings():
-        if isinstance(happening, Gathered):
-            replies = {name: message.text for name, message in happening.replies.items()}
-            return replies, happening.missing, happening.complete
+    for session_event in peer.session.session_events():
+        if isinstance(session_event, Gathered):
+            replies = {name: message.text for name, message in session_event.replies.items()}
+            return replies, session_event.missing, session_event.complete
     return None
 
 
@@ -462,7 +462,7 @@ def test_every_request_ends_once_and_in_order(steps: list[tuple[str, int, bool, 
 
     def take() -> None:
         peer.said()
-        ended.extend(told(peer.session.happenings()))
+        ended.extend(told(peer.session.session_events()))
         taken = peer.ready(now)
         for message in taken:
             assert message.request is not None, "an answer is never shown as something else"

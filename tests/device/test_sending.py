@@ -77,21 +77,21 @@ def per_day(amount: int, link: str | None = None) -> Limit:
     return Limit(amount, Measure.MESSAGES, Period.DAY, link=link)
 
 
-async def meet(phone: Device, gateway: LiveGateway, wishes: Preferences) -> None:
+async def meet(phone: Device, gateway: LiveGateway, preferences: Preferences) -> None:
     """Contact over wifi (TCP) and mno (WebSocket), with these wishes."""
     await phone.contact(timeout=5)
     await phone.join(gateway.websocket_url, link="mno")
-    await (await phone.prefer(wishes)).accepted(timeout=5)
+    await (await phone.prefer(preferences)).accepted(timeout=5)
 
 
 async def test_each_message_goes_over_the_link_of_its_queue(
     gateway: LiveGateway, ears: Ears
 ) -> None:
-    wishes = Preferences(
+    preferences = Preferences(
         links=(WIFI, MNO), queues=(QueueTerms("dear", links=("mno",)), QueueTerms(""))
     )
     async with device(gateway) as phone:
-        await meet(phone, gateway, wishes)
+        await meet(phone, gateway, preferences)
         sent = [
             await phone.send("device:phone", str(n), queue="dear" if n % 2 else "plain")
             for n in range(10)
@@ -109,10 +109,10 @@ async def test_each_message_goes_over_the_link_of_its_queue(
 async def test_limits_hold_across_a_restart_of_the_device(
     gateway: LiveGateway, ears: Ears, tmp_path: Path
 ) -> None:
-    wishes = Preferences(links=(WIFI, MNO), limits=(per_day(2),))
+    preferences = Preferences(links=(WIFI, MNO), limits=(per_day(2),))
     async with device(gateway, inbox=tmp_path / "inbox") as phone:
         await phone.contact(timeout=5)
-        await (await phone.prefer(Preferences(), sending=wishes)).accepted(timeout=5)
+        await (await phone.prefer(Preferences(), sending=preferences)).accepted(timeout=5)
         first = await phone.send("topic:news", "a")
         await first.accepted(timeout=5)
         (meter,) = await phone.spending()
@@ -136,7 +136,7 @@ async def test_what_waits_for_a_link_leaves_when_it_comes(gateway: LiveGateway, 
         [CalendarEntry("home", tuple(range(7)), 0, 24, 1.0)], zone_name="UTC"
     )
     home = Link("home", Tariff(), latency=MILLISECOND)
-    wishes = Preferences(
+    preferences = Preferences(
         links=(home, MNO), calendar=calendar, queues=(QueueTerms("", max_delay=10 * MINUTE),)
     )
     wanted: list[tuple[str, ...]] = []
@@ -144,7 +144,7 @@ async def test_what_waits_for_a_link_leaves_when_it_comes(gateway: LiveGateway, 
         phone.on_links_wanted(wanted.append)
         await phone.contact(timeout=5)
         await phone.switch(link="mno")
-        await (await phone.prefer(wishes)).accepted(timeout=5)
+        await (await phone.prefer(preferences)).accepted(timeout=5)
         handle = await phone.send("topic:news", "patient")
         await until(lambda: bool(wanted))
         assert wanted[0] == ("home",)
@@ -158,13 +158,13 @@ async def test_what_waits_for_a_link_leaves_when_it_comes(gateway: LiveGateway, 
 async def test_a_spent_link_is_closed_and_not_joined_again(
     gateway: LiveGateway, ears: Ears
 ) -> None:
-    wishes = Preferences(
+    preferences = Preferences(
         links=(WIFI, MNO),
         limits=(per_day(1, "mno"),),
         queues=(QueueTerms("dear", links=("mno",)), QueueTerms("")),
     )
     async with device(gateway) as phone:
-        await meet(phone, gateway, wishes)
+        await meet(phone, gateway, preferences)
         await (await phone.send("topic:news", "a", queue="dear")).accepted(timeout=5)
         await until(lambda: phone.channels == 1)
         assert list(phone.closed_links) == ["mno"]
@@ -190,11 +190,11 @@ async def test_the_last_link_stays_open_to_hear_when_it_is_spent(
 async def test_a_message_for_one_link_only_does_not_stop_the_others_when_that_is_lost(
     gateway: LiveGateway, ears: Ears
 ) -> None:
-    wishes = Preferences(
+    preferences = Preferences(
         links=(WIFI, MNO), queues=(QueueTerms("home", links=("wifi",)), QueueTerms(""))
     )
     async with device(gateway) as phone:
-        await meet(phone, gateway, wishes)
+        await meet(phone, gateway, preferences)
         (tcp,) = gateway.tcp._links
         tcp.cut()
         home = await phone.send("topic:news", "photo", queue="home")
@@ -209,11 +209,11 @@ async def test_a_message_for_one_link_only_does_not_stop_the_others_when_that_is
 async def test_what_was_lost_with_the_only_link_it_may_use_is_taken_back(
     gateway: LiveGateway, ears: Ears, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wishes = Preferences(
+    preferences = Preferences(
         links=(WIFI, MNO), queues=(QueueTerms("home", links=("wifi",)), QueueTerms(""))
     )
     async with device(gateway) as phone:
-        await meet(phone, gateway, wishes)
+        await meet(phone, gateway, preferences)
         lines = phone._contact._lines
         (wifi,) = (link for link in lines.open if phone._contact._ways[link].label == "wifi")
         hand_over = lines._hand_over
@@ -253,7 +253,7 @@ async def test_a_deadline_that_no_link_may_meet_is_told_by_the_device_itself(
 async def test_a_large_body_goes_over_the_link_of_its_queue(
     gateway: LiveGateway, ears: Ears
 ) -> None:
-    wishes = Preferences(
+    preferences = Preferences(
         links=(WIFI, MNO), queues=(QueueTerms("dear", links=("mno",)), QueueTerms(""))
     )
     phone = Device(
@@ -265,7 +265,7 @@ async def test_a_large_body_goes_over_the_link_of_its_queue(
         terms=DeviceTerms(app=APP, name="phone", segment=4096),
     )
     async with phone:
-        await meet(phone, gateway, wishes)
+        await meet(phone, gateway, preferences)
         sent = await phone.send("device:phone", b"x" * 100_000, queue="dear")
         await sent.accepted(timeout=5)
         (message,) = await take(phone, 1)
@@ -279,15 +279,15 @@ async def test_the_gateway_and_the_device_count_what_they_send_each(
 ) -> None:
     async with device(gateway) as phone:
         await phone.contact(timeout=5)
-        wishes = Preferences(links=(WIFI,), limits=(per_day(5),))
-        await (await phone.prefer(wishes)).accepted(timeout=5)
+        preferences = Preferences(links=(WIFI,), limits=(per_day(5),))
+        await (await phone.prefer(preferences)).accepted(timeout=5)
         await (await phone.send("topic:news", "up")).accepted(timeout=5)
         await gateway.publish("down", "down")
         await take(phone, 2)
         (ours,) = await phone.spending()
-        steering = preferences_of(session_of(gateway))
-        assert steering is not None
-        (theirs,) = steering.budgets.usage(gateway.clock.now())
+        device_preferences = preferences_of(session_of(gateway))
+        assert device_preferences is not None
+        (theirs,) = device_preferences.budgets.usage(gateway.clock.now())
         assert (ours.used, theirs.used) == (1, 2)
 
 

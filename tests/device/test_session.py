@@ -8,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from lasthop.clock import SECOND
-from lasthop.device.happenings import Lapsed, Refused, RequestAnswered
 from lasthop.device.message import Refusal
 from lasthop.device.requests.expectation import Expectation
 from lasthop.device.session import DeviceSession
+from lasthop.device.session_events import Lapsed, Refused, RequestAnswered
 from lasthop.device.terms import DeviceTerms
 from lasthop.errors import HopError, MalformedFrame, OutOfOrder
 from lasthop.message import Reliability
@@ -174,7 +174,7 @@ def test_a_message_that_comes_late_is_dropped_before_it_is_acknowledged() -> Non
     peer.arrive(frame(0), frame(1, headers=SOON), frame(2), now=LATER)
     assert peer.said() == [Dropped(((1, 2),)), Ack(3, 0)]
     assert peer.take() == ["m0", "m2"]
-    (lapsed,) = peer.session.happenings()
+    (lapsed,) = peer.session.session_events()
     assert isinstance(lapsed, Lapsed)
     assert lapsed.message.text == "m1"
 
@@ -540,13 +540,13 @@ def test_an_error_reply_is_told_and_not_handed_over() -> None:
     peer.arrive(frame(0, '{"code":"not_found","detail":"no such device"}', headers=headers))
     assert peer.said() == [Ack(1, 1)]
     assert peer.take() == []
-    assert peer.session.happenings() == [Refused(77, Refusal("not_found", "no such device"))]
+    assert peer.session.session_events() == [Refused(77, Refusal("not_found", "no such device"))]
 
 
 def test_an_error_reply_that_makes_no_sense_is_told_as_it_is() -> None:
     peer = welcomed()
     peer.arrive(frame(0, "oops", headers=Headers(content_type=ERROR_TYPE, in_reply_to=77)))
-    assert peer.session.happenings() == [Refused(77, Refusal("unknown", "oops"))]
+    assert peer.session.session_events() == [Refused(77, Refusal("unknown", "oops"))]
 
 
 def test_an_expected_answer_does_not_wait_for_its_turn() -> None:
@@ -554,9 +554,9 @@ def test_an_expected_answer_does_not_wait_for_its_turn() -> None:
     asks = Headers(to="device:x", reply_within=1000)
     key = peer.session.requests.ask(NOW, Expectation(), headers=asks, body=b"?")
     peer.said()
-    peer.session.happenings()
+    peer.session.session_events()
     peer.arrive(frame(0), frame(1), frame(2, "!", headers=Headers(in_reply_to=key)))
-    (answered,) = peer.session.happenings()
+    (answered,) = peer.session.session_events()
     assert isinstance(answered, RequestAnswered)
     assert (answered.key, answered.message.text) == (key, "!")
     peer.said()

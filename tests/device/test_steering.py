@@ -13,10 +13,10 @@ from lasthop.decision.links import Link, Tariff
 from lasthop.decision.localtime import Period
 from lasthop.decision.preferences import Preferences
 from lasthop.decision.reasons import Code
-from lasthop.device.happenings import LinkSpent, LinksWanted, Refused, TimedOut
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.requests.expectation import Expectation
 from lasthop.device.session import DeviceSession
+from lasthop.device.session_events import LinkSpent, LinksWanted, Refused, TimedOut
 from lasthop.device.terms import DeviceTerms
 from lasthop.errors import StoreBroken
 from lasthop.message import Reliability
@@ -49,20 +49,20 @@ def per_day(amount: int, measure: Measure = Measure.MESSAGES, **about: object) -
     return Limit(amount, measure, Period.DAY, **about)  # type: ignore[arg-type]
 
 
-def wish(**wishes: object) -> Preferences:
-    wishes.setdefault("links", (WIFI, MNO, SAT))
-    return Preferences(**wishes)  # type: ignore[arg-type]
+def prefer(**preferences: object) -> Preferences:
+    preferences.setdefault("links", (WIFI, MNO, SAT))
+    return Preferences(**preferences)  # type: ignore[arg-type]
 
 
-class Steered(Peer):
+class Preferring(Peer):
     """A peer whose device has wishes; what leaves is told by channel."""
 
     def __init__(
-        self, wishes: Preferences, terms: DeviceTerms = TERMS, inbox: MemoryInbox | None = None
+        self, preferences: Preferences, terms: DeviceTerms = TERMS, inbox: MemoryInbox | None = None
     ) -> None:
         super().__init__(terms, inbox)
         self.now = NOW
-        self.session.preferences.prefer(wishes)
+        self.session.preferences.prefer(preferences)
 
     def meet(self, *channels: int, received: int = 0, window: Credit | None = None) -> None:
         """Be welcomed, over these channels."""
@@ -107,7 +107,7 @@ class Steered(Peer):
         return [meter.used + meter.held for meter in self.session.preferences.spending(self.now)]
 
     def refusals(self) -> dict[int, str]:
-        happened = self.session.happenings()
+        happened = self.session.session_events()
         return {h.key: h.refusal.code for h in happened if isinstance(h, Refused)}
 
     def restart(self) -> None:
@@ -116,15 +116,15 @@ class Steered(Peer):
         self.session = DeviceSession(self.terms, self.inbox.load())
 
 
-def steered(*channels: int, **wishes: object) -> Steered:
-    peer = Steered(wish(**wishes))
+def preferring(*channels: int, **preferences: object) -> Preferring:
+    peer = Preferring(prefer(**preferences))
     peer.meet(*channels)
     return peer
 
 
 class TestChoice:
     def test_a_message_goes_over_the_link_that_costs_least(self) -> None:
-        peer = steered(ON_WIFI, ON_MNO)
+        peer = preferring(ON_WIFI, ON_MNO)
         (key,) = peer.send("a")
         assert peer.left() == {ON_WIFI: ["a"]}
         assert peer.why(key) == [Code.DEARER, Code.CHOSEN]
@@ -135,14 +135,14 @@ class TestChoice:
 
     def test_each_queue_has_its_own_link(self) -> None:
         queues = (QueueTerms("dear", links=("sat",)), QueueTerms("home", links=("wifi",)))
-        peer = steered(ON_WIFI, ON_SAT, queues=queues)
+        peer = preferring(ON_WIFI, ON_SAT, queues=queues)
         peer.send("a", queue="dear")
         peer.send("b", queue="home")
         peer.send("c", queue="dear")
         assert peer.left() == {ON_SAT: ["a", "c"], ON_WIFI: ["b"]}
 
     def test_nothing_leaves_before_its_number_and_price_are_durable(self) -> None:
-        peer = steered(ON_MNO, limits=(per_day(5),))
+        peer = preferring(ON_MNO, limits=(per_day(5),))
         peer.turn()
         peer.send("a")
         peer.session.decide(NOW)
@@ -156,14 +156,14 @@ class TestChoice:
         assert meter.used == 1
 
     def test_a_message_that_would_break_a_limit_goes_over_another_link(self) -> None:
-        peer = steered(ON_MNO, ON_SAT, limits=(per_day(2, link="mno"),))
+        peer = preferring(ON_MNO, ON_SAT, limits=(per_day(2, link="mno"),))
         keys = peer.send("a", "b", "c")
         assert peer.left() == {ON_MNO: ["a", "b"], ON_SAT: ["c"]}
         assert Code.OVER_LIMIT in peer.why(keys[2])
         assert peer.used() == [2]
 
     def test_without_a_link_that_may_carry_it_a_message_waits_for_the_next_day(self) -> None:
-        peer = steered(ON_MNO, limits=(per_day(2),))
+        peer = preferring(ON_MNO, limits=(per_day(2),))
         keys = peer.send("a", "b", "c")
         assert peer.left() == {ON_MNO: ["a", "b"]}
         (waiting,) = peer.session.preferences.held_back()
@@ -179,7 +179,7 @@ class TestChoice:
     def test_money_and_bytes_are_counted_as_they_travel(self) -> None:
         tariff = Tariff(per_unit=10, unit=140, per_volume=1000, volume=1000)
         limits = (per_day(10_000, Measure.BYTES), per_day(10_000, Measure.MONEY))
-        peer = steered(ON_MNO, links=(Link("mno", tariff),), limits=limits)
+        peer = preferring(ON_MNO, links=(Link("mno", tariff),), limits=limits)
         (key,) = peer.send("x" * 300)
         assert peer.left() == {ON_MNO: ["x" * 300]}
         size, money = peer.used()
@@ -190,7 +190,7 @@ class TestChoice:
     def test_what_is_measured_counts_and_not_what_was_declared(self) -> None:
         """Each acknowledgement says how long its message took, and nothing else is sent for it."""
         queues = (QueueTerms("", weights=Weights(0, 0, 1, 0)),)
-        peer = steered(ON_WIFI, ON_MNO, queues=queues)
+        peer = preferring(ON_WIFI, ON_MNO, queues=queues)
         peer.send("a")
         assert peer.left() == {ON_WIFI: ["a"]}
         peer.now += 900 * MILLISECOND
@@ -199,7 +199,7 @@ class TestChoice:
         assert peer.left() == {ON_MNO: ["b"]}
 
     def test_a_message_that_is_more_than_a_whole_limit_waits_for_another_link(self) -> None:
-        peer = steered(ON_MNO, limits=(per_day(200, Measure.BYTES, link="mno"),))
+        peer = preferring(ON_MNO, limits=(per_day(200, Measure.BYTES, link="mno"),))
         (key,) = peer.send("x" * 300)
         assert peer.left() == {}
         assert peer.why(key) == [Code.NEVER_FITS]
@@ -210,7 +210,7 @@ class TestChoice:
 class TestLanes:
     def test_what_waits_holds_up_its_own_lane_only(self) -> None:
         queues = (QueueTerms("home", links=("wifi",)),)
-        peer = steered(ON_MNO, queues=queues)
+        peer = preferring(ON_MNO, queues=queues)
         keys = peer.send("a", "b", queue="home")
         peer.send("c")
         assert peer.left() == {ON_MNO: ["c"]}
@@ -222,14 +222,14 @@ class TestLanes:
         assert peer.left() == {ON_WIFI: ["a", "b"]}
 
     def test_what_is_scarce_goes_to_the_highest_priority(self) -> None:
-        peer = steered(ON_MNO, limits=(per_day(2),))
+        peer = preferring(ON_MNO, limits=(per_day(2),))
         peer.send("low", priority=1)
         peer.send("high", priority=9)
         peer.send("middle", priority=5)
         assert peer.left() == {ON_MNO: ["high", "middle"]}
 
     def test_best_effort_is_chosen_for_and_counted_as_well(self) -> None:
-        peer = steered(ON_MNO, limits=(per_day(1),))
+        peer = preferring(ON_MNO, limits=(per_day(1),))
         first, second = peer.send("a", "b", reliability=Reliability.BEST_EFFORT)
         _, routed = peer.turn()
         (frame,) = routed[ON_MNO]
@@ -239,7 +239,7 @@ class TestLanes:
         assert peer.why(second) == [Code.OVER_LIMIT]
 
     def test_without_credit_a_message_waits_for_the_gateway(self) -> None:
-        peer = Steered(wish())
+        peer = Preferring(prefer())
         peer.meet(ON_WIFI, window=Credit(2, 1 << 20))
         peer.send("a", "b", "c")
         assert peer.left() == {ON_WIFI: ["a", "b"]}
@@ -247,7 +247,7 @@ class TestLanes:
         assert peer.left() == {ON_WIFI: ["c"]}
 
     def test_more_credit_lets_more_leave(self) -> None:
-        peer = Steered(wish())
+        peer = Preferring(prefer())
         peer.meet(ON_WIFI, window=Credit(1, 1 << 20))
         peer.send("a", "b")
         assert peer.left() == {ON_WIFI: ["a"]}
@@ -255,7 +255,7 @@ class TestLanes:
         assert peer.left() == {ON_WIFI: ["b"]}
 
     def test_no_more_leaves_in_a_turn_than_the_unsent_buffer_should_hold(self) -> None:
-        peer = steered(ON_WIFI)
+        peer = preferring(ON_WIFI)
         peer.send("x" * 1000, "y" * 1000, "z" * 1000)
         peer.session.decide(NOW, budget=1500)
         peer.commit()
@@ -267,7 +267,7 @@ class TestLanes:
         assert not peer.session.more
 
     def test_a_link_whose_buffer_is_full_gets_nothing(self) -> None:
-        peer = steered(ON_WIFI, ON_MNO)
+        peer = preferring(ON_WIFI, ON_MNO)
         peer.session.link_paused(ON_WIFI, True)
         peer.send("a")
         assert peer.left() == {ON_MNO: ["a"]}
@@ -283,16 +283,16 @@ class TestWaiting:
         [CalendarEntry("wifi", tuple(range(7)), 0, 24, 0.9)], zone_name="UTC"
     )
 
-    def patient(self) -> Steered:
+    def patient(self) -> Preferring:
         queues = (QueueTerms("", max_delay=10 * MINUTE),)
-        return steered(ON_MNO, queues=queues, calendar=self.CALENDAR)
+        return preferring(ON_MNO, queues=queues, calendar=self.CALENDAR)
 
     def test_a_better_link_is_waited_for_as_long_as_it_is_likely(self) -> None:
         peer = self.patient()
         (key,) = peer.send("a")
         assert peer.left() == {}
         assert peer.why(key) == [Code.WAITS_FOR_LINK]
-        assert LinksWanted(("wifi",)) in peer.session.happenings()
+        assert LinksWanted(("wifi",)) in peer.session.session_events()
         assert peer.session.next_expiry() == NOW + 9 * MINUTE
         assert peer.left(9 * MINUTE - 1) == {}
         assert peer.left(1) == {ON_MNO: ["a"]}
@@ -333,15 +333,15 @@ class TestWaiting:
         peer = self.patient()
         peer.send("a")
         peer.turn()
-        assert LinksWanted(("wifi",)) in peer.session.happenings()
+        assert LinksWanted(("wifi",)) in peer.session.session_events()
         peer.send("b", priority=9)
         peer.turn()
-        assert LinksWanted(("wifi",)) not in peer.session.happenings()
+        assert LinksWanted(("wifi",)) not in peer.session.session_events()
 
 
 class TestDeadlines:
     def test_what_is_too_late_never_leaves_and_its_sender_is_told(self) -> None:
-        peer = steered(ON_MNO, limits=(per_day(0),))
+        peer = preferring(ON_MNO, limits=(per_day(0),))
         (key,) = peer.send("a", deliver_within=5000)
         assert peer.left() == {}
         assert peer.session.next_expiry() == NOW + 5 * SECOND
@@ -353,7 +353,7 @@ class TestDeadlines:
         assert change.taken == [key]
 
     def test_also_without_any_contact(self) -> None:
-        peer = Steered(wish())
+        peer = Preferring(prefer())
         (key,) = peer.send("a", deliver_within=5000)
         peer.turn()
         assert peer.why(key) == [Code.NO_LINK]
@@ -362,13 +362,13 @@ class TestDeadlines:
 
     def test_a_deadline_is_met_over_a_dearer_link(self) -> None:
         queues = (QueueTerms("", weights=CHEAP),)
-        peer = steered(ON_MNO, ON_SAT, links=(MNO, replaced(SAT, per_unit=1)), queues=queues)
+        peer = preferring(ON_MNO, ON_SAT, links=(MNO, replaced(SAT, per_unit=1)), queues=queues)
         peer.send("soon", deliver_within=1000)
         peer.send("later", priority=5)
         assert peer.left() == {ON_MNO: ["soon"], ON_SAT: ["later"]}
 
     def test_if_all_would_be_late_the_fastest_is_tried(self) -> None:
-        peer = steered(ON_MNO, ON_SAT)
+        peer = preferring(ON_MNO, ON_SAT)
         (key,) = peer.send("a", deliver_within=100)
         assert peer.left() == {ON_MNO: ["a"]}
         assert peer.why(key) == [Code.LATE_ANYWAY]
@@ -380,20 +380,20 @@ def replaced(link: Link, **tariff: int) -> Link:
 
 class TestRestart:
     def test_what_was_spent_stays_spent(self) -> None:
-        peer = steered(ON_MNO, limits=(per_day(3),))
+        peer = preferring(ON_MNO, limits=(per_day(3),))
         peer.send("a", "b")
         assert peer.left() == {ON_MNO: ["a", "b"]}
         peer.taken(2)
         peer.turn()
         peer.restart()
-        assert peer.session.preferences.wishes.limits == (per_day(3),)
+        assert peer.session.preferences.preferences.limits == (per_day(3),)
         peer.meet(ON_MNO, received=2)
         peer.send("c", "d")
         assert peer.left() == {ON_MNO: ["c"]}
         assert peer.used() == [3]
 
     def test_what_may_have_left_counts_as_spent_and_is_paid_for_again(self) -> None:
-        peer = steered(ON_MNO, limits=(per_day(3),))
+        peer = preferring(ON_MNO, limits=(per_day(3),))
         peer.send("a", "b")
         peer.turn()
         peer.restart()
@@ -403,7 +403,7 @@ class TestRestart:
         assert [e.outlook for e in peer.session.preferences.held_back()] == ["waiting"]
 
     def test_what_waited_waits_on_in_its_order(self) -> None:
-        peer = steered(ON_MNO, queues=(QueueTerms("home", links=("wifi",)),))
+        peer = preferring(ON_MNO, queues=(QueueTerms("home", links=("wifi",)),))
         peer.send("a", "b", queue="home")
         assert peer.left() == {}
         peer.restart()
@@ -421,7 +421,7 @@ class TestRestart:
 
 class TestLoss:
     def test_a_lost_link_is_replaced_by_another_under_the_same_number(self) -> None:
-        peer = steered(ON_WIFI, ON_MNO)
+        peer = preferring(ON_WIFI, ON_MNO)
         (key,) = peer.send("a")
         assert peer.left() == {ON_WIFI: ["a"]}
         peer.session.rerouted(ON_WIFI)
@@ -433,7 +433,7 @@ class TestLoss:
 
     def test_what_left_over_another_link_does_not_leave_again(self) -> None:
         queues = (QueueTerms("dear", links=("mno",)),)
-        peer = steered(ON_WIFI, ON_MNO, queues=queues)
+        peer = preferring(ON_WIFI, ON_MNO, queues=queues)
         peer.send("a")
         peer.send("b", queue="dear")
         assert peer.left() == {ON_WIFI: ["a"], ON_MNO: ["b"]}
@@ -441,7 +441,7 @@ class TestLoss:
         assert peer.left() == {ON_MNO: ["a"]}
 
     def test_what_was_released_for_a_link_that_is_gone_is_not_paid_for(self) -> None:
-        peer = steered(ON_WIFI, ON_MNO, limits=(per_day(5, link="wifi"),))
+        peer = preferring(ON_WIFI, ON_MNO, limits=(per_day(5, link="wifi"),))
         peer.send("a")
         peer.session.decide(NOW)
         assert peer.used() == [1]
@@ -450,7 +450,7 @@ class TestLoss:
         assert peer.left() == {ON_MNO: ["a"]}
 
     def test_what_no_other_link_may_carry_is_taken_back_in_a_new_contact(self) -> None:
-        peer = steered(ON_WIFI, ON_MNO, queues=(QueueTerms("home", links=("wifi",)),))
+        peer = preferring(ON_WIFI, ON_MNO, queues=(QueueTerms("home", links=("wifi",)),))
         peer.send("a", queue="home")
         assert peer.left() == {ON_WIFI: ["a"]}
         peer.session.rerouted(ON_WIFI)
@@ -470,7 +470,7 @@ class TestLoss:
         assert peer.left() == {ON_WIFI: ["a"]}
 
     def test_after_a_crash_a_number_that_was_taken_back_is_skipped(self) -> None:
-        peer = steered(ON_WIFI, queues=(QueueTerms("home", links=("wifi",)),))
+        peer = preferring(ON_WIFI, queues=(QueueTerms("home", links=("wifi",)),))
         peer.send("a", queue="home")
         peer.turn()
         peer.session.lost()
@@ -485,7 +485,7 @@ class TestLoss:
         assert peer.left() == {ON_WIFI: ["a"]}
 
     def test_what_the_gateway_has_is_not_decided_again(self) -> None:
-        peer = steered(ON_WIFI, limits=(per_day(2),))
+        peer = preferring(ON_WIFI, limits=(per_day(2),))
         peer.send("a", "b")
         assert peer.left() == {ON_WIFI: ["a", "b"]}
         peer.session.lost()
@@ -495,7 +495,7 @@ class TestLoss:
         assert peer.session.waiting == 0
 
     def test_in_a_new_epoch_everything_is_decided_again(self) -> None:
-        peer = steered(ON_WIFI)
+        peer = preferring(ON_WIFI)
         peer.send("a", "b")
         peer.turn()
         peer.session.lost()
@@ -507,7 +507,7 @@ class TestLoss:
         assert frame.body == b"b"
 
     def test_a_missing_receipt_brings_another_link_in(self) -> None:
-        peer = steered(ON_WIFI, ON_MNO, limits=(per_day(2),))
+        peer = preferring(ON_WIFI, ON_MNO, limits=(per_day(2),))
         (key,) = peer.send("a")
         assert peer.left() == {ON_WIFI: ["a"]}
         due = peer.session.next_expiry()
@@ -521,7 +521,7 @@ class TestLoss:
         assert peer.session.waiting == 0
 
     def test_with_one_link_nobody_waits_for_receipts(self) -> None:
-        peer = steered(ON_WIFI)
+        peer = preferring(ON_WIFI)
         peer.send("a")
         assert peer.left() == {ON_WIFI: ["a"]}
         assert peer.session.next_expiry() is None
@@ -530,7 +530,7 @@ class TestLoss:
 
 class TestSpentLinks:
     def test_a_link_that_has_reached_its_limit_is_called_so_once_nothing_is_on_it(self) -> None:
-        peer = steered(ON_MNO, ON_SAT, limits=(per_day(1, link="mno"),))
+        peer = preferring(ON_MNO, ON_SAT, limits=(per_day(1, link="mno"),))
         peer.send("a")
         assert peer.left() == {ON_MNO: ["a"]}
         assert not spent(peer)
@@ -543,7 +543,7 @@ class TestSpentLinks:
         assert not spent(peer)
 
     def test_also_after_a_restart(self) -> None:
-        peer = steered(ON_MNO, limits=(per_day(1, link="mno"),))
+        peer = preferring(ON_MNO, limits=(per_day(1, link="mno"),))
         peer.send("a")
         peer.turn()
         peer.taken(1)
@@ -554,17 +554,17 @@ class TestSpentLinks:
         assert [told.link for told in spent(peer)] == ["mno"]
 
 
-def stuck(peer: Steered) -> bool:
+def stuck(peer: Preferring) -> bool:
     return peer.session.stuck
 
 
-def spent(peer: Steered) -> list[LinkSpent]:
-    return [h for h in peer.session.happenings() if isinstance(h, LinkSpent)]
+def spent(peer: Preferring) -> list[LinkSpent]:
+    return [h for h in peer.session.session_events() if isinstance(h, LinkSpent)]
 
 
 class TestWordsForTheGateway:
     def test_they_are_not_held_and_not_counted(self) -> None:
-        peer = steered(ON_MNO, limits=(per_day(0),))
+        peer = preferring(ON_MNO, limits=(per_day(0),))
         peer.session.queue(NOW, topic="news", headers=Headers(operation=Operation.SUBSCRIBE))
         frames, routed = peer.turn()
         assert routed == {}
@@ -573,7 +573,7 @@ class TestWordsForTheGateway:
         assert peer.used() == [0]
 
     def test_they_go_again_when_a_link_is_lost_and_in_a_new_contact(self) -> None:
-        peer = steered(ON_MNO, ON_WIFI)
+        peer = preferring(ON_MNO, ON_WIFI)
         peer.send("a")
         peer.session.queue(NOW, topic="news", headers=Headers(operation=Operation.SUBSCRIBE))
 
@@ -591,19 +591,19 @@ class TestWordsForTheGateway:
 
 class TestBeginningAndEnd:
     def test_what_was_queued_before_is_decided_about_too(self) -> None:
-        peer = Steered(Preferences())
+        peer = Preferring(Preferences())
         peer.send("a", "b")
         peer.said()
-        peer.session.preferences.prefer(wish(limits=(per_day(1),)))
+        peer.session.preferences.prefer(prefer(limits=(per_day(1),)))
         peer.meet(ON_WIFI)
         assert peer.left() == {ON_WIFI: ["a"]}
 
     def test_what_has_a_number_in_mid_contact_waits_for_a_new_one(self) -> None:
-        peer = Steered(Preferences())
+        peer = Preferring(Preferences())
         peer.meet(ON_WIFI, window=Credit(1, 1 << 20))
         peer.send("a", "b")
         assert len(peer.said()) == 1
-        peer.session.preferences.prefer(wish())
+        peer.session.preferences.prefer(prefer())
         assert peer.session.stuck
         assert peer.turn() == ([], {})
         peer.session.lost()
@@ -611,7 +611,7 @@ class TestBeginningAndEnd:
         assert peer.left() == {ON_WIFI: ["b"]}
 
     def test_without_wishes_everything_leaves_as_it_came(self) -> None:
-        peer = steered(ON_MNO, queues=(QueueTerms("home", links=("wifi",)),))
+        peer = preferring(ON_MNO, queues=(QueueTerms("home", links=("wifi",)),))
         peer.send("a", queue="home")
         peer.send("b")
         peer.send("c", reliability=Reliability.BEST_EFFORT)
@@ -623,13 +623,13 @@ class TestBeginningAndEnd:
         assert routed == {}
         assert [f.body for f in frames if isinstance(f, MessageFrame)] == [b"a", b"d"]
         peer.restart()
-        assert peer.session.preferences.wishes == Preferences()
+        assert peer.session.preferences.preferences == Preferences()
 
     def test_other_wishes_hold_at_once_and_what_was_used_stays_used(self) -> None:
-        peer = steered(ON_MNO, limits=(per_day(1),))
+        peer = preferring(ON_MNO, limits=(per_day(1),))
         peer.send("a", "b", "c")
         assert peer.left() == {ON_MNO: ["a"]}
-        peer.session.preferences.prefer(wish(limits=(per_day(2),), zone="Europe/Oslo"))
+        peer.session.preferences.prefer(prefer(limits=(per_day(2),), zone="Europe/Oslo"))
         assert peer.left() == {ON_MNO: ["b"]}
         assert peer.used() == [2]
 
@@ -637,14 +637,14 @@ class TestBeginningAndEnd:
 class TestPieces:
     TERMS = DeviceTerms(app="shop", name="phone", segment=1000)
 
-    def large(self, *channels: int, **wishes: object) -> tuple[Steered, int]:
-        peer = Steered(wish(**wishes), self.TERMS)
+    def large(self, *channels: int, **preferences: object) -> tuple[Preferring, int]:
+        peer = Preferring(prefer(**preferences), self.TERMS)
         peer.meet(*channels)
         (key,) = peer.send("x" * 5000)
         peer.turn()
         return peer, key
 
-    def pieces(self, peer: Steered) -> dict[int, int]:
+    def pieces(self, peer: Preferring) -> dict[int, int]:
         """Bytes of pieces that leave, by channel."""
         found: dict[int, int] = {}
         while True:
@@ -700,7 +700,7 @@ class TestPieces:
         assert peer.used() == [5500]
 
     def test_a_body_that_is_too_late_is_given_up(self) -> None:
-        peer = Steered(wish(limits=(per_day(0),)), self.TERMS)
+        peer = Preferring(prefer(limits=(per_day(0),)), self.TERMS)
         peer.meet(ON_MNO)
         (key,) = peer.send("x" * 5000, deliver_within=5000)
         peer.turn()
@@ -727,7 +727,7 @@ class TestPieces:
         assert [f.key for f in routed[ON_MNO] if isinstance(f, MessageFrame)] == [key]
 
     def test_a_body_waits_behind_one_of_its_lane_that_was_taken_back(self) -> None:
-        peer = Steered(wish(), self.TERMS)
+        peer = Preferring(prefer(), self.TERMS)
         peer.meet(ON_MNO)
         (first,) = peer.send("a" * 5000)
         (second,) = peer.send("b" * 4000, deliver_within=5000)
@@ -750,7 +750,7 @@ class TestPieces:
 
     def test_a_body_that_waits_holds_up_none_of_another_queue(self) -> None:
         patient = QueueTerms("photos", links=("wifi",))
-        peer = Steered(wish(queues=(patient,)), self.TERMS)
+        peer = Preferring(prefer(queues=(patient,)), self.TERMS)
         peer.meet(ON_MNO)
         (waits,) = peer.send("a" * 5000, queue="photos")
         (goes,) = peer.send("b" * 4000)
@@ -768,7 +768,7 @@ class TestPieces:
     def test_a_stream_is_granted_some_bytes_at_a_time(self) -> None:
         limit = per_day(100_000, Measure.BYTES, link="mno")
         terms = DeviceTerms(app="shop", name="phone", stream_window=256 << 10)
-        peer = Steered(wish(limits=(limit,)), terms)
+        peer = Preferring(prefer(limits=(limit,)), terms)
         peer.meet(ON_MNO)
         headers = Headers(to="device:x", stream=True)
         key = peer.session.pieces.open_stream(NOW, headers)
@@ -787,22 +787,22 @@ ONLY_MNO = QueueTerms("", links=("mno",))
 
 
 class TestRequests:
-    def ask(self, peer: Steered, *, reply_within: int, callback: str = "") -> int:
+    def ask(self, peer: Preferring, *, reply_within: int, callback: str = "") -> int:
         headers = Headers(to="device:x", reply_within=reply_within, deliver_within=reply_within)
         expects = Expectation(target="device:x", callback=callback)
         return peer.session.requests.ask(peer.now, expects, headers=headers, body=b"?")
 
     def test_a_request_that_waited_until_nobody_waits_for_its_answer_ends_once(self) -> None:
-        peer = steered(ON_MNO, limits=(per_day(0),))
+        peer = preferring(ON_MNO, limits=(per_day(0),))
         key = self.ask(peer, reply_within=1000)
         peer.turn()
         peer.session.expire(NOW + SECOND)
         peer.turn(SECOND)
-        ends = [h for h in peer.session.happenings() if isinstance(h, Refused | TimedOut)]
+        ends = [h for h in peer.session.session_events() if isinstance(h, Refused | TimedOut)]
         assert ends == [TimedOut(key)]
 
     def test_also_one_for_a_callback_that_has_been_told(self) -> None:
-        peer = steered(ON_MNO, limits=(per_day(0),))
+        peer = preferring(ON_MNO, limits=(per_day(0),))
         self.ask(peer, reply_within=1000, callback="price")
         peer.turn()
         peer.session.expire(NOW + SECOND)

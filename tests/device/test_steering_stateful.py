@@ -22,21 +22,21 @@ from hypothesis.stateful import (
 )
 
 from lasthop.clock import DAY, HOUR, MILLISECOND, MINUTE, SECOND, Micros
-from lasthop.decision.books import Books
 from lasthop.decision.budgets import BudgetHold, Budgets, Limit, Measure
 from lasthop.decision.choice import QueueTerms
 from lasthop.decision.contention import Gauge
+from lasthop.decision.ledger import Ledger
 from lasthop.decision.link_calendar import CalendarEntry, LinkCalendar
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.localtime import Period
 from lasthop.decision.preferences import Preferences
-from lasthop.device.happenings import Refused
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.outgoing import Outgoing
 from lasthop.device.preferences.preference_order import PreferenceOrder
 from lasthop.device.preferences.sending_preferences import SendingPreferences
 from lasthop.device.preferences.waiting_lanes import WaitingLanes
 from lasthop.device.session import DeviceSession
+from lasthop.device.session_events import Refused
 from lasthop.message import key_time
 from lasthop.wire.hop.frames import Ack, Credit, Frame, Headers, MessageFrame, Skip, Welcome
 from tests.device.peer import INCARNATION, NOW, TERMS
@@ -132,9 +132,11 @@ class Sending(RuleBasedStateMachine):
 
     @initialize(wanted=limits)
     def begin(self, wanted: list[Limit]) -> None:
-        wishes = Preferences(links=LINKS, queues=QUEUES, limits=tuple(wanted), calendar=CALENDAR)
+        preferences = Preferences(
+            links=LINKS, queues=QUEUES, limits=tuple(wanted), calendar=CALENDAR
+        )
         self.limits = wanted
-        self.session.preferences.prefer(wishes)
+        self.session.preferences.prefer(preferences)
         self.meet("mno")
 
     # The machinery.
@@ -160,10 +162,10 @@ class Sending(RuleBasedStateMachine):
                     self.ledger[Sent(labels[channel], queue, self.now // DAY)] += 1
                     deadline = self.queued[frame.key or 0][1]
                     assert deadline is None or self.now < deadline, "it left too late"
-        for happening in session.happenings():
-            if isinstance(happening, Refused):
-                assert happening.refusal.code == "expired"
-                self.refused.add(happening.key)
+        for session_event in session.session_events():
+            if isinstance(session_event, Refused):
+                assert session_event.refusal.code == "expired"
+                self.refused.add(session_event.key)
         if session.stuck:
             self.lose_contact()
 
@@ -372,22 +374,22 @@ def no_limits(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Budgets, "refusal", lambda *_, **__: None)
 
 
-def forget_the_books(patch: pytest.MonkeyPatch) -> None:
+def forget_the_ledger(patch: pytest.MonkeyPatch) -> None:
     """What was spent is not written down."""
     patch.setattr(SendingPreferences, "encode_budgets", lambda self: b"")
 
 
 def repeat_for_nothing(patch: pytest.MonkeyPatch) -> None:
     """What leaves is not paid for."""
-    left = Books.left
+    left = Ledger.left
 
-    def free(self: Books[int], message: int, now: Micros, *, gauge: Gauge | None) -> BudgetHold:
+    def free(self: Ledger[int], message: int, now: Micros, *, gauge: Gauge | None) -> BudgetHold:
         hold = left(self, message, now, gauge=gauge)
         for meter in self.budgets._meters:
             meter.used = 0
         return hold
 
-    patch.setattr(Books, "left", free)
+    patch.setattr(Ledger, "left", free)
 
 
 def take_back_too_early(patch: pytest.MonkeyPatch) -> None:
@@ -427,7 +429,7 @@ def never_look_again(patch: pytest.MonkeyPatch) -> None:
     "plant",
     [
         no_limits,
-        forget_the_books,
+        forget_the_ledger,
         repeat_for_nothing,
         take_back_too_early,
         forget_the_lost,

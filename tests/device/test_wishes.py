@@ -65,7 +65,7 @@ async def test_the_device_is_told_which_link_is_wanted(gateway: LiveGateway) -> 
         [CalendarEntry("home", tuple(range(7)), 0, 24, 1.0)], zone_name="UTC"
     )
     home = Link("home", Tariff(), latency=MILLISECOND)
-    wishes = Preferences(
+    preferences = Preferences(
         links=(home, MNO), calendar=calendar, queues=(QueueTerms("", max_delay=10 * MINUTE),)
     )
     wanted: list[tuple[str, ...]] = []
@@ -73,7 +73,7 @@ async def test_the_device_is_told_which_link_is_wanted(gateway: LiveGateway) -> 
         phone.on_links_wanted(wanted.append)
         await phone.contact(timeout=5)
         await phone.switch(link="mno")
-        await (await phone.prefer(wishes)).accepted()
+        await (await phone.prefer(preferences)).accepted()
         await gateway.publish("a")
         await until(lambda: bool(wanted))
         assert wanted == [("home",)]
@@ -87,10 +87,10 @@ async def test_a_link_that_is_used_up_is_closed_and_not_opened_again(gateway: Li
         await phone.contact(timeout=5)
         await phone.join(gateway.websocket_url, link="mno")
         # Only the dear one may be used by this queue.
-        wishes = Preferences(
+        preferences = Preferences(
             links=(WIFI, MNO), limits=(limit,), queues=(QueueTerms("dear", links=("mno",)),)
         )
-        await (await phone.prefer(wishes)).accepted()
+        await (await phone.prefer(preferences)).accepted()
         await publish_to(gateway, "dear", "first")
         assert texts(await take(phone, 1)) == ["first"]
         await until(lambda: phone.channels == 1)
@@ -104,5 +104,5 @@ async def test_a_link_that_is_used_up_is_closed_and_not_opened_again(gateway: Li
 
 
 async def publish_to(gateway: LiveGateway, queue: str, body: str) -> None:
-    wish = Submission(target=Target(TargetKind.DEVICE, "phone"), body=body.encode(), queue=queue)
-    await gateway.engine.call(lambda core, now: core.publish(APP, "test", [wish], now))
+    prefer = Submission(target=Target(TargetKind.DEVICE, "phone"), body=body.encode(), queue=queue)
+    await gateway.engine.call(lambda core, now: core.publish(APP, "test", [prefer], now))

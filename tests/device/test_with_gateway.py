@@ -5,7 +5,7 @@ from __future__ import annotations
 from lasthop.clock import MILLISECOND, SECOND
 from lasthop.core.lifecycle import State
 from lasthop.device import compose
-from lasthop.device.happenings import MessageAccepted, Refused, RequestAnswered
+from lasthop.device.session_events import MessageAccepted, Refused, RequestAnswered
 from lasthop.device.terms import DeviceTerms
 from lasthop.message import Reliability, Target, TargetKind
 from lasthop.wire.hop.frames import Credit
@@ -187,7 +187,11 @@ def test_a_request_is_answered() -> None:
     assert asked.wants_reply
     queue(world, compose.reply(asked, "pong", world.now))
     world.carry()
-    answers = [happening for happening in world.happened if isinstance(happening, RequestAnswered)]
+    answers = [
+        session_event
+        for session_event in world.happened
+        if isinstance(session_event, RequestAnswered)
+    ]
     assert [(answer.key, answer.message.text) for answer in answers] == [(key, "pong")]
     assert len(world.handed) == 1
 
@@ -207,7 +211,9 @@ def test_what_the_gateway_refuses_is_told() -> None:
     world = connected()
     key = queue(world, compose.message("device:nobody", "hello?"))
     world.carry()
-    (refused,) = [happening for happening in world.happened if isinstance(happening, Refused)]
+    (refused,) = [
+        session_event for session_event in world.happened if isinstance(session_event, Refused)
+    ]
     assert refused.key == key
     assert refused.refusal.code == "not_found"
     assert world.handed == []
@@ -220,7 +226,11 @@ def test_context_and_reads_reach_the_gateway() -> None:
     queue(world, compose.context({"battery": 0.5, "links": ["wifi"]}))
     queue(world, compose.read(read=world.handed[0], queue_size=3))
     world.carry()
-    assert [type(happening) for happening in world.happened if isinstance(happening, Refused)] == []
+    assert [
+        type(session_event)
+        for session_event in world.happened
+        if isinstance(session_event, Refused)
+    ] == []
     device = world.gateway.registry.find("app", NAME)
     assert device is not None
     assert device.record.context["battery"] == b"0.5"

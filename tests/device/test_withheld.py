@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from lasthop.device import compose
-from lasthop.device.happenings import Decided, Retracted
 from lasthop.device.inbox import Inbox
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.inbox_sqlite import SqliteInbox
 from lasthop.device.message import Message
+from lasthop.device.session_events import Decided, Retracted
 from lasthop.errors import InvalidRequest
 from lasthop.message import Binding
 from lasthop.wire.hop.decisions import GroupDecision, GroupVerdict, encode_decision
@@ -140,7 +140,7 @@ def test_a_message_that_somebody_else_claimed_is_not_shown(phone: Member) -> Non
         phone.decision(GroupVerdict.RETRACT, unseen, "anna"),
     )
     phone.decide(GroupVerdict.RETRACT, KEY + 77, "anna")
-    told = [h for h in phone.session.happenings() if isinstance(h, Retracted)]
+    told = [h for h in phone.session.session_events() if isinstance(h, Retracted)]
     assert told == [Retracted(seen, had=True), Retracted(unseen, had=False)]
     assert [f.ranges for f in phone.said if isinstance(f, Dropped)] == [((2, 3),)]
     phone.session.finished(message)
@@ -158,12 +158,12 @@ def test_answers_and_outcomes_are_told_once(phone: Member) -> None:
     assert (sent.headers.operation, sent.headers.in_reply_to) == (Operation.CLAIM, claimed)
     phone.decide(GroupVerdict.GRANT, key, "phone")
     phone.decide(GroupVerdict.CLAIMED, 7, "phone")
-    told = [h for h in phone.session.happenings() if isinstance(h, Decided)]
+    told = [h for h in phone.session.session_events() if isinstance(h, Decided)]
     assert told == [
         Decided(key, GroupDecision(GroupVerdict.GRANT, "phone")),
         Decided(7, GroupDecision(GroupVerdict.CLAIMED, "phone")),
     ]
-    assert not phone.session.happenings()
+    assert not phone.session.session_events()
 
 
 def test_only_what_can_be_claimed_is_claimed(phone: Member) -> None:

@@ -14,10 +14,10 @@ from lasthop.core.effects import CloseChannel, Send
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.lifecycle import State
 from lasthop.core.publishing.submission import Submission
-from lasthop.device.happenings import Happening
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.message import Message
 from lasthop.device.session import DeviceSession
+from lasthop.device.session_events import SessionEvent
 from lasthop.device.terms import DeviceTerms
 from lasthop.errors import HopError
 from lasthop.message import Reliability, Target, TargetKind
@@ -65,7 +65,7 @@ class World:
         self.device = DeviceSession(self.terms, self.inbox.load())
         self.link: Link | None = None
         self.handed: list[Message] = []
-        self.happened: list[Happening] = []
+        self.happened: list[SessionEvent] = []
         self.closes: list[Close] = []
         self._links = 0
 
@@ -271,7 +271,7 @@ class World:
         if link is not None and isinstance(link.device, Open):
             link.device.send(self.device.frames(), self.now)
             link.gather()
-        self.happened += self.device.happenings()
+        self.happened += self.device.session_events()
 
     def settle_device(self) -> None:
         """Commit, and say what may be said then."""

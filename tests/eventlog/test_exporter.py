@@ -24,10 +24,10 @@ from tests.eventlog.history import NOON, History, sealed_lines
 def exporter_of(
     history: History, log: Path, *, rolling: Rolling | None = None, disk: Disk | None = None
 ) -> Exporter:
-    def confirm(upto: int) -> None:
+    def confirm(until: int) -> None:
         if disk is not None:
             disk.happen("confirm")
-        history.store.exported(upto)
+        history.store.exported(until)
 
     return Exporter(log, history.store, confirm=confirm, rolling=rolling, files=disk)
 
@@ -177,10 +177,10 @@ def test_a_confirmation_that_fails_is_made_up_for(log: Path) -> None:
     history.commit([NOON])
     answers = [StoreFull("no room"), None, None]
 
-    def confirm(upto: int) -> None:
+    def confirm(until: int) -> None:
         if (error := answers.pop(0)) is not None:
             raise error
-        history.store.exported(upto)
+        history.store.exported(until)
 
     exporter = Exporter(log, history.store, confirm=confirm)
     with pytest.raises(StoreFull):

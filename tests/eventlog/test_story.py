@@ -11,7 +11,7 @@ from lasthop.clock import DAY, HOUR, SECOND
 from lasthop.errors import StoreBroken
 from lasthop.eventlog.exporter import Exporter, Rolling
 from lasthop.eventlog.reader import LogReader
-from lasthop.eventlog.story import Told, explain, story
+from lasthop.eventlog.story import ExplainedEvent, explain, story
 from lasthop.events import Event, Kind
 from tests.eventlog.rehearsal import Rehearsal, busy_day, device
 
@@ -85,7 +85,7 @@ def test_people_read_when_what_why_and_over_which_link() -> None:
 def test_machines_read_the_same_as_json(day: Rehearsal) -> None:
     with LogReader(Path("/nonexistent"), day.store) as reader:
         told = explain(story(reader.find, day.rows()[0].last_event))
-    assert msgspec.json.decode(msgspec.json.encode(told), type=list[Told]) == told
+    assert msgspec.json.decode(msgspec.json.encode(told), type=list[ExplainedEvent]) == told
 
 
 @pytest.mark.parametrize(

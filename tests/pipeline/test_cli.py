@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lasthop.policy import FORMAT, Lineage, Policies
-from lasthop.policy.shelf import PolicyShelf
+from lasthop.policy.store import PolicyStore
 from tests.pipeline.quick import quickly
 
 ROOT = Path(__file__).parents[2]
@@ -26,9 +26,11 @@ def lasthop(*arguments: str, fails: bool = False) -> str:
 
 
 def test_versions_are_listed_and_taken_back(tmp_path: Path) -> None:
-    shelf = PolicyShelf(tmp_path / "policies")
+    policy_store = PolicyStore(tmp_path / "policies")
     names = [
-        shelf.publish(Policies(FORMAT, "draft", Lineage("1", 10**15 + n * 10**7, note=f"no. {n}")))
+        policy_store.publish(
+            Policies(FORMAT, "draft", Lineage("1", 10**15 + n * 10**7, note=f"no. {n}"))
+        )
         for n in range(2)
     ]
     listed = lasthop("policies", "--data", str(tmp_path))

@@ -17,7 +17,7 @@ from lasthop.pipeline.jobs import Pipeline
 from lasthop.pipeline.lake import Lake
 from lasthop.pipeline.learn import DaySpan, learn, micros_of, split_of
 from lasthop.pipeline.tuning import CANDIDATES, ENOUGH_READS, LIVE, cost, tune
-from lasthop.pipeline.whatif import answer, named
+from lasthop.pipeline.what_if import answer, named
 from lasthop.policy import (
     BUILT_IN,
     FORMAT,
@@ -31,7 +31,7 @@ from lasthop.policy import (
     decode,
     encode,
 )
-from lasthop.policy.shelf import CONTENT, POINTER, PolicyShelf
+from lasthop.policy.store import CONTENT, POINTER, PolicyStore
 from tests.pipeline.test_replay import histories
 
 
@@ -114,48 +114,48 @@ def test_a_version_survives_being_written(tmp_path: Path) -> None:
         heartbeats={"op:a": 5 * MINUTE},
     )
     assert decode(encode(full)) == full
-    shelf = PolicyShelf(tmp_path)
-    name = shelf.publish(full)
-    assert shelf.current() == msgspec.structs.replace(full, version=name)
+    policy_store = PolicyStore(tmp_path)
+    name = policy_store.publish(full)
+    assert policy_store.current() == msgspec.structs.replace(full, version=name)
 
 
 def test_versions_are_switched_and_taken_back(tmp_path: Path) -> None:
-    shelf = PolicyShelf(tmp_path)
-    assert shelf.current() is None
+    policy_store = PolicyStore(tmp_path)
+    assert policy_store.current() is None
     with pytest.raises(NotFound, match="no earlier version"):
-        shelf.roll_back()
-    names = [shelf.publish(version(note)) for note in ("one", "two", "three")]
-    assert shelf.publish(version("three")) == names[2]
-    assert shelf.versions() == sorted(names)
-    current = shelf.current()
+        policy_store.roll_back()
+    names = [policy_store.publish(version(note)) for note in ("one", "two", "three")]
+    assert policy_store.publish(version("three")) == names[2]
+    assert policy_store.versions() == sorted(names)
+    current = policy_store.current()
     assert current is not None
     assert current.lineage.note == "three"
-    assert shelf.roll_back() == names[1]
-    assert shelf.roll_back() == names[0]
+    assert policy_store.roll_back() == names[1]
+    assert policy_store.roll_back() == names[0]
     with pytest.raises(NotFound, match="no earlier version"):
-        shelf.roll_back()
-    pointer = shelf.pointer()
+        policy_store.roll_back()
+    pointer = policy_store.pointer()
     assert pointer is not None
     assert pointer.version == names[0]
 
 
 def test_a_version_that_was_changed_or_moved_is_refused(tmp_path: Path) -> None:
-    shelf = PolicyShelf(tmp_path)
-    name = shelf.publish(version("one"))
+    policy_store = PolicyStore(tmp_path)
+    name = policy_store.publish(version("one"))
     path = tmp_path / name / CONTENT
     good = path.read_bytes()
     path.write_bytes(good.replace(b"one", b"two"))
     with pytest.raises(StoreBroken, match="not what was published"):
-        shelf.current()
+        policy_store.current()
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / CONTENT).write_bytes(good)
     with pytest.raises(StoreBroken, match="another version's name"):
-        shelf.read("elsewhere")
+        policy_store.read("elsewhere")
     with pytest.raises(NotFound, match="no such version"):
-        shelf.read("nowhere")
+        policy_store.read("nowhere")
     (tmp_path / POINTER).write_text("{")
     with pytest.raises(StoreBroken, match="pointer"):
-        shelf.pointer()
+        policy_store.pointer()
 
 
 def test_the_choice_is_the_candidate_that_did_best_before_the_split(fleet_log: Path) -> None:

@@ -43,7 +43,7 @@ class Line:
         self.sent += frames
         self._news.set()
 
-    def overheard(self, frames: Sequence[Frame]) -> None:
+    def sent_elsewhere(self, frames: Sequence[Frame]) -> None:
         """It is the only one."""
 
     def report_drained(self) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from lasthop.access.pap.destinations import Destinations
 from lasthop.errors import LasthopError
-from lasthop.runtime.telling import Teller
+from lasthop.runtime.result_notifier import ResultNotifier
 from lasthop.wire.pap.answers import AnswerVerdict
 
 PRIVATE = {
@@ -133,7 +133,7 @@ async def test_a_name_leads_to_no_address_that_is_refused(
     names: dict[str, list[str]], connected: list[str], address: str
 ) -> None:
     names["evil.example"] = [address]
-    said = await Teller(Destinations())("http://evil.example/", "application/xml", b"")
+    said = await ResultNotifier(Destinations())("http://evil.example/", "application/xml", b"")
     assert said.reason == "evil.example is at no address that is allowed"
     assert connected == []
 
@@ -142,7 +142,7 @@ async def test_of_several_addresses_the_connection_goes_to_one_that_was_looked_a
     names: dict[str, list[str]], connected: list[str]
 ) -> None:
     names["both.example"] = ["64:ff9b::7f00:1", "127.0.0.1", "8.8.8.8"]
-    await Teller(Destinations())("http://both.example/", "application/xml", b"")
+    await ResultNotifier(Destinations())("http://both.example/", "application/xml", b"")
     assert connected == ["8.8.8.8"]
 
 
@@ -150,7 +150,7 @@ async def test_of_several_addresses_the_connection_goes_to_one_that_was_looked_a
 async def test_this_machine_is_not_reached_under_any_spelling(
     connected: list[str], host: str
 ) -> None:
-    said = await Teller(Destinations())(f"http://{host}:9/", "application/xml", b"")
+    said = await ResultNotifier(Destinations())(f"http://{host}:9/", "application/xml", b"")
     assert said.verdict is AnswerVerdict.UNREACHABLE
     assert connected == []
 
@@ -160,7 +160,7 @@ async def test_a_dot_at_the_end_changes_nothing(
     names: dict[str, list[str]], connected: list[str], host: str
 ) -> None:
     names[host] = ["127.0.0.1"]
-    said = await Teller(Destinations())(f"http://{host}/", "application/xml", b"")
+    said = await ResultNotifier(Destinations())(f"http://{host}/", "application/xml", b"")
     assert said.reason == f"{host} is at no address that is allowed"
     assert connected == []
 

@@ -10,7 +10,7 @@ from typing import Any
 from tests.runtime.conftest import Lasthop
 from tests.runtime.processes import ENVIRONMENT, LASTHOP, GatewayProcess
 
-WISHES = {
+PREFERENCES = {
     "links": [
         {"label": "wifi", "tariff": {}, "latency": 5_000},
         {"label": "mno", "tariff": {"per_unit": 1000}, "latency": 50_000},
@@ -37,11 +37,11 @@ def said(output: str) -> list[dict[str, Any]]:
 
 
 def test_lines_are_sent_within_limits_that_outlive_the_process(tmp_path: Path) -> None:
-    wishes, inbox = tmp_path / "wishes.json", str(tmp_path / "inbox")
-    wishes.write_text(json.dumps(WISHES))
+    preferences, inbox = tmp_path / "wishes.json", str(tmp_path / "inbox")
+    preferences.write_text(json.dumps(PREFERENCES))
     with GatewayProcess(tmp_path / "data") as up:
         device = ["--url", up.tcp, "--name", "phone", "--link", "mno", "--inbox", inbox]
-        sending = [*device, "--preferences", str(wishes), "--send", "topic:readings"]
+        sending = [*device, "--preferences", str(preferences), "--send", "topic:readings"]
         first = run(*sending, lines="one\ntwo\n")
         assert first.returncode == 0, first.stderr
         told = said(first.stdout)
@@ -61,12 +61,12 @@ def test_lines_are_sent_within_limits_that_outlive_the_process(tmp_path: Path) -
 
 
 def test_a_second_link_is_joined_and_used(tmp_path: Path) -> None:
-    wishes = tmp_path / "wishes.json"
+    preferences = tmp_path / "wishes.json"
     queue = {"name": "dear", "links": ["mno"]}
-    wishes.write_text(json.dumps(WISHES | {"queues": [queue], "limits": []}))
+    preferences.write_text(json.dumps(PREFERENCES | {"queues": [queue], "limits": []}))
     with GatewayProcess(tmp_path / "data") as up:
         device = ["--url", up.tcp, "--name", "phone", "--link", "wifi"]
-        joined = ["--join", f"mno={up.websocket}", "--preferences", str(wishes)]
+        joined = ["--join", f"mno={up.websocket}", "--preferences", str(preferences)]
         ended = run(*device, *joined, "--send", "topic:t", "--send-queue", "dear", lines="a\n")
         assert ended.returncode == 0, ended.stderr
         (accepted,) = (line for line in said(ended.stdout) if "accepted" in line)

@@ -139,7 +139,7 @@ async def test_a_message_that_was_being_read_is_read_again_after_a_restart(tmp_p
         assert list(await deliveries(client, message, 1)) == ["tea"]
 
 
-class Desk:
+class LiveGateway:
     """A gateway that wants bodies read."""
 
     def __init__(self, *expressions: str) -> None:
@@ -154,9 +154,9 @@ class Desk:
 
 
 @asynccontextmanager
-async def reading(desk: Desk) -> AsyncIterator[FilterReader]:
+async def reading(live: LiveGateway) -> AsyncIterator[FilterReader]:
     of_filters = FilterReader()
-    of_filters.open(desk)
+    of_filters.open(live)
     try:
         yield of_filters
     finally:
@@ -168,41 +168,41 @@ def ask(body: bytes = b"<a/>", changes: dict[tuple[str, str], bool] | None = Non
 
 
 async def test_a_worker_that_dies_is_replaced_and_knows_all_expressions() -> None:
-    desk = Desk("/a", "/b")
-    async with reading(desk) as filters, asyncio.timeout(DEADLINE):
+    live = LiveGateway("/a", "/b")
+    async with reading(live) as filters, asyncio.timeout(DEADLINE):
         filters.match(ask())
-        assert await desk.readings.get() == Reading(Outcome.READ, frozenset({"/a"}), 4)
+        assert await live.readings.get() == Reading(Outcome.READ, frozenset({"/a"}), 4)
         assert filters.pid is not None
         os.kill(filters.pid, signal.SIGKILL)
         filters.match(ask(changes={}))
         reason = "the worker that reads it ended"
-        while (again := await desk.readings.get()) == Reading(Outcome.FAILED, reason=reason):
+        while (again := await live.readings.get()) == Reading(Outcome.FAILED, reason=reason):
             filters.match(ask(changes={}))
         assert again == Reading(Outcome.READ, frozenset({"/a"}), 4)
 
 
 async def test_a_body_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    desk = Desk("/a")
-    async with reading(desk) as filters, asyncio.timeout(DEADLINE):
+    live = LiveGateway("/a")
+    async with reading(live) as filters, asyncio.timeout(DEADLINE):
         monkeypatch.setattr(reader, "PATIENCE", 0.0)
         filters.match(ask())
-        assert await desk.readings.get() == Reading(Outcome.FAILED, reason="it took too long")
+        assert await live.readings.get() == Reading(Outcome.FAILED, reason="it took too long")
         assert filters.pid is None
         monkeypatch.setattr(reader, "PATIENCE", DEADLINE)
         filters.match(ask(changes={}))
-        assert (await desk.readings.get()).outcome is Outcome.READ
+        assert (await live.readings.get()).outcome is Outcome.READ
 
 
 async def test_a_worker_follows_what_comes_and_goes() -> None:
-    desk = Desk("/a", "/b")
-    async with reading(desk) as filters, asyncio.timeout(DEADLINE):
+    live = LiveGateway("/a", "/b")
+    async with reading(live) as filters, asyncio.timeout(DEADLINE):
         for changes, matched in (
             (None, {"/a"}),
             ({("app", "/a"): False, ("app", "//*"): True}, {"//*"}),
             ({("app", "/a"): True, ("app", "/nothing"): False}, {"/a", "//*"}),
         ):
             filters.match(ask(changes=changes))
-            assert (await desk.readings.get()).matched == matched
+            assert (await live.readings.get()).matched == matched
 
 
 def test_a_fault_of_the_reader_is_an_outcome(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,15 +51,15 @@ class House:
     def __init__(self, store: MemoryStore) -> None:
         self.rig = Rig(store)
         self.door: Door = make_app(self.rig.engine, RestSettings(open_house=True))
-        clerk = self.door.clerk
+        context = self.door.context
         self.http = knock(self.door)
         self.initiator = Initiator(
             PapDoor(
                 self.rig.engine,
                 PapSettings(),
-                callers=clerk.callers,
-                intake=clerk.intake,
-                charge=clerk.charge,
+                callers=context.callers,
+                intake=context.intake,
+                charge=context.charge,
                 destinations=Destinations(),
             )
         )

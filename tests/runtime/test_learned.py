@@ -17,7 +17,7 @@ from lasthop.decision.policies import POLICIES, Tuning
 from lasthop.decision.policies.memory import memory_of
 from lasthop.decision.volume.policy_choice import PolicyChoice
 from lasthop.policy import FORMAT, Forwarding, Lineage, Policies
-from lasthop.policy.shelf import CONTENT, POINTER, PolicyShelf
+from lasthop.policy.store import CONTENT, POINTER, PolicyStore
 from lasthop.runtime import learned as learned_module
 from lasthop.runtime.learned import LearnedPolicies
 from tests.core.feeds.phone import Phone
@@ -33,15 +33,15 @@ def test_a_new_version_is_taken_once(tmp_path: Path) -> None:
     learned = LearnedPolicies(tmp_path)
     assert not learned.poll()
     assert learned.index.version == "built-in"
-    first = PolicyShelf(tmp_path).publish(version("one", policy="predictive", price=2.0))
+    first = PolicyStore(tmp_path).publish(version("one", policy="predictive", price=2.0))
     assert learned.poll()
     assert not learned.poll()
     assert learned.index.forwarding("a", "d", "t").version == first
-    second = PolicyShelf(tmp_path).publish(version("two"))
+    second = PolicyStore(tmp_path).publish(version("two"))
     held = learned.index
     assert learned.poll()
     assert (held.version, learned.index.version) == (first, second)
-    assert PolicyShelf(tmp_path).roll_back() == first
+    assert PolicyStore(tmp_path).roll_back() == first
     assert learned.poll()
     assert learned.index.version == first
 
@@ -54,7 +54,7 @@ def test_devices_hear_what_others_found_on_their_network_also_from_a_later_versi
     rig.gateway.contacts.tell_of_networks(learned.heartbeat)
     assert rig.welcome(rig.connect(network="op:one")).found is None
     found = msgspec.structs.replace(version("nets"), heartbeats={"op:one": 290 * SECOND})
-    PolicyShelf(tmp_path).publish(found)
+    PolicyStore(tmp_path).publish(found)
     assert learned.poll()
     assert rig.welcome(rig.connect(network="op:one")).found == 290
     assert rig.welcome(rig.connect(network="op:two")).found is None
@@ -64,7 +64,7 @@ def test_devices_hear_what_others_found_on_their_network_also_from_a_later_versi
 def test_what_a_policy_remembers_can_be_given_to_another(tmp_path: Path, policy: str) -> None:
     memory = memory_of(POLICIES[policy](Tuning(max=3)))
     kept = msgspec.json.decode(msgspec.json.encode(memory))
-    PolicyShelf(tmp_path).publish(version("warm", policy=policy, memory=kept))
+    PolicyStore(tmp_path).publish(version("warm", policy=policy, memory=kept))
     assert LearnedPolicies(tmp_path).poll()
 
 
@@ -82,10 +82,10 @@ def test_what_a_policy_remembers_can_be_given_to_another(tmp_path: Path, policy:
 def test_a_version_that_does_not_work_is_refused_and_said_once(
     tmp_path: Path, bad: Policies, reason: str
 ) -> None:
-    shelf, learned = PolicyShelf(tmp_path), LearnedPolicies(tmp_path)
-    good = shelf.publish(version("good"))
+    policy_store, learned = PolicyStore(tmp_path), LearnedPolicies(tmp_path)
+    good = policy_store.publish(version("good"))
     assert learned.poll()
-    shelf.publish(bad)
+    policy_store.publish(bad)
     with capture_logs() as logs:
         assert not learned.poll()
         assert not learned.poll()
@@ -96,10 +96,10 @@ def test_a_version_that_does_not_work_is_refused_and_said_once(
 
 @pytest.mark.parametrize("harm", ["changed", "cut", "gone", "pointer"])
 def test_a_damaged_version_is_refused(tmp_path: Path, harm: str) -> None:
-    shelf, learned = PolicyShelf(tmp_path), LearnedPolicies(tmp_path)
-    good = shelf.publish(version("good"))
+    policy_store, learned = PolicyStore(tmp_path), LearnedPolicies(tmp_path)
+    good = policy_store.publish(version("good"))
     assert learned.poll()
-    path = tmp_path / shelf.publish(version("next")) / CONTENT
+    path = tmp_path / policy_store.publish(version("next")) / CONTENT
     data = path.read_bytes()
     if harm == "changed":
         path.write_bytes(data.replace(b"next", b"text"))
@@ -119,7 +119,7 @@ def test_a_choice_names_the_version_that_it_comes_from(tmp_path: Path) -> None:
     learned = LearnedPolicies(tmp_path)
     assert learned.choose("a", "d", "t") == PolicyChoice()
     memory = memory_of(POLICIES["predictive"](Tuning(max=3)))
-    name = PolicyShelf(tmp_path).publish(
+    name = PolicyStore(tmp_path).publish(
         version("one", policy="predictive", price=2.0, memory=memory)
     )
     assert learned.poll()
@@ -139,7 +139,7 @@ def test_feeds_follow_a_new_version_and_their_events_name_it(tmp_path: Path) -> 
     phone.subscribe(max=3)
     phone.publish(1.0)
     memory = memory_of(POLICIES["predictive"](Tuning(max=3))) | {"_offline": 0.125}
-    name = PolicyShelf(tmp_path).publish(version("one", policy="predictive", memory=memory))
+    name = PolicyStore(tmp_path).publish(version("one", policy="predictive", memory=memory))
     assert learned.poll()
     assert rig.gateway.ranked.policies_changed(rig.now) == 1
     assert rig.gateway.ranked.policies_changed(rig.now) == 0
@@ -168,7 +168,7 @@ async def test_a_running_gateway_looks_for_news(
         heard.set()
 
     task = asyncio.create_task(learned.follow(changed))
-    PolicyShelf(tmp_path).publish(version("one"))
+    PolicyStore(tmp_path).publish(version("one"))
     await asyncio.wait_for(heard.wait(), 20)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

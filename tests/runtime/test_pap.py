@@ -27,7 +27,7 @@ PHONE = "WAPPUSH=+1-555-1999/TYPE=PLMN@ppg.example.com"
 Heard = Queue[tuple[ResultNotificationMessage, PapSubmission]]
 
 
-class Ear:
+class EventListener:
     """An initiator that listens, and can be away."""
 
     def __init__(self) -> None:
@@ -54,10 +54,10 @@ class Ear:
 
 
 @pytest.fixture
-def ear() -> Iterator[Ear]:
-    ear = Ear()
-    yield ear
-    ear.leave()
+def listener() -> Iterator[EventListener]:
+    listener = EventListener()
+    yield listener
+    listener.leave()
 
 
 def device(up: GatewayProcess, token: str, directory: Path) -> Process:
@@ -66,7 +66,7 @@ def device(up: GatewayProcess, token: str, directory: Path) -> Process:
 
 
 def test_a_push_from_the_initiator_to_the_device_and_back(
-    lasthop: Lasthop, tmp_path: Path, ear: Ear
+    lasthop: Lasthop, tmp_path: Path, listener: EventListener
 ) -> None:
     with GatewayProcess(tmp_path / "data") as up:
         at = ("--url", up.http)
@@ -79,7 +79,7 @@ def test_a_push_from_the_initiator_to_the_device_and_back(
         lasthop("device", "change", "phone", "--capability", "Model=A1", *at)
 
         said = lasthop(
-            "pap", "push", PHONE, "--text", "hello", "--push-id", "1@pi", "--notify", ear.url,
+            "pap", "push", PHONE, "--text", "hello", "--push-id", "1@pi", "--notify", listener.url,
             "--progress-notes", "--json", *pap,
         ).json  # fmt: skip
         assert said["result"]["code"] == 1001
@@ -89,14 +89,16 @@ def test_a_push_from_the_initiator_to_the_device_and_back(
         assert "pending" in lasthop("pap", "status", "1@pi", *pap).out
         assert "<prf:Model>A1</prf:Model>" in lasthop("pap", "ccq", ALICE, *pap).out
 
-        lasthop("pap", "push", ALICE, "--text", "x", "--push-id", "2@pi", "--notify", ear.url, *pap)
+        lasthop(
+            "pap", "push", ALICE, "--text", "x", "--push-id", "2@pi", "--notify", listener.url, *pap
+        )
         lasthop("pap", "replace", "2@pi", ALICE, "--text", "y", "--push-id", "3@pi", *pap)
-        assert ear.hear() == ("2@pi", ALICE, "cancelled", 1000)
+        assert listener.hear() == ("2@pi", ALICE, "cancelled", 1000)
         assert "1000 OK" in lasthop("pap", "cancel", "3@pi", *pap).out
 
         with device(up, made["token"], tmp_path) as phone:
             assert json.loads(phone.line())["body"] == "hello"
-            assert ear.hear() == ("1@pi", PHONE, "delivered", 1000)
+            assert listener.hear() == ("1@pi", PHONE, "delivered", 1000)
         late = lasthop("pap", "cancel", "1@pi", "--to", PHONE, *pap, fails=True)
         assert "2008 Cancellation Not Possible" in late.out
         (result,) = lasthop("pap", "status", "1@pi", "--json", *pap).json["results"]
@@ -104,14 +106,14 @@ def test_a_push_from_the_initiator_to_the_device_and_back(
 
 
 def test_what_was_accepted_is_reported_across_kills_of_the_gateway(
-    lasthop: Lasthop, tmp_path: Path, ear: Ear
+    lasthop: Lasthop, tmp_path: Path, listener: EventListener
 ) -> None:
-    ear.leave()
+    listener.leave()
     with GatewayProcess(tmp_path / "data") as up:
         pap = ("--url", f"{up.http}/pap")
         token = lasthop("device", "register", "phone", "--json", "--url", up.http).json["token"]
         to = "WAPPUSH=phone/TYPE=USER@ppg"
-        push = ("pap", "push", to, "--text", "hello", "--push-id", "1@pi", "--notify", ear.url)
+        push = ("pap", "push", to, "--text", "hello", "--push-id", "1@pi", "--notify", listener.url)
         lasthop(*push, *pap)
         up.kill()
     with up.again() as up:
@@ -122,15 +124,15 @@ def test_what_was_accepted_is_reported_across_kills_of_the_gateway(
             status = ("pap", "status", "1@pi", *pap)
             eventually(lambda: "delivered" in lasthop(*status).out, "the push is delivered")
         up.kill()
-    ear.come_back()
+    listener.come_back()
     with up.again() as up:
-        assert ear.hear() == ("1@pi", to, "delivered", 1000)
+        assert listener.hear() == ("1@pi", to, "delivered", 1000)
         assert lasthop(*push, *pap, fails=True).out.startswith("2007 ")
 
 
 @pytest.mark.conformance("PPG-GEN-S-024", "PPG-GEN-S-026")
 def test_a_devices_answer_comes_back_in_the_result(
-    lasthop: Lasthop, tmp_path: Path, ear: Ear
+    lasthop: Lasthop, tmp_path: Path, listener: EventListener
 ) -> None:
     async def answer(up: GatewayProcess, token: str) -> None:
         async with Device(up.tcp, app="default", name="phone", token=token) as phone:
@@ -143,10 +145,10 @@ def test_a_devices_answer_comes_back_in_the_result(
     with GatewayProcess(tmp_path / "data") as up:
         token = lasthop("device", "register", "phone", "--url", up.http).out.strip()
         push = ("pap", "push", "WAPPUSH=phone/TYPE=USER@ppg", "--text", "Lunch?")
-        notify = ("--method", "confirmed-with-response", "--notify", ear.url)
+        notify = ("--method", "confirmed-with-response", "--notify", listener.url)
         lasthop(*push, *notify, "--url", f"{up.http}/pap")
         asyncio.run(answer(up, token))
-        message, given = ear.results.get(timeout=DEADLINE)
+        message, given = listener.results.get(timeout=DEADLINE)
     assert message.state == "delivered"
     assert given.content is not None
     assert (given.content.content_type, given.content.body) == ("text/plain", b"yes, at noon")
@@ -154,7 +156,7 @@ def test_a_devices_answer_comes_back_in_the_result(
 
 @pytest.mark.conformance("PPG-GEN-S-011", "PPG-GEN-S-012", "PPG-GEN-S-022")
 def test_a_service_indication_goes_over_the_air_in_its_binary_form(
-    lasthop: Lasthop, tmp_path: Path, ear: Ear
+    lasthop: Lasthop, tmp_path: Path, listener: EventListener
 ) -> None:
     document = tmp_path / "si.xml"
     document.write_text(
@@ -173,14 +175,14 @@ def test_a_service_indication_goes_over_the_air_in_its_binary_form(
         lasthop("device", "register", "handset", "--route", route, "--address", "MAN:12345678", *at)
         to = "WAPPUSH=12345678/TYPE=MAN@ppg"
         push = ("pap", "push", to, "--file", str(document), "--type", "text/vnd.wap.si")
-        notify = ("--method", "unconfirmed", "--push-id", "1@pi", "--notify", ear.url)
+        notify = ("--method", "unconfirmed", "--push-id", "1@pi", "--notify", listener.url)
         lasthop(*push, *notify, "--url", f"{up.http}/pap")
         datagram = handset.recv(2000)
         assert datagram[1] == 0x06  # A push PDU, behind its transaction number.
         assert bytes([0x02, 0x05, 0x6A]) in datagram or bytes([0x03, 0x05, 0x6A]) in datagram
         assert b"www" not in datagram  # "http://www." is one token of WBXML,
         assert b"example" in datagram
-        assert ear.hear() == ("1@pi", to, "delivered", 1000)
+        assert listener.hear() == ("1@pi", to, "delivered", 1000)
 
 
 def test_an_initiator_is_known_by_its_certificate(lasthop: Lasthop, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from lasthop.wire.pap.versions import Version
 from lasthop.wire.wsp.pdus import Push, decode_unit
 from tests.delivery.ota.http_phone import Phone, Request, accepted, registered
 from tests.runtime.test_air import SessionPhone
-from tests.runtime.test_pap import Ear
+from tests.runtime.test_pap import EventListener
 from tests.runtime.test_serve import DEADLINE, never, settings
 
 SI = b'<si><indication href="http://www.xyz.com/a">hello</indication></si>'
@@ -36,9 +36,9 @@ Heard = tuple[ResultNotificationMessage, PapSubmission]
 class Initiator:
     """Submits pushes, and waits for their results."""
 
-    def __init__(self, http: httpx.AsyncClient, ear: Ear) -> None:
+    def __init__(self, http: httpx.AsyncClient, listener: EventListener) -> None:
         self._http = http
-        self._ear = ear
+        self._ear = listener
         self._count = 0
 
     async def client(self, name: str, variant: str, address: str) -> str:
@@ -73,20 +73,20 @@ class Initiator:
 
 
 @pytest.fixture
-def ear() -> Iterator[Ear]:
-    ear = Ear()
-    yield ear
-    ear.leave()
+def listener() -> Iterator[EventListener]:
+    listener = EventListener()
+    yield listener
+    listener.leave()
 
 
 @pytest.fixture
-async def initiator(tmp_path: Path, ear: Ear) -> AsyncIterator[Initiator]:
+async def initiator(tmp_path: Path, listener: EventListener) -> AsyncIterator[Initiator]:
     ota = {"ota.sessions": "127.0.0.1:0"}
     async with (
         running(settings(tmp_path, **ota), never) as places,
         httpx.AsyncClient(base_url=places.http, timeout=DEADLINE) as http,
     ):
-        yield Initiator(http, ear)
+        yield Initiator(http, listener)
 
 
 def said(heard: Heard) -> tuple[str, int, DeliveryMethod | None]:

@@ -23,10 +23,12 @@ _TOKEN = re.compile(r"^[\w-]{43}$", re.MULTILINE)
 class Reader:
     """Does what the page says."""
 
-    def __init__(self, lasthop: Lasthop, up: GatewayProcess, ear: str, directory: Path) -> None:
+    def __init__(
+        self, lasthop: Lasthop, up: GatewayProcess, listener: str, directory: Path
+    ) -> None:
         self._lasthop = lasthop
         self._up = up
-        self._ear = ear
+        self._ear = listener
         self._directory = directory
         self.token = ""
 

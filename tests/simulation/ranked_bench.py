@@ -148,7 +148,7 @@ class RankedBench:
         if gateway is None or gateway.registry.find(APP, "phone") is None:
             return False
         session = gateway.deliveries.named(APP, "phone")
-        return bool(gateway.ranked.keepers(session)) and self.device.quiet
+        return bool(gateway.ranked.subscriptions(session)) and self.device.quiet
 
     def _attempt(self, act: Any) -> None:
         if self.gateway.up:
@@ -278,11 +278,11 @@ def watched(bench: RankedBench, patch: pytest.MonkeyPatch) -> RankedBench:
     ) -> None:
         assert key is not None
         expected = bench.look_decided(self, said, key, now)
-        keeper = self.keeper(session, topic)
-        assert keeper is not None
-        before = len(keeper.lane)
+        subscription = self.subscription(session, topic)
+        assert subscription is not None
+        before = len(subscription.lane)
         look(self, session, topic, said, key, now)
-        for step in list(keeper.lane)[before:]:
+        for step in list(subscription.lane)[before:]:
             if isinstance(step, Say) and isinstance(step.instruction, ShowKept):
                 assert step.reply_to == key
                 bench.answered(key, expected, list(step.instruction.keys))

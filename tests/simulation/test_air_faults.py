@@ -13,7 +13,7 @@ from lasthop.core import restore
 from lasthop.core.air.feature import AirFeature
 from lasthop.core.commits import Commits
 from lasthop.core.lifecycle import Step
-from lasthop.delivery.carrier import Confirmed, Outcome, Unanswered, Unreached
+from lasthop.delivery.carrier import Confirmed, NotReached, Outcome, Unanswered
 from lasthop.delivery.ota.sessions import SessionCarrier
 from lasthop.simulation.air.faults import run
 from lasthop.simulation.campaign import campaign
@@ -59,7 +59,7 @@ def take_silence_for_absence(patch: Patch) -> None:
 
     def report(self: Any, ticket: Any, outcome: Outcome) -> None:
         if isinstance(outcome, Unanswered):
-            outcome = Unreached(outcome.reason)
+            outcome = NotReached(outcome.reason)
         unanswered(self, ticket, outcome)
 
     patch.setattr(SessionCarrier, "_report", report)

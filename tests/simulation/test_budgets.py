@@ -53,7 +53,7 @@ def run(seed: int) -> RehearsalVerdict:
     schedule.copy_at = None
     schedule.another = 1.0
     random = Random(seed)
-    schedule.wishes = {name: preferences(random) for name in schedule.devices}
+    schedule.plans = {name: preferences(random) for name in schedule.devices}
     schedule.crash_before = {random.randint(5, 60) for _ in range(2)}
     schedule.crash_after = {random.randint(5, 60) for _ in range(2)}
     return Calm(schedule, MemoryDisk()).run().verdict
@@ -92,7 +92,7 @@ def no_limits(patch: Patch) -> None:
     patch.setattr(Budgets, "closure", lambda *_, **__: None)
 
 
-def forget_the_books(patch: Patch) -> None:
+def forget_the_ledger(patch: Patch) -> None:
     """Budgets are not written down."""
     patch.setattr(PreferenceScheduler, "note", lambda self: None)
 
@@ -114,8 +114,8 @@ def send_without_limits(patch: Patch) -> None:
     """The device believes that it can afford everything."""
     begin, restore = SendingPreferences.__init__, SendingPreferences.restore.__func__  # type: ignore[attr-defined]
 
-    def rich(self: SendingPreferences, wishes: Preferences, lines: dict[int, OpenChannel]) -> None:
-        begin(self, replace(wishes, limits=()), lines)
+    def rich(self: SendingPreferences, plans: Preferences, lines: dict[int, OpenChannel]) -> None:
+        begin(self, replace(plans, limits=()), lines)
 
     def still_rich(
         cls: type[SendingPreferences], notes: dict[str, bytes], *others: Any
@@ -157,7 +157,7 @@ def overtake_what_is_held(patch: Patch) -> None:
     "plant",
     [
         no_limits,
-        forget_the_books,
+        forget_the_ledger,
         repeat_for_nothing,
         send_without_limits,
         overtake_what_is_held,

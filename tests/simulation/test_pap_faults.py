@@ -145,7 +145,7 @@ def say_duplicate_before_it_is_durable(patch: Patch) -> None:
     """The initiator takes it for accepted, and a crash undoes it."""
     attempt = initiator.InitiatorNode._attempt
 
-    def eager(self: Any, wish: Any) -> None:
+    def eager(self: Any, plan: Any) -> None:
         act = self._gateway.act
 
         def acting(action: Any, durable: Callable[[], None]) -> bool:
@@ -160,7 +160,7 @@ def say_duplicate_before_it_is_durable(patch: Patch) -> None:
             return bool(act(lambda *_: None, durable))
 
         patch.setattr(self._gateway, "act", acting)
-        attempt(self, wish)
+        attempt(self, plan)
         patch.setattr(self._gateway, "act", act)
 
     patch.setattr(initiator.InitiatorNode, "_attempt", eager)

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from lasthop.clock import DAY, SECOND, Micros
 from lasthop.message import KeyMaker, Message, Target, TargetKind
-from lasthop.store.bonds import BondChanges, BondRow, CircleRow
 from lasthop.store.commit import (
     Commit,
     CredentialRow,
@@ -18,6 +17,7 @@ from lasthop.store.commit import (
     ReplyRow,
     SessionRow,
 )
+from lasthop.store.groups import GroupChanges, GroupMessageRow, GroupRow
 from lasthop.store.pushes import Addressee, AddressRow, NotificationRow, PushChanges, PushRow
 from lasthop.store.ranked import FeedRow, KeptRow, RankedChanges, TopicRow
 
@@ -176,10 +176,12 @@ def ranked(
     )
 
 
-def bonds(*, circles: Iterable[CircleRow] = (), bonds: Iterable[BondRow] = ()) -> BondChanges:
-    return BondChanges(
-        circles={(row.app, row.target): row for row in circles},
-        bonds={row.message: row for row in bonds},
+def group_messages(
+    *, records: Iterable[GroupRow] = (), group_messages: Iterable[GroupMessageRow] = ()
+) -> GroupChanges:
+    return GroupChanges(
+        records={(row.app, row.target): row for row in records},
+        group_messages={row.message: row for row in group_messages},
     )
 
 

@@ -10,7 +10,6 @@ import msgspec
 
 from lasthop.message import Message, first_key_at
 from lasthop.store.base import Counts, Forgotten, Store
-from lasthop.store.bonds import BondChanges, BondRow, BondsRestored, CircleRow
 from lasthop.store.commit import (
     Commit,
     CredentialRow,
@@ -23,6 +22,7 @@ from lasthop.store.commit import (
     Restored,
     SessionRow,
 )
+from lasthop.store.groups import GroupChanges, GroupMessageRow, GroupRow, GroupsRestored
 from lasthop.store.pushes import (
     AddressRow,
     KnownPush,
@@ -70,8 +70,8 @@ class Model:
         self.consults: dict[int, ConsultRow] = {}
         self.states: dict[tuple[str, str], StateRow] = {}
         self.revisions: dict[int, RevisionRow] = {}
-        self.circles: list[CircleRow] = []
-        self.bonds: list[BondRow] = []
+        self.records: list[GroupRow] = []
+        self.group_messages: list[GroupMessageRow] = []
         self.streams: dict[int, StreamRow] = {}
         self.pieces: list[PieceRow] = []
         self.events: list[tuple[int, list[bytes]]] = []
@@ -115,7 +115,7 @@ class Model:
         self._apply_pushes(commit.of(PushChanges))
         self._apply_ranked(commit.of(RankedChanges))
         self._apply_surrogates(commit.of(SurrogateChanges))
-        self._apply_bonds(commit.of(BondChanges))
+        self._apply_groups(commit.of(GroupChanges))
         self._apply_streams(commit.of(StreamChanges))
         if commit.event_count:
             lines = bytes(commit.events).splitlines()
@@ -161,13 +161,15 @@ class Model:
         self.states = {name: row for name, row in self.states.items() if row.value}
         self.revisions |= changes.revisions
 
-    def _apply_bonds(self, changes: BondChanges) -> None:
-        for circle in changes.circles.values():
-            name = (circle.app, circle.target)
-            self.circles = [row for row in self.circles if (row.app, row.target) != name]
-            self.circles += [circle] if circle.record else []
-        for bond in changes.bonds.values():
-            self.bonds = [row for row in self.bonds if row.message != bond.message] + [bond]
+    def _apply_groups(self, changes: GroupChanges) -> None:
+        for record in changes.records.values():
+            name = (record.app, record.target)
+            self.records = [row for row in self.records if (row.app, row.target) != name]
+            self.records += [record] if record.record else []
+        for group_message in changes.group_messages.values():
+            self.group_messages = [
+                row for row in self.group_messages if row.message != group_message.message
+            ] + [group_message]
 
     def _apply_streams(self, changes: StreamChanges) -> None:
         for piece in changes.pieces:
@@ -189,7 +191,7 @@ class Model:
         needed |= {row.message for row in self.fanouts + self.notifications}
         needed |= {row.message for row in self.consults.values()}
         needed |= {row.content for row in self.revisions.values() if row.open}
-        needed |= {row.message for row in self.bonds if row.open}
+        needed |= {row.message for row in self.group_messages if row.open}
         limit = first_key_at(messages_before)
         gone = {m.key for m in self.messages if m.key < limit and m.key not in needed}
         horizon = min(self.exported_to, self.next_event - keep_events)
@@ -198,7 +200,7 @@ class Model:
         self.deliveries = [row for row in self.deliveries if row.message not in gone]
         self.pushes = [row for row in self.pushes if row.message not in gone]
         self.revisions = {key: row for key, row in self.revisions.items() if key not in gone}
-        self.bonds = [row for row in self.bonds if row.message not in gone]
+        self.group_messages = [row for row in self.group_messages if row.message not in gone]
         self.streams = {k: row for k, row in self.streams.items() if k >= limit or row.open}
         self.keys = [row for row in self.keys if row.at >= keys_before]
         self.events = [page for page in self.events if page[0] + len(page[1]) > horizon]
@@ -217,7 +219,7 @@ class Model:
         revised = {key for key, row in self.revisions.items() if row.device == number}
         self.messages = [m for m in self.messages if m.key not in revised]
         self.revisions = {key: row for key, row in self.revisions.items() if key not in revised}
-        self.bonds = [row for row in self.bonds if row.message not in gone]
+        self.group_messages = [row for row in self.group_messages if row.message not in gone]
         return self._difference(before)
 
     def _difference(self, before: Counts) -> Forgotten:
@@ -261,8 +263,8 @@ class Model:
             keys = {row.key: row for row in self.keys if row.app == app}
             assert store.find_keys(app, [*keys, "unknown"]) == keys
         kept_rows = {row.id: row for row in self.pushes}
-        assert store.find(BondRow, [row.message for row in self.bonds] + [0]) == {
-            row.message: row for row in self.bonds
+        assert store.find(GroupMessageRow, [row.message for row in self.group_messages] + [0]) == {
+            row.message: row for row in self.group_messages
         }
         assert store.find(KnownPush, [*self.push_ids, b"unknown"]) == {
             i: KnownPush(message, kept_rows.get(i)) for i, message in self.push_ids.items()
@@ -317,10 +319,10 @@ class Model:
         assert list(surrogates.revisions) == revisions
         held = {row.message for row in self.consults.values() if row.from_device}
         assert list(surrogates.held) == [m for m in self.messages if m.key in held]
-        bonds = restored.of(BondsRestored)
-        assert list(bonds.circles) == by_key(self.circles)
-        wanted = [row for row in self.bonds if row.open or row.record]
-        assert list(bonds.bonds) == sorted(wanted, key=lambda row: row.message)
+        group_messages = restored.of(GroupsRestored)
+        assert list(group_messages.records) == by_key(self.records)
+        wanted = [row for row in self.group_messages if row.open or row.record]
+        assert list(group_messages.group_messages) == sorted(wanted, key=lambda row: row.message)
         streams = restored.of(StreamsRestored)
         assert list(streams.rows) == [row for _, row in sorted(self.streams.items()) if row.open]
         assert list(streams.pieces) == by_key(self.pieces)

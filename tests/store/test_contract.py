@@ -9,8 +9,8 @@ from lasthop.clock import SECOND
 from lasthop.errors import StoreBroken
 from lasthop.message import MAX_KEY, Message, Target, TargetKind
 from lasthop.store.base import Counts, Store
-from lasthop.store.bonds import BondChanges
 from lasthop.store.commit import FanoutRow, MemoryRow, OpenMessage, ReplyRow
+from lasthop.store.groups import GroupChanges
 from lasthop.store.pushes import KnownPush, OpenPush, PushesRestored
 from lasthop.store.streams import PieceRow, StreamChanges, StreamRow, StreamsRestored
 from tests.store.conftest import Driver
@@ -562,8 +562,8 @@ class TestFeatures:
     def test_a_commit_makes_changes_when_they_are_asked_for(self) -> None:
         commit = Maker().commit()
         assert commit.empty
-        changes = commit.of(BondChanges)
-        assert commit.of(BondChanges) is changes
+        changes = commit.of(GroupChanges)
+        assert commit.of(GroupChanges) is changes
         assert not commit.empty
 
     def test_changes_that_no_table_keeps_are_not_lost_in_silence(self, store: Store) -> None:

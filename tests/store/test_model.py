@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from lasthop.clock import SECOND
 from lasthop.message import Message
 from lasthop.store.base import Forgotten, Store
-from lasthop.store.bonds import BondChanges, BondRow, CircleRow
 from lasthop.store.commit import Commit, FanoutRow, MemoryRow, ReplyRow
+from lasthop.store.groups import GroupChanges, GroupMessageRow, GroupRow
 from lasthop.store.ranked import FeedRow, RankedChanges, TopicRow
 from lasthop.store.streams import PieceRow, StreamChanges, StreamRow
 from lasthop.store.surrogates import ConsultRow, RevisionRow, StateRow, SurrogateChanges
@@ -24,10 +24,10 @@ from tests.store.making import (
     DELIVERED,
     Maker,
     address,
-    bonds,
     credential,
     delivery,
     device,
+    group_messages,
     kept,
     key,
     notification,
@@ -118,7 +118,7 @@ class Drivers(RuleBasedStateMachine):
                     ),
                     *surrogates,
                     *data.draw(some(self._ranked(alive))),
-                    *data.draw(some(self._bonds())),
+                    *data.draw(some(self._group_messages())),
                     *data.draw(some(self._streams())),
                 ],
                 events=events,
@@ -127,11 +127,11 @@ class Drivers(RuleBasedStateMachine):
         self.pushes += new
         self.gone |= set(self.waiting[-1].removed_devices)
 
-    def _bonds(self) -> st.SearchStrategy[BondChanges]:
+    def _group_messages(self) -> st.SearchStrategy[GroupChanges]:
         records = st.sampled_from([b"", b"\0\xff", b"more"])
         targets = st.sampled_from(["group:crew", "queue:jöbs"])
         rows = st.builds(
-            BondRow,
+            GroupMessageRow,
             st.sampled_from(self.known or [1]),
             st.integers(1, 9),
             st.booleans(),
@@ -141,9 +141,9 @@ class Drivers(RuleBasedStateMachine):
             records,
         )
         return st.builds(
-            bonds,
-            circles=st.lists(st.builds(CircleRow, st.just("app"), targets, records), max_size=3),
-            bonds=st.lists(rows, max_size=3) if self.known else st.just([]),
+            group_messages,
+            records=st.lists(st.builds(GroupRow, st.just("app"), targets, records), max_size=3),
+            group_messages=st.lists(rows, max_size=3) if self.known else st.just([]),
         )
 
     def _ranked(self, alive: list[int]) -> st.SearchStrategy[RankedChanges]:
@@ -229,10 +229,10 @@ class Drivers(RuleBasedStateMachine):
 
     @rule(share=st.floats(0, 1))
     def export(self, share: float) -> None:
-        upto = int(self.model.next_event * share)
-        self.model.exported_to = max(self.model.exported_to, upto)
+        until = int(self.model.next_event * share)
+        self.model.exported_to = max(self.model.exported_to, until)
         for store in self.stores:
-            store.exported(upto)
+            store.exported(until)
 
     @rule(messages_ago=seconds, keys_ago=seconds, keep=st.integers(0, 5))
     def retire(self, messages_ago: int, keys_ago: int, keep: int) -> None:

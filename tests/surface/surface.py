@@ -21,7 +21,7 @@ from lasthop.events import Event, Kind
 from lasthop.message import Binding, Message, Reliability, TargetKind
 from lasthop.runtime.settings.apps import PER_APP
 from lasthop.runtime.settings.gateway import Settings
-from lasthop.store import bonds, commit, pushes, ranked, streams, surrogates
+from lasthop.store import commit, groups, pushes, ranked, streams, surrogates
 from lasthop.store.sqlite.store import SqliteStore
 from lasthop.wire.hop import fields, kinds as wire_kinds, layout
 from lasthop.wire.hop.decisions import GroupVerdict
@@ -106,7 +106,7 @@ def metrics() -> Iterator[str]:
 
 def store() -> Iterator[str]:
     """Rows in the order of their fields, states by number, and the tables of SQLite."""
-    for module in (commit, bonds, pushes, ranked, streams, surrogates):
+    for module in (commit, groups, pushes, ranked, streams, surrogates):
         for name, row in sorted(vars(module).items()):
             here = getattr(row, "__module__", "") == module.__name__
             if here and name.endswith("Row"):

@@ -27,7 +27,7 @@ from lasthop.surrogate import (
 )
 from lasthop.surrogate.caching import MOST_ASKED, Freshness
 from lasthop.surrogate.mail import Content, MailAction
-from tests.surrogate.desks import Bench
+from tests.surrogate.runners import Bench
 
 
 def album(**terms: Any) -> type[Surrogate]:

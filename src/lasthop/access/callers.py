@@ -15,7 +15,7 @@ from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lasthop.access.desk import Desk
+from lasthop.access.live_gateway import LiveGateway
 from lasthop.core.apps.credentials import Scope
 from lasthop.errors import Forbidden, InvalidRequest, Unauthorized
 from lasthop.store.commit import CredentialRow
@@ -71,8 +71,8 @@ _ANYBODY = Caller(DEFAULT_APP, "anonymous", frozenset(Scope), DEFAULT_APP)
 class Callers:
     """Recognises callers by the headers and the address of their requests."""
 
-    def __init__(self, desk: Desk, *, open_house: bool) -> None:
-        self._desk = desk
+    def __init__(self, live: LiveGateway, *, open_house: bool) -> None:
+        self._live = live
         self._open_house = open_house
         self._known: dict[bytes, tuple[CredentialRow, Caller]] = {}
 
@@ -113,13 +113,13 @@ class Callers:
         return known[1]
 
     def _certified(self, subject: str) -> Caller:
-        row = self._desk.look(lambda gateway: gateway.credentials.certified(subject))
+        row = self._live.look(lambda gateway: gateway.credentials.certified(subject))
         if row is None:
             raise Unauthorized("no credential is for this certificate", subject=subject)
         return _caller(row)
 
     def _ask(self, secret: str) -> tuple[CredentialRow, Caller]:
-        row = self._desk.look(lambda gateway: gateway.credentials.find(secret))
+        row = self._live.look(lambda gateway: gateway.credentials.find(secret))
         if row is None:
             raise Unauthorized("this credential is unknown or was revoked")
         return row, _caller(row)

@@ -27,7 +27,7 @@ from lasthop.events import Event
 from lasthop.message import KeyMaker, Message
 
 
-class Waker(Protocol):
+class TimerTarget(Protocol):
     """Something else that wants to be told when its time has come."""
 
     def woken(self, now: Micros) -> None:
@@ -46,7 +46,7 @@ class Deliveries:
         self.keys = keys
         self.limits = limits
         self.moments = Moments()
-        self.timers: Timers[Delivery | Session | Retransmission[Session] | Waker] = Timers()
+        self.timers: Timers[Delivery | Session | Retransmission[Session] | TimerTarget] = Timers()
         self.items: dict[int, Item] = {}
         self.effects: list[Effect] = []
         self.watched: Counter[int] = Counter()

@@ -31,7 +31,7 @@ class SendPiece:
 
 
 @dataclass(frozen=True, slots=True)
-class Overheard:
+class SentElsewhere:
     """The device was told this over another of its channels: this one's memory moves on too."""
 
     channel: int
@@ -113,7 +113,7 @@ class MatchFilters:
 Effect: TypeAlias = (
     Send
     | SendPiece
-    | Overheard
+    | SentElsewhere
     | CloseChannel
     | Fetch
     | Carry

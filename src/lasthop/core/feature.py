@@ -230,7 +230,7 @@ class SessionPart:
         return ()
 
 
-class TermsKeeper(Protocol):
+class SubscriptionTerms(Protocol):
     """Subscriptions with terms, whoever makes something of the terms."""
 
     def subscribe(self, session: Session, topic: str, terms: TopicTerms, now: Micros) -> bool:

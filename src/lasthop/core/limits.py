@@ -39,7 +39,7 @@ class Limits:
     context: int = 16 << 10
     """Bytes of a device's context report: it is kept in memory with the device."""
     subscriptions_per_device: int = 1000
-    circles_per_device: int = 1000
+    memberships_per_device: int = 1000
     """Groups and queues."""
     bound_members: int = 1000
     """Of an atomic or claimable message: they are decided about in one commit."""

@@ -50,7 +50,7 @@ class DeviceRecord(msgspec.Struct, omit_defaults=True):
     """What it does for others, by name."""
     filters: dict[str, str] = {}
     """XPath expressions of subscriptions, by topic."""
-    circles: list[str] = []
+    memberships: list[str] = msgspec.field(default_factory=list, name="circles")
     """Groups that it belongs to and queues that it takes from: `group:NAME`, `queue:NAME`."""
 
 

@@ -10,7 +10,7 @@ from lasthop.core.commits import Commits
 from lasthop.core.contacts.contact import Contacts, Terms
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.dispatch import Dispatcher
-from lasthop.core.feature import TermsKeeper
+from lasthop.core.feature import SubscriptionTerms
 from lasthop.core.identity import Identity
 from lasthop.core.publishing.acceptance import Acceptance
 from lasthop.core.publishing.fanout import Fanouts
@@ -32,7 +32,7 @@ class Spine:
     dispatcher: Dispatcher
     contacts: Contacts
     random64: Callable[[], int]
-    terms: TermsKeeper | None = None
+    terms: SubscriptionTerms | None = None
     """Who makes something of the terms of subscriptions."""
 
     @classmethod

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lasthop.clock import Micros
-from lasthop.decision.books import Books, K
+from lasthop.decision.ledger import K, Ledger
 from lasthop.decision.links import Charge, Tariff
 
 STREAM_GRANT = 64 << 10
@@ -31,14 +31,14 @@ class Grant:
         self.spent += size
 
     def settle(
-        self, books: Books[K], transfer: K, tariff_of: Callable[[str], Tariff], now: Micros
+        self, ledger: Ledger[K], transfer: K, tariff_of: Callable[[str], Tariff], now: Micros
     ) -> Charge | None:
         """No more of it will leave: what did is paid for. Returns what that was, if anything."""
-        reserved = books.reserved(transfer)
+        reserved = ledger.reserved(transfer)
         assert reserved is not None
         if not self.spent:
-            books.refund(transfer, now)
+            ledger.refund(transfer, now)
             return None
         charge = tariff_of(reserved.hold.link).charge(self.spent, whole=False)
-        books.left_partly(transfer, charge, now)
+        ledger.left_partly(transfer, charge, now)
         return charge

@@ -100,18 +100,18 @@ def _days_later(first: date, period: Period, count: int) -> date:
     return date(months // 12, months % 12 + 1, 1)
 
 
-def offset_change(after: Micros, upto: Micros, tz: tzinfo) -> Micros | None:
+def offset_change(after: Micros, until: Micros, tz: tzinfo) -> Micros | None:
     """The first instant in `(after, upto]` at which clocks have been changed, if there is one.
 
     Found by bisection, so the span must hold at most one change: a few days at most.
     """
     before = local(after, tz).utcoffset()
-    if local(upto, tz).utcoffset() == before:
+    if local(until, tz).utcoffset() == before:
         return None
-    while upto - after > 1:
-        middle = (after + upto) // 2
+    while until - after > 1:
+        middle = (after + until) // 2
         if local(middle, tz).utcoffset() == before:
             after = middle
         else:
-            upto = middle
-    return upto
+            until = middle
+    return until

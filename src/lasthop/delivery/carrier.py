@@ -68,7 +68,7 @@ class Unanswered(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Unreached(msgspec.Struct, frozen=True):
+class NotReached(msgspec.Struct, frozen=True):
     """Nothing of it has left. Later it may."""
 
     reason: str
@@ -81,7 +81,7 @@ class Unfit(msgspec.Struct, frozen=True):
     reason: str
 
 
-Outcome: TypeAlias = Sent | Confirmed | Aborted | Unanswered | Unreached | Unfit
+Outcome: TypeAlias = Sent | Confirmed | Aborted | Unanswered | NotReached | Unfit
 
 
 class Carrier(Protocol):

@@ -34,7 +34,7 @@ class Channel(Protocol):
         """Hand frames to the link, in order; after the end of the channel they are dropped."""
         ...
 
-    def overheard(self, frames: Sequence[Frame]) -> None:
+    def sent_elsewhere(self, frames: Sequence[Frame]) -> None:
         """The device was told this over another of its channels."""
         ...
 

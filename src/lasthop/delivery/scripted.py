@@ -31,7 +31,7 @@ class ScriptedChannel:
         if not self._lost:
             self._sent += frames
 
-    def overheard(self, frames: Sequence[Frame]) -> None:
+    def sent_elsewhere(self, frames: Sequence[Frame]) -> None:
         """A script has no window that it could exceed."""
 
     def report_drained(self) -> None:

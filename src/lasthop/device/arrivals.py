@@ -13,13 +13,13 @@ from msgspec.structs import replace
 
 from lasthop.clock import MILLISECOND, Micros
 from lasthop.device.change import Change, InboxContents, InboxRow
+from lasthop.device.change_mark import ChangeMark
+from lasthop.device.handover import HandoverQueue
 from lasthop.device.keys import KeyMemory
 from lasthop.device.message import NO_POSITION, Message
 from lasthop.device.part import DevicePart, moments
 from lasthop.device.showings import Showing, Showings
 from lasthop.device.terms import DeviceTerms
-from lasthop.device.turnstile import Turnstile
-from lasthop.device.unsaved import Unsaved
 from lasthop.message import DEFAULT_CONTENT_TYPE, Reliability, key_time
 from lasthop.wire.hop.accept import preferred
 from lasthop.wire.hop.frames import MAX_RANGES, Ack, Credit, Headers, MessageFrame, Ranges, Skip
@@ -32,10 +32,10 @@ PAUSE = Credit(0, 0)
 class Arrivals:
     """What came from the gateway and is not finished."""
 
-    def __init__(self, terms: DeviceTerms, held: InboxContents, unsaved: Unsaved) -> None:
+    def __init__(self, terms: DeviceTerms, held: InboxContents, mark: ChangeMark) -> None:
         state = held.state
         self._terms = terms
-        self._unsaved = unsaved
+        self._mark = mark
         self._default_type = preferred(terms.accept)
         self._inbound: Inbound[Message] = Inbound()
         self._keys = KeyMemory(
@@ -47,7 +47,9 @@ class Arrivals:
         """The same by key, as far as its turn has come."""
         self._gapped: dict[int, Message] = {}
         """By number, what arrived beyond a gap."""
-        self.turnstile = Turnstile(prefetch=terms.prefetch, offered=state.offered, late=self.drop)
+        self.handover = HandoverQueue(
+            prefetch=terms.prefetch, offered=state.offered, late=self.drop
+        )
         self._top = 0
         self.base = state.base
         self.held_bytes = 0
@@ -117,7 +119,7 @@ class Arrivals:
             if self._instructs(message):
                 controls.append(message)
             elif not any(part.takes_back(message) for part in parts):
-                self.turnstile.add(message)
+                self.handover.add(message)
         for number in numbers:
             if at < number < state.received:
                 finished.add(at, number)
@@ -217,8 +219,8 @@ class Arrivals:
             message = self._message(frame, NO_POSITION, None)
             if frame.headers is not None and self._claimed(message, frame.headers, now):
                 return
-            if self.turnstile.casual < self._terms.window.messages:
-                self.turnstile.add(message)
+            if self.handover.casual < self._terms.window.messages:
+                self.handover.add(message)
             return
         message = self._message(frame, self.base + number, number)
         if self._instructs(message):
@@ -231,13 +233,13 @@ class Arrivals:
             self._arrive(message, now)
             if len(ready) > 1:
                 self._move_up(ready[1:], now)
-            self._unsaved.dirty = True
+            self._mark.dirty = True
         elif self._inbound.duplicates == duplicates:
             self._hold(message)
             self._gapped[number] = message
             self._top = max(self._top, message.position + 1)
             self._unstored.append(message)
-            self._unsaved.dirty = True
+            self._mark.dirty = True
 
     def skip(self, skip: Skip, now: Micros) -> None:
         """The gateway closed these numbers."""
@@ -264,7 +266,7 @@ class Arrivals:
             for low, high in _without(start, stop, known):
                 left.add(low, high)
         self._dropped = left
-        self._unsaved.dirty = True
+        self._mark.dirty = True
 
     def start_over(self, now: Micros, *, related: bool) -> None:
         """A new epoch: numbers count from 0; what is not finished keeps its place before them.
@@ -287,7 +289,7 @@ class Arrivals:
             self._recognise(message)
             headers = message.frame.headers
             if headers is None or not self._claimed(message, headers, now):
-                self.turnstile.add(message)
+                self.handover.add(message)
         self._gapped.clear()
         for message in self._open.values():
             message.number = None
@@ -297,7 +299,7 @@ class Arrivals:
         self._skipped = RangeSet()
         self._news = RangeSet()
         self._detached = True
-        self._unsaved.dirty = True
+        self._mark.dirty = True
 
     # What the application does.
 
@@ -326,7 +328,7 @@ class Arrivals:
 
     def collect(self, change: Change) -> None:
         """Put into `change` what has to survive, and offer what may be offered with it."""
-        self.turnstile.offer()
+        self.handover.offer()
         change.detached, self._detached = self._detached, False
         for message in self._unstored:
             if not message.finished and not message.stored:
@@ -359,7 +361,7 @@ class Arrivals:
         message = self._message(frame, place, None)
         self._hold(message)
         self.store(message)
-        self._unsaved.dirty = True
+        self._mark.dirty = True
         return message
 
     def move_in(self, kept: Message, *, in_time: bool = False) -> Message:
@@ -389,13 +391,13 @@ class Arrivals:
         key = message.frame.key
         if key is not None and self._known.get(key) is message:
             del self._known[key]
-        self.turnstile.finished(message)
+        self.handover.finished(message)
         if message.stored:
             self._removed.append(message.position)
         number = message.number
         if number is not None and number < self._inbound.received:
             self._inbound.deliver(number)
-        self._unsaved.dirty = True
+        self._mark.dirty = True
 
     def let_go(self, message: Message) -> None:
         """Close its number, and tell the gateway that the application has not had it."""
@@ -458,7 +460,7 @@ class Arrivals:
             assert message.number is not None
             del self._gapped[message.number]
             self._arrive(message, now)
-        self._unsaved.dirty = True
+        self._mark.dirty = True
 
     def _arrive(self, message: Message, now: Micros) -> None:
         """Its number is due: it is known, too late, or new."""
@@ -492,7 +494,7 @@ class Arrivals:
                     return
         if not message.stored:
             self._unstored.append(message)
-        self.turnstile.add(message)
+        self.handover.add(message)
 
     def _adopt(self, known: Message, again: Message) -> None:
         """It waits in the inbox already: the new number is finished when the message is. Of an

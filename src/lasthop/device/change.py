@@ -12,8 +12,8 @@ from lasthop.clock import Micros
 from lasthop.message import DEFAULT_PRIORITY
 from lasthop.wire.hop.frames import MessageFrame, Ranges
 
-WISHES, BUDGETS = "lasthop.wishes", "lasthop.budgets"
-NOTES = (WISHES, BUDGETS)
+PREFERENCES, BUDGETS = "lasthop.wishes", "lasthop.budgets"
+NOTES = (PREFERENCES, BUDGETS)
 """Names under which the session keeps what it may spend on what it sends, and what it has spent."""
 
 
@@ -139,7 +139,7 @@ class Change(msgspec.Struct, kw_only=True):
     generations before the last one may be forgotten."""
     kept: list[DeviceKeptRow] = []
     """Unread messages of ranked topics, in the order in which they came."""
-    unkept: list[int] = []
+    discarded: list[int] = []
     """Keys of those that are kept no longer. What is in `kept` came after that."""
     reranked: list[tuple[int, float]] = []
     feeds: list[DeviceFeedRow] = []

@@ -34,15 +34,15 @@ from lasthop.device.api.stream_api import StreamApi
 from lasthop.device.api.topic_api import TopicApi
 from lasthop.device.clock import DeviceClock
 from lasthop.device.contact import Contact
-from lasthop.device.desk import HandlerFailed, SessionRunner, Transactional, TurnOutcome
 from lasthop.device.heartbeats import MEMORY, Heartbeats
 from lasthop.device.inbox import Inbox
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.inbox_sqlite import SqliteInbox
 from lasthop.device.message import Message
-from lasthop.device.preferences.sending_preferences import NO_WISHES
+from lasthop.device.preferences.sending_preferences import NO_PREFERENCES
 from lasthop.device.probing import Pause, pause
 from lasthop.device.retry import Backoff
+from lasthop.device.runner import HandlerFailed, SessionRunner, Transactional, TurnOutcome
 from lasthop.device.session import DeviceSession
 from lasthop.device.terms import DeviceTerms
 from lasthop.device.turns import Turns
@@ -128,7 +128,7 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
 
     async def open(self) -> None:
         """Open the inbox and start to dial; it does not wait for the gateway."""
-        if self._desk is not None:
+        if self._runner is not None:
             raise Conflict("the device is open already")
         inbox, threaded = self._place, True
         if inbox is None or isinstance(inbox, MemoryInbox):
@@ -138,15 +138,15 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
         held = await asyncio.to_thread(inbox.load)
         if threaded:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="lasthop-inbox")
-        self._desk = SessionRunner(DeviceSession(self._terms, held), inbox)
+        self._runner = SessionRunner(DeviceSession(self._terms, held), inbox)
         self._turns = Turns(
-            self._desk,
+            self._runner,
             clock=self._clock,
             carry_out=self._carry_out,
             failed=self._fail,
             thread=self._thread,
         )
-        networks = Networks.load(await self._blocking(partial(self._desk.kept, MEMORY)))
+        networks = Networks.load(await self._blocking(partial(self._runner.kept, MEMORY)))
         heartbeats = Heartbeats(
             networks,
             clock=self._clock,
@@ -163,22 +163,22 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
             network=self._network,
             heartbeats=heartbeats,
         )
-        self._letters.on_link_spent = self._contact.spent
-        if self._desk.session.preferences.wishes != NO_WISHES:
-            self._contact.prefer(self._desk.session.preferences.wishes)
+        self._codec.on_link_spent = self._contact.spent
+        if self._runner.session.preferences.preferences != NO_PREFERENCES:
+            self._contact.prefer(self._runner.session.preferences.preferences)
         self.background(self._contact.run())
         if self._learns:
             self.background(heartbeats.learn(self._contact))
 
     async def close(self) -> None:
         """Make everything durable, say goodbye, and let go of the inbox."""
-        if self._desk is None:
+        if self._runner is None:
             return
         if self._closing is None:
-            self._closing = asyncio.ensure_future(self._close(self._desk))
+            self._closing = asyncio.ensure_future(self._close(self._runner))
         await asyncio.shield(self._closing)
 
-    async def _close(self, desk: SessionRunner) -> None:
+    async def _close(self, runner: SessionRunner) -> None:
         self._ended.set()
         self._stirred.set()
         if self._expiry is not None:
@@ -192,9 +192,9 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
         await self._turns.idle()
         closed = self._error or Conflict("the device is closed")
         self._turns.end(closed)
-        self._letters.give_up(closed)
+        self._codec.give_up(closed)
         try:
-            await self._blocking(desk.close)
+            await self._blocking(runner.close)
         except StoreError:
             if self._error is None:
                 raise
@@ -306,12 +306,12 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
         raises, its work is undone and the device ends.
         """
         self._claim("transactional")
-        desk, waiting = self.opened(), list(self._ready)
+        runner, waiting = self.opened(), list(self._ready)
         self._ready.clear()
 
         def install(session: DeviceSession, _now: int) -> None:
             session.put_back(waiting)
-            desk.handler = handler
+            runner.handler = handler
 
         self._turns.post(install)
         return handler
@@ -337,12 +337,12 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
         return address
 
     def _carry_out(self, outcome: TurnOutcome) -> None:
-        for happening in outcome.happenings:
-            self._letters.tell(happening)
-        if self._letters.unclaimed:
+        for session_event in outcome.session_events:
+            self._codec.tell(session_event)
+        if self._codec.unclaimed:
             # Shown, and nobody is there to see it any more: the application gets it as a message.
-            self._ready += self._letters.unclaimed
-            self._letters.unclaimed = []
+            self._ready += self._codec.unclaimed
+            self._codec.unclaimed = []
             self._stirred.set()
         self._watch_expiry(outcome.next_expiry)
         if outcome.ready:
@@ -413,9 +413,9 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
         if self._error is None and not self._ended.is_set():
             self._error = error
             self._stirred.set()
-            self._letters.give_up(error)
-            if self._desk is not None and self._closing is None:
-                self._closing = asyncio.ensure_future(self._close(self._desk))
+            self._codec.give_up(error)
+            if self._runner is not None and self._closing is None:
+                self._closing = asyncio.ensure_future(self._close(self._runner))
 
     async def _blocking(self, work: Callable[[], T]) -> T:
         if self._thread is None:

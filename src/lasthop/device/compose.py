@@ -196,7 +196,7 @@ def question(wanted: Question, reply_within: Micros) -> Draft:
     return Draft(headers, encode(wanted), expects=Expectation())
 
 
-class Wishes(TypedDict, total=False):
+class SubscriptionOptions(TypedDict, total=False):
     """What can be asked of a topic. With any of these it is a ranked one."""
 
     mode: Literal["on-line", "on-demand"]
@@ -229,26 +229,26 @@ class Wishes(TypedDict, total=False):
     """Seconds."""
 
 
-def subscription(topic: str, *, on: bool, **wishes: Unpack[Wishes]) -> Draft:
+def subscription(topic: str, *, on: bool, **options: Unpack[SubscriptionOptions]) -> Draft:
     """A wish to get what is published to a topic, or not to any more."""
     if not on:
         return Draft(Headers(operation=Operation.UNSUBSCRIBE), topic=topic)
-    terms: dict[str, object] = dict(wishes)
+    terms: dict[str, object] = dict(options)
     xpath = terms.pop("xpath", None)
     extra = () if xpath is None else ((XPATH_HEADER, str(xpath)),)
     if not terms:
         return Draft(Headers(operation=Operation.SUBSCRIBE, extra=extra), topic=topic)
-    if "quiet" in wishes:
-        start, end = wishes["quiet"]
+    if "quiet" in options:
+        start, end = options["quiet"]
         terms["quiet"] = {"start": start, "end": end}
     headers = Headers(operation=Operation.SUBSCRIBE, content_type=JSON, extra=extra)
     return Draft(headers, msgspec.json.encode(terms), topic)
 
 
-def preferences(wishes: Preferences) -> Draft:
+def preferences(options: Preferences) -> Draft:
     """Which links the device likes, when it wants to be left alone, and what it can afford."""
     headers = Headers(operation=Operation.PREFERENCES, content_type=JSON)
-    return Draft(headers, msgspec.json.encode(wishes))
+    return Draft(headers, msgspec.json.encode(options))
 
 
 def context(report: Mapping[str, object]) -> Draft:

@@ -12,14 +12,14 @@ import msgspec
 
 from lasthop.clock import MILLISECOND, SECOND, Clock, Micros
 from lasthop.decision.preferences import Preferences
-from lasthop.device import desk
-from lasthop.device.happenings import LinkSpent
+from lasthop.device import runner
 from lasthop.device.heartbeats import Heartbeats
 from lasthop.device.joining import Joining
 from lasthop.device.lines import Lines, Way
 from lasthop.device.pricing import round_trip
 from lasthop.device.probing import ProbeChannel
 from lasthop.device.retry import Backoff, LinkClosed, verdict
+from lasthop.device.session_events import LinkSpent
 from lasthop.device.turns import Turns
 from lasthop.errors import Conflict, HopError
 from lasthop.transport.address import GatewayAddress
@@ -204,15 +204,15 @@ class Contact:
         else:
             self.leave(but=1)
 
-    def prefer(self, wishes: Preferences) -> None:
+    def prefer(self, preferences: Preferences) -> None:
         """Speak over the link that these make the best one; without them it is the newest."""
-        self._lines.prefer(wishes)
+        self._lines.prefer(preferences)
 
-    def spent(self, happening: LinkSpent) -> None:
+    def spent(self, session_event: LinkSpent) -> None:
         """A link has reached a limit of what we send: it is closed, unless it is the last one, over
         which we still hear."""
-        self._lines.closed[happening.link] = happening.until
-        link = self._lines.numbered(happening.channel)
+        self._lines.closed[session_event.link] = session_event.until
+        link = self._lines.numbered(session_event.channel)
         if link is not None and len(self._lines.open) > 1:
             link.close(CloseCode.BYE, "it has reached a limit of the device")
 
@@ -320,7 +320,7 @@ class Contact:
                 self._welcomed_at = self._ends.clock.now()
                 self._welcome.set()
 
-        act = desk.welcomed(self._hello, opened.welcome, opened.frames, ordered=link.ordered)
+        act = runner.welcomed(self._hello, opened.welcome, opened.frames, ordered=link.ordered)
         self._turns.post(act, then)
 
     def granted(self, link: ChannelLink) -> None:

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from lasthop.clock import Micros
 from lasthop.device.change import Change
-from lasthop.device.happenings import Decided, Happening, Retracted
 from lasthop.device.kept import KeptMessages
 from lasthop.device.message import Message
 from lasthop.device.part import DevicePart
 from lasthop.device.session_core import SessionCore
+from lasthop.device.session_events import Decided, Retracted, SessionEvent
 from lasthop.device.showings import Showing
 from lasthop.message import Binding
 from lasthop.wire.hop.decisions import GroupVerdict, decode_decision
@@ -26,7 +26,7 @@ class GroupPart(DevicePart):
 
     def __init__(self, core: SessionCore) -> None:
         self._arrivals = core.arrivals
-        self._withheld = KeptMessages(core.arrivals.kept_keys, core.unsaved)
+        self._withheld = KeptMessages(core.arrivals.kept_keys, core.mark)
         self._told: list[Retracted | Decided] = []
 
     def claims(self, message: Message, headers: Headers, now: Micros) -> bool:
@@ -77,7 +77,7 @@ class GroupPart(DevicePart):
         message = self._withheld.take(key)
         if message is not None:
             moved = self._arrivals.move_in(message, in_time=True)
-            self._arrivals.turnstile.add(moved)
+            self._arrivals.handover.add(moved)
             showing.left.add(key)
         else:
             self._arrivals.look_for(key, showing)
@@ -101,7 +101,7 @@ class GroupPart(DevicePart):
         self._withheld.restore(message)
         return True
 
-    def happenings(self) -> list[Happening]:
+    def session_events(self) -> list[SessionEvent]:
         told, self._told = self._told, []
         return [*told]
 

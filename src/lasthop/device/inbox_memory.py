@@ -167,7 +167,7 @@ def _apply(kept: _Kept, change: Change) -> None:
     for position in change.removed:
         kept.inbox.pop(position, None)
     _remember(kept, change)
-    for key in change.unkept:
+    for key in change.discarded:
         kept.kept.pop(key, None)
     for unread in change.kept:
         kept.kept[unread.key] = unread

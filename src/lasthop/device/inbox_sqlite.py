@@ -304,7 +304,7 @@ class SqliteInbox:
                 "DELETE FROM lasthop_inbox WHERE position BETWEEN ? AND ?", _runs(change.removed)
             )
         self._remember(change)
-        if change.kept or change.unkept or change.reranked or change.feeds:
+        if change.kept or change.discarded or change.reranked or change.feeds:
             self._write_kept(change)
         self._write_outbox(change)
         if change.requested or change.settled:
@@ -320,7 +320,7 @@ class SqliteInbox:
     def _write_kept(self, change: Change) -> None:
         database = self._use()
         database.executemany(
-            "DELETE FROM lasthop_kept WHERE key = ?", [(key,) for key in change.unkept]
+            "DELETE FROM lasthop_kept WHERE key = ?", [(key,) for key in change.discarded]
         )
         database.executemany(
             "INSERT INTO lasthop_kept (key, rank, default_type, frame) VALUES (?, ?, ?, ?)",

@@ -8,7 +8,7 @@ import ssl
 from collections.abc import Sequence
 from typing import Protocol
 
-from lasthop.device import desk
+from lasthop.device import runner
 from lasthop.device.lines import Way
 from lasthop.device.turns import Turns
 from lasthop.errors import HopError
@@ -80,7 +80,7 @@ class Joining:
                 self._speaker.granted(link)
                 self._settle(None)
 
-        act = desk.joined(self._hello, opened.welcome, opened.frames)
+        act = runner.joined(self._hello, opened.welcome, opened.frames)
         self._turns.post(act, then)
 
     def paused(self, link: ChannelLink, paused: bool) -> None:

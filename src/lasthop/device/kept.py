@@ -6,17 +6,17 @@ from __future__ import annotations
 import msgspec
 
 from lasthop.device.change import Change, DeviceKeptRow
+from lasthop.device.change_mark import ChangeMark
 from lasthop.device.message import Message
-from lasthop.device.unsaved import Unsaved
 
 
 class KeptMessages:
     """What one part keeps, by key."""
 
-    def __init__(self, keys: set[int], unsaved: Unsaved) -> None:
+    def __init__(self, keys: set[int], mark: ChangeMark) -> None:
         """`keys` are those of all that is kept, whoever keeps it."""
         self._keys = keys
-        self._unsaved = unsaved
+        self._mark = mark
         self._messages: dict[int, Message] = {}
         # For the next change.
         self._stored: dict[int, DeviceKeptRow] = {}
@@ -47,7 +47,7 @@ class KeptMessages:
         key = message.key
         self.restore(message)
         self._stored[key] = DeviceKeptRow(key, message.rank, message.frame, message.default_type)
-        self._unsaved.dirty = True
+        self._mark.dirty = True
 
     def take(self, key: int) -> Message | None:
         """Keep it no longer."""
@@ -57,7 +57,7 @@ class KeptMessages:
             self._reranked.pop(key, None)
             if self._stored.pop(key, None) is None:
                 self._removed.append(key)
-            self._unsaved.dirty = True
+            self._mark.dirty = True
         return message
 
     def clear(self) -> None:
@@ -72,11 +72,11 @@ class KeptMessages:
             self._stored[key] = msgspec.structs.replace(row, rank=rank)
         else:
             self._reranked[key] = rank
-        self._unsaved.dirty = True
+        self._mark.dirty = True
 
     def collect(self, change: Change) -> None:
         """Put into `change` what has to survive."""
         change.kept += self._stored.values()
-        change.unkept += self._removed
+        change.discarded += self._removed
         change.reranked += self._reranked.items()
         self._stored, self._removed, self._reranked = {}, [], {}

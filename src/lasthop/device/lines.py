@@ -36,7 +36,7 @@ class Lines:
         """Labels of links that are not to be used before then: a limit of ours is reached."""
         self._numbers: dict[ChannelLink, int] = {}
         self._count = 0
-        self._wishes: Preferences | None = None
+        self._preferences: Preferences | None = None
         self._fed: ChannelLink | None = None
         """The link that has the last piece, and since when."""
         self._fed_at: Micros = 0
@@ -61,15 +61,15 @@ class Lines:
         """The link that the session knows by this number, while it is open."""
         return next((link for link, number in self._numbers.items() if number == channel), None)
 
-    def prefer(self, wishes: Preferences) -> None:
+    def prefer(self, preferences: Preferences) -> None:
         """Speak over the link that these make the best one."""
-        self._wishes = wishes
+        self._preferences = preferences
         self._choose()
 
     def _choose(self) -> None:
-        if self._wishes is not None and len(self.open) > 1:
+        if self._preferences is not None and len(self.open) > 1:
             labels = {link: self._ways[link].label or "" for link in self.open}
-            self.open = dearest_first(self.open, labels, self._wishes)
+            self.open = dearest_first(self.open, labels, self._preferences)
             self._turns.room = True
 
     def send(self, frames: Sequence[Frame]) -> None:
@@ -77,7 +77,7 @@ class Lines:
         if self.open and frames:
             self._hand_over(self.open[-1], frames)
             for link in self.open[:-1]:
-                link.overheard(frames)
+                link.sent_elsewhere(frames)
 
     def send_over(self, channel: int, frames: Sequence[Frame]) -> None:
         """Say this over one particular link. If it is gone, the session hears of that as well."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lasthop.device.change import Change, InboxContents, OutboxRow
+from lasthop.device.change_mark import ChangeMark
 from lasthop.device.message import Refusal
 from lasthop.device.outbox_order import OutboxGate, OutboxOrder
 from lasthop.device.outgoing import Outgoing, frame_size
 from lasthop.device.terms import DeviceTerms
-from lasthop.device.unsaved import Unsaved
 from lasthop.errors import Overloaded, TooLarge
 from lasthop.wire.hop.credit import admits
 from lasthop.wire.hop.frames import (
@@ -35,10 +35,10 @@ WELCOME tells again that they were taken, so a commit of their own is not worth 
 class Outbox:
     """What was queued and the gateway has not acknowledged."""
 
-    def __init__(self, terms: DeviceTerms, held: InboxContents, unsaved: Unsaved) -> None:
+    def __init__(self, terms: DeviceTerms, held: InboxContents, mark: ChangeMark) -> None:
         state = held.state
         self._terms = terms
-        self._unsaved = unsaved
+        self._mark = mark
         self.order = OutboxOrder()
         self.gate = OutboxGate()
         self._outbound: Outbound[Outgoing] = Outbound()
@@ -117,7 +117,7 @@ class Outbox:
         self._bytes += item.size
         if not casual:
             self._unstored.append(item)
-            self._unsaved.dirty = True
+            self._mark.dirty = True
             self.gate.admitted(item)
         self.order.place(item)
 
@@ -204,7 +204,7 @@ class Outbox:
     def note_number(self, item: Outgoing) -> None:
         """A message that may be stored has another number, or none."""
         self._numbered.append(item)
-        self._unsaved.dirty = True
+        self._mark.dirty = True
 
     def release(self, item: Outgoing) -> None:
         """Give a message its number when it is as good as sent."""
@@ -222,7 +222,7 @@ class Outbox:
         item.sent = False
         self.note_number(item)
 
-    def unsend(self, item: Outgoing) -> None:
+    def mark_unsent(self, item: Outgoing) -> None:
         """What may have left does not count as under way any more."""
         if item.sent:
             item.sent = False
@@ -319,7 +319,7 @@ class Outbox:
         if item.stored:
             self._taken.append(item.key)
             if len(self._taken) >= PRUNE:
-                self._unsaved.dirty = True
+                self._mark.dirty = True
 
     def collect(self, change: Change) -> None:
         """Put into `change` what has to survive."""

@@ -11,9 +11,9 @@ from typing import Any
 
 from lasthop.clock import Micros
 from lasthop.device.change import Change
-from lasthop.device.happenings import Happening
 from lasthop.device.message import Message, Refusal
 from lasthop.device.outgoing import Outgoing
+from lasthop.device.session_events import SessionEvent
 from lasthop.wire.hop.frames import Frame, Headers, Hello, MessageFrame, Operation, Welcome
 
 
@@ -132,7 +132,7 @@ class DevicePart:
 
     # For the owner.
 
-    def happenings(self) -> Iterable[Happening]:
+    def session_events(self) -> Iterable[SessionEvent]:
         """What the application may want to know, since the last time."""
         return ()
 

@@ -15,15 +15,15 @@ TYPICAL_SIZE = 512
 
 
 def dearest_first(
-    links: Sequence[ChannelLink], labels: Mapping[ChannelLink, str], wishes: Preferences
+    links: Sequence[ChannelLink], labels: Mapping[ChannelLink, str], preferences: Preferences
 ) -> list[ChannelLink]:
     """The links in the order of their cost, as declared and corrected by what was measured; those
     that cost the same as they were."""
-    weights = wishes.queue(None).weights
+    weights = preferences.queue(None).weights
 
     def price(link: ChannelLink) -> float:
         label = labels.get(link) or "link"
-        declared = wishes.link(label) or Declared(label, Tariff())
+        declared = preferences.link(label) or Declared(label, Tariff())
         measured = declared.measured(latency=round_trip(link), contention=1.0)
         return -cost(measured, TYPICAL_SIZE, weights)
 

@@ -16,14 +16,20 @@ import msgspec
 from lasthop.clock import MILLISECOND, Micros
 from lasthop.device.arrivals import Arrivals
 from lasthop.device.change import Change, InboxContents, SessionNumbers
-from lasthop.device.happenings import Happening, Lapsed, MessageAccepted, MessageSent, Refused
+from lasthop.device.change_mark import ChangeMark
 from lasthop.device.message import Message, Refusal
 from lasthop.device.outbox import Outbox
 from lasthop.device.part import DevicePart, moments
 from lasthop.device.plain_order import PlainOrder
+from lasthop.device.session_events import (
+    Lapsed,
+    MessageAccepted,
+    MessageSent,
+    Refused,
+    SessionEvent,
+)
 from lasthop.device.snapshot import Snapshot
 from lasthop.device.terms import DeviceTerms
-from lasthop.device.unsaved import Unsaved
 from lasthop.message import KeyMaker, Reliability, key_time
 from lasthop.wire.hop.frames import (
     MAX_RANGES,
@@ -62,9 +68,9 @@ class SessionCore:
             raise ValueError("an inbox holds a window at least, and one message is fetched ahead")
         state = held.state
         self.terms = terms
-        self.unsaved = Unsaved()
-        self.arrivals = Arrivals(terms, held, self.unsaved)
-        self.outbox = Outbox(terms, held, self.unsaved)
+        self.mark = ChangeMark()
+        self.arrivals = Arrivals(terms, held, self.mark)
+        self.outbox = Outbox(terms, held, self.mark)
         plain = self.outbox.order = PlainOrder(self.outbox)
         plain.restore(item for item in self.outbox.restored if item.number < 0)
         # Keys are not secret here, so they need no salt.
@@ -106,7 +112,7 @@ class SessionCore:
         self._next_expiry = moments(parts, "next_expiry")
         self._before_change = moments(parts, "before_change")
         self._collect = moments(parts, "collect")
-        self._happenings = moments(parts, "happenings")
+        self._session_events = moments(parts, "happenings")
         self.arrivals.attach(parts, held)
         for restored in moments(parts, "restored"):
             restored()
@@ -222,7 +228,7 @@ class SessionCore:
 
     def wait_for_change(self) -> None:
         """Let nothing leave on this channel before the next change is durable."""
-        self._gate, self.unsaved.dirty = self._changes + 1, True
+        self._gate, self.mark.dirty = self._changes + 1, True
 
     @property
     def in_contact(self) -> bool:
@@ -246,7 +252,7 @@ class SessionCore:
         self._epoch = epoch
         self.arrivals.start_over(now, related=related)
         self._untold = RangeSet()
-        self.unsaved.dirty = True
+        self.mark.dirty = True
 
     def lost(self) -> None:
         """The channel has ended; what it still owed is said in the next HELLO."""
@@ -350,16 +356,16 @@ class SessionCore:
 
     def ready(self, now: Micros) -> list[Message]:
         """What to hand to the application now; `finished` tells when it is done with a message."""
-        return self.arrivals.turnstile.ready(now, self._durable.state.offered)
+        return self.arrivals.handover.ready(now, self._durable.state.offered)
 
     def fresh(self, now: Micros) -> list[Message]:
         """Like `ready`, for a handler whose work becomes durable together with the next change:
         what has just arrived is not stored first."""
-        return self.arrivals.turnstile.fresh(now)
+        return self.arrivals.handover.fresh(now)
 
     def put_back(self, messages: Iterable[Message]) -> None:
         """A handler got no further than these of the `fresh` messages; their work was undone."""
-        self.arrivals.turnstile.put_back(messages)
+        self.arrivals.handover.put_back(messages)
 
     def finished(self, *messages: Message) -> None:
         """The application is done with these; with the next change that is durable."""
@@ -387,11 +393,11 @@ class SessionCore:
     def change(self, *, flush: bool = False) -> Change | None:
         """What is to be made durable next, if anything; several may be under way, in order."""
         arrivals, outbox = self.arrivals, self.outbox
-        if not (self.unsaved.dirty or flush):
+        if not (self.mark.dirty or flush):
             return None
         for before_change in self._before_change:
             before_change()
-        self.unsaved.dirty = False
+        self.mark.dirty = False
         self._changes += 1
         change = Change(n=self._changes, state=SessionNumbers())
         arrivals.collect(change)
@@ -405,7 +411,7 @@ class SessionCore:
             received=arrivals.received,
             delivered=arrivals.delivered,
             dropped=arrivals.dropped,
-            offered=arrivals.turnstile.offered,
+            offered=arrivals.handover.offered,
             assigned=outbox.assigned,
             accepted=outbox.received,
             last_key=self._last_key,
@@ -476,21 +482,21 @@ class SessionCore:
     @property
     def more(self) -> bool:
         """Whether the last `frames` were cut short by their budget, or had consequences."""
-        return self.outbox.order.more or self.unsaved.dirty
+        return self.outbox.order.more or self.mark.dirty
 
-    def happenings(self) -> list[Happening]:
+    def session_events(self) -> list[SessionEvent]:
         """What the application may want to know, since the last time."""
         arrivals, outbox = self.arrivals, self.outbox
-        happenings: list[Happening] = [MessageSent(key) for key in outbox.sent]
-        happenings += [MessageAccepted(key) for key in outbox.accepted]
-        for told in self._happenings:
-            happenings += told()
+        session_events: list[SessionEvent] = [MessageSent(key) for key in outbox.sent]
+        session_events += [MessageAccepted(key) for key in outbox.accepted]
+        for told in self._session_events:
+            session_events += told()
         # What is refused after its deadline has ended before.
-        happenings += [Refused(key, answer) for key, answer in self._refusals]
-        happenings += [Lapsed(message) for message in arrivals.lapsed]
+        session_events += [Refused(key, answer) for key, answer in self._refusals]
+        session_events += [Lapsed(message) for message in arrivals.lapsed]
         outbox.sent, outbox.accepted = [], []
         self._refusals, arrivals.lapsed = [], []
-        return happenings
+        return session_events
 
     @property
     def held(self) -> int:
@@ -505,7 +511,7 @@ class SessionCore:
     @property
     def settled(self) -> bool:
         """Whether every change so far is durable."""
-        return not self._pending and not self.unsaved.dirty
+        return not self._pending and not self.mark.dirty
 
 
 def milliseconds(time: Micros) -> int:

@@ -18,7 +18,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from lasthop.device.correspondence import Correspondence
+from lasthop.device.handle_table import HandleTable
 from lasthop.device.session import DeviceSession
 from lasthop.errors import Conflict, NotFound
 
@@ -30,7 +30,7 @@ class StreamDevice(Protocol):
     """The device that a stream belongs to."""
 
     @property
-    def letters(self) -> Correspondence: ...
+    def codec(self) -> HandleTable: ...
 
     def do(self, act: Callable[[DeviceSession, int], Any]) -> Awaitable[Any]:
         """Let this happen in the session; returns when it is durable."""
@@ -46,11 +46,11 @@ class _Stirred:
         self._event = asyncio.Event()
 
     def __enter__(self) -> asyncio.Event:
-        self._device.letters.watch_stream(self._key, self._event)
+        self._device.codec.watch_stream(self._key, self._event)
         return self._event
 
     def __exit__(self, *_: object) -> None:
-        self._device.letters.unwatch_stream(self._key, self._event)
+        self._device.codec.unwatch_stream(self._key, self._event)
 
 
 class OutgoingStream:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from lasthop.clock import Clock
-from lasthop.device.desk import Act, SessionRunner, TurnOutcome
+from lasthop.device.runner import Act, SessionRunner, TurnOutcome
 from lasthop.device.terms import DeviceTerms
 from lasthop.errors import HopError
 from lasthop.wire.hop.frames import Hello
@@ -29,7 +29,7 @@ class Turns:
 
     def __init__(
         self,
-        desk: SessionRunner,
+        runner: SessionRunner,
         *,
         clock: Clock,
         carry_out: Callable[[TurnOutcome], None],
@@ -37,7 +37,7 @@ class Turns:
         thread: ThreadPoolExecutor | None,
     ) -> None:
         """Without a thread turns are taken on the event loop, which they do not hold up."""
-        self._desk = desk
+        self._runner = runner
         self._clock = clock
         self._carry_out = carry_out
         self._failed = failed
@@ -57,7 +57,7 @@ class Turns:
     @property
     def terms(self) -> DeviceTerms:
         """Who this device is."""
-        return self._desk.session.terms
+        return self._runner.session.terms
 
     def keep(self, name: str, value: bytes) -> None:
         """Let the inbox keep something that is no message, if it can."""
@@ -66,7 +66,7 @@ class Turns:
             if isinstance(result, Exception):
                 log.warning("%s is not kept: %s", name, result)
 
-        self.post(lambda _session, _now: self._desk.keep(name, value), then)
+        self.post(lambda _session, _now: self._runner.keep(name, value), then)
 
     def post(self, act: Act, then: Then | None = None) -> None:
         """Let this happen in the next turn; `then` gets what it returned, or an exception."""
@@ -95,7 +95,7 @@ class Turns:
 
     async def hello(self, link: str | None, network: str | None) -> Hello:
         """What to dial with."""
-        hello = await self.ask(lambda _session, _now: self._desk.hello(link, network))
+        hello = await self.ask(lambda _session, _now: self._runner.hello(link, network))
         assert isinstance(hello, Hello)
         return hello
 
@@ -127,7 +127,7 @@ class Turns:
         acts, self._acts = self._acts, []
         happened = [act for act, _ in acts]
         take = partial(
-            self._desk.turn, happened, self._clock.now(), room=self.room, piece=self.drained
+            self._runner.turn, happened, self._clock.now(), room=self.room, piece=self.drained
         )
         if self._thread is not None:
             turning = self._loop.run_in_executor(self._thread, take)

@@ -35,10 +35,10 @@ def followed(log: Path, now: Micros) -> Micros | None:
     """How soon somebody wants what happens to be in the segments of this log; None: nobody does."""
     try:
         marked = os.stat(log / MARK).st_mtime_ns // 1000
-        wish = (log / MARK).read_text()
+        wanted = (log / MARK).read_text()
     except (OSError, UnicodeDecodeError):
         return None
     if marked <= now - INTEREST:
         return None
     # Whatever else is in the file, somebody follows.
-    return max(SOONEST, int(wish)) if wish.isascii() and wish.isdigit() else PROMPT
+    return max(SOONEST, int(wanted)) if wanted.isascii() and wanted.isdigit() else PROMPT

@@ -44,7 +44,7 @@ def _continues(earlier: Event, later: Event) -> bool:
     )
 
 
-class Told(msgspec.Struct, frozen=True, omit_defaults=True):
+class ExplainedEvent(msgspec.Struct, frozen=True, omit_defaults=True):
     """One event of a story, for people and for machines."""
 
     n: int
@@ -65,10 +65,10 @@ class Told(msgspec.Struct, frozen=True, omit_defaults=True):
         )
 
 
-def explain(events: Sequence[Event]) -> list[Told]:
+def explain(events: Sequence[Event]) -> list[ExplainedEvent]:
     """What happened, when, why and over which link; `str` of each is a line for people."""
     return [
-        Told(
+        ExplainedEvent(
             n=event.n,
             time=_time(event.t),
             since=event.t - events[0].t,

@@ -160,7 +160,7 @@ class LoggedTerms(msgspec.Struct):
     memory: dict[str, Any] = {}
     """What the policy knew from its first moment on."""
 
-    def wishes(self) -> Subscription:
+    def as_subscription(self) -> Subscription:
         """The subscription."""
         try:
             return msgspec.convert(self.subscription, Subscription)
@@ -279,7 +279,7 @@ class _LiveFeed:
 
     def __init__(self, terms: LoggedTerms, now: Micros) -> None:
         self.policy = terms.decider()
-        self.feed = Feed(terms.wishes(), self.policy, now=now)
+        self.feed = Feed(terms.as_subscription(), self.policy, now=now)
         self.expected: deque[LoggedDecision] = deque()
         self.messages: dict[int, Held] = {}
         self._forwarded: dict[int, str] = {}
@@ -468,9 +468,9 @@ class TopicEstimate:
     """One topic of one device, modelled under a policy: contacts and looks are given."""
 
     def __init__(self, terms: LoggedTerms, policy: Policy, now: Micros) -> None:
-        wishes = terms.wishes()
-        self._feed = Feed(wishes, policy, now=now)
-        self._device = DeviceQueue(max_per_read=wishes.max)
+        as_subscription = terms.as_subscription()
+        self._feed = Feed(as_subscription, policy, now=now)
+        self._device = DeviceQueue(max_per_read=as_subscription.max)
         self._known: dict[int, tuple[float, Micros | None]] = {}
         self._linked = False
         self._link = ""

@@ -81,7 +81,7 @@ def tune(
     """The scores of a device. Messages accepted from `split` on only count as held out."""
     given = moments(rows)
     accepted = {row.msg: row.t for row in rows if row.kind == Kind.ACCEPTED}
-    on_line = estimate(given, lambda _, terms: decider(ON_LINE, terms.wishes()))
+    on_line = estimate(given, lambda _, terms: decider(ON_LINE, terms.as_subscription()))
     span = (given[-1].at - given[0].at) / DAY if given else 0.0
     reads = {topic: [row for row in rows if _looked(row, topic)] for topic in on_line}
     found: list[Score] = []
@@ -110,7 +110,7 @@ def _tried(
     made: dict[str, Policy] = {}
 
     def choose(topic: str, terms: LoggedTerms) -> Policy:
-        made[topic] = decider(candidate, terms.wishes())
+        made[topic] = decider(candidate, terms.as_subscription())
         return made[topic]
 
     return estimate(given, choose), made

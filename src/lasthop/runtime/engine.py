@@ -27,13 +27,13 @@ from lasthop.core.effects import (
     Fetch,
     MatchFilters,
     Notify,
-    Overheard,
     Send,
     SendPiece,
+    SentElsewhere,
 )
 from lasthop.core.gateway import Gateway
 from lasthop.core.pushes.results import write_result
-from lasthop.delivery.carrier import Carrier, Outcome, Unreached
+from lasthop.delivery.carrier import Carrier, NotReached, Outcome
 from lasthop.delivery.channel import Channel
 from lasthop.errors import OutcomeOpen, Overloaded, StoreError, StoreFull
 from lasthop.message import Message
@@ -375,10 +375,10 @@ class Engine:
                 if channel is not None:
                     channel.send((effect.piece,))
                     channel.report_drained()
-            elif isinstance(effect, Overheard):
+            elif isinstance(effect, SentElsewhere):
                 channel = self._channels.get(effect.channel)
                 if channel is not None:
-                    channel.overheard(effect.frames)
+                    channel.sent_elsewhere(effect.frames)
             elif isinstance(effect, CloseChannel):
                 channel = self._channels.get(effect.channel)
                 if channel is not None:
@@ -410,7 +410,7 @@ class Engine:
         carrier = self._carriers.get(variant)
         report = partial(self._carried, carry.message, carry.device, variant)
         if carrier is None:
-            report(Unreached(f"this gateway does not serve {variant}"))
+            report(NotReached(f"this gateway does not serve {variant}"))
         else:
             carrier.carry(carry.parcel, report)
 

@@ -20,7 +20,7 @@ from lasthop.decision.policies.memory import recall
 from lasthop.decision.volume.policy_choice import PolicyChoice
 from lasthop.errors import InvalidRequest, LasthopError
 from lasthop.policy import BUILT_IN, Forwarding, PolicyIndex
-from lasthop.policy.shelf import POINTER, PolicyShelf
+from lasthop.policy.store import POINTER, PolicyStore
 
 log = structlog.get_logger(__name__)
 
@@ -35,7 +35,7 @@ class LearnedPolicies:
     def __init__(self, directory: Path, default: PolicyChoice | None = None) -> None:
         """`default` holds as long as nothing was learned."""
         self._default = default
-        self._shelf = PolicyShelf(directory)
+        self._policy_store = PolicyStore(directory)
         self._pointer = directory / POINTER
         self._seen: tuple[int, int, int] | None = None
         self.index = PolicyIndex(BUILT_IN)
@@ -81,7 +81,7 @@ class LearnedPolicies:
             return False
         self._seen = mark
         try:
-            policies = self._shelf.current()
+            policies = self._policy_store.current()
             if policies is None or policies.version == self.index.version:
                 return False
             index = PolicyIndex(policies)

@@ -45,24 +45,24 @@ from lasthop.runtime.clock import SystemClock
 from lasthop.runtime.dashboard.assembly import dashboard
 from lasthop.runtime.echo import say
 from lasthop.runtime.engine import Engine
+from lasthop.runtime.event_listeners import EventListener, ListenedEvents
 from lasthop.runtime.exporting import Export
 from lasthop.runtime.failure import Failure
 from lasthop.runtime.filtering.reader import FilterReader
 from lasthop.runtime.front import Front
 from lasthop.runtime.gauges import show, show_connections, show_traces
 from lasthop.runtime.guard import Guard
+from lasthop.runtime.history import tell
 from lasthop.runtime.housekeeping import Housekeeping
 from lasthop.runtime.learned import LearnedPolicies
 from lasthop.runtime.listening import tls_context
 from lasthop.runtime.metrics import Metrics
-from lasthop.runtime.overhearing import Ear, HeardEvents
 from lasthop.runtime.places import LOG_DIRECTORY, POLICY_DIRECTORY, Places
 from lasthop.runtime.plugins import load_carriers, load_policies
 from lasthop.runtime.randomness import Randomness
+from lasthop.runtime.result_notifier import ResultNotifier
 from lasthop.runtime.settings import Settings, listed
-from lasthop.runtime.stories import tell
-from lasthop.runtime.surrogates.workshop import Workshop
-from lasthop.runtime.telling import Teller
+from lasthop.runtime.surrogates.workers import SurrogateWorkers
 from lasthop.runtime.traces.tracer import Tracer
 from lasthop.runtime.webserver import WebServer
 from lasthop.store.base import Forgotten, Store
@@ -113,15 +113,15 @@ async def serve(settings: Settings, *, announce: Callable[[Places], None]) -> No
         stop.set()
         log.info("shutting down; once more to abort")
 
-    workshop = Workshop(settings.employments())
+    surrogate_workers = SurrogateWorkers(settings.employments())
     reloads: set[asyncio.Task[None]] = set()
 
     def reload() -> None:
-        task = asyncio.get_running_loop().create_task(workshop.reload_all())
+        task = asyncio.get_running_loop().create_task(surrogate_workers.reload_all())
         reloads.add(task)
         task.add_done_callback(reloads.discard)
 
-    async with running(settings, failed, workshop) as places:
+    async with running(settings, failed, surrogate_workers) as places:
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGHUP, reload)
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -146,12 +146,12 @@ def _calm_collector() -> None:
 async def running(
     settings: Settings,
     failed: Callable[[StoreError], None],
-    workshop: Workshop | None = None,
+    surrogate_workers: SurrogateWorkers | None = None,
 ) -> AsyncIterator[Places]:
     """A gateway that is there for others inside this context."""
     load_policies(settings.plugins.policies)
     others = load_carriers(settings.plugins.carriers)
-    workshop = workshop or Workshop(settings.employments())
+    surrogate_workers = surrogate_workers or SurrogateWorkers(settings.employments())
     log_directory = Path(settings.data) / LOG_DIRECTORY
     clock = SystemClock()
     tls = tls_context(settings.tls)
@@ -164,7 +164,7 @@ async def running(
         restored = store.open()
         learned = LearnedPolicies(Path(settings.data) / POLICY_DIRECTORY, settings.topics.choice())
         learned.poll()
-        gateway = _gateway(settings, restored, clock, learned, workshop)
+        gateway = _gateway(settings, restored, clock, learned, surrogate_workers)
         gateway.contacts.tell_of_networks(learned.heartbeat)
         initiators = settings.initiators()
         destinations = Destinations(
@@ -189,21 +189,21 @@ async def running(
             failed=failed,
             observer=metrics,
             carriers=air,
-            tell=Teller(destinations),
-            consult=workshop.consult,
+            tell=ResultNotifier(destinations),
+            consult=surrogate_workers.consult,
             match=filter_reader.match,
         )
         stack.push_async_callback(engine.close)
-        stack.push_async_callback(workshop.close)
-        workshop.open(engine, clock)
+        stack.push_async_callback(surrogate_workers.close)
+        surrogate_workers.open(engine, clock)
         stack.push_async_callback(filter_reader.close)
         filter_reader.open(engine)
         pages = stack.enter_context(closing(store.reader()))
-        ears: list[Ear] = [say] if settings.log_level == "debug" else []
+        ears: list[EventListener] = [say] if settings.log_level == "debug" else []
         tracer = _tracer(settings, pages, metrics, stack)
         if tracer is not None:
             ears.append(tracer.note)
-        told = HeardEvents(pages, ears) if ears else pages
+        told = ListenedEvents(pages, ears) if ears else pages
         export = Export(_exporter(log_directory, told, writer), SystemClock(), log=log_directory)
         stack.push_async_callback(asyncio.to_thread, export.close)
         stack.push_async_callback(engine.stop)
@@ -220,7 +220,7 @@ async def running(
 
         listeners = await interconnects.serve(sockets, engine, clock, tls, stack)
 
-        door = _door(settings, engine, writer, log_directory, workshop)
+        door = _door(settings, engine, writer, log_directory, surrogate_workers)
         pap_door = _pap_door(engine, initiators, door, destinations)
         by_websocket = WebSocketListener(engine, clock=clock)
         by_requests = HttpListener(
@@ -264,7 +264,7 @@ def _gateway(
     restored: Restored,
     clock: SystemClock,
     policies: PolicyBook,
-    workshop: Workshop,
+    surrogate_workers: SurrogateWorkers,
 ) -> Gateway:
     identity = Identity(
         name=settings.name,
@@ -277,7 +277,7 @@ def _gateway(
         zone=settings.limits.zone,
         policies=policies,
         behaviours=settings.configured(),
-        surrogates=workshop.terms,
+        surrogates=surrogate_workers.terms,
     )
     gateway = Gateway(identity, restored, random64=Randomness(), now=clock.now())
     for app in gateway.deliveries.behaviours.overridden:
@@ -292,7 +292,7 @@ def _exporter(log_directory: Path, pages: EventPages, writer: CommitWriter) -> E
     return Exporter(
         log_directory,
         pages,
-        confirm=lambda upto: writer.call(lambda store: store.exported(upto)).result(),
+        confirm=lambda until: writer.call(lambda store: store.exported(until)).result(),
         rolling=ROLLING,
     )
 
@@ -314,7 +314,7 @@ def _door(
     engine: Engine,
     writer: CommitWriter,
     log_directory: Path,
-    workshop: Workshop,
+    surrogate_workers: SurrogateWorkers,
 ) -> Door:
     return make_app(
         engine,
@@ -323,7 +323,7 @@ def _door(
             lambda store: tell(store, log_directory, message=message, device=device)
         ),
         erase=lambda device: _erase(writer, device),
-        overseer=workshop,
+        surrogate_manager=surrogate_workers,
     )
 
 
@@ -331,13 +331,13 @@ def _pap_door(
     engine: Engine, settings: PapSettings, door: Door, destinations: Destinations
 ) -> PapDoor:
     """It knows callers, and counts what they send, together with the REST door."""
-    clerk = door.clerk
+    context = door.context
     return PapDoor(
         engine,
         settings,
-        callers=clerk.callers,
-        intake=clerk.intake,
-        charge=clerk.charge,
+        callers=context.callers,
+        intake=context.intake,
+        charge=context.charge,
         destinations=destinations,
     )
 
@@ -345,7 +345,7 @@ def _pap_door(
 def _guard(settings: Settings, door: Door, others: Sequence[Listener]) -> Guard:
     """Who may connect over HTTP, beside devices that are there by `others`."""
     descriptors = descriptors_for_connections()
-    callers = door.clerk.callers
+    callers = door.context.callers
 
     def most() -> int:
         elsewhere = sum(listener.connections for listener in others)

@@ -8,9 +8,9 @@ from functools import partial
 from random import Random
 
 from lasthop.clock import DAY, SECOND, Micros
-from lasthop.device.happenings import LinkSpent
 from lasthop.device.outgoing import ordinary
 from lasthop.device.session import DeviceSession
+from lasthop.device.session_events import LinkSpent
 from lasthop.errors import HopError
 from lasthop.simulation.gateway_node import GatewayNode
 from lasthop.simulation.interconnect import Interconnect
@@ -238,7 +238,7 @@ class DeviceLinks:
                 fed = open_wires[-1]
             for other in others:
                 assert isinstance(other, Open)
-                other.overheard(frames)
+                other.sent_elsewhere(frames)
             self._count_sent(open_wires[-1], frames)
             fed = self._send_chosen(session, open_wires) or fed
             if session.stuck:

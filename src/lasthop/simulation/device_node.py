@@ -15,7 +15,11 @@ from lasthop.clock import MILLISECOND, SECOND, Micros
 from lasthop.core.preferences.encoding import encode_preferences
 from lasthop.decision.preferences import Preferences
 from lasthop.device.change import Change
-from lasthop.device.happenings import (
+from lasthop.device.inbox_memory import MemoryInbox
+from lasthop.device.message import Message, Refusal
+from lasthop.device.requests.expectation import Expectation
+from lasthop.device.session import DeviceSession
+from lasthop.device.session_events import (
     Decided,
     Fetched,
     LinkSpent,
@@ -23,10 +27,6 @@ from lasthop.device.happenings import (
     Refused,
     RequestAnswered,
 )
-from lasthop.device.inbox_memory import MemoryInbox
-from lasthop.device.message import Message, Refusal
-from lasthop.device.requests.expectation import Expectation
-from lasthop.device.session import DeviceSession
 from lasthop.device.terms import DeviceTerms
 from lasthop.simulation.device_links import DeviceLinks
 from lasthop.simulation.exchange import (
@@ -180,10 +180,10 @@ class DeviceNode:
         operation = Operation.JOIN if joins else Operation.LEAVE
         self._say(b"", None, Headers(operation=operation, to=target))
 
-    def prefer(self, wishes: Preferences) -> None:
+    def prefer(self, options: Preferences) -> None:
         """Say which links to use, for both directions."""
         headers = Headers(operation=Operation.PREFERENCES)
-        self._unsent.append(Letter(encode_preferences(wishes), None, headers, wishes=wishes))
+        self._unsent.append(Letter(encode_preferences(options), None, headers, options=options))
         self._turn()
 
     def send(self, body: bytes, target: str, headers: Headers) -> None:
@@ -208,9 +208,9 @@ class DeviceNode:
 
     def _queue(self, session: DeviceSession, letter: Letter) -> None:
         now = self._kernel.now()
-        body, topic, headers, expects, wishes = letter
-        if wishes is not None:
-            session.preferences.prefer(wishes)
+        body, topic, headers, expects, options = letter
+        if options is not None:
+            session.preferences.prefer(options)
         if expects is None:
             key = session.queue(now, topic=topic, headers=headers, body=body)
         else:
@@ -274,25 +274,25 @@ class DeviceNode:
         self.links.flush()
 
     def _hear_what_happened(self, session: DeviceSession) -> None:
-        for happening in session.happenings():
-            self.talk.heard(happening)
-            match happening:
+        for session_event in session.session_events():
+            self.talk.heard(session_event)
+            match session_event:
                 case Refused(key, refusal):
                     self.refused.append(refusal)
                     self.reader.refused(key)
                 case Decided():
-                    self.claims.hear(happening)
+                    self.claims.hear(session_event)
                 case LinkSpent():
-                    self.links.close_spent(happening)
+                    self.links.close_spent(session_event)
                 case RequestAnswered(_, message):
                     reply = answer_to(message, self._kernel.now())
                     if reply is not None:
                         self._unsent.append(Letter(*reply))
                         self._kernel.after(0, self._turn)
                 case Fetched():
-                    self._fetched(session, happening)
+                    self._fetched(session, session_event)
                 case Looked():
-                    self.reader.hear(happening)
+                    self.reader.hear(session_event)
                 case _:
                     pass
 
@@ -404,4 +404,4 @@ class Letter(NamedTuple):
     topic: str | None
     headers: Headers
     expects: Expectation | None = None
-    wishes: Preferences | None = None
+    options: Preferences | None = None

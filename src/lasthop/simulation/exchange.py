@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from random import Random
 
 from lasthop.clock import MILLISECOND, SECOND, Micros
-from lasthop.device.happenings import Gathered, Happening, Refused, RequestAnswered, TimedOut
 from lasthop.device.message import Message, refusal
 from lasthop.device.requests.expectation import Expectation
+from lasthop.device.session_events import Gathered, Refused, RequestAnswered, SessionEvent, TimedOut
 from lasthop.simulation.schedule import Schedule
 from lasthop.simulation.verdict import RehearsalVerdict
 from lasthop.wire.hop.frames import Headers, Operation
@@ -75,20 +75,22 @@ class Talk:
         """These are durable."""
         self.made.update((question.key, question) for question in made)
 
-    def heard(self, happening: Happening) -> bool:
+    def heard(self, session_event: SessionEvent) -> bool:
         """Something happened to a question of the moment; true if it was its end."""
-        if isinstance(happening, RequestAnswered):
-            self.endings.append(QuestionEnding(happening.key, happening.message.text))
-        elif isinstance(happening, TimedOut):
-            self.endings.append(QuestionEnding(happening.key, TIMEOUT))
-        elif isinstance(happening, Gathered):
-            texts = sorted({message.text for message in happening.replies.values()})
-            short = happening.complete and bool(happening.missing)
+        if isinstance(session_event, RequestAnswered):
+            self.endings.append(QuestionEnding(session_event.key, session_event.message.text))
+        elif isinstance(session_event, TimedOut):
+            self.endings.append(QuestionEnding(session_event.key, TIMEOUT))
+        elif isinstance(session_event, Gathered):
+            texts = sorted({message.text for message in session_event.replies.values()})
+            short = session_event.complete and bool(session_event.missing)
             text = ",".join(texts)
-            self.endings.append(QuestionEnding(happening.key, f"short:{text}" if short else text))
-        elif isinstance(happening, Refused):
-            if all(ending.key != happening.key for ending in self.endings):
-                self.endings.append(QuestionEnding(happening.key, REFUSED))
+            self.endings.append(
+                QuestionEnding(session_event.key, f"short:{text}" if short else text)
+            )
+        elif isinstance(session_event, Refused):
+            if all(ending.key != session_event.key for ending in self.endings):
+                self.endings.append(QuestionEnding(session_event.key, REFUSED))
         else:
             return False
         return True

@@ -40,13 +40,13 @@ from lasthop.simulation.link import Weather
 from lasthop.simulation.publisher import APP, Publisher
 from lasthop.simulation.pulls import add_pulls
 from lasthop.simulation.ranked import RANKED, add_ranked
-from lasthop.simulation.schedule import Batch, Schedule, Wish, draw
+from lasthop.simulation.schedule import Batch, PlannedMessage, Schedule, draw
 from lasthop.simulation.streams import (
     DEVICE_WINDOW,
     GATEWAY_WINDOW,
     Flows,
+    PlannedStream,
     StreamPublisher,
-    StreamWish,
     draw_streams,
     judge_streams,
 )
@@ -122,7 +122,7 @@ class Rehearsal:
             stream_window=GATEWAY_WINDOW,
         )
         # A surrogate says what becomes of messages one by one; groups and queues decide themselves.
-        self._trouble = None if schedule.circles else draw_trouble(schedule.seed)
+        self._trouble = None if schedule.memberships else draw_trouble(schedule.seed)
         self._worker: RehearsedWorker | None = None
         if self._trouble is not None:
             self._worker = RehearsedWorker(kernel, Random(schedule.seed), self._trouble)
@@ -169,11 +169,11 @@ class Rehearsal:
             device.start()
         for name in schedule.topic_members:
             self._devices[name].subscribe("news")
-        for name, preferences in schedule.wishes.items():
+        for name, preferences in schedule.plans.items():
             self._devices[name].prefer(preferences)
         for name, terms in schedule.ranked.items():
             self._devices[name].subscribe(RANKED, terms)
-        self._form_circles()
+        self._form_groups()
         if any(ask.expects.target.startswith("service:") for ask in self._asks):
             for device in self._devices.values():
                 device.offer(SERVICE)
@@ -187,8 +187,8 @@ class Rehearsal:
             device = self._devices[move.device]
             act = partial(device.move, move.target, joins=move.joins)
             self._kernel.at(start + move.at, act)
-        for wish in self._streams:
-            self._kernel.at(start + wish.at, partial(self._stream, wish))
+        for plan in self._streams:
+            self._kernel.at(start + plan.at, partial(self._stream, plan))
         for look in schedule.looks:
             device = self._devices[look.device]
             self._kernel.at(start + look.at, partial(device.reader.look, RANKED, look.wanted))
@@ -272,28 +272,28 @@ class Rehearsal:
         self._undone = True
         bodies = disk.backup_bodies()
         known = {base(int(body.rstrip(b"."))) for body in bodies if body[:1].isdigit()}
-        for wish in (wish for batch in self._schedule.batches for wish in batch.wishes):
+        for plan in (plan for batch in self._schedule.batches for plan in batch.plans):
             # What was taken back or expired in the life that is undone is open again.
-            unsteady = (wish.ttl, wish.cancel_after, wish.replace_key) != (None, None, None)
+            unsteady = (plan.ttl, plan.cancel_after, plan.replace_key) != (None, None, None)
             # What was seen in that life, or has the rank of that life, may be open again.
-            unsteady = unsteady or wish.target in (f"topic:{RANKED}", QUEUE) or wish.binding > 0
+            unsteady = unsteady or plan.target in (f"topic:{RANKED}", QUEUE) or plan.binding > 0
             if self._trouble is not None:
-                unsteady = unsteady or may_be_stopped(self._trouble, wish.number, self._devices)
-            if wish.number not in known or unsteady:
-                self._forgiven.add(wish.number)
+                unsteady = unsteady or may_be_stopped(self._trouble, plan.number, self._devices)
+            if plan.number not in known or unsteady:
+                self._forgiven.add(plan.number)
         for publisher in self._publishers.values():
             publisher.cancelled.clear()
 
-    def _form_circles(self) -> None:
+    def _form_groups(self) -> None:
         schedule = self._schedule
-        if schedule.circles:
-            circle = GroupRecord(patience=schedule.patience, prefetch=schedule.prefetch)
+        if schedule.memberships:
+            record = GroupRecord(patience=schedule.patience, prefetch=schedule.prefetch)
 
             def make(gateway: Gateway, now: Micros) -> None:
-                gateway.groups.make(APP, parse_target(QUEUE), circle, now)
+                gateway.groups.make(APP, parse_target(QUEUE), record, now)
 
             self._gateway.act(make, lambda: None)
-        for target, names in schedule.circles.items():
+        for target, names in schedule.memberships.items():
             for name in names:
                 self._devices[name].move(target, joins=True)
 
@@ -305,16 +305,16 @@ class Rehearsal:
         return known and all(device.quiet for device in self._devices.values())
 
     def _publish(self, batch: Batch) -> None:
-        source = batch.wishes[0].source
+        source = batch.plans[0].source
         if source in self._publishers:
-            self._publishers[source].publish(batch.wishes)
+            self._publishers[source].publish(batch.plans)
             return
         device = self._devices[source.removeprefix("device:")]
-        for wish in batch.wishes:
-            device.send(wish.body, wish.target, _headers(wish))
+        for plan in batch.plans:
+            device.send(plan.body, plan.target, _headers(plan))
             # With a deadline it may reach the gateway too late, which then says so.
-            if wish.ttl is None and wish.reliability is not Reliability.BEST_EFFORT:
-                self._sent_by_devices.add(wish.number)
+            if plan.ttl is None and plan.reliability is not Reliability.BEST_EFFORT:
+                self._sent_by_devices.add(plan.number)
 
     def _through(self) -> bool:
         if self._kernel.now() <= self._start + self._schedule.batches[-1].at:
@@ -336,27 +336,27 @@ class Rehearsal:
             return False
         return self._gateway.store is not None and not gateway.deliveries.items and gateway.idle
 
-    def _stream(self, wish: StreamWish) -> None:
-        if wish.sender:
-            self._flows[wish.sender].send(wish)
-            self._kernel.after(0, self._devices[wish.sender].stir)
+    def _stream(self, plan: PlannedStream) -> None:
+        if plan.sender:
+            self._flows[plan.sender].send(plan)
+            self._kernel.after(0, self._devices[plan.sender].stir)
         else:
-            self._stream_publisher.send(wish)
+            self._stream_publisher.send(plan)
 
     def _streamed_to_the_end(self) -> bool:
         """A backup knows nothing of what was taken after it, so there streams may be given up."""
         if not self._streams or self._undone:
             self._stream_publisher.given_up = True
             return True
-        if self._kernel.now() <= self._start + max(wish.at for wish in self._streams):
+        if self._kernel.now() <= self._start + max(plan.at for plan in self._streams):
             return False
         if self._stream_publisher.busy or any(flows.busy for flows in self._flows.values()):
             return False
         sent = self._sent_streams()
-        return all(name in self._flows[wish.receiver].ended for name, wish in sent.items())
+        return all(name in self._flows[plan.receiver].ended for name, plan in sent.items())
 
-    def _sent_streams(self) -> dict[str, StreamWish]:
-        by_devices = {wish.name: wish for wish in self._streams if wish.sender}
+    def _sent_streams(self) -> dict[str, PlannedStream]:
+        by_devices = {plan.name: plan for plan in self._streams if plan.sender}
         return by_devices | self._stream_publisher.sent
 
     def _read_to_the_end(self) -> bool:
@@ -395,19 +395,21 @@ class Rehearsal:
         if gateway is None:
             return True
         session = gateway.deliveries.named(APP, name)
-        steering = preferences_of(session)
-        held = steering is not None and bool(steering.held or steering.parked)
+        device_preferences = preferences_of(session)
+        held = device_preferences is not None and bool(
+            device_preferences.held or device_preferences.parked
+        )
         return held or session.best() is not None or bool(session.lane.outbound.in_flight)
 
     def _judge(self) -> RehearsalVerdict:
-        wishes = {w.number: w for batch in self._schedule.batches for w in batch.wishes}
+        plans = {w.number: w for batch in self._schedule.batches for w in batch.plans}
         accepted = set(self._sent_by_devices)
         if self._trouble is not None:
-            accepted = kept_by_surrogate(self._trouble, accepted, wishes)
+            accepted = kept_by_surrogate(self._trouble, accepted, plans)
         fates = self._fates()
         had = {name: device.had() for name, device in self._devices.items()}
         verdict = judge(
-            wishes,
+            plans,
             accepted.union(*(p.accepted for p in self._publishers.values())) - self._forgiven,
             [fate for fate in as_sent(fates) if fate.number not in self._forgiven],
             {
@@ -415,7 +417,7 @@ class Rehearsal:
                 for name, arrivals in had.items()
             },
             plain=self._schedule.plain,
-            ranks=self._ranks(wishes),
+            ranks=self._ranks(plans),
         )
         if self._gateway.store is not None:
             self._ledger.close(self._gateway.store)
@@ -426,7 +428,7 @@ class Rehearsal:
             for name, device in self._devices.items():
                 for number in cancelled.intersection(a.number for a in as_sent(device.had())):
                     verdict.add("untrue", f"{name} had {number}, which was cancelled")
-        self._judge_groups(verdict, wishes)
+        self._judge_groups(verdict, plans)
         if not self._undone:
             judge_streams(verdict, self._sent_streams(), self._flows)
         self._judge_budgets(verdict)
@@ -438,7 +440,7 @@ class Rehearsal:
         if self._trouble is not None and gateway is not None and store is not None:
             post = gateway.surrogates.post(APP)
             assert post is not None
-            ranked = self._ranks(wishes)
+            ranked = self._ranks(plans)
             judge_surrogate(
                 verdict,
                 store,
@@ -451,7 +453,7 @@ class Rehearsal:
             )
             if self._trouble.terms.failing is Failing.REFUSE:
                 expected.add("surrogate_failed")
-        if any(wish.pull for wish in wishes.values()):
+        if any(plan.pull for plan in plans.values()):
             # It came by itself, since the device had begun to pull it before, and was done with.
             expected.add("not_found")
         for device in self._devices.values():
@@ -462,13 +464,13 @@ class Rehearsal:
                     verdict.add("untrue", f"the gateway refused: {refusal.detail}")
         return verdict
 
-    def _judge_groups(self, verdict: RehearsalVerdict, wishes: dict[int, Wish]) -> None:
+    def _judge_groups(self, verdict: RehearsalVerdict, plans: dict[int, PlannedMessage]) -> None:
         store = self._gateway.store
-        if not self._schedule.circles or store is None:
+        if not self._schedule.memberships or store is None:
             return
         judge_groups(
             verdict,
-            wishes,
+            plans,
             [fate for fate in self._fates() if fate.number not in self._forgiven],
             {name: device.had() for name, device in self._devices.items()},
             {name: device.claims for name, device in self._devices.items()},
@@ -495,8 +497,8 @@ class Rehearsal:
             for (link, day), count in device.links.carried.items():
                 # What left just before a crash is not in the log.
                 sent[name, link, day] = max(count, sent[name, link, day])
-        for name, wishes in self._schedule.wishes.items():
-            for limit in wishes.limits:
+        for name, plans in self._schedule.plans.items():
+            for limit in plans.limits:
                 for (who, link, _), count in sent.items():
                     if (who, link) == (name, limit.link) and count > limit.amount:
                         told = f"{name} was sent {count} messages over {link}"
@@ -504,17 +506,17 @@ class Rehearsal:
 
     def _judge_spending(self, verdict: RehearsalVerdict) -> None:
         """Nobody has sent more over a link than it can afford in a day."""
-        for name, wishes in self._schedule.wishes.items():
+        for name, plans in self._schedule.plans.items():
             sent = self._devices[name].links.sent_over
-            for limit in wishes.limits:
+            for limit in plans.limits:
                 for (link, _), count in sent.items():
                     if link == limit.link and count > limit.amount:
                         told = f"{name} has sent {count} messages over {link}"
                         verdict.add("untrue", f"{told}, which may carry {limit.amount} a day")
 
-    def _ranks(self, wishes: dict[int, Wish]) -> dict[int, float]:
+    def _ranks(self, plans: dict[int, PlannedMessage]) -> dict[int, float]:
         """What every message of the ranked topic was worth in the end."""
-        ranks = {n: wish.rank for n, wish in wishes.items() if wish.target == f"topic:{RANKED}"}
+        ranks = {n: plan.rank for n, plan in plans.items() if plan.target == f"topic:{RANKED}"}
         for publisher in self._publishers.values():
             ranks |= publisher.ranks
         return ranks
@@ -537,11 +539,11 @@ class Rehearsal:
         return fates
 
 
-def _headers(wish: Wish) -> Headers:
+def _headers(plan: PlannedMessage) -> Headers:
     return Headers(
-        to=None if wish.target.startswith("topic:") else wish.target,
-        priority=wish.priority,
-        reliability=wish.reliability,
-        deliver_within=wish.ttl // MILLISECOND if wish.ttl is not None else None,
-        binding=wish.binding,
+        to=None if plan.target.startswith("topic:") else plan.target,
+        priority=plan.priority,
+        reliability=plan.reliability,
+        deliver_within=plan.ttl // MILLISECOND if plan.ttl is not None else None,
+        binding=plan.binding,
     )

@@ -21,9 +21,9 @@ from lasthop.core.effects import (
     Fetch,
     MatchFilters,
     Notify,
-    Overheard,
     Send,
     SendPiece,
+    SentElsewhere,
 )
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.pushes.results import write_result
@@ -267,10 +267,10 @@ class GatewayNode:
                 self._flush(effect.channel, channel)
                 drained = partial(self._drained, gateway, effect.channel)
                 self._kernel.at(channel.link.drained_at(LinkEnd.GATEWAY), drained)
-        elif isinstance(effect, Overheard):
+        elif isinstance(effect, SentElsewhere):
             channel = self._channels.get(effect.channel)
             if channel is not None and isinstance(channel.phase, Open):
-                channel.phase.overheard(effect.frames)
+                channel.phase.sent_elsewhere(effect.frames)
         elif isinstance(effect, CloseChannel):
             channel = self._channels.get(effect.channel)
             if channel is not None:

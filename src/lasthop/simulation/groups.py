@@ -15,12 +15,12 @@ from random import Random
 from lasthop.clock import SECOND, Micros
 from lasthop.core.groups.decider import Standing
 from lasthop.core.lifecycle import State
-from lasthop.device.happenings import Decided
 from lasthop.device.message import Message
+from lasthop.device.session_events import Decided
 from lasthop.events import Event, Kind
 from lasthop.message import Binding, Reliability
 from lasthop.simulation.kernel import Kernel
-from lasthop.simulation.schedule import LANES, Batch, Move, Schedule, Wish
+from lasthop.simulation.schedule import LANES, Batch, Move, PlannedMessage, Schedule
 from lasthop.simulation.verdict import ArrivedMessage, Fate, RehearsalVerdict
 from lasthop.wire.hop.decisions import GroupVerdict as GroupDecision
 from lasthop.wire.hop.frames import Headers, Operation
@@ -35,18 +35,21 @@ def add_groups(schedule: Schedule) -> None:
     random = Random(schedule.seed ^ 0x6209)
     members = [name for name in schedule.devices if random.random() < 0.8]
     consumers = [name for name in schedule.devices if random.random() < 0.8]
-    schedule.circles = {GROUP: members or schedule.devices, QUEUE: consumers or schedule.devices}
+    schedule.memberships = {
+        GROUP: members or schedule.devices,
+        QUEUE: consumers or schedule.devices,
+    }
     schedule.patience = random.choice((3, 10, 60)) * SECOND
     schedule.prefetch = random.choice((1, 2, 16))
     number = schedule.messages
     end = schedule.batches[-1].at
     for at in sorted(random.randint(0, end) for _ in range(random.choice((2, 4, 8)))):
         source = random.choice(("publisher:p", "publisher:q", *_senders(schedule)))
-        wishes: list[Wish] = []
+        plans: list[PlannedMessage] = []
         for _ in range(random.choice((1, 1, 2, 4))):
-            wishes.append(_wish(random, number, source))
+            plans.append(_plan(random, number, source))
             number += 1
-        schedule.batches.append(Batch(at=at, wishes=wishes))
+        schedule.batches.append(Batch(at=at, plans=plans))
     schedule.batches.sort(key=lambda batch: batch.at)
     if schedule.copy_at is None:
         # A backup would not know who has come back, or who has given up.
@@ -55,7 +58,7 @@ def add_groups(schedule: Schedule) -> None:
 
 
 def _draw_moves(schedule: Schedule, random: Random, end: Micros) -> None:
-    for target, names in schedule.circles.items():
+    for target, names in schedule.memberships.items():
         for name in names[1:] if target == GROUP else names:
             if random.random() < 0.3:
                 at = random.randint(0, end)
@@ -75,7 +78,7 @@ def _senders(schedule: Schedule) -> list[str]:
     return [f"device:{name}" for name in schedule.devices]
 
 
-def _wish(random: Random, number: int, source: str) -> Wish:
+def _plan(random: Random, number: int, source: str) -> PlannedMessage:
     by_publisher = source.startswith("publisher:")
     target = random.choice((GROUP, GROUP, QUEUE))
     binding = random.choice(tuple(Binding)) if target == GROUP else Binding.NONE
@@ -84,7 +87,7 @@ def _wish(random: Random, number: int, source: str) -> Wish:
         ttl = 0
     if binding is Binding.ATOMIC and random.random() < 0.5:
         ttl = 600 * SECOND
-    return Wish(
+    return PlannedMessage(
         number=number,
         source=source,
         target=target,
@@ -158,7 +161,7 @@ class _Story:
 
 def judge_groups(
     verdict: RehearsalVerdict,
-    wishes: Mapping[int, Wish],
+    plans: Mapping[int, PlannedMessage],
     fates: Iterable[Fate],
     arrivals: Mapping[str, list[ArrivedMessage]],
     claims: Mapping[str, Claims],
@@ -167,22 +170,22 @@ def judge_groups(
 ) -> None:
     """Hold what happened to groups and queues against what they promise; `seen` has the keys of
     all messages that came over each device's channels."""
-    bound = [f for f in fates if wishes[f.number].target in (GROUP, QUEUE)]
+    bound = [f for f in fates if plans[f.number].target in (GROUP, QUEUE)]
     by_number: dict[int, list[Fate]] = defaultdict(list)
     for fate in bound:
         by_number[fate.number].append(fate)
     stories = _stories(events, {fate.key for fate in bound})
     for number, theirs in by_number.items():
-        wish = wishes[number]
+        plan = plans[number]
         story = stories[theirs[0].key]
         had = {name: [a for a in there if a.number == number] for name, there in arrivals.items()}
-        if wish.target == QUEUE:
-            _judge_queue(verdict, wish, theirs, had)
-        elif wish.binding is Binding.ATOMIC:
+        if plan.target == QUEUE:
+            _judge_queue(verdict, plan, theirs, had)
+        elif plan.binding is Binding.ATOMIC:
             _judge_atomic(verdict, number, theirs, had, story, claims, seen)
-        elif wish.binding is Binding.CLAIM:
+        elif plan.binding is Binding.CLAIM:
             _judge_claim(verdict, number, theirs, story, claims)
-        if wish.target == GROUP and not wish.withdrawable and wish.binding is not Binding.CLAIM:
+        if plan.target == GROUP and not plan.withdrawable and plan.binding is not Binding.CLAIM:
             _judge_members(verdict, number, story)
 
 
@@ -270,16 +273,16 @@ def _judge_claim(
 
 def _judge_queue(
     verdict: RehearsalVerdict,
-    wish: Wish,
+    plan: PlannedMessage,
     fates: list[Fate],
     had: Mapping[str, list[ArrivedMessage]],
 ) -> None:
     arrivals = [(name, arrival) for name, there in had.items() for arrival in there]
     unmarked = [name for name, arrival in arrivals if not arrival.redelivered]
     if len(unmarked) > 1:
-        verdict.add("duplicated", f"{wish.number} of the queue was shown to {unmarked}, unmarked")
+        verdict.add("duplicated", f"{plan.number} of the queue was shown to {unmarked}, unmarked")
     states = {fate.state for fate in fates}
     if states == {State.REASSIGNED}:
-        verdict.add("lost", f"{wish.number} of the queue was passed on to nobody")
-    if wish.ttl is None and not wish.withdrawable and not arrivals:
-        verdict.add("lost", f"{wish.number} of the queue was shown to nobody")
+        verdict.add("lost", f"{plan.number} of the queue was passed on to nobody")
+    if plan.ttl is None and not plan.withdrawable and not arrivals:
+        verdict.add("lost", f"{plan.number} of the queue was shown to nobody")

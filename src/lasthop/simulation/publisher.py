@@ -14,7 +14,7 @@ from lasthop.core.publishing.submission import Submission
 from lasthop.message import Binding
 from lasthop.simulation.gateway_node import GatewayNode
 from lasthop.simulation.kernel import Kernel
-from lasthop.simulation.schedule import Wish
+from lasthop.simulation.schedule import PlannedMessage
 
 APP = "rehearsal"
 
@@ -26,7 +26,7 @@ class Publisher:
         self._kernel = kernel
         self._random = random
         self._gateway = gateway
-        self._queue: list[list[Wish]] = []
+        self._queue: list[list[PlannedMessage]] = []
         self._request = 0
         self.accepted: set[int] = set()
         self.ranks: dict[int, float] = {}
@@ -40,9 +40,9 @@ class Publisher:
     def busy(self) -> bool:
         return bool(self._queue) or self._reranking > 0
 
-    def publish(self, wishes: list[Wish]) -> None:
+    def publish(self, plans: list[PlannedMessage]) -> None:
         """Send this when everything before it has been accepted."""
-        self._queue.append(wishes)
+        self._queue.append(plans)
         if len(self._queue) == 1:
             self._next()
 
@@ -53,19 +53,19 @@ class Publisher:
     def _attempt(self, request: int, start: Micros) -> None:
         if request != self._request or not self._queue:
             return
-        wishes = self._queue[0]
-        once = f"{wishes[0].source}-{request}"
+        plans = self._queue[0]
+        once = f"{plans[0].source}-{request}"
         keys: list[int] = []
 
         def act(gateway: Gateway, now: Micros) -> None:
-            submissions = [_submission(wish, start, now) for wish in wishes]
+            submissions = [_submission(plan, start, now) for plan in plans]
             store = self._gateway.store
             assert store is not None
-            own = own_key(wishes[0].source, once)
+            own = own_key(plans[0].source, once)
             found = store.find_keys(APP, [own]).get(own)
             receipt = gateway.publish(
                 APP,
-                wishes[0].source,
+                plans[0].source,
                 submissions,
                 now,
                 once=Idempotency(once, once.encode(), found),
@@ -80,26 +80,26 @@ class Publisher:
     def _accepted(self, request: int, keys: list[int]) -> None:
         if request != self._request or not self._queue:
             return
-        wishes = self._queue.pop(0)
-        self.accepted.update(wish.number for wish in wishes)
-        for wish, key in zip(wishes, keys, strict=True):
-            if wish.cancel_after is not None:
-                self._kernel.after(wish.cancel_after, partial(self._cancel, wish, key))
-            if wish.reranks:
+        plans = self._queue.pop(0)
+        self.accepted.update(plan.number for plan in plans)
+        for plan, key in zip(plans, keys, strict=True):
+            if plan.cancel_after is not None:
+                self._kernel.after(plan.cancel_after, partial(self._cancel, plan, key))
+            if plan.reranks:
                 self._reranking += 1
-                self._plan_rerank(wish, key, 0)
+                self._plan_rerank(plan, key, 0)
         if self._queue:
             self._next()
 
-    def _plan_rerank(self, wish: Wish, key: int, place: int) -> None:
+    def _plan_rerank(self, plan: PlannedMessage, key: int, place: int) -> None:
         """One new rank after the other."""
-        if place == len(wish.reranks):
+        if place == len(plan.reranks):
             self._reranking -= 1
             return
-        delay, rank = wish.reranks[place]
-        self._kernel.after(delay, partial(self._rerank, wish, key, place, rank))
+        delay, rank = plan.reranks[place]
+        self._kernel.after(delay, partial(self._rerank, plan, key, place, rank))
 
-    def _rerank(self, wish: Wish, key: int, place: int, rank: float) -> None:
+    def _rerank(self, plan: PlannedMessage, key: int, place: int, rank: float) -> None:
         """Say so until it is confirmed."""
         over: list[bool] = []
 
@@ -115,47 +115,47 @@ class Publisher:
         def durable() -> None:
             if not over:
                 over.append(True)
-                self.ranks[wish.number] = rank
-                self._plan_rerank(wish, key, place + 1)
+                self.ranks[plan.number] = rank
+                self._plan_rerank(plan, key, place + 1)
 
         def again() -> None:
             if not over:
                 over.append(True)
-                self._rerank(wish, key, place, rank)
+                self._rerank(plan, key, place, rank)
 
         self._gateway.act(act, durable)
         self._kernel.after(self._random.randint(SECOND, 3 * SECOND), again)
 
-    def _cancel(self, wish: Wish, key: int) -> None:
+    def _cancel(self, plan: PlannedMessage, key: int) -> None:
         """Cancel, and hold the gateway to what it answers."""
         answers: list[Withdrawal | None] = []
 
         def act(gateway: Gateway, now: Micros) -> None:
             answers.append(gateway.cancel(APP, key, now))
 
-        self._gateway.act(act, lambda: self._cancelled(wish, answers[0]))
+        self._gateway.act(act, lambda: self._cancelled(plan, answers[0]))
 
-    def _cancelled(self, wish: Wish, answer: Withdrawal | None) -> None:
-        whole = wish.target.startswith(("device:", "queue:")) or wish.binding is Binding.ATOMIC
+    def _cancelled(self, plan: PlannedMessage, answer: Withdrawal | None) -> None:
+        whole = plan.target.startswith(("device:", "queue:")) or plan.binding is Binding.ATOMIC
         if answer is not None and not answer.too_late and whole:
-            self.cancelled.add(wish.number)
+            self.cancelled.add(plan.number)
 
 
-def _submission(wish: Wish, start: Micros, now: Micros) -> Submission:
-    after = start + wish.delay if wish.delay is not None else None
+def _submission(plan: PlannedMessage, start: Micros, now: Micros) -> Submission:
+    after = start + plan.delay if plan.delay is not None else None
     before = None
-    if wish.ttl is not None:
-        before = max(start, after or 0, now) + wish.ttl
+    if plan.ttl is not None:
+        before = max(start, after or 0, now) + plan.ttl
     return Submission(
-        target=parse_target(wish.target),
-        body=wish.body,
-        priority=wish.priority,
-        reliability=wish.reliability,
-        method=wish.method,
+        target=parse_target(plan.target),
+        body=plan.body,
+        priority=plan.priority,
+        reliability=plan.reliability,
+        method=plan.method,
         deliver_after=after,
         deliver_before=before,
-        replace_key=wish.replace_key,
-        rank=wish.rank,
-        binding=wish.binding,
-        pull=wish.pull,
+        replace_key=plan.replace_key,
+        rank=plan.rank,
+        binding=plan.binding,
+        pull=plan.pull,
     )

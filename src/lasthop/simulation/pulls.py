@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from lasthop.simulation.schedule import Batch, Schedule, Wish
+from lasthop.simulation.schedule import Batch, PlannedMessage, Schedule
 
 
 def add_pulls(schedule: Schedule) -> None:
@@ -17,13 +17,13 @@ def add_pulls(schedule: Schedule) -> None:
     random = Random(schedule.seed ^ 0x9011)
     targets = {f"device:{name}" for name in schedule.plain}
 
-    def drawn(wish: Wish) -> Wish:
-        if wish.target in targets and wish.source.startswith("publisher:"):
-            return replace(wish, pull=random.random() < 0.3)
-        return wish
+    def drawn(plan: PlannedMessage) -> PlannedMessage:
+        if plan.target in targets and plan.source.startswith("publisher:"):
+            return replace(plan, pull=random.random() < 0.3)
+        return plan
 
     if targets:
         schedule.batches = [
-            Batch(at=batch.at, wishes=[drawn(wish) for wish in batch.wishes])
+            Batch(at=batch.at, plans=[drawn(plan) for plan in batch.plans])
             for batch in schedule.batches
         ]

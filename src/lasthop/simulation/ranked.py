@@ -10,7 +10,7 @@ from random import Random
 
 from lasthop.clock import SECOND, Micros
 from lasthop.message import Reliability
-from lasthop.simulation.schedule import LANES, Batch, PlannedLook, Schedule, Wish
+from lasthop.simulation.schedule import LANES, Batch, PlannedLook, PlannedMessage, Schedule
 
 RANKED = "ranked"
 """The topic."""
@@ -37,12 +37,12 @@ def add_ranked(schedule: Schedule) -> None:
     number = schedule.messages
     end = schedule.batches[-1].at
     for _ in range(random.choice((2, 4, 8))):
-        wishes: list[Wish] = []
+        plans: list[PlannedMessage] = []
         source = random.choice(("publisher:p", "publisher:q"))
         for _ in range(random.choice((1, 1, 2, 4))):
-            wishes.append(_wish(random, number, source))
+            plans.append(_plan(random, number, source))
             number += 1
-        schedule.batches.append(Batch(at=random.randint(0, end), wishes=wishes))
+        schedule.batches.append(Batch(at=random.randint(0, end), plans=plans))
     schedule.batches.sort(key=lambda batch: batch.at)
     for name in schedule.ranked:
         for _ in range(random.choice((0, 2, 5))):
@@ -64,11 +64,11 @@ def _terms(random: Random) -> dict[str, object]:
     return terms
 
 
-def _wish(random: Random, number: int, source: str) -> Wish:
+def _plan(random: Random, number: int, source: str) -> PlannedMessage:
     reranks: list[tuple[Micros, float]] = []
     while random.random() < 0.35 and len(reranks) < 3:
         reranks.append((random.randint(0, 5 * SECOND), float(random.randrange(11))))
-    return Wish(
+    return PlannedMessage(
         number=number,
         source=source,
         target=f"topic:{RANKED}",

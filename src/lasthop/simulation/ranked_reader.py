@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from random import Random
 
 from lasthop.clock import SECOND, Micros
-from lasthop.device.happenings import Looked
 from lasthop.device.message import Message
 from lasthop.device.session import DeviceSession
+from lasthop.device.session_events import Looked
 from lasthop.simulation.device_links import DeviceLinks
 from lasthop.simulation.kernel import Kernel
 

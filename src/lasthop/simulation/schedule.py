@@ -28,7 +28,7 @@ DIALLED = (STREAMS, STREAMS, (Interconnect.STREAM, Interconnect.LOSSY), (Interco
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class PlannedMessage:
     """One message that somebody will publish."""
 
     number: int
@@ -92,7 +92,7 @@ class Batch:
     """What a publisher sends in one request, and when."""
 
     at: Micros
-    wishes: list[Wish]
+    plans: list[PlannedMessage]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -113,7 +113,7 @@ class Schedule:
     """Devices whose application does not commit with its inbox."""
     copy_at: int | None = None
     """The commit after which a backup is taken, to which the first crash after it goes back."""
-    wishes: dict[str, Preferences] = field(default_factory=dict)
+    plans: dict[str, Preferences] = field(default_factory=dict)
     """Devices that say which links they like and what they can afford."""
     another: float = 0.0
     """How likely devices open one more channel beside the one that they have."""
@@ -130,7 +130,7 @@ class Schedule:
     storage: dict[str, int] = field(default_factory=dict)
     """By device, how much of it the device keeps."""
     looks: list[PlannedLook] = field(default_factory=list)
-    circles: dict[str, list[str]] = field(default_factory=dict)
+    memberships: dict[str, list[str]] = field(default_factory=dict)
     """By group or queue, who belongs to it from the beginning."""
     moves: list[Move] = field(default_factory=list)
     patience: Micros = 60 * SECOND
@@ -139,7 +139,7 @@ class Schedule:
 
     @property
     def messages(self) -> int:
-        return sum(len(batch.wishes) for batch in self.batches)
+        return sum(len(batch.plans) for batch in self.batches)
 
 
 def draw(seed: int, *, messages: int = 50, lossy: bool = True) -> Schedule:
@@ -154,9 +154,9 @@ def draw(seed: int, *, messages: int = 50, lossy: bool = True) -> Schedule:
         at += random.randint(0, 400 * MILLISECOND)
         size = random.choice((1, 1, 2, 3, 5, 8, 20))
         source = random.choice(["publisher:p", "publisher:p", "publisher:q", *_senders(devices)])
-        wishes = [_wish(random, number + n, source, devices, members) for n in range(size)]
+        plans = [_plan(random, number + n, source, devices, members) for n in range(size)]
         number += size
-        batches.append(Batch(at=at, wishes=wishes))
+        batches.append(Batch(at=at, plans=plans))
     choosy = {name: preferences(random) for name in devices if random.random() < 0.3}
     crashes = random.choice((0, 0, 1, 2, 4))
     span = 2 * len(batches) + 10
@@ -177,7 +177,7 @@ def draw(seed: int, *, messages: int = 50, lossy: bool = True) -> Schedule:
         window=random.choice((1, 3, 16, 64, 1024)),
         resident=random.choice((0, 200, 1 << 20)),
         another=1.0 if choosy else random.choice((0.0, 0.0, 0.5, 1.0)),
-        wishes=choosy,
+        plans=choosy,
     )
 
 
@@ -229,7 +229,9 @@ def _senders(devices: list[str]) -> list[str]:
     return [f"device:{name}" for name in devices]
 
 
-def _wish(random: Random, number: int, source: str, devices: list[str], members: list[str]) -> Wish:
+def _plan(
+    random: Random, number: int, source: str, devices: list[str], members: list[str]
+) -> PlannedMessage:
     target = f"device:{random.choice(devices)}"
     if members and random.random() < 0.2:
         target = "topic:news"
@@ -237,7 +239,7 @@ def _wish(random: Random, number: int, source: str, devices: list[str], members:
     if random.random() < 0.15:
         reliability = random.choice(list(Reliability))
     by_publisher = source.startswith("publisher:")
-    return Wish(
+    return PlannedMessage(
         number=number,
         source=source,
         target=target,

@@ -32,7 +32,7 @@ MOST = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StreamWish:
+class PlannedStream:
     """One stream that somebody will send."""
 
     name: str
@@ -48,14 +48,14 @@ class StreamWish:
         return Random(self.name).randbytes(self.size)
 
 
-def draw_streams(schedule: Schedule) -> list[StreamWish]:
+def draw_streams(schedule: Schedule) -> list[PlannedStream]:
     """The streams of a schedule: in every third one, since they take as long as all the rest."""
     if schedule.seed % 3:
         return []
     random = Random(schedule.seed ^ 0x57E4)
     end = schedule.batches[-1].at
     return [
-        StreamWish(
+        PlannedStream(
             name=f"stream-{n}",
             at=random.randint(0, end),
             sender=random.choice(["", *schedule.devices]),
@@ -70,11 +70,11 @@ def draw_streams(schedule: Schedule) -> list[StreamWish]:
 class _Out:
     """A stream that a device's application is sending."""
 
-    __slots__ = ("content", "durable_key", "ended", "key", "over", "position", "wish")
+    __slots__ = ("content", "durable_key", "ended", "key", "over", "plan", "position")
 
-    def __init__(self, wish: StreamWish) -> None:
-        self.wish = wish
-        self.content = wish.content
+    def __init__(self, plan: PlannedStream) -> None:
+        self.plan = plan
+        self.content = plan.content
         self.key: int | None = None
         self.durable_key: int | None = None
         self.position = 0
@@ -99,9 +99,9 @@ class Flows:
         """Whether it has something to send that the gateway may not have."""
         return not all(out.over for out in self._outs)
 
-    def send(self, wish: StreamWish) -> None:
+    def send(self, plan: PlannedStream) -> None:
         """Send a stream, from now on."""
-        self._outs.append(_Out(wish))
+        self._outs.append(_Out(plan))
 
     def opened(self, message: Message) -> None:
         """A message has opened a stream."""
@@ -141,9 +141,9 @@ class Flows:
     def _write(self, out: _Out, session: DeviceSession, now: Micros) -> None:
         outgoing = session.pieces.outgoing
         if out.key is None:
-            wish = out.wish
+            plan = out.plan
             headers = Headers(
-                to=f"device:{wish.receiver}", title=wish.name, priority=wish.priority, stream=True
+                to=f"device:{plan.receiver}", title=plan.name, priority=plan.priority, stream=True
             )
             out.key = session.pieces.open_stream(now, headers)
         elif out.key not in outgoing:
@@ -153,7 +153,7 @@ class Flows:
             try:
                 out.position += outgoing.write(out.key, part)
             except Conflict as error:
-                self.problems.append(f"{out.wish.name}: {error}")
+                self.problems.append(f"{out.plan.name}: {error}")
                 out.over = True
         elif not out.ended:
             outgoing.end(out.key)
@@ -200,7 +200,7 @@ class StreamPublisher:
         self._gateway = gateway
         self._app = app
         self._under_way = 0
-        self.sent: dict[str, StreamWish] = {}
+        self.sent: dict[str, PlannedStream] = {}
         """By the name of the attempt: streams of which it was confirmed that all has come."""
         self.given_up = False
 
@@ -208,15 +208,15 @@ class StreamPublisher:
     def busy(self) -> bool:
         return self._under_way > 0
 
-    def send(self, wish: StreamWish, attempt: int = 0) -> None:
+    def send(self, plan: PlannedStream, attempt: int = 0) -> None:
         """Send a stream; one whose opening was never confirmed is opened again, as another one."""
         self._under_way += attempt == 0
-        name = f"{wish.name}.{attempt}"
+        name = f"{plan.name}.{attempt}"
         found: list[int] = []
 
         def act(gateway: Gateway, now: Micros) -> None:
-            target = Target(TargetKind.DEVICE, wish.receiver)
-            submission = Submission(target=target, title=name, priority=wish.priority)
+            target = Target(TargetKind.DEVICE, plan.receiver)
+            submission = Submission(target=target, title=name, priority=plan.priority)
             found.append(gateway.streams.open(self._app, "publisher:s", submission, now).key)
 
         heard: list[bool] = []
@@ -224,16 +224,16 @@ class StreamPublisher:
 
         def later() -> None:
             if heard:
-                self._go_on(wish, name, found[0], 0)
+                self._go_on(plan, name, found[0], 0)
             else:
-                self.send(wish, attempt + 1)
+                self.send(plan, attempt + 1)
 
         self._kernel.after(2 * SECOND, later)
 
-    def _go_on(self, wish: StreamWish, name: str, key: int, position: int) -> None:
+    def _go_on(self, plan: PlannedStream, name: str, key: int, position: int) -> None:
         reached: list[int] = []
         durable: list[bool] = []
-        content = wish.content
+        content = plan.content
 
         def act(gateway: Gateway, now: Micros) -> None:
             stream = gateway.streams.get(key)
@@ -255,27 +255,27 @@ class StreamPublisher:
             if reached and (reached[0] < 0 or self.given_up):
                 self._under_way -= 1
             elif durable and reached[0] > len(content):
-                self.sent[name] = wish
+                self.sent[name] = plan
                 self._under_way -= 1
             else:
-                self._go_on(wish, name, key, reached[0] if durable and reached else position)
+                self._go_on(plan, name, key, reached[0] if durable and reached else position)
 
         self._kernel.after(self._random.randint(10, 500) * MILLISECOND, later)
 
 
 def judge_streams(
-    verdict: RehearsalVerdict, sent: Mapping[str, StreamWish], flows: Mapping[str, Flows]
+    verdict: RehearsalVerdict, sent: Mapping[str, PlannedStream], flows: Mapping[str, Flows]
 ) -> None:
     """What was sent to the end has come, byte by byte, and ended, once."""
-    for name, wish in sent.items():
-        had = flows[wish.receiver]
+    for name, plan in sent.items():
+        had = flows[plan.receiver]
         content = bytes(had.files.get(name, b""))
-        if content != wish.content:
-            about = f"{wish.receiver} has {len(content)} of {wish.size} bytes"
-            same = wish.content.startswith(content)
+        if content != plan.content:
+            about = f"{plan.receiver} has {len(content)} of {plan.size} bytes"
+            same = plan.content.startswith(content)
             verdict.add("lost" if same else "misordered", f"of {name} {about}")
         elif name not in had.ended:
-            verdict.add("lost", f"{wish.receiver} never heard that {name} has ended")
+            verdict.add("lost", f"{plan.receiver} never heard that {name} has ended")
     for device, had in flows.items():
         for problem in had.problems:
             verdict.add("untrue", f"{device}: {problem}")

@@ -23,7 +23,7 @@ from lasthop.core.lifecycle import State
 from lasthop.core.surrogates.waiting import Failing, SurrogateTerms
 from lasthop.events import Event, Kind
 from lasthop.simulation.kernel import Kernel
-from lasthop.simulation.schedule import Wish
+from lasthop.simulation.schedule import PlannedMessage
 from lasthop.simulation.verdict import ArrivedMessage, Fate, RehearsalVerdict as Judgement
 from lasthop.store.base import Store
 from lasthop.store.commit import DeliveryRow
@@ -95,14 +95,16 @@ def as_sent(numbered: Iterable[Numbered]) -> list[Numbered]:
     ]
 
 
-def kept_by_surrogate(trouble: Trouble, sent: set[int], wishes: Mapping[int, Wish]) -> set[int]:
+def kept_by_surrogate(
+    trouble: Trouble, sent: set[int], plans: Mapping[int, PlannedMessage]
+) -> set[int]:
     """Which messages of devices must be in the store, of those that were sent."""
     if trouble.terms.failing is Failing.REFUSE:
         return set()
     return {
         number
         for number in sent
-        if choice(number, Way.FROM_DEVICE, _name(wishes[number].source), "")
+        if choice(number, Way.FROM_DEVICE, _name(plans[number].source), "")
         is not SurrogateChoice.DROP
     }
 
@@ -185,15 +187,15 @@ class RehearsedWorker:
         self._trouble = trouble
         self.turn: Callable[[], None] = lambda: None
         """Lets the gateway draw consequences."""
-        self._desk: SurrogateRunner | None = None
+        self._runner: SurrogateRunner | None = None
         self._gateway: Gateway | None = None
         self.crashes = 0
 
     def consult(self, gateway: Gateway, consult: Consult, alive: Callable[[], bool]) -> None:
         """Begin to work; a gateway that died hears nothing of it."""
         if gateway is not self._gateway:
-            self._gateway, self._desk = gateway, None  # Its worker died with it.
-        wait = 0 if self._desk is not None else self._random.randint(0, SECOND // 10)
+            self._gateway, self._runner = gateway, None  # Its worker died with it.
+        wait = 0 if self._runner is not None else self._random.randint(0, SECOND // 10)
         self._next(gateway, consult, 0, alive, wait)
 
     def _next(
@@ -207,26 +209,26 @@ class RehearsedWorker:
             return
         app, mail = consult.app, consult.mails[at]
         now = self._kernel.now()
-        if self._desk is None:
+        if self._runner is None:
             post = gateway.surrogates.post(app)
             assert post is not None
-            self._desk = SurrogateRunner(Scribe, post.state, limit=post.terms.state)
+            self._runner = SurrogateRunner(Scribe, post.state, limit=post.terms.state)
         chance = self._random.random()
         if chance < self._trouble.fails:
             gateway.surrogates.failed(app, mail.number, "OSError at scribe.py:1", now)
             self.turn()
             return
-        verdict = _decode(_encode(self._desk.handle(mail)))
+        verdict = _decode(_encode(self._runner.handle(mail)))
         if self._random.random() < self._trouble.dies:
             # Its work is done and nobody has heard of it.
             self.crashes += 1
-            self._desk = None
+            self._runner = None
             gateway.surrogates.failed(app, mail.number, "the worker died", now)
             self.turn()
             return
         refused = gateway.surrogates.consulted(app, mail.number, verdict, now)
         if refused is not None:
-            self._desk = None
+            self._runner = None
         elif at + 1 < len(consult.mails):
             self._next(gateway, consult, at + 1, alive, 0)
         self.turn()

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from lasthop.core.lifecycle import State
 from lasthop.message import Reliability
 from lasthop.simulation.ranked import RANKED, THRESHOLD
-from lasthop.simulation.schedule import Wish
+from lasthop.simulation.schedule import PlannedMessage
 
 RANKED_TARGET = f"topic:{RANKED}"
 
@@ -69,7 +69,7 @@ NEVER_SHOWN = {
 
 
 def judge(
-    wishes: dict[int, Wish],
+    plans: dict[int, PlannedMessage],
     accepted: set[int],
     fates: list[Fate],
     arrivals: dict[str, list[ArrivedMessage]],
@@ -83,37 +83,41 @@ def judge(
     ranks = ranks or {}
     fate_of = {(fate.device, fate.number): fate for fate in fates}
     for (device, number), times in Counter((f.device, f.number) for f in fates).items():
-        if times > 1 and wishes[number].reliability is not Reliability.BEST_EFFORT:
+        if times > 1 and plans[number].reliability is not Reliability.BEST_EFFORT:
             verdict.add("duplicated", f"message {number} was accepted {times} times for {device}")
     told = {fate.number for fate in fates}
     for number in sorted(accepted - told):
-        if not wishes[number].may_reach_nobody:
+        if not plans[number].may_reach_nobody:
             verdict.add("lost", f"message {number} was accepted and is not in the store")
     for fate in fates:
         had = [a for a in arrivals[fate.device] if a.number == fate.number]
-        if wishes[fate.number].reliability is Reliability.BEST_EFFORT:
+        if plans[fate.number].reliability is Reliability.BEST_EFFORT:
             # A device that dies may have said it twice: they are two messages.
             had = [a for a in had if a.key == fate.key]
-        _judge_delivery(verdict, wishes[fate.number], fate, had, plain=fate.device in plain)
+        _judge_delivery(verdict, plans[fate.number], fate, had, plain=fate.device in plain)
         if fate.number in ranks:
-            _judge_rank(verdict, wishes[fate.number], fate, had, ranks[fate.number])
+            _judge_rank(verdict, plans[fate.number], fate, had, ranks[fate.number])
     for device, had in arrivals.items():
         for arrival in had:
             if (device, arrival.number) not in fate_of:
                 verdict.add("untrue", f"{device} had {arrival.number}, which nobody sent to it")
-        _judge_order(verdict, wishes, device, had)
+        _judge_order(verdict, plans, device, had)
     return verdict
 
 
 def _judge_rank(
-    verdict: RehearsalVerdict, wish: Wish, fate: Fate, had: list[ArrivedMessage], rank: float
+    verdict: RehearsalVerdict,
+    plan: PlannedMessage,
+    fate: Fate,
+    had: list[ArrivedMessage],
+    rank: float,
 ) -> None:
     """A user who reads until nothing is left has seen everything that counts in the end.
 
     What a fall of its rank retracted may have been seen before, on a device that had not heard of
     it: then it is delivered, and that is true. Unseen, it ends with the subscription.
     """
-    if rank < THRESHOLD or wish.ttl is not None:
+    if rank < THRESHOLD or plan.ttl is not None:
         return
     if not had:
         about = f"message {fate.number} for {fate.device} ({fate.state.name}, rank {rank:g})"
@@ -121,15 +125,20 @@ def _judge_rank(
 
 
 def _judge_delivery(
-    verdict: RehearsalVerdict, wish: Wish, fate: Fate, had: list[ArrivedMessage], *, plain: bool
+    verdict: RehearsalVerdict,
+    plan: PlannedMessage,
+    fate: Fate,
+    had: list[ArrivedMessage],
+    *,
+    plain: bool,
 ) -> None:
-    about = f"message {fate.number} for {fate.device} ({fate.state.name}, {wish.reliability.name})"
+    about = f"message {fate.number} for {fate.device} ({fate.state.name}, {plan.reliability.name})"
     if not fate.state.final:
         verdict.add("lost", f"{about} is still open")
-    if len(had) > 1 and not _may_repeat(wish, had, plain=plain):
+    if len(had) > 1 and not _may_repeat(plan, had, plain=plain):
         verdict.add("duplicated", f"{about} was shown {len(had)} times")
     # With receipt alone the device may have died with the message in its hands.
-    receipt_is_enough = wish.reliability is Reliability.AT_LEAST_ONCE_DELIVERY
+    receipt_is_enough = plan.reliability is Reliability.AT_LEAST_ONCE_DELIVERY
     if fate.state is State.DELIVERED and not had and not receipt_is_enough:
         verdict.add("lost", f"{about} was never shown")
     # Shown, but the device died before it could note so, and then it was too late.
@@ -138,14 +147,14 @@ def _judge_delivery(
         verdict.add("untrue", f"{about} was shown all the same")
 
 
-def _may_repeat(wish: Wish, had: list[ArrivedMessage], *, plain: bool) -> bool:
+def _may_repeat(plan: PlannedMessage, had: list[ArrivedMessage], *, plain: bool) -> bool:
     """Below exactly-once a crash of the device may show a message again, marked as such.
 
     Best effort promises nothing, and a link that doubles a message doubles it.
     """
-    if wish.reliability is Reliability.BEST_EFFORT:
+    if plan.reliability is Reliability.BEST_EFFORT:
         return True
-    at_least_once = plain or wish.reliability in (
+    at_least_once = plain or plan.reliability in (
         Reliability.AT_LEAST_ONCE_DELIVERY,
         Reliability.AT_LEAST_ONCE_PROCESSING,
     )
@@ -153,7 +162,10 @@ def _may_repeat(wish: Wish, had: list[ArrivedMessage], *, plain: bool) -> bool:
 
 
 def _judge_order(
-    verdict: RehearsalVerdict, wishes: dict[int, Wish], device: str, had: list[ArrivedMessage]
+    verdict: RehearsalVerdict,
+    plans: dict[int, PlannedMessage],
+    device: str,
+    had: list[ArrivedMessage],
 ) -> None:
     """In a lane (source, device, priority) messages come as they were sent.
 
@@ -162,16 +174,16 @@ def _judge_order(
     newest: dict[tuple[str, int, bool], int] = defaultdict(int)
     seen: Counter[int] = Counter()
     for arrival in had:
-        wish = wishes[arrival.number]
-        if wish.target == RANKED_TARGET or wish.binding or wish.target.startswith("queue:"):
+        plan = plans[arrival.number]
+        if plan.target == RANKED_TARGET or plan.binding or plan.target.startswith("queue:"):
             continue  # Rank decides, or others do.
         seen[arrival.number] += 1
-        if wish.delay is not None or seen[arrival.number] > 1:
+        if plan.delay is not None or seen[arrival.number] > 1:
             continue
-        if wish.reliability is not Reliability.EXACTLY_ONCE:
+        if plan.reliability is not Reliability.EXACTLY_ONCE:
             continue
         # Numbers ascend among messages for a group, and among all others.
-        lane = (wish.source, wish.priority, wish.target.startswith("group:"))
+        lane = (plan.source, plan.priority, plan.target.startswith("group:"))
         if arrival.number < newest[lane]:
             verdict.add("misordered", f"{device} had {arrival.number} after {newest[lane]}")
         newest[lane] = max(newest[lane], arrival.number)

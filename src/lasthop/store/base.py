@@ -110,8 +110,8 @@ class Reader(Protocol):
         ...
 
     def find(self, kind: type[Row], keys: Iterable[Any]) -> dict[Any, Row]:
-        """What a feature keeps under these keys, also when it is over: a `BondRow` or a `StreamRow`
-        by message, a `KnownPush` by id."""
+        """Find the rows of one kind under these keys, also of what is over: a `GroupMessageRow` or
+        a `StreamRow` by message, a `KnownPush` by push id."""
         ...
 
     def device(self, app: str, name: str) -> DeviceRow | None:
@@ -169,8 +169,8 @@ class Store(Reader, Protocol):
         """
         ...
 
-    def exported(self, upto: int) -> None:
-        """Remember durably that all events below `upto` are exported; never moves back."""
+    def exported(self, until: int) -> None:
+        """Remember durably that all events below `until` are exported; never moves back."""
         ...
 
     def retire(

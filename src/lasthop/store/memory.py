@@ -243,13 +243,13 @@ class MemoryStore:
     def exported_to(self) -> int:
         return self._kept.exported_to
 
-    def exported(self, upto: int) -> None:
+    def exported(self, until: int) -> None:
         kept = self._kept
-        if upto > kept.next_event:
+        if until > kept.next_event:
             raise StoreBroken(
-                "cannot have exported events yet to come", upto=upto, next=kept.next_event
+                "cannot have exported events yet to come", until=until, next=kept.next_event
             )
-        kept.exported_to = max(kept.exported_to, upto)
+        kept.exported_to = max(kept.exported_to, until)
 
     def retire(
         self,

@@ -38,14 +38,14 @@ class Surrogate:
     now: Micros = 0
     """The time of the input at hand, in microseconds since 1970."""
     _sends: list[OutgoingMail]
-    _desk: SurrogateRunner
+    _runner: SurrogateRunner
 
     def to_device(self, mail: Mail) -> Decision | None:
         """A message is on its way to a device. None lets it go on as it is.
 
         Requests go to the method that is marked for them, if there is one.
         """
-        return self._desk.serve(mail)
+        return self._runner.serve(mail)
 
     def from_device(self, mail: Mail) -> Decision | None:
         """A device has sent a message, or an answer. None lets it go on as it is."""
@@ -79,7 +79,7 @@ class Surrogate:
 
     def forget(self, method: str, *, device: str | None = None) -> None:
         """Keep no answer to this method's requests any longer; with `device`, none of its."""
-        self._desk.forget(method, device)
+        self._runner.forget(method, device)
 
 
 class SurrogateRunner:
@@ -96,7 +96,7 @@ class SurrogateRunner:
         surrogate = kind.__new__(kind)
         surrogate.state = State(self._ledger, "u")
         surrogate._sends = []
-        surrogate._desk = self
+        surrogate._runner = self
         surrogate.__init__()  # type: ignore[misc]
         if self._ledger.changes() or surrogate._sends:
             raise TypeError(

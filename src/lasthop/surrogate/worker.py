@@ -74,28 +74,28 @@ class Worker:
 
     def serve(self, kind: type[Surrogate]) -> None:
         """Do what the gateway says until it hangs up."""
-        desk: SurrogateRunner | None = None
+        runner: SurrogateRunner | None = None
         while data := self._line.recv(CHUNK):
             for one in self._frames.receive(data):
                 order = decode_order(one)
                 if isinstance(order, Begin):
-                    desk = self._begin(kind, order)
-                elif desk is not None:
-                    self._work(desk, order.mails)
+                    runner = self._begin(kind, order)
+                elif runner is not None:
+                    self._work(runner, order.mails)
 
     def _begin(self, kind: type[Surrogate], order: Begin) -> SurrogateRunner | None:
         try:
-            desk = SurrogateRunner(kind, order.entries, limit=order.limit)
+            runner = SurrogateRunner(kind, order.entries, limit=order.limit)
         except BaseException as error:
             self.say(Unloadable(why(error)))
             return None
         self.say(Begun())
-        return desk
+        return runner
 
-    def _work(self, desk: SurrogateRunner, mails: list[Mail]) -> None:
+    def _work(self, runner: SurrogateRunner, mails: list[Mail]) -> None:
         for mail in mails:
             try:
-                verdict = desk.handle(mail)
+                verdict = runner.handle(mail)
             except BaseException as error:
                 self._failed(mail, error)
                 return

@@ -106,10 +106,10 @@ class ChannelLink:
             machine.close(Close(CloseCode(error.hop_code), 0, str(error)), now)
         self._flush()
 
-    def overheard(self, frames: Sequence[Frame]) -> None:
+    def sent_elsewhere(self, frames: Sequence[Frame]) -> None:
         """The peer was told this over another channel of the same session."""
         if type(self.machine) is Open:
-            self.machine.overheard(frames)
+            self.machine.sent_elsewhere(frames)
 
     def close(self, code: CloseCode, reason: str, retry_after_ms: int = 0) -> None:
         """Say why, and end the link. `lost` follows."""

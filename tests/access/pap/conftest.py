@@ -9,7 +9,7 @@ import pytest
 from lasthop.access.pap import PapDoor, PapSettings
 from lasthop.access.pap.destinations import Destinations
 from lasthop.access.rest import RestSettings, make_app
-from tests.access.desk import MemoryDesk
+from tests.access.live import LiveInMemory
 from tests.access.pap.initiating import Initiator
 
 MakeDoor = Callable[..., PapDoor]
@@ -22,16 +22,16 @@ def way_in(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.fixture
-def make_door(desk: MemoryDesk) -> MakeDoor:
+def make_door(live: LiveInMemory) -> MakeDoor:
     def make(rest: RestSettings | None = None, **settings: object) -> PapDoor:
-        clerk = make_app(desk, rest or RestSettings(open_house=True)).clerk
+        context = make_app(live, rest or RestSettings(open_house=True)).context
         chosen = PapSettings(**settings)  # type: ignore[arg-type]
         return PapDoor(
-            desk,
+            live,
             chosen,
-            callers=clerk.callers,
-            intake=clerk.intake,
-            charge=clerk.charge,
+            callers=context.callers,
+            intake=context.intake,
+            charge=context.charge,
             destinations=Destinations(hosts=chosen.notify_hosts, private=chosen.notify_private),
         )
 
@@ -44,9 +44,9 @@ def pap(make_door: MakeDoor) -> PapDoor:
 
 
 @pytest.fixture
-def initiator(pap: PapDoor, desk: MemoryDesk) -> Initiator:
+def initiator(pap: PapDoor, live: LiveInMemory) -> Initiator:
     """An initiator, and two people to push to."""
-    desk.register("phone", "news", user="alice", capabilities={"Model": "A1", "OSName": "x"})
-    desk.register("tablet", "news", user="alice", capabilities={"Model": "B2", "OSName": "x"})
-    desk.register("watch", user="bob")
+    live.register("phone", "news", user="alice", capabilities={"Model": "A1", "OSName": "x"})
+    live.register("tablet", "news", user="alice", capabilities={"Model": "B2", "OSName": "x"})
+    live.register("watch", user="bob")
     return Initiator(pap)

@@ -19,7 +19,7 @@ from lasthop.errors import OutcomeOpen, Overloaded, StoreBroken
 from lasthop.message import Target, TargetKind
 from lasthop.store.base import Reader
 from lasthop.wire.pap.documents import ReplaceMethod
-from tests.access.desk import MemoryDesk
+from tests.access.live import LiveInMemory
 from tests.access.pap.initiating import user
 
 T = TypeVar("T")
@@ -34,7 +34,7 @@ def way_in() -> None:
     """There is no door in front of this."""
 
 
-class Counted(MemoryDesk):
+class Counted(LiveInMemory):
     """Counts questions to the store, and can fail to answer them."""
 
     def __init__(self) -> None:
@@ -53,17 +53,17 @@ class Counted(MemoryDesk):
 
 @pytest.fixture
 async def counted() -> Counted:
-    desk = Counted()
-    desk.register("watch", user="bob")
-    desk.calls = desk.reads = 0
-    return desk
+    live = Counted()
+    live.register("watch", user="bob")
+    live.calls = live.reads = 0
+    return live
 
 
 class Crowd:
     """Submits, and notes what everybody hears, in that order."""
 
-    def __init__(self, desk: MemoryDesk) -> None:
-        self.arrivals = PushArrivals(desk, Lookups(desk))
+    def __init__(self, live: LiveInMemory) -> None:
+        self.arrivals = PushArrivals(live, Lookups(live))
         self.heard: list[tuple[str, Outcome]] = []
         self.expected = 0
         self._all = asyncio.Event()

@@ -37,7 +37,7 @@ from lasthop.wire.pap.multipart import Entity
 from lasthop.wire.pap.submission import PapSubmission, write_submission
 from lasthop.wire.pap.uaprof import write_profile
 from lasthop.wire.pap.versions import Version
-from tests.access.desk import START, MemoryDesk
+from tests.access.live import START, LiveInMemory
 from tests.access.pap.conftest import MakeDoor
 from tests.access.pap.initiating import CONTENT, NOTIFY, Initiator, read_answer, user
 
@@ -50,20 +50,20 @@ async def status(initiator: Initiator, push_id: str, *addresses: str) -> StatusQ
 
 class TestPushing:
     async def test_an_accepted_push_is_durable_and_delivered(
-        self, initiator: Initiator, desk: MemoryDesk
+        self, initiator: Initiator, live: LiveInMemory
     ) -> None:
         assert await initiator.push("1@pi", BOB) == 1001
-        (row,) = desk.store.all_deliveries()
-        message = desk.store.messages([row.message])[row.message]
+        (row,) = live.store.all_deliveries()
+        message = live.store.messages([row.message])[row.message]
         assert (message.body, message.content_type) == (b"hello", "text/plain")
         assert message.headers == (("X-Wap-Application-Id", "x-app:7"),)
         assert message.target == Target(TargetKind.USER, "bob")
         assert message.source == "publisher:anonymous"
-        phone = desk.connect("watch")
+        phone = live.connect("watch")
         assert [frame.body for frame in phone.messages()] == [b"hello"]
 
     async def test_its_quality_of_service_goes_with_it(
-        self, initiator: Initiator, desk: MemoryDesk
+        self, initiator: Initiator, live: LiveInMemory
     ) -> None:
         quality = QualityOfService(
             priority=Priority.HIGH,
@@ -74,8 +74,8 @@ class TestPushing:
         )
         before = START + HOUR
         await initiator.push("1", BOB, quality=quality, deliver_before=before)
-        (row,) = desk.store.all_deliveries()
-        message = desk.store.messages([row.message])[row.message]
+        (row,) = live.store.all_deliveries()
+        message = live.store.messages([row.message])[row.message]
         assert message.priority == 7
         assert message.reliability is Reliability.BEST_EFFORT
         assert message.method is DeliveryMethod.UNCONFIRMED
@@ -84,16 +84,16 @@ class TestPushing:
         assert message.reply_before is None
 
     async def test_a_push_that_wants_an_answer_says_so_to_the_device(
-        self, initiator: Initiator, desk: MemoryDesk
+        self, initiator: Initiator, live: LiveInMemory
     ) -> None:
         quality = QualityOfService(method=DeliveryMethod.CONFIRMED_WITH_RESPONSE)
         assert await initiator.push("1", BOB, quality=quality) == 1001
-        (frame,) = desk.connect("watch").messages()
+        (frame,) = live.connect("watch").messages()
         assert frame.headers is not None
         assert frame.headers.reply_within is not None
 
     async def test_the_application_may_stand_on_the_outer_message(
-        self, initiator: Initiator, desk: MemoryDesk
+        self, initiator: Initiator, live: LiveInMemory
     ) -> None:
         content = Entity((("Content-Type", "text/plain"),), b"x")
         given = write_submission(
@@ -102,8 +102,8 @@ class TestPushing:
         kind, body = given
         outer: dict[str, Any] = {"X-Wap-Application-Id": "x-app:9"}
         await initiator.post(kind, body, **outer)
-        (row,) = desk.store.all_deliveries()
-        message = desk.store.messages([row.message])[row.message]
+        (row,) = live.store.all_deliveries()
+        message = live.store.messages([row.message])[row.message]
         assert message.headers == (("X-Wap-Application-Id", "x-app:9"),)
 
     async def test_progress_notes_are_given_on_request(self, initiator: Initiator) -> None:
@@ -115,20 +115,20 @@ class TestPushing:
         assert answer.sender_name == "lasthop"
 
     async def test_many_addresses_are_one_message(
-        self, initiator: Initiator, desk: MemoryDesk
+        self, initiator: Initiator, live: LiveInMemory
     ) -> None:
         assert await initiator.push("1", ALICE, BOB) == 1001
-        assert desk.store.counts().messages == 1
-        assert len(list(desk.store.all_deliveries())) == 3
+        assert live.store.counts().messages == 1
+        assert len(list(live.store.all_deliveries())) == 3
 
     async def test_a_push_id_is_used_once(self, initiator: Initiator) -> None:
         assert await initiator.push("1", BOB) == 1001
         assert await initiator.push("1", BOB) == 2007
 
     async def test_the_same_push_id_of_another_initiator_is_another_push(
-        self, initiator: Initiator, pap: PapDoor, desk: MemoryDesk
+        self, initiator: Initiator, pap: PapDoor, live: LiveInMemory
     ) -> None:
-        desk.gateway.admin.admit("secret", "default", "other", {Scope.PUBLISH}, START)
+        live.gateway.admin.admit("secret", "default", "other", {Scope.PUBLISH}, START)
         other = Initiator(pap, token="secret")
         assert await initiator.push("1", BOB) == 1001
         assert await other.push("1", BOB) == 1001
@@ -145,10 +145,10 @@ class TestPushing:
         ],
     )
     async def test_a_push_to_nobody_is_rejected(
-        self, initiator: Initiator, desk: MemoryDesk, address: str, code: int
+        self, initiator: Initiator, live: LiveInMemory, address: str, code: int
     ) -> None:
         assert await initiator.push("1", address) == code
-        assert desk.store.counts().messages == 0
+        assert live.store.counts().messages == 0
         # The push-id was not used up.
         assert await initiator.push("1", BOB) == 1001
 
@@ -156,16 +156,16 @@ class TestPushing:
         assert await initiator.push("1", BOB, deliver_before=START - SECOND) == 2000
 
     async def test_a_push_that_its_client_can_never_have_is_rejected(
-        self, initiator: Initiator, desk: MemoryDesk
+        self, initiator: Initiator, live: LiveInMemory
     ) -> None:
         always = Preferences(quiet=(QuietHours("UTC", start=0, end=1440),))
-        desk.gateway.preferences.prefer("default", "watch", always, START)
+        live.gateway.preferences.prefer("default", "watch", always, START)
         push = PushMessage("1", (BOB,), deliver_before=START + MINUTE)
         answer = (await initiator.send(push, CONTENT)).document.message
         assert isinstance(answer, PushResponse)
         assert answer.result.code == 3003
         assert "quiet hours 00:00-24:00 UTC" in (answer.result.desc or "")
-        assert desk.store.counts().messages == 0
+        assert live.store.counts().messages == 0
 
     async def test_too_many_headers_are_rejected(self, initiator: Initiator) -> None:
         content = Entity(tuple((f"X-{n}", "x") for n in range(33)), b"")
@@ -184,17 +184,17 @@ class TestPushing:
         assert asked.document.version is version
 
     async def test_a_full_disk_is_a_service_that_is_unavailable(
-        self, initiator: Initiator, desk: MemoryDesk
+        self, initiator: Initiator, live: LiveInMemory
     ) -> None:
-        desk.full = True
+        live.full = True
         assert await initiator.push("1", BOB) == 4001
-        desk.full = False
+        live.full = False
         assert await initiator.push("1", BOB) == 1001
 
     async def test_a_push_stays_in_the_trace_of_its_request(
-        self, desk: MemoryDesk, make_door: MakeDoor
+        self, live: LiveInMemory, make_door: MakeDoor
     ) -> None:
-        desk.register("watch", user="bob")
+        live.register("watch", user="bob")
         context = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
         own = Entity((("Traceparent", context[:-1] + "0"),), b"hello")
         full = Entity(tuple((f"X-{n}", "v") for n in range(32)), b"hello")
@@ -209,14 +209,14 @@ class TestPushing:
                 initiator_document(PushMessage(f"{traced}{count}", (BOB,))), content
             )
             await initiator.post(*write_submission(given), traceparent=context)
-            (message,) = desk.store.messages(
-                [max(r.message for r in desk.store.all_deliveries())]
+            (message,) = live.store.messages(
+                [max(r.message for r in live.store.all_deliveries())]
             ).values()
             assert len(message.headers) == count
             assert (("traceparent", context) in message.headers) is (traced and content is CONTENT)
 
-    async def test_a_quota_is_kept(self, desk: MemoryDesk, make_door: MakeDoor) -> None:
-        desk.register("watch", user="bob")
+    async def test_a_quota_is_kept(self, live: LiveInMemory, make_door: MakeDoor) -> None:
+        live.register("watch", user="bob")
         strict = make_door(RestSettings(open_house=True, messages=Rate(1, 2)))
         initiator = Initiator(strict)
         assert await initiator.push("1", BOB, BOB) == 1001
@@ -226,7 +226,7 @@ class TestPushing:
         assert isinstance(message, PushResponse)
         assert message.result.code == 4001
         assert answer.headers["retry-after"] == "1"
-        desk.time += 2 * SECOND
+        live.time += 2 * SECOND
         assert await initiator.push("2", BOB) == 1001
 
 
@@ -237,18 +237,18 @@ def initiator_document(message: PushMessage) -> Document:
 class TestReplacing:
     @pytest.mark.conformance("PPG-GEN-S-020")
     async def test_a_push_takes_the_place_of_another(
-        self, initiator: Initiator, desk: MemoryDesk
+        self, initiator: Initiator, live: LiveInMemory
     ) -> None:
         await initiator.push("1", BOB)
         assert await initiator.push("2", BOB, replace_push_id="1") == 1001
         assert (await status(initiator, "1")).results[0].state == "cancelled"
-        assert len(desk.connect("watch").messages()) == 1
+        assert len(live.connect("watch").messages()) == 1
 
     async def test_what_is_not_pending_cannot_be_replaced_for_those_only(
-        self, initiator: Initiator, desk: MemoryDesk
+        self, initiator: Initiator, live: LiveInMemory
     ) -> None:
         await initiator.push("1", BOB)
-        desk.connect("watch").acknowledge(1)
+        live.connect("watch").acknowledge(1)
         replacing: dict[str, Any] = {
             "replace_push_id": "1",
             "replace_method": ReplaceMethod.PENDING_ONLY,
@@ -269,10 +269,10 @@ class TestCancelling:
 
     @pytest.mark.conformance("PPG-GEN-S-017")
     async def test_it_is_refused_when_the_push_has_left_or_is_over(
-        self, initiator: Initiator, desk: MemoryDesk
+        self, initiator: Initiator, live: LiveInMemory
     ) -> None:
         await initiator.push("1", ALICE, BOB)
-        watch = desk.connect("watch")
+        watch = live.connect("watch")
         answer = await initiator.ask(CancelMessage("1"), CancelResponse)
         assert [(r.code, r.addresses) for r in answer.results] == [(1000, (ALICE,)), (2008, (BOB,))]
         watch.acknowledge(1)
@@ -298,11 +298,11 @@ class TestCancelling:
 @pytest.mark.conformance("PPG-GEN-S-015")
 class TestStatus:
     async def test_addresses_of_one_outcome_are_listed_together(
-        self, initiator: Initiator, desk: MemoryDesk
+        self, initiator: Initiator, live: LiveInMemory
     ) -> None:
         spelled = BOB.lower()
         await initiator.push("1", ALICE, BOB, spelled, user("nobody"))
-        desk.connect("watch").acknowledge(1)
+        live.connect("watch").acknowledge(1)
         results = (await status(initiator, "1")).results
         found = [(r.state, r.code, r.addresses) for r in results]
         assert found == [
@@ -332,19 +332,19 @@ class TestStatus:
         assert (result.state, result.addresses) == ("cancelled", (BOB,))
 
     async def test_what_is_over_is_still_known(
-        self, initiator: Initiator, desk: MemoryDesk
+        self, initiator: Initiator, live: LiveInMemory
     ) -> None:
         await initiator.push("1", BOB, deliver_before=START + MINUTE)
-        desk.pass_time(61)
+        live.pass_time(61)
         (result,) = (await status(initiator, "1")).results
-        assert (result.state, result.code, result.event_time) == ("expired", 4000, desk.time)
+        assert (result.state, result.code, result.event_time) == ("expired", 4000, live.time)
 
     async def test_a_push_that_was_forgotten_is_no_longer_possible_to_tell(
-        self, initiator: Initiator, desk: MemoryDesk
+        self, initiator: Initiator, live: LiveInMemory
     ) -> None:
         await initiator.push("1", BOB)
-        desk.connect("watch").acknowledge(1)
-        desk.store.retire(messages_before=START + HOUR, keys_before=0)
+        live.connect("watch").acknowledge(1)
+        live.store.retire(messages_before=START + HOUR, keys_before=0)
         (result,) = (await status(initiator, "1")).results
         assert (result.state, result.code, result.addresses) == ("unknown", 3003, ())
         answer = await initiator.ask(CancelMessage("1"), CancelResponse)
@@ -391,17 +391,17 @@ class TestAssuming:
         return message.result.code
 
     async def test_a_client_that_is_otherwise_does_not_get_it(
-        self, initiator: Initiator, desk: MemoryDesk
+        self, initiator: Initiator, live: LiveInMemory
     ) -> None:
         assert await self.push(initiator, "1", ALICE, Model="C3") == 2005
-        assert desk.store.counts().messages == 0
+        assert live.store.counts().messages == 0
         assert await self.push(initiator, "1", BOB, Model="C3") == 1001
 
     async def test_of_several_devices_only_those_that_fit(
-        self, initiator: Initiator, desk: MemoryDesk
+        self, initiator: Initiator, live: LiveInMemory
     ) -> None:
         assert await self.push(initiator, "1", ALICE, Model="B2", OSName="x") == 1001
-        assert [row.device for row in desk.store.all_deliveries()] == [2]
+        assert [row.device for row in live.store.all_deliveries()] == [2]
         assert (await status(initiator, "1")).results[0].addresses == (ALICE,)
 
     async def test_a_profile_that_cannot_be_read_is_a_bad_request(
@@ -418,18 +418,18 @@ class TestAssuming:
 class TestNotifying:
     @pytest.mark.conformance("PPG-GEN-S-014")
     async def test_the_outcome_is_told_where_the_initiator_wants_it(
-        self, initiator: Initiator, desk: MemoryDesk
+        self, initiator: Initiator, live: LiveInMemory
     ) -> None:
         await initiator.push("1", BOB, notify_to=NOTIFY)
-        desk.connect("watch").acknowledge(1)
-        (notify,) = desk.notifies
+        live.connect("watch").acknowledge(1)
+        (notify,) = live.notifies
         assert notify.url == NOTIFY
         told = notify.document.message
         assert isinstance(told, ResultNotificationMessage)
         assert (told.push_id, told.address, told.state) == ("1", BOB, "delivered")
         assert notify.document.version is Version.V2_1
         answer = PapAnswer(AnswerVerdict.HEARD)
-        desk.gateway.notifications.answered(notify.message, notify.place, answer, desk.time)
+        live.gateway.notifications.answered(notify.message, notify.place, answer, live.time)
 
     @pytest.mark.parametrize(
         "url, code",
@@ -456,8 +456,10 @@ class TestNotifying:
     ) -> None:
         assert await initiator.push("1", BOB, notify_to=url) == code
 
-    async def test_a_list_of_hosts_is_kept_to(self, make_door: MakeDoor, desk: MemoryDesk) -> None:
-        desk.register("watch", user="bob")
+    async def test_a_list_of_hosts_is_kept_to(
+        self, make_door: MakeDoor, live: LiveInMemory
+    ) -> None:
+        live.register("watch", user="bob")
         initiator = Initiator(make_door(notify_hosts=("pi.example.com", "*.example.org")))
         for number, (host, code) in enumerate(
             [
@@ -471,17 +473,17 @@ class TestNotifying:
             assert await initiator.push(str(number), BOB, notify_to=f"https://{host}/") == code
 
     async def test_private_places_can_be_allowed(
-        self, make_door: MakeDoor, desk: MemoryDesk
+        self, make_door: MakeDoor, live: LiveInMemory
     ) -> None:
-        desk.register("watch", user="bob")
+        live.register("watch", user="bob")
         initiator = Initiator(make_door(notify_private=True))
         assert await initiator.push("1", BOB, notify_to="http://127.0.0.1:9/") == 1001
 
 
 class TestCallers:
-    async def test_tokens_come_as_bearer_or_basic(self, desk: MemoryDesk, pap: PapDoor) -> None:
-        desk.register("watch", user="bob")
-        desk.gateway.admin.admit("secret", "default", "shop", {Scope.PUBLISH}, START)
+    async def test_tokens_come_as_bearer_or_basic(self, live: LiveInMemory, pap: PapDoor) -> None:
+        live.register("watch", user="bob")
+        live.gateway.admin.admit("secret", "default", "shop", {Scope.PUBLISH}, START)
         far: dict[str, Any] = {"peer": "203.0.113.5"}
         bearer = Initiator(pap, token="secret", **far)
         basic = Initiator(pap, basic=("shop", "secret"), **far)
@@ -489,11 +491,11 @@ class TestCallers:
         assert await basic.push("1", BOB) == 2007
 
     async def test_a_push_is_there_for_its_own_initiator_only(
-        self, desk: MemoryDesk, pap: PapDoor
+        self, live: LiveInMemory, pap: PapDoor
     ) -> None:
-        desk.register("watch", user="bob")
+        live.register("watch", user="bob")
         for name in "shop", "other":
-            desk.gateway.admin.admit(name, "default", name, {Scope.PUBLISH}, START)
+            live.gateway.admin.admit(name, "default", name, {Scope.PUBLISH}, START)
         shop, other = Initiator(pap, token="shop"), Initiator(pap, token="other")
         assert await shop.push("1", BOB) == 1001
         assert (await status(other, "1")).results[0].code == 2004
@@ -504,7 +506,7 @@ class TestCallers:
 
     @pytest.mark.parametrize("token", [None, "wrong"])
     async def test_who_has_none_is_turned_away(
-        self, desk: MemoryDesk, pap: PapDoor, token: str | None
+        self, live: LiveInMemory, pap: PapDoor, token: str | None
     ) -> None:
         stranger = Initiator(pap, token=token, peer="203.0.113.5")
         answer = await stranger.post("application/xml", b"")
@@ -515,31 +517,31 @@ class TestCallers:
         assert message.code == 2001
 
     async def test_a_credential_without_the_right_is_forbidden(
-        self, desk: MemoryDesk, pap: PapDoor
+        self, live: LiveInMemory, pap: PapDoor
     ) -> None:
-        desk.gateway.admin.admit("secret", "default", "ops", {Scope.DEVICES}, START)
+        live.gateway.admin.admit("secret", "default", "ops", {Scope.DEVICES}, START)
         answer = await Initiator(pap, token="secret").post("application/xml", b"")
         assert answer.status_code == 403
 
-    async def test_a_certificate_is_a_credential(self, desk: MemoryDesk, pap: PapDoor) -> None:
-        desk.register("watch", user="bob")
+    async def test_a_certificate_is_a_credential(self, live: LiveInMemory, pap: PapDoor) -> None:
+        live.register("watch", user="bob")
         subject = "CN=shop,O=Example"
         far: dict[str, Any] = {"peer": "203.0.113.5", "certificate": subject}
         shop = Initiator(pap, **far)
         assert (await shop.post("application/xml", b"")).status_code == 401
-        desk.gateway.admin.certify(subject, "default", "shop", {Scope.PUBLISH}, START)
+        live.gateway.admin.certify(subject, "default", "shop", {Scope.PUBLISH}, START)
         assert await shop.push("1", BOB) == 1001
         # Nobody can type a certificate in.
         for token in (subject, f"certificate:{subject}"):
             stranger = Initiator(pap, token=token, peer="203.0.113.5")
             assert (await stranger.post("application/xml", b"")).status_code == 401
-        desk.gateway.admin.dismiss("default", "shop")
+        live.gateway.admin.dismiss("default", "shop")
         assert (await shop.post("application/xml", b"")).status_code == 401
 
     async def test_a_certificate_says_nothing_for_another_sites_page(
-        self, desk: MemoryDesk, pap: PapDoor
+        self, live: LiveInMemory, pap: PapDoor
     ) -> None:
-        desk.gateway.admin.certify("CN=shop", "default", "shop", {Scope.PUBLISH}, START)
+        live.gateway.admin.certify("CN=shop", "default", "shop", {Scope.PUBLISH}, START)
         browser = Initiator(pap, peer="203.0.113.5", certificate="CN=shop")
         own = await browser.post("application/xml", b"", origin="http://localhost")
         assert own.status_code == 202
@@ -572,12 +574,12 @@ async def test_a_notification_to_a_gateway_is_answered_in_kind(initiator: Initia
 
 
 async def test_a_fault_of_ours_is_an_internal_error(
-    initiator: Initiator, desk: MemoryDesk, monkeypatch: pytest.MonkeyPatch
+    initiator: Initiator, live: LiveInMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> None:
         raise RuntimeError("secret detail")
 
-    monkeypatch.setattr(desk.gateway.pushes, "submit", broken)
+    monkeypatch.setattr(live.gateway.pushes, "submit", broken)
     answer = (await initiator.send(PushMessage("1", (BOB,)), CONTENT)).document.message
     assert isinstance(answer, PushResponse)
     assert answer.result == ResponseResult(3000, "internal error")

@@ -14,7 +14,7 @@ import pytest
 from lasthop.access.pap import PapDoor
 from lasthop.access.rest import RestSettings
 from lasthop.wire.pap.documents import BadMessageResponse, PushResponse
-from tests.access.desk import MemoryDesk
+from tests.access.live import LiveInMemory
 from tests.access.pap.conftest import MakeDoor
 from tests.access.pap.initiating import Initiator, read_answer
 
@@ -123,7 +123,7 @@ async def test_a_push_that_breaks_its_document_type_is_answered_by_its_push_id(
 
 
 async def test_a_request_that_is_too_large_is_not_read_to_its_end(
-    desk: MemoryDesk, make_door: MakeDoor
+    live: LiveInMemory, make_door: MakeDoor
 ) -> None:
     door = make_door(RestSettings(open_house=True, max_body=1000))
     answer = await Initiator(door).post(XML, b"x" * 1001)
@@ -140,7 +140,7 @@ async def test_a_compressed_request_is_not_read(initiator: Initiator) -> None:
     assert message.code == 2000
 
 
-async def test_nothing_is_held_afterwards(desk: MemoryDesk, make_door: MakeDoor) -> None:
+async def test_nothing_is_held_afterwards(live: LiveInMemory, make_door: MakeDoor) -> None:
     door = make_door()
     initiator = Initiator(door)
     for content_type, body, _ in CASES.values():

@@ -36,10 +36,10 @@ def restart(phone: Phone) -> None:
     phone.resume()
 
 
-def keeper(phone: Phone) -> RankedSubscription:
+def subscription(phone: Phone) -> RankedSubscription:
     gateway = phone.rig.gateway
     session = gateway.deliveries.named(APP, "phone")
-    found = gateway.ranked.keeper(session, "news")
+    found = gateway.ranked.subscription(session, "news")
     assert found is not None
     return found
 
@@ -59,13 +59,13 @@ def test_a_policy_knows_after_a_crash_what_it_knew(phone: Phone, policy: str) ->
         if n % 9 == 0:
             phone.look(2)
             phone.rig.now += 7 * SECOND
-    before = memory_of(keeper(phone).policy._policy)
-    held = sorted(keeper(phone).feed.entries())
-    there = sorted(keeper(phone).feed.on_device())
+    before = memory_of(subscription(phone).policy._policy)
+    held = sorted(subscription(phone).feed.entries())
+    there = sorted(subscription(phone).feed.on_device())
     restart(phone)
-    assert memory_of(keeper(phone).policy._policy) == before
-    assert sorted(keeper(phone).feed.entries()) == held
-    assert sorted(keeper(phone).feed.on_device()) == there == sorted(phone.kept)
+    assert memory_of(subscription(phone).policy._policy) == before
+    assert sorted(subscription(phone).feed.entries()) == held
+    assert sorted(subscription(phone).feed.on_device()) == there == sorted(phone.kept)
 
 
 def test_what_waits_is_there_after_a_crash(phone: Phone) -> None:
@@ -120,21 +120,21 @@ def test_another_policy_takes_over_and_the_log_says_so(phone: Phone) -> None:
     (event,) = [e for e in phone.rig.events() if e["kind"] == "policy_changed"]
     assert (event["policy"], event["topic"]) == ("buffer@7", "news")
     restart(phone)
-    assert keeper(phone).choice.label == "buffer@7"
+    assert subscription(phone).choice.label == "buffer@7"
 
 
 def test_a_policy_begins_with_what_is_known_elsewhere(phone: Phone) -> None:
     phone.subscribe()
     for _ in range(4):
         phone.look(6)
-    memory = memory_of(keeper(phone).policy._policy)
+    memory = memory_of(subscription(phone).policy._policy)
     book = phone.rig.identity.policies
     book.choice = PolicyChoice("unified", version="2", memory=memory)  # type: ignore[attr-defined]
     other = Phone()
     other.rig.identity.policies.choice = book.choice  # type: ignore[attr-defined]
     other.connect()
     other.subscribe()
-    assert memory_of(keeper(other).policy._policy) == memory
+    assert memory_of(subscription(other).policy._policy) == memory
 
 
 def test_what_could_not_be_said_yet_is_said_after_a_crash(phone: Phone) -> None:
@@ -146,9 +146,9 @@ def test_what_could_not_be_said_yet_is_said_after_a_crash(phone: Phone) -> None:
     for rank in (1.0, 6.0):
         rig.gateway.ranked.change_rank(APP, rig.store.messages([a])[a], rank, [], rig.now)
         rig.run()
-    assert keeper(phone).lane, "the second time waits for the first to arrive"
+    assert subscription(phone).lane, "the second time waits for the first to arrive"
     restart(phone)
-    assert not keeper(phone).lane
+    assert not subscription(phone).lane
     assert phone.kept == {a: 6.0}
     assert phone.look() == [a]
     assert rig.state(a) is State.DELIVERED

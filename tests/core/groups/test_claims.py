@@ -9,7 +9,7 @@ import pytest
 from lasthop.clock import DAY
 from lasthop.core.lifecycle import State
 from lasthop.message import Binding
-from lasthop.store.bonds import BondRow
+from lasthop.store.groups import GroupMessageRow
 from lasthop.wire.hop.decisions import GroupDecision, GroupVerdict
 from lasthop.wire.hop.frames import (
     Ack,
@@ -48,7 +48,8 @@ def test_exactly_one_claim_is_granted_and_the_others_hear_of_it(rig: Crew) -> No
     assert not rig.messages(three), "who was not shown it never is"
     assert rig.all_states(key)[2] is State.SUPPRESSED
     assert (
-        rig.store.find(BondRow, [key])[key].device == rig.gateway.registry.named(APP, "one").number
+        rig.store.find(GroupMessageRow, [key])[key].device
+        == rig.gateway.registry.named(APP, "one").number
     )
 
 

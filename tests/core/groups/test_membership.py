@@ -8,7 +8,7 @@ from lasthop.core.groups.records import GroupRecord
 from lasthop.core.limits import Limits
 from lasthop.errors import Forbidden, NotFound, QuotaExceeded
 from lasthop.message import Binding, Target, TargetKind
-from lasthop.store.bonds import BondRow
+from lasthop.store.groups import GroupMessageRow
 from lasthop.wire.hop.frames import (
     Headers,
     MessageFrame,
@@ -41,7 +41,7 @@ def test_membership_is_frozen_at_acceptance_across_a_crash() -> None:
     rig.crash()
     rig.run()
     assert len(rig.store.deliveries(key)) == 3
-    assert not rig.store.find(BondRow, [key])[key].open
+    assert not rig.store.find(GroupMessageRow, [key])[key].open
 
 
 def test_a_group_that_nobody_is_in_is_not_written_to(rig: Crew) -> None:
@@ -60,7 +60,7 @@ def test_groups_survive_a_restart_and_a_removed_device_is_in_none(rig: Crew) -> 
     assert rig.gateway.groups.remove(APP, CREW, rig.now) == 1
     rig.run()
     rig.crash()
-    assert rig.gateway.groups.circles.find(APP, CREW) is None
+    assert rig.gateway.groups.records.find(APP, CREW) is None
     with pytest.raises(NotFound, match="no such group"):
         rig.gateway.groups.remove(APP, CREW, rig.now)
 
@@ -70,7 +70,7 @@ def test_a_closed_group_takes_nobody_by_itself(rig: Crew) -> None:
     rig.connect("one")
     session = rig.gateway.deliveries.named(APP, "one")
     with pytest.raises(Forbidden, match="only an administrator adds to this group"):
-        rig.gateway.groups.circles.join(session, CREW, rig.now, by_itself=True)
+        rig.gateway.groups.records.join(session, CREW, rig.now, by_itself=True)
     assert rig.gateway.groups.join(APP, "one", CREW, rig.now)
     assert not rig.gateway.groups.join(APP, "one", CREW, rig.now)
 
@@ -92,7 +92,7 @@ def test_what_cannot_be_joined_is_refused(rig: Crew, target: str | None) -> None
 
 
 def test_a_device_is_in_so_many_groups_at_most() -> None:
-    rig = Crew(Limits(circles_per_device=1))
+    rig = Crew(Limits(memberships_per_device=1))
     rig.gather("one")
     with pytest.raises(QuotaExceeded, match="too many groups"):
         rig.gateway.groups.join(APP, "one", JOBS, rig.now)

@@ -11,7 +11,7 @@ from lasthop.core.groups.records import GroupRecord
 from lasthop.core.lifecycle import State
 from lasthop.core.limits import Limits
 from lasthop.errors import Conflict, NotFound, QuotaExceeded
-from lasthop.store.bonds import BondRow
+from lasthop.store.groups import GroupMessageRow
 from tests.core.groups.crew import JOBS, Crew
 from tests.core.rig import APP, to
 
@@ -150,7 +150,7 @@ def test_a_waiting_message_expires_and_is_cancelled(rig: Crew) -> None:
     rig.pass_time(2 * SECOND)
     states = [e["state"] for e in rig.events() if e["kind"] == "settled"]
     assert states == ["CANCELLED", "EXPIRED"]
-    assert {row.open for row in rig.store.find(BondRow, [late, gone]).values()} == {False}
+    assert {row.open for row in rig.store.find(GroupMessageRow, [late, gone]).values()} == {False}
     (one,) = rig.gather("one", into=JOBS)
     assert not rig.messages(one)
     rig.pass_time(5 * SECOND)

@@ -19,7 +19,7 @@ from lasthop.core.groups.records import GroupRecord
 from lasthop.core.lifecycle import State
 from lasthop.core.limits import Limits
 from lasthop.message import Binding
-from lasthop.store.bonds import BondRow
+from lasthop.store.groups import GroupMessageRow
 from lasthop.wire.hop.decisions import GroupVerdict, decode_decision
 from lasthop.wire.hop.frames import ALL_FEATURES, Ack, Headers, MessageFrame, Operation, Skip
 from tests.core.groups.crew import CREW, JOBS
@@ -224,7 +224,7 @@ class Groups(RuleBasedStateMachine):
             assert states <= ({State.DELIVERED} if who else _UNSEEN), (key, states)
         for key in self.claimable:
             winners = [n for n, puppet in self.puppets.items() if puppet.granted.get(key)]
-            row = self.rig.store.find(BondRow, [key])[key]
+            row = self.rig.store.find(GroupMessageRow, [key])[key]
             assert len(winners) <= 1
             if winners:
                 assert row.state == Standing.CLAIMED
@@ -238,7 +238,7 @@ class Groups(RuleBasedStateMachine):
             assert not shown[key]
         assert not self.rig.gateway.deliveries.items
         self.rig.pass_time(8 * DAY)
-        assert not self.rig.gateway.groups._contests
+        assert not self.rig.gateway.groups._claims
 
 
 _UNSEEN = {State.ABORTED, State.CANCELLED, State.EXPIRED}

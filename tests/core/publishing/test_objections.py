@@ -32,10 +32,10 @@ def rig() -> Rig:
     return Rig()
 
 
-def add(rig: Rig, name: str, wishes: Preferences | None = None, **fields: Any) -> None:
+def add(rig: Rig, name: str, preferences: Preferences | None = None, **fields: Any) -> None:
     rig.gateway.admin.register(APP, name, DeviceRecord(**fields), rig.now)
-    if wishes is not None:
-        rig.gateway.preferences.prefer(APP, name, wishes, rig.now)
+    if preferences is not None:
+        rig.gateway.preferences.prefer(APP, name, preferences, rig.now)
     rig.run()
 
 
@@ -204,8 +204,8 @@ class TestMany:
         assert reasons(rig, "suppressed") == [f"no moment satisfies: deliver_before; {NIGHT.name}"]
 
     def test_an_atomic_message_is_refused_if_one_member_can_never_have_it(self, rig: Rig) -> None:
-        for name, wishes in (("phone", QUIET), ("watch", None)):
-            add(rig, name, wishes, circles=["group:crew"])
+        for name, preferences in (("phone", QUIET), ("watch", None)):
+            add(rig, name, preferences, records=["group:crew"])
         deadline = rig.now + SOON
         with pytest.raises(Contradiction) as refused:
             rig.publish(to("group:crew", deliver_before=deadline, binding=Binding.ATOMIC))

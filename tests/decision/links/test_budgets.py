@@ -59,7 +59,7 @@ def test_no_schedule_breaks_a_limit(seed: int, name: str) -> None:
     common = [random_limit(random) for _ in range(random.randrange(3))]
     shared = Budgets(common, zone_name="UTC")
     devices = [Budgets(own, zone_name=name, shared=shared) for _ in range(2)]
-    books = [Book(own, name) for _ in devices]
+    ledger = [Book(own, name) for _ in devices]
     everything = Book(common, "UTC")
     open_holds: list[list[BudgetHold]] = [[], []]
     # Around a night in which New York and, a week earlier, Berlin change their clocks.
@@ -86,7 +86,7 @@ def test_no_schedule_breaks_a_limit(seed: int, name: str) -> None:
                 hold = holds.pop(random.randrange(len(holds)))
                 if random.random() < 0.7:
                     assert device.commit(hold.number, now=now)
-                    books[who].spend(hold, now)
+                    ledger[who].spend(hold, now)
                     everything.spend(hold, now)
                 else:
                     assert device.refund(hold.number, now=now)
@@ -94,7 +94,7 @@ def test_no_schedule_breaks_a_limit(seed: int, name: str) -> None:
                 assert not device.refund(hold.number, now=now)
             case 4 if random.random() < 0.3:
                 devices[who] = _through_storage(device, shared)
-        for book in (*books, everything):
+        for book in (*ledger, everything):
             book.check()
         for budgets in (*devices, shared):
             for meter in budgets.snapshot().meters:

@@ -244,10 +244,10 @@ def at(hour: int, day: int = 0) -> Micros:
 
 
 def test_a_digest_shows_the_best_at_its_times_and_no_more_than_the_day_allows() -> None:
-    wishes = Subscription(
+    preferences = Subscription(
         mode=Mode.ON_LINE, times=(8 * 60, 18 * 60), max=2, max_per_day=3, threshold=0.0
     )
-    proxy = feed(subscription=wishes)
+    proxy = feed(subscription=preferences)
     for key in range(1, 9):
         assert shown(proxy.take(Arrived(key, float(key)), at(1))) == []
     assert proxy.next_wake() == at(8)

@@ -11,8 +11,8 @@ import pytest
 from lasthop.clock import HOUR
 from lasthop.decision.constraints import QuietHours
 from lasthop.decision.volume.agenda import Agenda
-from lasthop.decision.volume.daytimes import at_minute, next_of
 from lasthop.decision.volume.subscription import Mode, Subscription
+from lasthop.decision.volume.times_of_day import at_minute, next_of
 from lasthop.errors import InvalidRequest
 
 OSLO = ZoneInfo("Europe/Oslo")
@@ -34,9 +34,9 @@ EIGHT = 8 * 60
         {"mode": Mode.ON_LINE, "quiet": QuietHours("UTC", 60, 120, override=1.0)},
     ],
 )
-def test_a_contradiction_is_refused(wishes: dict[str, Any]) -> None:
+def test_a_contradiction_is_refused(preferences: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"is|set|are"):
-        Subscription(**wishes)
+        Subscription(**preferences)
 
 
 def test_an_unknown_zone_is_refused() -> None:

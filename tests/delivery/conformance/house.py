@@ -53,8 +53,8 @@ class WatchedChannel:
         self._house.sent(self.device, frames)
         self._channel.send(frames)
 
-    def overheard(self, frames: Sequence[Frame]) -> None:
-        self._channel.overheard(frames)
+    def sent_elsewhere(self, frames: Sequence[Frame]) -> None:
+        self._channel.sent_elsewhere(frames)
 
     def report_drained(self) -> None:
         self._channel.report_drained()

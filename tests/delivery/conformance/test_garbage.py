@@ -42,8 +42,8 @@ def raw(kind: str, unit: bytes) -> list[bytes]:
 
 def identity(device: Device) -> tuple[bytes | None, int | None]:
     """Which numbering the device and the gateway share."""
-    assert device._desk is not None
-    session = device._desk.session
+    assert device._runner is not None
+    session = device._runner.session
     return session._incarnation, session._epoch
 
 

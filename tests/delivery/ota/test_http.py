@@ -13,13 +13,13 @@ from lasthop.decision.routes import Route, Variant
 from lasthop.delivery.carrier import (
     Aborted,
     Confirmed,
+    NotReached,
     Outcome,
     Parcel,
     ReturnedContent,
     Sent,
     Unanswered,
     Unfit,
-    Unreached,
 )
 from lasthop.delivery.ota import http_client as ota_http
 from lasthop.delivery.ota.http import HttpCarrier
@@ -105,7 +105,7 @@ async def test_content_comes_back_when_it_is_welcome(phone: Phone, sender: Sende
         (b"HTTP/1.1 204 No Content\r\nX-Wap-Push-Status: 237\r\n\r\n", Aborted(0xED)),
         (b"HTTP/1.1 204 No Content\r\nX-Wap-Push-Status: 256\r\n\r\n", Aborted(0xEA)),
         (b"HTTP/1.1 413 No\r\nContent-Length: 0\r\n\r\n", Unfit(3006, "the client answered 413")),
-        (b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", Unreached("the client answered 500")),
+        (b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", NotReached("the client answered 500")),
         (b"garbage\r\n\r\n", Unanswered("the connection was lost")),
     ],
 )
@@ -205,9 +205,9 @@ async def test_a_client_that_does_not_register_is_not_pushed_to(
 ) -> None:
     phone.answer = lambda request: b"HTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\n"
     outcome = await sender.send()
-    assert outcome == Unreached("the client did not register: it answered 405")
+    assert outcome == NotReached("the client did not register: it answered 405")
     phone.answer = lambda request: b"nonsense"
-    assert await sender.send() == Unreached("the client did not register")
+    assert await sender.send() == NotReached("the client did not register")
     assert phone.posts == []
 
 
@@ -249,12 +249,12 @@ async def test_nobody_there(sender: Sender, phone: Phone) -> None:
     phone.close()
     await asyncio.sleep(0)
     outcome = await sender.send()
-    assert isinstance(outcome, Unreached)
+    assert isinstance(outcome, NotReached)
     assert outcome.reason.startswith("the client cannot be connected to")
 
 
 async def test_what_is_too_late_is_not_posted(phone: Phone, sender: Sender) -> None:
-    assert await sender.send(deliver_before=100) == Unreached("deliver_before has passed")
+    assert await sender.send(deliver_before=100) == NotReached("deliver_before has passed")
     assert phone.posts == []
 
 
@@ -303,5 +303,5 @@ class TestTheClientConnects:
         monkeypatch.setattr(ota_http, "INVITED", 0.05)
         carrier = HttpCarrier(clock=StoppedClock(), invite=lambda host: None)
         outcome = await Sender(carrier, 1).send()
-        assert outcome == Unreached("the client did not connect when it was asked to")
+        assert outcome == NotReached("the client did not connect when it was asked to")
         carrier.close()

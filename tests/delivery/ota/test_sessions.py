@@ -12,12 +12,12 @@ from lasthop.decision.routes import Route, Variant
 from lasthop.delivery.carrier import (
     Aborted,
     Confirmed,
+    NotReached,
     Outcome,
     Parcel,
     Sent,
     Unanswered,
     Unfit,
-    Unreached,
 )
 from lasthop.delivery.ota.sessions import ASK_EVERY, ASK_TIMES, SessionCarrier
 from lasthop.wire.ota.wsp_server import SessionServer
@@ -114,7 +114,7 @@ def test_a_client_that_never_answers_is_absent() -> None:
     phone.obeys = False
     gateway.carry(b"one")
     air.run()
-    assert gateway.outcome(b"one") == Unreached("the client opened no session")
+    assert gateway.outcome(b"one") == NotReached("the client opened no session")
     assert asked(air) == ASK_TIMES
     phone.obeys = True
     gateway.carry(b"two")
@@ -214,8 +214,8 @@ def test_nothing_leaves_after_its_time() -> None:
     late = [data for _, _, data in air.captured if data[:1] in (b"\x0a", b"\x0b")]
     assert late == []
     assert gateway.outcome(b"1") == Unanswered("no answer before deliver_before")
-    assert gateway.outcome(b"3") == Unreached("deliver_before has passed")
-    assert gateway.outcome(b"4") == Unreached("deliver_before has passed")
+    assert gateway.outcome(b"3") == NotReached("deliver_before has passed")
+    assert gateway.outcome(b"4") == NotReached("deliver_before has passed")
 
 
 @pytest.mark.conformance("PPG-GEN-S-013", "PPG-CO-S-001")
@@ -263,7 +263,7 @@ def test_every_parcel_has_one_outcome_and_it_is_true(
                 assert phone.had[body] == 1
             case Aborted():
                 assert body in phone.refuses
-            case Unreached():
+            case NotReached():
                 assert phone.had[body] == 0
             case Unanswered():
                 assert phone.had[body] <= 1

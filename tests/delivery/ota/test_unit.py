@@ -8,7 +8,7 @@ import socket
 import pytest
 
 from lasthop.decision.routes import Route, Variant
-from lasthop.delivery.carrier import Outcome, Parcel, Sent, Unfit, Unreached
+from lasthop.delivery.carrier import NotReached, Outcome, Parcel, Sent, Unfit
 from lasthop.delivery.ota.datagrams import Datagrams, Endpoint, bound
 from lasthop.delivery.ota.unit import UnitCarrier
 from lasthop.wire.wsp.pdus import Push, decode_unit
@@ -92,9 +92,9 @@ def test_what_has_no_form_on_the_air_never_leaves(what: Parcel, code: int) -> No
 def test_nothing_leaves_after_its_time_or_without_a_network() -> None:
     air = Air()
     carrier = UnitCarrier(by_ipv4=air, by_ipv6=None, clock=StoppedClock(5))
-    assert isinstance(carried(carrier, parcel(deliver_before=5)), Unreached)
+    assert isinstance(carried(carrier, parcel(deliver_before=5)), NotReached)
     six = Route(Variant.WSP, "2001:db8::1")
-    assert carried(carrier, parcel(route=six)) == Unreached("no network of this address family")
+    assert carried(carrier, parcel(route=six)) == NotReached("no network of this address family")
     assert air.sent == []
 
 

@@ -11,13 +11,13 @@ import pytest
 
 from lasthop.clock import SECOND
 from lasthop.device.client import Device
-from lasthop.device.desk import HandlerFailed
 from lasthop.device.exchange.binding import Bytes, Content, Json, Text
 from lasthop.device.exchange.declining import Declined
 from lasthop.device.exchange.exchange import Exchange
 from lasthop.device.exchange.received import Asking, Received
 from lasthop.device.exchange.switchboard import MOST_PARKED
 from lasthop.device.handle import MessageRefused
+from lasthop.device.runner import HandlerFailed
 from lasthop.errors import Conflict, InvalidRequest
 from lasthop.wire.hop.services import Service, ServiceOperation
 from tests.device.gateway import APP, LiveGateway, live_gateway, until
@@ -106,8 +106,8 @@ async def test_a_future_that_is_cancelled_lets_its_answer_go(phone: Device, shop
 async def test_a_caller_that_is_cancelled_waits_no_longer(phone: Device, shop: Device) -> None:
     exchange = Exchange(phone, Text())
     calling = asyncio.ensure_future(exchange.call("device:shop", "a", timeout=20))
-    assert phone._desk is not None
-    requests = phone._desk.session.requests
+    assert phone._runner is not None
+    requests = phone._runner.session.requests
     await until(lambda: requests.waiting == 1)
     calling.cancel()
     await until(lambda: requests.waiting == 0)

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from lasthop.pipeline import java
-from lasthop.runtime.demo import learning, letters, script
+from lasthop.runtime.demo import learning, messages, script
 from lasthop.runtime.demo.beside import beside
 from lasthop.runtime.demo.children import ChildProcess
 from lasthop.runtime.demo.counting import Act, count_lost
@@ -63,12 +63,12 @@ def test_rates_are_what_they_say() -> None:
 
 def test_a_letter_has_its_size_and_can_be_read_again() -> None:
     for number in (1, 10**9):
-        body = letters.write("shop", number).encode()
-        assert len(body) == letters.SIZE
-        letter = letters.read(body)
-        assert letter is not None
-        assert (letter.publisher, letter.number) == ("shop", number)
-    assert letters.read(b"hello") is None
+        body = messages.write("shop", number).encode()
+        assert len(body) == messages.SIZE
+        demo_message = messages.read(body)
+        assert demo_message is not None
+        assert (demo_message.publisher, demo_message.number) == ("shop", number)
+    assert messages.read(b"hello") is None
 
 
 def test_percentiles_are_values_that_occurred() -> None:

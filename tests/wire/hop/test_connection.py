@@ -175,7 +175,7 @@ def test_credit_is_enforced() -> None:
 def test_more_credit_can_be_granted_and_acknowledged_elsewhere() -> None:
     pair = Pair(welcome=Welcome(incarnation=INCARNATION, epoch=1, window=Credit(1, 100)))
     pair.gateway.send([Credit(2, 100)], pair.now)
-    pair.gateway.overheard([Ack(5, 5)])
+    pair.gateway.sent_elsewhere([Ack(5, 5)])
     pair.device.send([MessageFrame(6, None), MessageFrame(None, None, body=bytes(500))], pair.now)
     pair.to_gateway()
     assert pair.gateway.closed is None

@@ -8,7 +8,7 @@ import zlib
 import pytest
 from hypothesis import given, strategies as st
 
-from lasthop.errors import InvalidRequest, Untransformable
+from lasthop.errors import InvalidRequest, NotTransformable
 from lasthop.wire.ota.terminal import UNKNOWN, Terminal, described, media_types
 from lasthop.wire.ota.transform import PushContent, for_http, for_wsp, inflate, wsp_headers
 from lasthop.wire.wbxml.decoder import decode
@@ -92,14 +92,14 @@ class TestBinaryForm:
     def test_what_cannot_be_compiled_is_a_transformation_failure(
         self, content_type: str, body: bytes
     ) -> None:
-        with pytest.raises(Untransformable) as caught:
+        with pytest.raises(NotTransformable) as caught:
             for_wsp(PushContent(content_type, (), body), UNKNOWN)
         assert caught.value.pap_code == 3006
 
     def test_so_is_what_the_client_takes_in_no_form(self) -> None:
-        with pytest.raises(Untransformable, match="takes no form of it"):
+        with pytest.raises(NotTransformable, match="takes no form of it"):
             for_wsp(PushContent("image/png", (), b"x"), BINARY)
-        with pytest.raises(Untransformable, match="larger than what the client takes"):
+        with pytest.raises(NotTransformable, match="larger than what the client takes"):
             for_wsp(PushContent("text/plain", (), b"x" * 11), Terminal(max_size=10))
 
 
@@ -190,7 +190,7 @@ class TestApplication:
         assert header(for_wsp(PushContent("a/b"), other), "X-Wap-Application-Id") == "2"
 
     def test_what_is_none_is_a_transformation_failure(self) -> None:
-        with pytest.raises(Untransformable, match="no application can be told"):
+        with pytest.raises(NotTransformable, match="no application can be told"):
             for_wsp(PushContent("a/b", (("X-Wap-Application-Id", "a b"),)), UNKNOWN)
 
 
@@ -219,7 +219,7 @@ class TestMultipart:
                 mark,
             )
             media = f"multipart/mixed; boundary=b{n}"
-        with pytest.raises(Untransformable, match="nested too deeply"):
+        with pytest.raises(NotTransformable, match="nested too deeply"):
             for_wsp(PushContent(media, (), body), UNKNOWN)
 
 
@@ -255,11 +255,11 @@ class TestCodings:
 
     def test_a_bomb_is_not_unpacked(self) -> None:
         bomb = zlib.compress(bytes(50_000_000), 9)
-        with pytest.raises(Untransformable, match="too large"):
+        with pytest.raises(NotTransformable, match="too large"):
             inflate(bomb, "deflate", limit=1000)
-        with pytest.raises(Untransformable, match="not gzip"):
+        with pytest.raises(NotTransformable, match="not gzip"):
             inflate(b"x", "gzip", limit=1000)
-        with pytest.raises(Untransformable, match="not read here"):
+        with pytest.raises(NotTransformable, match="not read here"):
             inflate(b"x", "br", limit=1000)
 
     @given(st.binary(max_size=300), st.booleans())

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from lasthop.access.desk import Desk
+from lasthop.access.live_gateway import LiveGateway
 from lasthop.access.pap.lookups import Lookups
 from lasthop.clock import Micros
 from lasthop.core.gateway import Gateway
@@ -37,8 +37,8 @@ class _Arrival(NamedTuple):
 class PushArrivals:
     """Has pushes accepted."""
 
-    def __init__(self, desk: Desk, lookups: Lookups) -> None:
-        self._desk = desk
+    def __init__(self, live: LiveGateway, lookups: Lookups) -> None:
+        self._live = live
         self._lookups = lookups
         self._gathering: list[_Arrival] = []
         self._looking = False
@@ -98,7 +98,7 @@ class PushArrivals:
 
         failure: Exception | None = None
         try:
-            await self._desk.call(submit)
+            await self._live.call(submit)
         except Overloaded as error:
             waiting = [(a, self._earlier(a, found.get(a.identity), error)) for a in arrivals]
         except Exception as error:
@@ -113,7 +113,7 @@ class PushArrivals:
         have been accepted, or be open still. Otherwise the refusal stands."""
         if known is not None:
             return DuplicatePush("this push-id was used before", push_id=arrival.order.push_id)
-        if self._desk.look(lambda gateway: gateway.pushes.is_used(arrival.identity)):
+        if self._live.look(lambda gateway: gateway.pushes.is_used(arrival.identity)):
             return OutcomeOpen(
                 "an earlier request with this push-id is not written yet; the outcome is open",
                 retry_after=refusal.retry_after,

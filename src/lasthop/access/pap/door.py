@@ -19,9 +19,9 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope as Connection, Send
 
 from lasthop.access.callers import Caller, Callers
-from lasthop.access.desk import Desk
 from lasthop.access.direct import Request, Respond, Response
 from lasthop.access.intake import Intake
+from lasthop.access.live_gateway import LiveGateway
 from lasthop.access.pap.destinations import Destinations
 from lasthop.access.pap.operations import PRODUCT, Operations
 from lasthop.access.pap.settings import PapSettings
@@ -55,7 +55,7 @@ class PapDoor:
 
     def __init__(
         self,
-        desk: Desk,
+        live: LiveGateway,
         settings: PapSettings,
         *,
         callers: Callers,
@@ -63,12 +63,12 @@ class PapDoor:
         charge: ChargeQuota,
         destinations: Destinations,
     ) -> None:
-        self._desk = desk
+        self._live = live
         self._settings = settings
         self._callers = callers
         self._intake = intake
         self._charge = charge
-        self._operations = Operations(desk, settings, destinations)
+        self._operations = Operations(live, settings, destinations)
         self._tasks: set[asyncio.Task[None]] = set()
         self.refused: Counter[str] = Counter()
 
@@ -140,7 +140,7 @@ class PapDoor:
                 self._begin(caller, document, body, answered)
                 return
             self._charge(caller, messages=len(push.addresses), size=len(body))
-            now = self._desk.now()
+            now = self._live.now()
 
             def done(error: Exception | None) -> None:
                 answered(self._pushed(given.document, now, error, body))
@@ -197,7 +197,7 @@ class PapDoor:
             error = LasthopError("internal error")
         self.refused[error.code] += 1
         answer = refusal(
-            error, request=document, received=body, now=self._desk.now(), product=PRODUCT
+            error, request=document, received=body, now=self._live.now(), product=PRODUCT
         )
         more: list[tuple[bytes, bytes]] = []
         if isinstance(error, Limited | OutcomeOpen):

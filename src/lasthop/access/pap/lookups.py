@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
-from lasthop.access.desk import Desk
+from lasthop.access.live_gateway import LiveGateway
 from lasthop.store.pushes import KnownPush
 
 
 class Lookups:
     """Asks the store what it knows of push-ids."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, live: LiveGateway) -> None:
+        self._live = live
         self._turn = asyncio.Lock()
         self._wanted: set[bytes] = set()
         self._next: asyncio.Task[dict[bytes, KnownPush]] | None = None
@@ -29,4 +29,4 @@ class Lookups:
         async with self._turn:
             wanted, self._wanted = self._wanted, set()
             self._next = None
-            return await self._desk.read(lambda reader: reader.find(KnownPush, wanted))
+            return await self._live.read(lambda reader: reader.find(KnownPush, wanted))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lasthop.access.callers import Caller
-from lasthop.access.desk import Desk
+from lasthop.access.live_gateway import LiveGateway
 from lasthop.access.pap.arrivals import Done, PushArrivals
 from lasthop.access.pap.destinations import Destinations
 from lasthop.access.pap.lookups import Lookups
@@ -63,12 +63,14 @@ class NotARequest(Rejected):
 class Operations:
     """Carries requests out. Each is answered when that is durable."""
 
-    def __init__(self, desk: Desk, settings: PapSettings, destinations: Destinations) -> None:
-        self._desk = desk
+    def __init__(
+        self, live: LiveGateway, settings: PapSettings, destinations: Destinations
+    ) -> None:
+        self._live = live
         self._settings = settings
         self._destinations = destinations
-        self._lookups = Lookups(desk)
-        self._arrivals = PushArrivals(desk, self._lookups)
+        self._lookups = Lookups(live)
+        self._arrivals = PushArrivals(live, self._lookups)
 
     async def answer(self, caller: Caller, message: PapMessage) -> tuple[PapMessage, Entity | None]:
         """The answer to any request but a push, and what comes along with it."""
@@ -117,7 +119,7 @@ class Operations:
 
     def receipt(self, push: PushMessage, version: Version, received_at: Micros) -> bytes:
         """The answer to a push that is durable now."""
-        done, name = self._desk.now(), self._settings.name
+        done, name = self._live.now(), self._settings.name
         if not push.progress_notes:
             return write_receipt(
                 push.push_id, version=version, product=PRODUCT, sender=name, reply_time=done
@@ -144,7 +146,7 @@ class Operations:
         self, known: KnownPush, addresses: tuple[str, ...]
     ) -> list[tuple[str, int]]:
         wanted = _wanted(known, addresses)
-        codes = await self._desk.call(
+        codes = await self._live.call(
             lambda gateway, now: gateway.pushes.cancel(known, tuple(wanted.values()), now)
         )
         if codes is None:
@@ -162,8 +164,8 @@ class Operations:
                 MessageState.UNKNOWN, code, CODES[code].name, addresses=message.addresses
             )
             return StatusQueryResponse(message.push_id, (result,))
-        found = self._desk.look(lambda gateway: gateway.pushes.reports(known))
-        await self._desk.durable()  # All that is told of.
+        found = self._live.look(lambda gateway: gateway.pushes.reports(known))
+        await self._live.durable()  # All that is told of.
         reports = dict(found if found is not None else await self._over(known))
         not_addressed = PushReport(MessageState.UNKNOWN, 2003)
         wanted = _wanted(known, message.addresses)
@@ -175,7 +177,7 @@ class Operations:
         known = (await self._lookups.find(identity)).get(identity)
         if known is None:
             # Nobody may conclude that it does not exist from a commit that is still to be written.
-            await self._desk.durable()
+            await self._live.durable()
             known = (await self._lookups.find(identity)).get(identity)
         return known
 
@@ -183,8 +185,8 @@ class Operations:
         """What is reported of a push that is over."""
         row = known.row
         assert row is not None
-        messages = await self._desk.read(lambda reader: reader.messages([known.message]))
-        deliveries = await self._desk.read(lambda reader: reader.deliveries(known.message))
+        messages = await self._live.read(lambda reader: reader.messages([known.message]))
+        deliveries = await self._live.read(lambda reader: reader.deliveries(known.message))
         message = messages.get(known.message)
         if message is None:
             gone = PushReport(MessageState.UNKNOWN, 3003)
@@ -198,7 +200,7 @@ class Operations:
             place = gateway.pushes.find(caller.app, message.address)
             return [device.record.capabilities for device in place.devices.values()]
 
-        first, *others = self._desk.look(ask)
+        first, *others = self._live.look(ask)
         shared = {n: v for n, v in first.items() if all(o.get(n) == v for o in others)}
         if not shared:
             raise NoCapabilities("nothing is known of what this client can do")

@@ -3,7 +3,7 @@ credentials.
 
 `requests` holds what may be asked and turns it into submissions, `answers` what is said back,
 `operations` lists every operation once (routing and the OpenAPI document are both made from it).
-Publishing, by `publish` and `oneline`, is bare ASGI, and does without even that where a request is
+Publishing, by `publish` and `one_line`, is bare ASGI, and does without even that where a request is
 small; everything else goes through Starlette's router.
 """
 

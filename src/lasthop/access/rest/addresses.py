@@ -14,7 +14,7 @@ from lasthop.errors import Rejected
 async def list_addresses(exchange: RestExchange) -> Response:
     """All of the app."""
     app = exchange.caller.app
-    found = exchange.clerk.desk.look(lambda gateway: gateway.pushes.addresses.targets(app))
+    found = exchange.context.live.look(lambda gateway: gateway.pushes.addresses.targets(app))
     return json_response(AddressList([AddressInfo(a, str(t)) for a, t in sorted(found.items())]))
 
 
@@ -27,12 +27,12 @@ async def point(exchange: RestExchange) -> Response:
     except Rejected as error:
         error.fields["field"] = "target"
         raise
-    await exchange.clerk.desk.call(lambda gateway, _: gateway.pushes.point(app, address, target))
+    await exchange.context.live.call(lambda gateway, _: gateway.pushes.point(app, address, target))
     return json_response(AddressInfo(address, str(target)))
 
 
 async def remove(exchange: RestExchange) -> Response:
     """Let it stand for nobody."""
     app, address = exchange.caller.app, checked_address(exchange.path("address"), "address")
-    await exchange.clerk.desk.call(lambda gateway, _: gateway.pushes.point(app, address, None))
+    await exchange.context.live.call(lambda gateway, _: gateway.pushes.point(app, address, None))
     return json_response(AddressInfo(address, ""))

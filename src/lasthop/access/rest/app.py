@@ -17,17 +17,17 @@ from starlette.routing import BaseRoute, Route, Router
 from starlette.types import Receive, Scope as Connection, Send
 
 import lasthop
-from lasthop.access.desk import Desk
+from lasthop.access.live_gateway import LiveGateway
 from lasthop.access.rest.answers import encode
-from lasthop.access.rest.clerk import Clerk, Erase, Explain
+from lasthop.access.rest.context import Erase, Explain, OperationContext
 from lasthop.access.rest.exchange import RestExchange
-from lasthop.access.rest.oneline import RESERVED, answer_line, refuse_reserved, topic_in
+from lasthop.access.rest.one_line import RESERVED, answer_line, refuse_reserved, topic_in
 from lasthop.access.rest.openapi import document
 from lasthop.access.rest.operations import EXPLAIN, OPERATIONS, Operation
-from lasthop.access.rest.overseer import Overseer
 from lasthop.access.rest.problems import INTERNAL, headers_of, of_routing, problem_of
 from lasthop.access.rest.publish import Publishing, publish
 from lasthop.access.rest.settings import RestSettings
+from lasthop.access.rest.surrogate_manager import SurrogateManager
 from lasthop.errors import LasthopError
 
 MESSAGES = "/v1/messages"
@@ -45,53 +45,53 @@ def make_token() -> str:
 
 
 def make_app(
-    desk: Desk,
+    live: LiveGateway,
     settings: RestSettings | None = None,
     *,
     make_token: Callable[[], str] = make_token,
     explain: Explain | None = None,
     erase: Erase | None = None,
-    overseer: Overseer | None = None,
+    surrogate_manager: SurrogateManager | None = None,
     routes: Sequence[BaseRoute] = (),
 ) -> Door:
     """The REST door of a gateway, ready to be served or mounted at the root.
 
     `routes` are served before ours, and their first segments are no topics in the one-line form.
     """
-    clerk = Clerk(
-        desk,
+    context = OperationContext(
+        live,
         settings or RestSettings(),
         make_token=make_token,
         explain=explain,
         erase=erase,
-        overseer=overseer,
+        surrogate_manager=surrogate_manager,
     )
-    return Door(clerk, routes)
+    return Door(context, routes)
 
 
 class Door:
     """Serves HTTP; `refused` counts refusals by code, for metrics."""
 
-    def __init__(self, clerk: Clerk, routes: Sequence[BaseRoute]) -> None:
-        operations = OPERATIONS if clerk.explain is None else (*OPERATIONS, EXPLAIN)
-        self.clerk = clerk
-        self.take = Publishing(clerk).take
+    def __init__(self, context: OperationContext, routes: Sequence[BaseRoute]) -> None:
+        operations = OPERATIONS if context.explain is None else (*OPERATIONS, EXPLAIN)
+        self.context = context
+        self.take = Publishing(context).take
         """For small POSTs to `MESSAGES`, whose body is there."""
         self._taken = {_first_segment(route) for route in routes}
         self._router = Router(
-            [*routes, *_operations(clerk, operations), *_pages(operations)],
+            [*routes, *_operations(context, operations), *_pages(operations)],
             redirect_slashes=False,
         )
 
     @property
     def refused(self) -> Counter[str]:
         """How many requests were refused, by the code of the error."""
-        return self.clerk.refused
+        return self.context.refused
 
     @property
     def waiting(self) -> int:
         """How many requests wait for something to happen."""
-        return self.clerk.waiting
+        return self.context.waiting
 
     async def __call__(self, connection: Connection, receive: Receive, send: Send) -> None:
         if connection["type"] != "http":
@@ -112,15 +112,15 @@ class Door:
     async def _serve(self, connection: Connection, receive: Receive, send: Send) -> None:
         path, method = connection["path"], connection["method"]
         if path == MESSAGES and method == "POST":
-            await publish(self.clerk, connection, receive, send)
+            await publish(self.context, connection, receive, send)
             return
         segment = topic_in(path)
         if segment is None or segment in self._taken:
             await self._route(connection, receive, send)
         elif segment not in RESERVED:
-            await answer_line(self.clerk, connection, receive, send)
+            await answer_line(self.context, connection, receive, send)
         elif method in {"POST", "PUT"}:
-            raise refuse_reserved(segment, self.clerk.settings.pap)
+            raise refuse_reserved(segment, self.context.settings.pap)
         else:
             await self._route(connection, receive, send)
 
@@ -131,7 +131,7 @@ class Door:
     async def _refuse(
         self, error: LasthopError, connection: Connection, receive: Receive, send: Send
     ) -> None:
-        self.clerk.refused[error.code] += 1
+        self.context.refused[error.code] += 1
         response = Response(
             encode(problem_of(error)),
             error.http_status,
@@ -145,23 +145,23 @@ def _first_segment(route: BaseRoute) -> str:
     return str(getattr(route, "path", "")).strip("/").partition("/")[0]
 
 
-def _operations(clerk: Clerk, operations: Sequence[Operation]) -> list[Route]:
+def _operations(context: OperationContext, operations: Sequence[Operation]) -> list[Route]:
     """One route for every path."""
     by_path = groupby(sorted(operations, key=attrgetter("path")), key=attrgetter("path"))
-    return [_resource(clerk, path, list(found)) for path, found in by_path]
+    return [_resource(context, path, list(found)) for path, found in by_path]
 
 
-def _resource(clerk: Clerk, path: str, operations: list[Operation]) -> Route:
+def _resource(context: OperationContext, path: str, operations: list[Operation]) -> Route:
     by_method = {operation.method: operation for operation in operations}
 
     async def endpoint(request: Request) -> Response:
         # A route for GET is asked for HEAD as well; Starlette sends the headers of the former.
         operation = by_method["GET" if request.method == "HEAD" else request.method]
         headers: dict[bytes, bytes] = dict(request.scope["headers"])
-        caller = await clerk.callers.of(request.scope)
+        caller = await context.callers.of(request.scope)
         caller.require(operation.scope)
         assert operation.handler is not None
-        return await operation.handler(RestExchange(clerk, request, caller, headers))
+        return await operation.handler(RestExchange(context, request, caller, headers))
 
     return Route(path, endpoint, methods=list(by_method))
 

@@ -22,7 +22,7 @@ def _app(exchange: RestExchange) -> str:
 async def show(exchange: RestExchange) -> Response:
     """What holds for messages of the app."""
     app = _app(exchange)
-    look = exchange.clerk.desk.look
+    look = exchange.context.live.look
     return json_response(
         look(lambda gateway: gateway.deliveries.behaviours.get(app) or Behaviour())
     )
@@ -37,7 +37,7 @@ async def change(exchange: RestExchange) -> Response:
         gateway.admin.behave(app, behaviour)
         return behaviour
 
-    return json_response(await exchange.clerk.desk.call(act))
+    return json_response(await exchange.context.live.call(act))
 
 
 async def forget(exchange: RestExchange) -> Response:
@@ -48,4 +48,4 @@ async def forget(exchange: RestExchange) -> Response:
         gateway.admin.behave(app, None)
         return gateway.deliveries.behaviours.get(app) or Behaviour()
 
-    return json_response(await exchange.clerk.desk.call(act))
+    return json_response(await exchange.context.live.call(act))

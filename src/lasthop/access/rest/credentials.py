@@ -22,7 +22,7 @@ async def admit(exchange: RestExchange) -> Response:
     """Make a credential. Its token is shown this once."""
     new = await exchange.body(NewCredential)
     app = new.app or exchange.caller.app
-    token = exchange.clerk.make_token()
+    token = exchange.context.make_token()
     scopes = set(new.scopes)
     subject = new.certificate
 
@@ -34,18 +34,18 @@ async def admit(exchange: RestExchange) -> Response:
         gateway.admin.admit(token, app, new.name, scopes, now)
         return CredentialInfo(app, new.name, sorted(scopes), datetime_of(now), token=token)
 
-    return json_response(await exchange.clerk.desk.call(act), 201)
+    return json_response(await exchange.context.live.call(act), 201)
 
 
 async def list_credentials(exchange: RestExchange) -> Response:
     """The credentials of the app, without their tokens."""
     app = exchange.caller.app
-    rows = exchange.clerk.desk.look(lambda gateway: gateway.credentials.of(app))
+    rows = exchange.context.live.look(lambda gateway: gateway.credentials.of(app))
     return json_response(CredentialList([credential_of(row) for row in rows]))
 
 
 async def dismiss(exchange: RestExchange) -> Response:
     """Revoke the credentials of a name."""
     app, name = exchange.caller.app, exchange.path("name")
-    count = await exchange.clerk.desk.call(lambda gateway, _: gateway.admin.dismiss(app, name))
+    count = await exchange.context.live.call(lambda gateway, _: gateway.admin.dismiss(app, name))
     return json_response(Revoked(count))

@@ -48,7 +48,7 @@ def _info(gateway: Gateway, device: Device, token: str | None = None) -> DeviceI
 async def register(exchange: RestExchange) -> Response:
     """Add a device. Its token is shown this once."""
     new = await exchange.body(NewDevice)
-    token = exchange.clerk.make_token()
+    token = exchange.context.make_token()
     app = exchange.caller.app
 
     def act(gateway: Gateway, now: Micros) -> DeviceInfo:
@@ -58,7 +58,7 @@ async def register(exchange: RestExchange) -> Response:
             token,
         )
 
-    return json_response(await exchange.clerk.desk.call(act), 201)
+    return json_response(await exchange.context.live.call(act), 201)
 
 
 async def list_devices(exchange: RestExchange) -> Response:
@@ -66,14 +66,14 @@ async def list_devices(exchange: RestExchange) -> Response:
     query = exchange.query(ListQuery)
     everyone = Target(TargetKind.APP, "")
     app = exchange.caller.app
-    limit = min(query.limit, exchange.clerk.settings.max_listed)
+    limit = min(query.limit, exchange.context.settings.max_listed)
 
     def page_of(gateway: Gateway) -> list[DeviceInfo]:
         devices = gateway.registry.reach(app, everyone).values()
         page = islice((d for d in devices if d.number > query.after), limit + 1)
         return [_info(gateway, device) for device in page]
 
-    found = exchange.clerk.desk.look(page_of)
+    found = exchange.context.live.look(page_of)
     page = found[:limit]
     return json_response(DeviceList(page, page[-1].number if len(found) > limit else None))
 
@@ -81,7 +81,7 @@ async def list_devices(exchange: RestExchange) -> Response:
 async def show(exchange: RestExchange) -> Response:
     """A device, and how it is reached."""
     app, name = exchange.caller.app, exchange.path("name")
-    info = exchange.clerk.desk.look(
+    info = exchange.context.live.look(
         lambda gateway: _info(gateway, gateway.registry.named(app, name))
     )
     return json_response(info)
@@ -97,38 +97,38 @@ async def change(exchange: RestExchange) -> Response:
     def act(gateway: Gateway, now: Micros) -> DeviceInfo:
         return _info(gateway, gateway.admin.amend(app, name, now, **changes))
 
-    return json_response(await exchange.clerk.desk.call(act))
+    return json_response(await exchange.context.live.call(act))
 
 
 async def rotate(exchange: RestExchange) -> Response:
     """Give a device a new token; whoever uses the old one is disconnected."""
     app, name = exchange.caller.app, exchange.path("name")
-    token = exchange.clerk.make_token()
+    token = exchange.context.make_token()
 
     def act(gateway: Gateway, now: Micros) -> DeviceInfo:
         device = gateway.admin.amend(app, name, now, token_hash=hash_token(token))
         return _info(gateway, device, token)
 
-    return json_response(await exchange.clerk.desk.call(act))
+    return json_response(await exchange.context.live.call(act))
 
 
 async def remove(exchange: RestExchange) -> Response:
     """Forget a device: what is open for it becomes undeliverable."""
     query = exchange.query(RemoveQuery)
-    clerk = exchange.clerk
+    context = exchange.context
     app, name = exchange.caller.app, exchange.path("name")
-    if query.erase and clerk.erase is None:
+    if query.erase and context.erase is None:
         raise InvalidRequest("erase: this gateway cannot erase", field="erase")
-    device = await clerk.desk.call(lambda gateway, now: gateway.admin.remove(app, name, now))
-    if query.erase and clerk.erase is not None:
-        await clerk.erase(device.number)
+    device = await context.live.call(lambda gateway, now: gateway.admin.remove(app, name, now))
+    if query.erase and context.erase is not None:
+        await context.erase(device.number)
     return json_response(Removed(name, device.number, query.erase))
 
 
 async def unsubscribe(exchange: RestExchange) -> Response:
     """End a device's subscription."""
     app, name, topic = exchange.caller.app, exchange.path("name"), exchange.path("topic")
-    changed = await exchange.clerk.desk.call(
+    changed = await exchange.context.live.call(
         lambda gateway, now: gateway.topics.unsubscribe(app, name, topic, now)
     )
     return json_response(Subscribed(name, topic, subscribed=False, changed=changed))

@@ -9,7 +9,7 @@ import msgspec
 from starlette.requests import Request
 
 from lasthop.access.callers import Caller
-from lasthop.access.rest.clerk import Clerk
+from lasthop.access.rest.context import OperationContext
 from lasthop.access.rest.problems import malformed
 
 T = TypeVar("T")
@@ -19,7 +19,7 @@ T = TypeVar("T")
 class RestExchange:
     """What a handler works with."""
 
-    clerk: Clerk
+    context: OperationContext
     request: Request
     caller: Caller
     headers: dict[bytes, bytes]
@@ -49,8 +49,8 @@ class RestExchange:
         return await self._data()
 
     async def _data(self) -> bytes:
-        data = await self.clerk.intake.read(self.headers, self.request.receive)
-        self.clerk.intake.release(len(data))  # It is small once it is decoded, and soon gone.
+        data = await self.context.intake.read(self.headers, self.request.receive)
+        self.context.intake.release(len(data))  # It is small once it is decoded, and soon gone.
         return data
 
     def _decoded(self, data: bytes, kind: type[T]) -> T:

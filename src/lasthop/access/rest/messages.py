@@ -18,7 +18,7 @@ from lasthop.access.rest.answers import (
     json_response,
     summary_of,
 )
-from lasthop.access.rest.clerk import Clerk
+from lasthop.access.rest.context import OperationContext
 from lasthop.access.rest.exchange import RestExchange
 from lasthop.access.rest.problems import TooLate
 from lasthop.access.rest.requests import Publication
@@ -27,8 +27,8 @@ from lasthop.core.groups.decider import Standing
 from lasthop.core.lifecycle import State
 from lasthop.errors import NotFound
 from lasthop.message import Message, TargetKind
-from lasthop.store.bonds import BondRow
 from lasthop.store.commit import DeliveryRow
+from lasthop.store.groups import GroupMessageRow
 
 Ready: TypeAlias = Callable[[list[DeliveryRow]], bool]
 
@@ -80,13 +80,13 @@ def is_ready(goal: str, rows: list[DeliveryRow]) -> bool:
 async def status(exchange: RestExchange) -> Response:
     """What became of a message; with `wait`, as soon as something did."""
     query = exchange.query(StatusQuery)
-    clerk = exchange.clerk
-    message = await clerk.find(exchange.caller, exchange.path("id"), received=True)
+    context = exchange.context
+    message = await context.find(exchange.caller, exchange.path("id"), received=True)
     if query.wait is None:
-        rows = await clerk.deliveries(message.key)
+        rows = await context.deliveries(message.key)
         return json_response(await _status(exchange, message, rows, query))
-    ready = partial(_is_ready_here, clerk, message.key, query.wait)
-    rows = await clerk.wait(exchange.request.receive, message.key, ready, query.timeout)
+    ready = partial(_is_ready_here, context, message.key, query.wait)
+    rows = await context.wait(exchange.request.receive, message.key, ready, query.timeout)
     answer = await _status(exchange, message, rows, query)
     if query.wait == "settled":
         answer.satisfied = answer.outcome not in (None, "held", "claimable")
@@ -95,25 +95,25 @@ async def status(exchange: RestExchange) -> Response:
     return json_response(answer)
 
 
-def _is_ready_here(clerk: Clerk, key: int, goal: str, rows: list[DeliveryRow]) -> bool:
+def _is_ready_here(context: OperationContext, key: int, goal: str, rows: list[DeliveryRow]) -> bool:
     """The same, where deliveries may be yet to come, or others decide."""
     if goal == "settled":
-        return not clerk.desk.look(lambda gateway: gateway.groups.is_undecided(key))
+        return not context.live.look(lambda gateway: gateway.groups.is_undecided(key))
     if not is_ready(goal, rows):
         return False
-    return not (_over(rows) and clerk.desk.look(lambda gateway: key in gateway.deliveries.items))
+    return not (_over(rows) and context.live.look(lambda gateway: key in gateway.deliveries.items))
 
 
 async def _status(
     exchange: RestExchange, message: Message, rows: list[DeliveryRow], query: StatusQuery
 ) -> MessageStatus:
-    clerk = exchange.clerk
+    context = exchange.context
     wanted = None if query.device is None else device_number(exchange, query.device)
     shown = rows_of(wanted, rows)
-    listed = shown[: min(query.limit, clerk.settings.max_listed)]
+    listed = shown[: min(query.limit, context.settings.max_listed)]
     names = names_of(exchange, [row.device for row in listed])
     keys = [row.reply for row in listed if row.reply]
-    replies = await clerk.desk.read(lambda reader: reader.messages(keys)) if keys else {}
+    replies = await context.live.read(lambda reader: reader.messages(keys)) if keys else {}
     outcome, winner = await _outcome(exchange, message)
     return MessageStatus(
         id=message.id,
@@ -135,7 +135,9 @@ async def _outcome(exchange: RestExchange, message: Message) -> tuple[str | None
     """How a message for a group or queue stands as a whole, and who has claimed it."""
     if message.target.kind not in (TargetKind.GROUP, TargetKind.QUEUE):
         return None, None
-    found = await exchange.clerk.desk.read(lambda reader: reader.find(BondRow, [message.key]))
+    found = await exchange.context.live.read(
+        lambda reader: reader.find(GroupMessageRow, [message.key])
+    )
     row = found.get(message.key)
     if row is None or row.state in _UNSAID:
         return None, None
@@ -147,7 +149,7 @@ def names_of(exchange: RestExchange, numbers: list[int]) -> dict[int, str]:
     """The names of devices that are still there."""
     if not numbers:
         return {}
-    found = exchange.clerk.desk.look(
+    found = exchange.context.live.look(
         lambda gateway: [gateway.registry.numbered(number) for number in numbers]
     )
     return {device.number: device.name for device in found if device is not None}
@@ -156,7 +158,7 @@ def names_of(exchange: RestExchange, numbers: list[int]) -> dict[int, str]:
 def device_number(exchange: RestExchange, name: str) -> int:
     """The number of one of the caller's devices."""
     app = exchange.caller.app
-    return exchange.clerk.desk.look(lambda gateway: gateway.registry.named(app, name).number)
+    return exchange.context.live.look(lambda gateway: gateway.registry.named(app, name).number)
 
 
 def rows_of(device: int | None, rows: list[DeliveryRow]) -> list[DeliveryRow]:
@@ -166,11 +168,11 @@ def rows_of(device: int | None, rows: list[DeliveryRow]) -> list[DeliveryRow]:
 
 async def cancel(exchange: RestExchange) -> Response:
     """Take a message back where it has not been sent."""
-    clerk = exchange.clerk
-    message = await clerk.find(exchange.caller, exchange.path("id"))
+    context = exchange.context
+    message = await context.find(exchange.caller, exchange.path("id"))
     app, key = message.app, message.key
-    withdrawal = await clerk.desk.call(lambda gateway, now: gateway.cancel(app, key, now))
-    rows = await clerk.deliveries(key)
+    withdrawal = await context.live.call(lambda gateway, now: gateway.cancel(app, key, now))
+    rows = await context.deliveries(key)
     # Deliveries that a fan-out had not begun have no rows, now or ever; they are in the withdrawal.
     # Those of an earlier cancellation are in the rows: asking again gets the same answer.
     in_rows = sum(row.state == State.CANCELLED for row in rows)
@@ -188,12 +190,12 @@ async def cancel(exchange: RestExchange) -> Response:
 
 async def replace(exchange: RestExchange) -> Response:
     """Send something else to those who have not been sent the message."""
-    clerk, caller = exchange.clerk, exchange.caller
-    message = await clerk.find(caller, exchange.path("id"))
+    context, caller = exchange.context, exchange.caller
+    message = await context.find(caller, exchange.path("id"))
     publication = await exchange.body(Publication)
-    clerk.charge(caller, messages=1, size=0)
-    submission = clerk.converter(exchange.headers).one(publication, target=message.target)
-    withdrawal, new = await clerk.change(
+    context.charge(caller, messages=1, size=0)
+    submission = context.converter(exchange.headers).one(publication, target=message.target)
+    withdrawal, new = await context.change(
         lambda gateway, now: gateway.replace(
             message.app, message.key, caller.source, submission, now
         ),
@@ -207,8 +209,8 @@ async def replace(exchange: RestExchange) -> Response:
 async def explain(exchange: RestExchange) -> Response:
     """The stored story of one delivery: every decision with its reason."""
     query = exchange.query(ExplainQuery)
-    message = await exchange.clerk.find(exchange.caller, exchange.path("id"))
+    message = await exchange.context.find(exchange.caller, exchange.path("id"))
     number = device_number(exchange, query.device)
-    if exchange.clerk.explain is None:
+    if exchange.context.explain is None:
         raise NotFound("nobody keeps the stories here")
-    return json_response(await exchange.clerk.explain(message.key, number))
+    return json_response(await exchange.context.explain(message.key, number))

@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope as Connection, Send
 from lasthop.access.callers import Caller
 from lasthop.access.direct import Request, Respond, Response
 from lasthop.access.rest.answers import AcceptedMany, encode
-from lasthop.access.rest.clerk import Clerk, one_of
+from lasthop.access.rest.context import OperationContext, one_of
 from lasthop.access.rest.problems import INTERNAL, headers_of, problem_of
 from lasthop.access.rest.requests import Publication, decode, digest
 from lasthop.clock import Micros
@@ -39,45 +39,47 @@ class _Order(NamedTuple):
     key: bytes | None
 
 
-async def publish(clerk: Clerk, connection: Connection, receive: Receive, send: Send) -> None:
+async def publish(
+    context: OperationContext, connection: Connection, receive: Receive, send: Send
+) -> None:
     """Accept one message, or many together."""
     headers: dict[bytes, bytes] = dict(connection["headers"])
-    caller = await clerk.callers.of(connection)
+    caller = await context.callers.of(connection)
     caller.require(Scope.PUBLISH)
-    body = await clerk.intake.read(headers, receive)
+    body = await context.intake.read(headers, receive)
     try:
-        response = await _accept(clerk, _understood(clerk, caller, headers, body))
+        response = await _accept(context, _understood(context, caller, headers, body))
     finally:
-        clerk.intake.release(len(body))
+        context.intake.release(len(body))
     await respond(send, response.status, response.body)
 
 
 class Publishing:
     """Takes small requests as they are."""
 
-    def __init__(self, clerk: Clerk) -> None:
-        self._clerk = clerk
+    def __init__(self, context: OperationContext) -> None:
+        self._context = context
         self._gathering: list[tuple[_Order, Respond]] = []
         self._tasks: set[asyncio.Task[None]] = set()
 
     def take(self, request: Request, respond: Respond) -> None:
         """Accept one message, or many together; `respond` is called once, when it is durable."""
-        clerk = self._clerk
+        context = self._context
         headers, body = request.headers, request.body
         try:
-            caller = clerk.callers.recognise(headers, request.peer, request.certificate)
+            caller = context.callers.recognise(headers, request.peer, request.certificate)
             caller.require(Scope.PUBLISH)
-            clerk.intake.hold(headers, body)
+            context.intake.hold(headers, body)
         except Exception as error:
             respond(self._refusal(error))
             return
 
         def answered(response: Response) -> None:
-            clerk.intake.release(len(body))
+            context.intake.release(len(body))
             respond(response)
 
         try:
-            order = _understood(clerk, caller, headers, body)
+            order = _understood(context, caller, headers, body)
         except Exception as error:
             answered(self._refusal(error))
             return
@@ -95,7 +97,7 @@ class Publishing:
 
     async def _once(self, order: _Order, answered: Respond) -> None:
         try:
-            answered(await _accept(self._clerk, order))
+            answered(await _accept(self._context, order))
         except Exception as error:
             answered(self._refusal(error))
 
@@ -115,7 +117,7 @@ class Publishing:
                     outcomes.append(AcceptedMany(receipt.ids))
 
         try:
-            await self._clerk.desk.call(act)
+            await self._context.live.call(act)
         except OutcomeOpen as error:
             outcomes = [o if isinstance(o, Exception) else error.of(o.ids) for o in outcomes]
         except Exception as error:
@@ -130,22 +132,24 @@ class Publishing:
         if not isinstance(error, LasthopError):
             log.error("request failed", method="POST", path="/v1/messages", exc_info=error)
             error = INTERNAL
-        self._clerk.refused[error.code] += 1
+        self._context.refused[error.code] += 1
         more = tuple((n.encode(), v.encode()) for n, v in headers_of(error).items())
         return Response(error.http_status, JSON, encode(problem_of(error)), more)
 
 
-def _understood(clerk: Clerk, caller: Caller, headers: dict[bytes, bytes], body: bytes) -> _Order:
+def _understood(
+    context: OperationContext, caller: Caller, headers: dict[bytes, bytes], body: bytes
+) -> _Order:
     given = decode(headers.get(b"content-type", b""), body)
     count = len(given) if isinstance(given, list) else 1
-    clerk.charge(caller, messages=count, size=len(body))
+    context.charge(caller, messages=count, size=len(body))
     key = headers.get(b"idempotency-key")
-    return _Order(caller, given, convert(clerk, given, headers), key)
+    return _Order(caller, given, convert(context, given, headers), key)
 
 
-async def _accept(clerk: Clerk, order: _Order) -> Response:
+async def _accept(context: OperationContext, order: _Order) -> Response:
     many = order.given if isinstance(order.given, list) else [order.given]
-    accepted = await clerk.accept(
+    accepted = await context.accept(
         order.caller, order.submissions, key=order.key, digest=lambda: digest(many)
     )
     return _answer(order.given, accepted)
@@ -157,15 +161,15 @@ def _answer(given: Publication | list[Publication], accepted: AcceptedMany) -> R
 
 
 def convert(
-    clerk: Clerk, given: Publication | list[Publication], headers: dict[bytes, bytes]
+    context: OperationContext, given: Publication | list[Publication], headers: dict[bytes, bytes]
 ) -> list[Submission]:
     """Submissions for what was given in a request; errors of a batch name the message at fault."""
-    converter = clerk.converter(headers)
+    converter = context.converter(headers)
     if isinstance(given, Publication):
         return [converter.one(given)]
     if not given:
         raise InvalidRequest("there is no message in the request")
-    limit = clerk.settings.max_messages
+    limit = context.settings.max_messages
     if len(given) > limit:
         raise TooLarge("too many messages in one request", count=len(given), limit=limit)
     return converter.all(given)

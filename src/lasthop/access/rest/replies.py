@@ -10,7 +10,7 @@ from msgspec import Meta
 from starlette.responses import Response
 
 from lasthop.access.rest.answers import json_response
-from lasthop.access.rest.clerk import one_of
+from lasthop.access.rest.context import one_of
 from lasthop.access.rest.exchange import RestExchange
 from lasthop.access.rest.messages import device_number, is_ready, names_of, rows_of
 from lasthop.access.rest.problems import NoReply
@@ -69,14 +69,14 @@ class Replies(msgspec.Struct):
 
 async def reply(exchange: RestExchange) -> Response:
     """Answer a message that a device sent."""
-    clerk, caller = exchange.clerk, exchange.caller
-    message = await clerk.find(caller, exchange.path("id"), received=True)
+    context, caller = exchange.context, exchange.caller
+    message = await context.find(caller, exchange.path("id"), received=True)
     target = _sender(message)
     publication = await exchange.body(Publication)
-    clerk.charge(caller, messages=1, size=0)
-    accepted = await clerk.accept(
+    context.charge(caller, messages=1, size=0)
+    accepted = await context.accept(
         caller,
-        [clerk.converter(exchange.headers).one(publication, target=target, answers=message)],
+        [context.converter(exchange.headers).one(publication, target=target, answers=message)],
         key=exchange.headers.get(b"idempotency-key"),
         digest=lambda: digest([publication], message.key),
     )
@@ -93,7 +93,7 @@ def _sender(message: Message) -> Target:
 async def get_reply(exchange: RestExchange) -> Response:
     """A device's answer to a message, as the device sent it."""
     query = exchange.query(ReplyQuery)
-    message = await exchange.clerk.find(exchange.caller, exchange.path("id"))
+    message = await exchange.context.find(exchange.caller, exchange.path("id"))
     wanted = None if query.device is None else device_number(exchange, query.device)
     return content_of(await first_reply(exchange, message, wanted, query.timeout))
 
@@ -102,15 +102,15 @@ async def first_reply(
     exchange: RestExchange, message: Message, device: int | None, patience: float
 ) -> Message:
     """Wait for an answer, no longer than one is of use."""
-    clerk = exchange.clerk
+    context = exchange.context
 
     def ready(rows: list[DeliveryRow]) -> bool:
         return is_ready("reply", rows_of(device, rows))
 
     seconds = _patience(exchange, message, patience)
-    rows = await clerk.wait(exchange.request.receive, message.key, ready, seconds)
+    rows = await context.wait(exchange.request.receive, message.key, ready, seconds)
     keys = sorted(row.reply for row in rows_of(device, rows) if in_time(message, row.reply))
-    found = await clerk.desk.read(lambda reader: reader.messages(keys[:1]))
+    found = await context.live.read(lambda reader: reader.messages(keys[:1]))
     if not found:
         raise NoReply("no device has answered this message", id=message.id)
     return found[keys[0]]
@@ -119,8 +119,8 @@ async def first_reply(
 async def get_replies(exchange: RestExchange) -> Response:
     """What everyone answered: as soon as all have who can, or `most` have, or the time is up."""
     query = exchange.query(GatherQuery)
-    clerk = exchange.clerk
-    message = await clerk.find(exchange.caller, exchange.path("id"))
+    context = exchange.context
+    message = await context.find(exchange.caller, exchange.path("id"))
 
     def complete(rows: list[DeliveryRow]) -> bool:
         count = sum(in_time(message, row.reply) for row in rows)
@@ -129,21 +129,21 @@ async def get_replies(exchange: RestExchange) -> Response:
         return not _spreading(exchange, message) and all(_heard(message, row) for row in rows)
 
     seconds = _patience(exchange, message, query.timeout)
-    rows = await clerk.wait(exchange.request.receive, message.key, complete, seconds)
+    rows = await context.wait(exchange.request.receive, message.key, complete, seconds)
     return json_response(await _replies(exchange, message, rows, complete(rows)))
 
 
 async def _replies(
     exchange: RestExchange, message: Message, rows: list[DeliveryRow], complete: bool
 ) -> Replies:
-    limit = exchange.clerk.settings.max_listed
+    limit = exchange.context.settings.max_listed
     answered = sorted(
         (row for row in rows if in_time(message, row.reply)), key=lambda row: row.reply
     )
     silent = [row for row in rows if not in_time(message, row.reply)]
     names = names_of(exchange, [row.device for row in (*answered[:limit], *silent[:limit])])
     keys = [row.reply for row in answered[:limit]]
-    found = await exchange.clerk.desk.read(lambda reader: reader.messages(keys)) if keys else {}
+    found = await exchange.context.live.read(lambda reader: reader.messages(keys)) if keys else {}
     room = MOST_BYTES
     replies = []
     for row in answered[:limit]:
@@ -182,15 +182,15 @@ def _heard(message: Message, row: DeliveryRow) -> bool:
 
 def _spreading(exchange: RestExchange, message: Message) -> bool:
     """Whether some devices are still to have their deliveries."""
-    item = exchange.clerk.desk.look(lambda gateway: gateway.deliveries.items.get(message.key))
+    item = exchange.context.live.look(lambda gateway: gateway.deliveries.items.get(message.key))
     return item is not None and item.spreading
 
 
 def _patience(exchange: RestExchange, message: Message, timeout: float) -> float:
     """Nobody waits beyond the message's own deadline."""
-    if message.reply_before is None or timeout > exchange.clerk.settings.max_wait:
+    if message.reply_before is None or timeout > exchange.context.settings.max_wait:
         return timeout  # Too long a wait is refused, whatever comes of it.
-    left = (message.reply_before - exchange.clerk.desk.now()) / SECOND
+    left = (message.reply_before - exchange.context.live.now()) / SECOND
     return min(timeout, max(0.0, left))
 
 

@@ -56,19 +56,19 @@ async def show(exchange: RestExchange) -> Response:
 
 def _find(exchange: RestExchange, question: Question) -> ServiceList:
     app = exchange.caller.app
-    found = exchange.clerk.desk.look(lambda g: g.services.book.find(app, question))
+    found = exchange.context.live.look(lambda g: g.services.book.find(app, question))
     return ServiceList(list(found.offers), found.more)
 
 
 async def ask(exchange: RestExchange) -> Response:
     """Send the body to a device that offers the service, and answer with what it answers."""
-    clerk, caller = exchange.clerk, exchange.caller
+    context, caller = exchange.context, exchange.caller
     timeout = exchange.query(AskQuery).timeout
-    if timeout > clerk.settings.max_wait:
-        most = clerk.settings.max_wait
+    if timeout > context.settings.max_wait:
+        most = context.settings.max_wait
         raise InvalidRequest(f"timeout: wait between 0 and {most} seconds", field="timeout")
     body = await exchange.content()
-    clerk.charge(caller, messages=1, size=len(body))
+    context.charge(caller, messages=1, size=len(body))
     request = Publication(
         to=f"{TargetKind.SERVICE}:{exchange.path('name')}",
         content_type=exchange.headers.get(b"content-type", BINARY).decode("latin-1"),
@@ -76,9 +76,9 @@ async def ask(exchange: RestExchange) -> Response:
         reply_within=timeout,
         headers={OPERATION_HEADER: exchange.path("operation")},
     )
-    submission = clerk.converter(exchange.headers).one(request, content=body)
-    accepted = await clerk.accept(caller, [submission], digest=lambda: digest([request]))
-    message = await clerk.find(caller, accepted.ids[0])
+    submission = context.converter(exchange.headers).one(request, content=body)
+    accepted = await context.accept(caller, [submission], digest=lambda: digest([request]))
+    message = await context.find(caller, accepted.ids[0])
     answer = await first_reply(exchange, message, None, timeout)
     if answer.content_type == DECLINED_TYPE:
         raise _declined(answer)

@@ -96,8 +96,8 @@ class End(msgspec.Struct, forbid_unknown_fields=True):
 async def open_stream(exchange: RestExchange) -> Response:
     """Open a stream."""
     new = await exchange.body(NewStream)
-    caller, clerk = exchange.caller, exchange.clerk
-    clerk.charge(caller, messages=1, size=0)
+    caller, context = exchange.caller, exchange.context
+    context.charge(caller, messages=1, size=0)
     target = Target(TargetKind.PUBLISHER, "") if new.to == PUBLISHERS else parse_target(new.to)
     # The form of what is said of it is checked where that of any message is.
     said = Publication(
@@ -107,7 +107,7 @@ async def open_stream(exchange: RestExchange) -> Response:
         priority=new.priority,
         headers=new.headers,
     )
-    form = clerk.converter(exchange.headers).one(said)
+    form = context.converter(exchange.headers).one(said)
 
     def act(gateway: Gateway, now: Micros) -> StreamInfo:
         submission = Submission(
@@ -120,7 +120,7 @@ async def open_stream(exchange: RestExchange) -> Response:
         stream = gateway.streams.open(caller.app, caller.source, submission, now)
         return info(stream, gateway.streams.window)
 
-    return json_response(await clerk.desk.call(act), 201)
+    return json_response(await context.live.call(act), 201)
 
 
 async def list_streams(exchange: RestExchange) -> Response:
@@ -132,13 +132,13 @@ async def list_streams(exchange: RestExchange) -> Response:
         streams = gateway.streams.of(caller.app)
         return StreamList([info(s, window) for s in streams if _concerns(caller, s.record)])
 
-    return json_response(exchange.clerk.desk.look(look))
+    return json_response(exchange.context.live.look(look))
 
 
 async def show(exchange: RestExchange) -> Response:
     """How far a stream is, also when it is over."""
     key = _key(exchange)
-    caller, desk = exchange.caller, exchange.clerk.desk
+    caller, live = exchange.caller, exchange.context.live
 
     def look(gateway: Gateway) -> StreamInfo | None:
         stream = gateway.streams.get(key)
@@ -146,9 +146,9 @@ async def show(exchange: RestExchange) -> Response:
             return None
         return info(stream, gateway.streams.window)
 
-    found = desk.look(look)
+    found = live.look(look)
     if found is None:
-        row = (await desk.read(lambda reader: reader.find(StreamRow, [key]))).get(key)
+        row = (await live.read(lambda reader: reader.find(StreamRow, [key]))).get(key)
         record = None if row is None else read_record(row)
         if record is None or not _concerns(caller, record):
             raise NotFound("no such stream", id=exchange.path("id"))
@@ -160,24 +160,24 @@ async def send(exchange: RestExchange) -> Response:
     """Take what follows `offset`, as much as comes: the request is read only as fast as the
     receiver takes it."""
     query = exchange.query(ContentQuery)
-    key, caller, desk = _key(exchange), exchange.caller, exchange.clerk.desk
-    window = desk.look(lambda gateway: gateway.streams.window)
+    key, caller, live = _key(exchange), exchange.caller, exchange.context.live
+    window = live.look(lambda gateway: gateway.streams.window)
     offset = query.offset
-    position = desk.look(lambda gateway: _from_publisher(gateway, caller, key).record.received)
+    position = live.look(lambda gateway: _from_publisher(gateway, caller, key).record.received)
     if offset > position:
         raise Conflict("the stream goes on at its position", offset=offset, position=position)
     async for data in exchange.request.stream():
         for start in range(0, len(data), window):
             part = data[start : start + window]
             if not await _append(exchange, key, offset, part):
-                return json_response(desk.look(_described(caller, key)))
+                return json_response(live.look(_described(caller, key)))
             offset += len(part)
-    return json_response(desk.look(_described(caller, key)))
+    return json_response(live.look(_described(caller, key)))
 
 
 async def _append(exchange: RestExchange, key: int, offset: int, part: bytes) -> bool:
     """Take all of a part; false when there is no room for it in time."""
-    caller, desk = exchange.caller, exchange.clerk.desk
+    caller, live = exchange.caller, exchange.context.live
     end = offset + len(part)
 
     def act(gateway: Gateway, now: Micros) -> int:
@@ -191,9 +191,9 @@ async def _append(exchange: RestExchange, key: int, offset: int, part: bytes) ->
         free = stream.record.taken + gateway.streams.window - stream.record.received
         return True if free > 0 else None
 
-    exchange.clerk.charge(caller, messages=0, size=len(part))
-    while await desk.call(act) < end:
-        if not await desk.watch(key, room, FULL):
+    exchange.context.charge(caller, messages=0, size=len(part))
+    while await live.call(act) < end:
+        if not await live.watch(key, room, FULL):
             return False
     return True
 
@@ -201,7 +201,7 @@ async def _append(exchange: RestExchange, key: int, offset: int, part: bytes) ->
 async def fetch(exchange: RestExchange) -> Response:
     """What follows `offset`; everything before it is done with."""
     query = exchange.query(ContentQuery)
-    key, caller, clerk = _key(exchange), exchange.caller, exchange.clerk
+    key, caller, context = _key(exchange), exchange.caller, exchange.context
 
     def act(gateway: Gateway, now: Micros) -> None:
         stream = _find(gateway, caller, key)
@@ -229,10 +229,10 @@ async def fetch(exchange: RestExchange) -> Response:
             return None
         return body, stream.record
 
-    before = clerk.desk.look(lambda gateway: _find(gateway, caller, key).record)
-    await clerk.desk.call(act)
-    seconds = min(query.timeout, clerk.settings.max_wait)
-    found = await clerk.desk.watch(key, more, seconds)
+    before = context.live.look(lambda gateway: _find(gateway, caller, key).record)
+    await context.live.call(act)
+    seconds = min(query.timeout, context.settings.max_wait)
+    found = await context.live.watch(key, more, seconds)
     body, record = (b"", before) if found is None else found
     headers = {
         "content-type": _BINARY,
@@ -257,7 +257,7 @@ async def end(exchange: RestExchange) -> Response:
         gateway.streams.end(stream, now, size=said.size, checksum=checksum)
         return info(stream, 0)
 
-    return json_response(await exchange.clerk.desk.call(act))
+    return json_response(await exchange.context.live.call(act))
 
 
 async def give_up(exchange: RestExchange) -> Response:
@@ -273,7 +273,7 @@ async def give_up(exchange: RestExchange) -> Response:
             gateway.streams.abort(stream, "given up by its sender", now)
         return info(stream, 0)
 
-    return json_response(await exchange.clerk.desk.call(act))
+    return json_response(await exchange.context.live.call(act))
 
 
 def info(stream: Stream, window: int) -> StreamInfo:

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from lasthop.access.rest.answers import json_response
 from lasthop.access.rest.exchange import RestExchange
-from lasthop.access.rest.overseer import Overseer, SurrogateInfo
+from lasthop.access.rest.surrogate_manager import SurrogateInfo, SurrogateManager
 from lasthop.errors import NotFound
 
 
@@ -19,22 +19,24 @@ class SurrogateList(msgspec.Struct):
 
 async def list_surrogates(exchange: RestExchange) -> Response:
     """All surrogates."""
-    overseer = exchange.clerk.overseer
-    return json_response(SurrogateList([] if overseer is None else overseer.status()))
+    surrogate_manager = exchange.context.surrogate_manager
+    return json_response(
+        SurrogateList([] if surrogate_manager is None else surrogate_manager.status())
+    )
 
 
 async def show_surrogate(exchange: RestExchange) -> Response:
     """One app's surrogate."""
-    return json_response(_overseer(exchange).of(exchange.path("app")))
+    return json_response(_surrogate_manager(exchange).of(exchange.path("app")))
 
 
 async def reload_surrogate(exchange: RestExchange) -> Response:
     """Load an app's surrogate anew; the old one stays when the new one cannot be loaded."""
-    return json_response(await _overseer(exchange).reload(exchange.path("app")))
+    return json_response(await _surrogate_manager(exchange).reload(exchange.path("app")))
 
 
-def _overseer(exchange: RestExchange) -> Overseer:
-    overseer = exchange.clerk.overseer
-    if overseer is None:
+def _surrogate_manager(exchange: RestExchange) -> SurrogateManager:
+    surrogate_manager = exchange.context.surrogate_manager
+    if surrogate_manager is None:
         raise NotFound("this app has no surrogate", app=exchange.path("app"))
-    return overseer
+    return surrogate_manager

@@ -138,7 +138,7 @@ async def advertise(exchange: RestExchange) -> Response:
         assert row is not None
         return _info(gateway, row, changed=changed)
 
-    return json_response(await exchange.clerk.desk.call(act))
+    return json_response(await exchange.context.live.call(act))
 
 
 async def withdraw(exchange: RestExchange) -> Response:
@@ -152,7 +152,7 @@ async def withdraw(exchange: RestExchange) -> Response:
         )
         return TopicWithdrawal(topic, told)
 
-    return json_response(await exchange.clerk.desk.call(act))
+    return json_response(await exchange.context.live.call(act))
 
 
 async def list_topics(exchange: RestExchange) -> Response:
@@ -162,7 +162,7 @@ async def list_topics(exchange: RestExchange) -> Response:
     def ask(gateway: Gateway) -> TopicList:
         return TopicList([_info(gateway, row) for row in gateway.topics.advertised.all(app)])
 
-    return json_response(exchange.clerk.desk.look(ask))
+    return json_response(exchange.context.live.look(ask))
 
 
 async def subscribe(exchange: RestExchange) -> Response:
@@ -170,7 +170,7 @@ async def subscribe(exchange: RestExchange) -> Response:
     app, name, topic = exchange.caller.app, exchange.path("name"), exchange.path("topic")
     terms = await exchange.optional_body(TopicTerms)
     xpath = exchange.query(SubscribeQuery).xpath
-    changed = await exchange.clerk.desk.call(
+    changed = await exchange.context.live.call(
         lambda gateway, now: gateway.topics.subscribe(app, name, topic, now, terms, xpath=xpath)
     )
     return json_response(Subscribed(name, topic, subscribed=True, changed=changed))
@@ -188,23 +188,23 @@ async def list_subscriptions(exchange: RestExchange) -> Response:
         for topic in sorted(record.subscriptions):
             info = SubscriptionInfo(topic, by_rule=topic in record.ruled)
             info.xpath = record.filters.get(topic)
-            keeper = gateway.ranked.keeper(session, topic)
-            if keeper is not None:
-                info.terms = keeper.terms
-                info.policy = keeper.choice.label
-                info.unread = keeper.feed.unread_there
-                info.waiting = len(keeper.feed.entries()) - info.unread
+            subscription = gateway.ranked.subscription(session, topic)
+            if subscription is not None:
+                info.terms = subscription.terms
+                info.policy = subscription.choice.label
+                info.unread = subscription.feed.unread_there
+                info.waiting = len(subscription.feed.entries()) - info.unread
             found.append(info)
         return SubscriptionList(name, found)
 
-    return json_response(exchange.clerk.desk.look(ask))
+    return json_response(exchange.context.live.look(ask))
 
 
 async def set_rules(exchange: RestExchange) -> Response:
     """Let a device's subscriptions follow its context."""
     app, name = exchange.caller.app, exchange.path("name")
     rules = (await exchange.body(Rules)).rules
-    await exchange.clerk.desk.call(
+    await exchange.context.live.call(
         lambda gateway, now: gateway.topics.set_rules(app, name, rules, now)
     )
     return json_response(Rules(rules))
@@ -213,7 +213,9 @@ async def set_rules(exchange: RestExchange) -> Response:
 async def get_rules(exchange: RestExchange) -> Response:
     """The rules that a device's subscriptions follow."""
     app, name = exchange.caller.app, exchange.path("name")
-    rules = exchange.clerk.desk.look(lambda gateway: gateway.registry.named(app, name).record.rules)
+    rules = exchange.context.live.look(
+        lambda gateway: gateway.registry.named(app, name).record.rules
+    )
     return json_response(Rules(rules))
 
 
@@ -222,14 +224,14 @@ async def change_rank(exchange: RestExchange) -> Response:
     change = await exchange.body(RankChange)
     if not math.isfinite(change.rank):
         raise InvalidRequest("rank: a rank is a finite number", field="rank")
-    clerk = exchange.clerk
-    message = await clerk.find(exchange.caller, exchange.path("id"))
+    context = exchange.context
+    message = await context.find(exchange.caller, exchange.path("id"))
     if message.source == GATEWAY:
         raise NotFound("no such message", id=exchange.path("id"))
-    rows = await clerk.deliveries(message.key)
+    rows = await context.deliveries(message.key)
     had = [row.device for row in rows if row.state == State.DELIVERED]
     app = exchange.caller.app
-    open_for = await clerk.desk.call(
+    open_for = await context.live.call(
         lambda gateway, now: gateway.ranked.change_rank(app, message, change.rank, had, now)
     )
     return json_response(Reranked(message.id, change.rank, open_for))

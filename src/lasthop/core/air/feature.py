@@ -28,13 +28,13 @@ from lasthop.decision.routes import Route, RouteRefusal, RouteSelection, check_v
 from lasthop.delivery.carrier import (
     Aborted,
     Confirmed,
+    NotReached,
     Outcome,
     Parcel,
     ReturnedContent,
     Sent,
     Unanswered,
     Unfit,
-    Unreached,
 )
 from lasthop.errors import Rejected
 from lasthop.events import Kind
@@ -226,7 +226,7 @@ class AirFeature(CoreFeature):
                 deliveries.give_up(delivery, Step.GIVE_UP, now, outcome.reason, code=outcome.code)
             case Unanswered():
                 self._unanswered(delivery, route, outcome.reason, now)
-            case Unreached():
+            case NotReached():
                 # Nothing of it has left: it can still be taken back, and truly.
                 delivery.attempts -= 1
                 self._unreached(delivery, route, outcome.reason, now)

@@ -15,7 +15,7 @@ from lasthop.clock import MILLISECOND, Micros
 from lasthop.core.contacts.refusal import refuse
 from lasthop.core.contacts.replies import answered
 from lasthop.core.deliveries import Deliveries
-from lasthop.core.effects import Overheard, Send
+from lasthop.core.effects import Send, SentElsewhere
 from lasthop.core.feature import Arrival, Operate
 from lasthop.core.names import check_topic, parse_target
 from lasthop.core.publishing.acceptance import Acceptance
@@ -149,7 +149,7 @@ class Inbound:
             self._deliveries.effects.append(Send(session.channel, [ack]))
             for line in session.lines:
                 if line is not session.line and line.greeted:
-                    self._deliveries.effects.append(Overheard(line.channel, [ack]))
+                    self._deliveries.effects.append(SentElsewhere(line.channel, [ack]))
 
     def _act(self, session: Session, frame: MessageFrame, now: Micros) -> None:
         headers = frame.headers or _NO_HEADERS

@@ -27,7 +27,7 @@ from lasthop.core.groups.decider import (
 from lasthop.core.lifecycle import DELIVERED, PENDING, State, Step
 from lasthop.core.registry import Device
 from lasthop.message import Binding
-from lasthop.store.bonds import BondChanges, BondRow
+from lasthop.store.groups import GroupChanges, GroupMessageRow
 from lasthop.wire.hop.decisions import GroupDecision, GroupVerdict
 from lasthop.wire.hop.frames import MessageFrame
 
@@ -68,8 +68,8 @@ class AtomicMessage(GroupDecider):
     def _note(self, now: Micros, members: tuple[int, ...] = ()) -> None:
         key = self.item.message.key
         still = self.standing in (Standing.HELD, Standing.RELEASED)
-        row = BondRow(key, self.standing, still, at=now, members=members)
-        self.deliveries.commits.open.of(BondChanges).bonds[key] = row
+        row = GroupMessageRow(key, self.standing, still, at=now, members=members)
+        self.deliveries.commits.open.of(GroupChanges).group_messages[key] = row
 
     def watch(self, delivery: Delivery, deadline: Micros) -> None:
         """The deadline is that of all members together."""
@@ -124,8 +124,8 @@ class AtomicMessage(GroupDecider):
             self.deliveries.timers.add(delivery.changed_at, self)
         elif self.standing is Standing.RELEASED and not self.item.deliveries:
             key = self.item.message.key
-            row = BondRow(key, self.standing, open=False, at=delivery.changed_at)
-            self.deliveries.commits.open.of(BondChanges).bonds[key] = row
+            row = GroupMessageRow(key, self.standing, open=False, at=delivery.changed_at)
+            self.deliveries.commits.open.of(GroupChanges).group_messages[key] = row
 
     # The decision.
 
@@ -201,7 +201,7 @@ class AtomicMessage(GroupDecider):
 
     # After a restart.
 
-    def resume(self, row: BondRow) -> None:
+    def resume(self, row: GroupMessageRow) -> None:
         """As it stood; before its deliveries are opened again."""
         self.standing = Standing(row.state)
         if self.standing is Standing.RELEASED:
@@ -221,20 +221,20 @@ class AtomicMessage(GroupDecider):
 class ReleaseNotice(GroupDecider):
     """The message that tells members to show what they hold: its end is the end of that."""
 
-    __slots__ = ("_pact",)
+    __slots__ = ("_atomic_message",)
 
-    def __init__(self, pact: AtomicMessage, item: Item) -> None:
-        super().__init__(pact.deliveries, item)
-        self._pact = pact
+    def __init__(self, atomic_message: AtomicMessage, item: Item) -> None:
+        super().__init__(atomic_message.deliveries, item)
+        self._atomic_message = atomic_message
 
     def _subject(self, delivery: Delivery) -> Delivery | None:
-        return delivery.session.mailbox.get(self._pact.item.message.key)
+        return delivery.session.mailbox.get(self._atomic_message.item.message.key)
 
     def acknowledged(self, delivery: Delivery, now: Micros) -> None:
         self.deliveries.step(delivery, Step.DELIVER, now)
         subject = self._subject(delivery)
         if subject is not None:
-            self._pact.shown(subject, now)
+            self._atomic_message.shown(subject, now)
 
     def dropped(self, delivery: Delivery, now: Micros) -> None:
         """The device does not have what it was to show: it gets that once more, to be shown."""
@@ -243,4 +243,4 @@ class ReleaseNotice(GroupDecider):
         )
         subject = self._subject(delivery)
         if subject is not None and subject.state is State.RECEIVED:
-            self._pact.forgotten(subject, now)
+            self._atomic_message.forgotten(subject, now)

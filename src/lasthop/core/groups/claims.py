@@ -20,7 +20,7 @@ from lasthop.core.registry import Device
 from lasthop.errors import Forbidden
 from lasthop.events import Kind
 from lasthop.message import Message, Target, TargetKind
-from lasthop.store.bonds import BondChanges, BondRow
+from lasthop.store.groups import GroupChanges, GroupMessageRow
 from lasthop.wire.hop.decisions import GroupDecision, GroupVerdict
 
 
@@ -80,16 +80,16 @@ class ClaimRecord:
         return cls(groups, message.key, about, members)
 
     @classmethod
-    def resume(cls, groups: ClaimBook, row: BondRow) -> ClaimRecord:
+    def resume(cls, groups: ClaimBook, row: GroupMessageRow) -> ClaimRecord:
         """As it stood before a restart."""
-        contest = cls(groups, row.message, _decode(row.record), row.members)
-        contest.standing = Standing(row.state)
-        contest.winner = row.device
-        return contest
+        claim = cls(groups, row.message, _decode(row.record), row.members)
+        claim.standing = Standing(row.state)
+        claim.winner = row.device
+        return claim
 
     def note(self, now: Micros) -> None:
         """Write it with the open commit."""
-        row = BondRow(
+        row = GroupMessageRow(
             self.key,
             self.standing,
             self.standing is Standing.CLAIMABLE,
@@ -98,7 +98,7 @@ class ClaimRecord:
             tuple(sorted(self.members)),
             _encode(self.about),
         )
-        self._groups.deliveries.commits.open.of(BondChanges).bonds[self.key] = row
+        self._groups.deliveries.commits.open.of(GroupChanges).group_messages[self.key] = row
 
     @property
     def name(self) -> str:
@@ -196,37 +196,37 @@ class ClaimRecord:
 class ClaimableMessage(GroupDecider):
     """The open deliveries of a message that can be claimed."""
 
-    __slots__ = ("_groups", "contest")
+    __slots__ = ("_groups", "claim")
 
-    def __init__(self, groups: ClaimBook, item: Item, contest: ClaimRecord) -> None:
+    def __init__(self, groups: ClaimBook, item: Item, claim: ClaimRecord) -> None:
         super().__init__(groups.deliveries, item)
         self._groups = groups
-        self.contest = contest
+        self.claim = claim
 
     def dropped(self, delivery: Delivery, now: Micros) -> None:
         """Too late, or let go unseen because somebody else has it."""
         before = self.item.message.deliver_before
         late = before is not None and now >= before
-        if late or self.contest.standing is Standing.CLAIMABLE:
+        if late or self.claim.standing is Standing.CLAIMABLE:
             super().dropped(delivery, now)
         else:
-            by = self.contest.name
+            by = self.claim.name
             reason = f"claimed by {by}" if by else "nobody may claim it any more"
             self.deliveries.step(delivery, Step.SUPPRESS, now, reason)
 
     def withdraw(self, step: Step, now: Micros, reason: str) -> tuple[int, int]:
         """Take back the right to act on it, and the message from those who were not shown it; too
         late once somebody has claimed it."""
-        contest = self.contest
-        if contest.standing is not Standing.CLAIMABLE:
+        claim = self.claim
+        if claim.standing is not Standing.CLAIMABLE:
             return 0, len(self.item.deliveries)
-        count = len(contest.members)
-        contest.close(WITHDRAWN[step], reason, now, step)
+        count = len(claim.members)
+        claim.close(WITHDRAWN[step], reason, now, step)
         return count, 0
 
     def audience(self) -> Mapping[int, Device]:
-        if self.contest.standing is not Standing.CLAIMABLE:
+        if self.claim.standing is not Standing.CLAIMABLE:
             return {}
         registry = self.deliveries.registry
-        found = ((number, registry.numbered(number)) for number in sorted(self.contest.members))
+        found = ((number, registry.numbered(number)) for number in sorted(self.claim.members))
         return {number: device for number, device in found if device is not None}

@@ -41,8 +41,13 @@ from lasthop.core.spine import Spine
 from lasthop.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded, TooLarge
 from lasthop.events import Kind
 from lasthop.message import GATEWAY, Binding, Message, Reliability, Target, TargetKind
-from lasthop.store.bonds import RECENT_BONDS, BondChanges, BondRow, BondsRestored
 from lasthop.store.commit import Restored
+from lasthop.store.groups import (
+    RECENT_GROUP_MESSAGES,
+    GroupChanges,
+    GroupMessageRow,
+    GroupsRestored,
+)
 from lasthop.wire.hop.decisions import GroupDecision, GroupVerdict, decode_decision
 from lasthop.wire.hop.frames import (
     DECISION_TYPE,
@@ -83,9 +88,9 @@ class GroupFeature(CoreFeature, Gate):
         self.fanouts = spine.fanouts
         self.members = MemberIndex(deliveries.registry)
         deliveries.registry.index(self.members, GROUP)
-        self.circles = GroupRecords(deliveries, self.members)
+        self.records = GroupRecords(deliveries, self.members)
         self.decisions = DecisionNotices(deliveries, spine.fanouts)
-        self._contests: dict[int, ClaimRecord] = {}
+        self._claims: dict[int, ClaimRecord] = {}
         self._over: dict[int, ClaimRecord] = {}
         """Contests that are over, oldest first; some are still asked for."""
         self._queues: dict[tuple[str, str], SharedQueue] = {}
@@ -93,7 +98,7 @@ class GroupFeature(CoreFeature, Gate):
         """Queues of which something may be given to somebody."""
         self._replaceable: dict[tuple[str, str, Target, str], GroupDecider] = {}
         self._sweep_at = SWEEP
-        self._rows: dict[int, BondRow] = {}
+        self._rows: dict[int, GroupMessageRow] = {}
         """While the gateway comes back: what held messages together."""
         self._rosters: dict[int, tuple[int, ...]] = {}
         """While the gateway comes back: who messages for groups are for."""
@@ -167,7 +172,7 @@ class GroupFeature(CoreFeature, Gate):
         be promised."""
         target, binding = submission.target, submission.binding
         if target.kind is QUEUE:
-            self.circles.known(app, target)
+            self.records.known(app, target)
             self._check_firm(submission)
             self.queue(app, target.name).check_room()
             submission.queue = target.name
@@ -202,32 +207,32 @@ class GroupFeature(CoreFeature, Gate):
         """A message for a group or queue was accepted: bind it before its deliveries begin."""
         message = item.message
         members = tuple(sorted(devices))
-        bond: GroupDecider | None = None
+        group_message: GroupDecider | None = None
         if message.target.kind is QUEUE:
-            bond = self.queue(message.app, message.target.name).accept(item, now)
+            group_message = self.queue(message.app, message.target.name).accept(item, now)
         elif message.binding is ATOMIC:
-            bond = AtomicMessage(self, item, members)
-            bond.begin(members, now)
+            group_message = AtomicMessage(self, item, members)
+            group_message.begin(members, now)
         elif message.binding is CLAIM:
-            contest = ClaimRecord.of(self, message, members)
-            self._open(contest)
-            contest.note(now)
-            bond = ClaimableMessage(self, item, contest)
-        if bond is not None and message.replace_key is not None:
-            self._supersede(bond, message, message.replace_key, now)
+            claim = ClaimRecord.of(self, message, members)
+            self._open(claim)
+            claim.note(now)
+            group_message = ClaimableMessage(self, item, claim)
+        if group_message is not None and message.replace_key is not None:
+            self._supersede(group_message, message, message.replace_key, now)
 
-    def _open(self, contest: ClaimRecord) -> None:
-        self._contests[contest.key] = contest
-        self.deliveries.timers.add(contest.about.before, contest)
+    def _open(self, claim: ClaimRecord) -> None:
+        self._claims[claim.key] = claim
+        self.deliveries.timers.add(claim.about.before, claim)
 
     def _supersede(
-        self, bond: GroupDecider, message: Message, replace_key: str, now: Micros
+        self, group_message: GroupDecider, message: Message, replace_key: str, now: Micros
     ) -> None:
         """What its publisher has under the same key in the same group or queue makes room, if it
         still can, as a whole."""
         at = (message.app, message.source, message.target, replace_key)
         old = self._replaceable.get(at)
-        self._replaceable[at] = bond
+        self._replaceable[at] = group_message
         if old is not None and old.item.message.key in self.deliveries.items:
             old.withdraw(Step.REPLACE, now, f"replaced under {replace_key!r}")
         if len(self._replaceable) > self._sweep_at:
@@ -258,12 +263,12 @@ class GroupFeature(CoreFeature, Gate):
     def is_undecided(self, key: int) -> bool:
         """Whether it is open what becomes of a message as a whole."""
         item = self.deliveries.items.get(key)
-        bond = item.decider if item is not None else None
-        if isinstance(bond, AtomicMessage):
-            return bond.holds
-        if isinstance(bond, QueueEntry):
-            return not bond.over
-        return key in self._contests
+        group_message = item.decider if item is not None else None
+        if isinstance(group_message, AtomicMessage):
+            return group_message.holds
+        if isinstance(group_message, QueueEntry):
+            return not group_message.over
+        return key in self._claims
 
     def report(self, message: Message, decision: GroupDecision, now: Micros) -> None:
         """Tell the device that sent it."""
@@ -273,28 +278,28 @@ class GroupFeature(CoreFeature, Gate):
 
     def claim(self, session: Session, key: int, about: int | None, now: Micros) -> None:
         """A device wants to act on a message; it gets its answer once that is durable."""
-        contest = self._contests.get(key) or self._over.get(key)
-        if contest is None or contest.about.app != session.device.app:
+        claim = self._claims.get(key) or self._over.get(key)
+        if claim is None or claim.about.app != session.device.app:
             raise NotFound("no such message can be claimed", id=f"{key:016x}")
-        decision = contest.claim(session.device, now)
+        decision = claim.claim(session.device, now)
         if about is not None:
             self.decisions.answer(session.device, about, decision, now)
 
-    def over(self, contest: ClaimRecord) -> None:
+    def over(self, claim: ClaimRecord) -> None:
         """Nobody can claim it any more; who has may ask again for a while."""
-        self._contests.pop(contest.key, None)
-        self._over[contest.key] = contest
-        if len(self._over) > RECENT_BONDS:
+        self._claims.pop(claim.key, None)
+        self._over[claim.key] = claim
+        if len(self._over) > RECENT_GROUP_MESSAGES:
             del self._over[next(iter(self._over))]
 
     def take_back(self, app: str, key: int, now: Micros) -> tuple[int, int] | None:
         """Take back the right to act on a message of which no delivery is open; None: there is no
         such right."""
-        contest = self._contests.get(key)
-        if contest is None or contest.about.app != app:
+        claim = self._claims.get(key)
+        if claim is None or claim.about.app != app:
             return None
-        count = len(contest.members)
-        contest.close(Standing.CANCELLED, "cancelled by its publisher", now, Step.CANCEL)
+        count = len(claim.members)
+        claim.close(Standing.CANCELLED, "cancelled by its publisher", now, Step.CANCEL)
         return count, 0
 
     # Groups and queues.
@@ -303,26 +308,26 @@ class GroupFeature(CoreFeature, Gate):
         """The queue of this name, which is known."""
         queue = self._queues.get((app, name))
         if queue is None:
-            circle = self.circles.find(app, Target(QUEUE, name)) or GroupRecord()
+            record = self.records.find(app, Target(QUEUE, name)) or GroupRecord()
             queue = SharedQueue(
-                self.deliveries, self.fanouts, circle, stir=self._stir, settled=self.settled
+                self.deliveries, self.fanouts, record, stir=self._stir, settled=self.settled
             )
             self._queues[app, name] = queue
         return queue
 
-    def make(self, app: str, target: Target, circle: GroupRecord, now: Micros) -> bool:
+    def make(self, app: str, target: Target, record: GroupRecord, now: Micros) -> bool:
         """Let there be a group or queue, or change it; false when it was just so."""
-        changed = self.circles.make(app, target, circle, now)
+        changed = self.records.make(app, target, record, now)
         if target.kind is QUEUE:
             queue = self.queue(app, target.name)
-            queue.circle = self.circles.known(app, target)
+            queue.record = self.records.known(app, target)
             for session in queue.consumers.values():
                 queue.look_at(session)
         return changed
 
     def remove(self, app: str, target: Target, now: Micros) -> int:
         """Let there be none; how many devices belonged to it."""
-        self.circles.known(app, target)
+        self.records.known(app, target)
         if target.kind is QUEUE:
             queue = self.queue(app, target.name)
             if queue.busy:
@@ -330,7 +335,7 @@ class GroupFeature(CoreFeature, Gate):
         members = list(self.members.of(app, target).values())
         for device in members:
             self._quit(self.deliveries.session(device), target, now)
-        self.circles.remove(app, target)
+        self.records.remove(app, target)
         return len(members)
 
     def join(self, app: str, name: str, target: Target, now: Micros) -> bool:
@@ -343,14 +348,14 @@ class GroupFeature(CoreFeature, Gate):
 
     def _enter(self, session: Session, target: Target, now: Micros, *, by_itself: bool) -> bool:
         """A device joins a group, or takes from a queue from now on."""
-        changed = self.circles.join(session, target, now, by_itself=by_itself)
+        changed = self.records.join(session, target, now, by_itself=by_itself)
         if changed and target.kind is QUEUE:
             self._consumes(session, target.name)
         return changed
 
     def _quit(self, session: Session, target: Target, now: Micros) -> bool:
         """A device belongs to a group or queue no longer."""
-        changed = self.circles.leave(session, target, now)
+        changed = self.records.leave(session, target, now)
         if changed and target.kind is QUEUE:
             queue = self.queue(session.device.app, target.name)
             queue.leave(session, f"{session.device.name} has left the queue", now)
@@ -387,9 +392,9 @@ class GroupFeature(CoreFeature, Gate):
     def _forgot(self, session: Session, now: Micros) -> None:
         """A device has lost its memory: what it held for a decision it holds no more."""
         for delivery in list(session.mailbox.values()):
-            bond = delivery.decider
-            if isinstance(bond, AtomicMessage) and delivery.state is State.RECEIVED:
-                bond.forgotten(delivery, now)
+            group_message = delivery.decider
+            if isinstance(group_message, AtomicMessage) and delivery.state is State.RECEIVED:
+                group_message.forgotten(delivery, now)
 
     def away(self, session: Session, now: Micros) -> None:
         for queue in self._queues_of(session):
@@ -419,9 +424,9 @@ class GroupFeature(CoreFeature, Gate):
     # After a restart.
 
     def restore(self, restored: Restored, now: Micros) -> None:
-        kept = restored.of(BondsRestored)
-        self.circles.restore(kept.circles)
-        for row in kept.bonds:
+        kept = restored.of(GroupsRestored)
+        self.records.restore(kept.records)
+        for row in kept.group_messages:
             standing = Standing(row.state)
             if standing is Standing.SPREADING:
                 self._rosters[row.message] = row.members
@@ -441,21 +446,21 @@ class GroupFeature(CoreFeature, Gate):
         if message.target.kind is GROUP:
             item.gates = (*item.gates, self)
         row = self._rows.get(message.key)
-        bond: GroupDecider | None = None
+        group_message: GroupDecider | None = None
         if message.target.kind is QUEUE:
-            bond = errand = QueueEntry(self.queue(message.app, message.target.name), item)
-            errand.resume(over=not spreading)
+            group_message = entry = QueueEntry(self.queue(message.app, message.target.name), item)
+            entry.resume(over=not spreading)
         elif message.binding is ATOMIC and row is not None:
-            bond = pact = AtomicMessage(self, item, row.members)
-            pact.resume(row)
+            group_message = atomic_message = AtomicMessage(self, item, row.members)
+            atomic_message.resume(row)
         elif message.binding is CLAIM:
-            contest = self._contests.get(message.key) or self._over.get(message.key)
-            if contest is not None:
-                self._rosters[message.key] = tuple(sorted(contest.members))
-                bond = ClaimableMessage(self, item, contest)
-        if bond is not None and message.replace_key is not None:
+            claim = self._claims.get(message.key) or self._over.get(message.key)
+            if claim is not None:
+                self._rosters[message.key] = tuple(sorted(claim.members))
+                group_message = ClaimableMessage(self, item, claim)
+        if group_message is not None and message.replace_key is not None:
             at = (message.app, message.source, message.target, message.replace_key)
-            self._replaceable[at] = bond
+            self._replaceable[at] = group_message
 
     def _attach_notice(self, item: Item) -> None:
         if decode_decision(item.message.body).verdict is GroupVerdict.RELEASE:
@@ -467,8 +472,8 @@ class GroupFeature(CoreFeature, Gate):
         self._rows = {}
         self._rosters = {}
         for device in self.deliveries.registry:
-            for circle in device.record.circles:
-                kind, _, name = circle.partition(":")
+            for record in device.record.memberships:
+                kind, _, name = record.partition(":")
                 if kind == QUEUE:
                     self._consumes(self.deliveries.session(device), name)
         for item in list(self.deliveries.items.values()):
@@ -488,8 +493,8 @@ class GroupFeature(CoreFeature, Gate):
         if not isinstance(item.decider, (AtomicMessage, ClaimableMessage)):
             key = item.message.key
             state = Standing.SPREADING if members else Standing.SPREAD
-            row = BondRow(key, state, bool(members), members=members)
-            self.deliveries.commits.open.of(BondChanges).bonds[key] = row
+            row = GroupMessageRow(key, state, bool(members), members=members)
+            self.deliveries.commits.open.of(GroupChanges).group_messages[key] = row
 
 
 class GroupTarget(PlainTarget):

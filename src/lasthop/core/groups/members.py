@@ -17,12 +17,12 @@ class MemberIndex(Index):
         self._members: dict[tuple[str, str], dict[int, Device]] = {}
 
     def added(self, device: Device) -> None:
-        for circle in device.record.circles:
-            self._enter(device, circle)
+        for record in device.record.memberships:
+            self._enter(device, record)
 
     def removed(self, device: Device) -> None:
-        for circle in device.record.circles:
-            self._forget(device, circle)
+        for record in device.record.memberships:
+            self._forget(device, record)
 
     def reach(self, app: str, name: str) -> Mapping[int, Device]:
         found = self._members.get((app, f"{TargetKind.GROUP}:{name}"))
@@ -36,33 +36,33 @@ class MemberIndex(Index):
 
     def join(self, device: Device, target: Target) -> bool:
         """Let a device belong to a group or queue; false when it did."""
-        circle = str(target)
-        if not self._enter(device, circle):
+        record = str(target)
+        if not self._enter(device, record):
             return False
-        device.record.circles = [*device.record.circles, circle]
+        device.record.memberships = [*device.record.memberships, record]
         return True
 
     def leave(self, device: Device, target: Target) -> bool:
         """Let a device belong to a group or queue no longer; false when it did not."""
-        circle = str(target)
-        if not self._forget(device, circle):
+        record = str(target)
+        if not self._forget(device, record):
             return False
-        device.record.circles = [name for name in device.record.circles if name != circle]
+        device.record.memberships = [name for name in device.record.memberships if name != record]
         return True
 
-    def _enter(self, device: Device, circle: str) -> bool:
+    def _enter(self, device: Device, record: str) -> bool:
         self._registry.changes += 1
-        members = self._members.setdefault((device.app, circle), {})
+        members = self._members.setdefault((device.app, record), {})
         if device.number in members:
             return False
         members[device.number] = device
         return True
 
-    def _forget(self, device: Device, circle: str) -> bool:
+    def _forget(self, device: Device, record: str) -> bool:
         self._registry.changes += 1
-        members = self._members.get((device.app, circle))
+        members = self._members.get((device.app, record))
         if members is None or members.pop(device.number, None) is None:
             return False
         if not members:
-            del self._members[device.app, circle]
+            del self._members[device.app, record]
         return True

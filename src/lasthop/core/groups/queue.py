@@ -25,7 +25,7 @@ class SharedQueue:
         self,
         deliveries: Deliveries,
         fanouts: Fanouts,
-        circle: GroupRecord,
+        record: GroupRecord,
         *,
         stir: Callable[[SharedQueue], None],
         settled: Settled,
@@ -33,7 +33,7 @@ class SharedQueue:
         """`stir` is told when something may be given to somebody."""
         self.deliveries = deliveries
         self.fanouts = fanouts
-        self.circle = circle
+        self.record = record
         self.settled = settled
         self.stirred = False
         self._stir = stir
@@ -58,22 +58,22 @@ class SharedQueue:
 
     def accept(self, item: Item, now: Micros) -> QueueEntry:
         """A new message."""
-        errand = QueueEntry(self, item)
-        errand.begin(now)
-        return errand
+        entry = QueueEntry(self, item)
+        entry.begin(now)
+        return entry
 
-    def add(self, errand: QueueEntry) -> None:
+    def add(self, entry: QueueEntry) -> None:
         """It waits for a consumer; what comes back stands before those accepted later."""
-        errand.waiting = True
+        entry.waiting = True
         self.length += 1
-        message = errand.item.message
-        heapq.heappush(self._waiting, (-message.priority, message.key, errand))
+        message = entry.item.message
+        heapq.heappush(self._waiting, (-message.priority, message.key, entry))
         self._stir(self)
 
-    def gone(self, errand: QueueEntry) -> None:
+    def gone(self, entry: QueueEntry) -> None:
         """It waits no longer; its place is cleared when its turn comes."""
-        if errand.waiting:
-            errand.waiting = False
+        if entry.waiting:
+            entry.waiting = False
             self.length -= 1
 
     # Consumers.
@@ -86,11 +86,11 @@ class SharedQueue:
 
     def _look_again(self) -> None:
         aside, self._aside = self._aside, []
-        for errand in aside:
-            if errand.waiting:
-                errand.waiting = False
+        for entry in aside:
+            if entry.waiting:
+                entry.waiting = False
                 self.length -= 1
-                self.add(errand)
+                self.add(entry)
 
     def leave(self, session: Session, reason: str, now: Micros) -> None:
         """One consumer less. What has not left for it goes to others at once, and the rest when
@@ -100,15 +100,15 @@ class SharedQueue:
 
     def lost(self, session: Session, reason: str, now: Micros) -> None:
         """A consumer is not there."""
-        for errand in list(self._hands.get(session, {}).values()):
-            if errand.active is not None and errand.active.state is PENDING:
-                errand.take_back(reason, now)
+        for entry in list(self._hands.get(session, {}).values()):
+            if entry.active is not None and entry.active.state is PENDING:
+                entry.take_back(reason, now)
 
     def remove(self, session: Session, reason: str, now: Micros) -> None:
         """A consumer is gone for good, with what it had in its hands."""
         self.consumers.pop(session.device.number, None)
-        for errand in list(self._hands.get(session, {}).values()):
-            errand.take_back(reason, now)
+        for entry in list(self._hands.get(session, {}).values()):
+            entry.take_back(reason, now)
 
     def look_at(self, session: Session) -> None:
         """A consumer may have room."""
@@ -118,15 +118,15 @@ class SharedQueue:
             if self._waiting:
                 self._stir(self)
 
-    def took(self, session: Session, errand: QueueEntry) -> None:
+    def took(self, session: Session, entry: QueueEntry) -> None:
         """A consumer has it in its hands."""
-        self._hands.setdefault(session, {})[errand.item.message.key] = errand
+        self._hands.setdefault(session, {})[entry.item.message.key] = entry
 
-    def returned(self, session: Session, errand: QueueEntry) -> None:
+    def returned(self, session: Session, entry: QueueEntry) -> None:
         """A consumer has a message in its hands no longer."""
         hands = self._hands.get(session)
         if hands is not None:
-            hands.pop(errand.item.message.key, None)
+            hands.pop(entry.item.message.key, None)
             if not hands:
                 del self._hands[session]
         self.look_at(session)
@@ -144,7 +144,7 @@ class SharedQueue:
         return (
             session.greeted
             and session.device.number in self.consumers
-            and self.holding(session) < self.circle.prefetch
+            and self.holding(session) < self.record.prefetch
             and session.has_credit(size)
             and len(session.mailbox) < self.deliveries.limits.open_per_device
         )
@@ -157,38 +157,38 @@ class SharedQueue:
         Every step gives a message away, or takes a consumer out of the ring until something changes
         for it: so it costs what it moves.
         """
-        while self._ring and (errand := self._first()) is not None:
-            session = self._next(errand)
+        while self._ring and (entry := self._first()) is not None:
+            session = self._next(entry)
             if session is None:
                 if not self._ring:
                     return
                 # Those who are there have all had it.
                 heapq.heappop(self._waiting)
-                self._aside.append(errand)
+                self._aside.append(entry)
                 continue
             heapq.heappop(self._waiting)
-            self.gone(errand)
-            self.took(session, errand)
-            errand.give(session, now)
+            self.gone(entry)
+            self.took(session, entry)
+            entry.give(session, now)
 
     def _first(self) -> QueueEntry | None:
         while self._waiting:
-            errand = self._waiting[0][2]
-            if errand.waiting:
-                return errand
+            entry = self._waiting[0][2]
+            if entry.waiting:
+                return entry
             heapq.heappop(self._waiting)
         return None
 
-    def _next(self, errand: QueueEntry) -> Session | None:
+    def _next(self, entry: QueueEntry) -> Session | None:
         """Whose turn it is, if anybody's: those who are left in the ring have had this one."""
-        size = errand.item.size
+        size = entry.item.size
         passed = 0
         while self._ring and passed < len(self._ring):
             session = self._ring[0]
             if not self._has_room(session, size):
                 self._ring.popleft()
                 self._ringed.discard(session)
-            elif errand.spent is not None and session.device.number in errand.spent:
+            elif entry.spent is not None and session.device.number in entry.spent:
                 self._ring.rotate(-1)
                 passed += 1
             else:
@@ -196,13 +196,13 @@ class SharedQueue:
                 return session
         return None
 
-    def another(self, errand: QueueEntry, but: Session) -> bool:
+    def another(self, entry: QueueEntry, but: Session) -> bool:
         """Whether somebody else could have it now."""
         for session in list(self._ring):
             if session is but:
                 continue
-            if self._has_room(session, errand.item.size):
-                if errand.spent is None or session.device.number not in errand.spent:
+            if self._has_room(session, entry.item.size):
+                if entry.spent is None or session.device.number not in entry.spent:
                     return True
             else:
                 self._ring.remove(session)

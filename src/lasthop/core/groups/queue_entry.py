@@ -18,8 +18,8 @@ from lasthop.core.groups.decider import (
     is_under_way,
 )
 from lasthop.core.lifecycle import DELIVERED, PENDING, SENDING, State, Step
-from lasthop.store.bonds import BondChanges, BondRow
 from lasthop.store.commit import FanoutRow
+from lasthop.store.groups import GroupChanges, GroupMessageRow
 
 if TYPE_CHECKING:
     from lasthop.core.delivery import Delivery, Item
@@ -122,11 +122,11 @@ class QueueEntry(GroupDecider):
                 # Nobody else could have it: then whoever has it may as well go on.
                 self._allow(now)
             else:
-                seconds = self._queue.circle.patience / SECOND
+                seconds = self._queue.record.patience / SECOND
                 self.take_back(f"not done within {seconds:g} s", now)
 
     def _allow(self, now: Micros) -> None:
-        self.until = now + self._queue.circle.patience
+        self.until = now + self._queue.record.patience
         self.deliveries.timers.add(self.until, self)
 
     def _is_leaving(self, delivery: Delivery) -> bool:
@@ -192,8 +192,8 @@ class QueueEntry(GroupDecider):
     def _stand(self, standing: Standing, reason: str, now: Micros) -> None:
         """Nobody ever had it, so no delivery tells of its end."""
         message = self.item.message
-        row = BondRow(message.key, standing, open=False, at=now)
-        self.deliveries.commits.open.of(BondChanges).bonds[message.key] = row
+        row = GroupMessageRow(message.key, standing, open=False, at=now)
+        self.deliveries.commits.open.of(GroupChanges).group_messages[message.key] = row
         self._queue.settled(message, standing, reason, now, count=0)
 
     def withdraw(self, step: Step, now: Micros, reason: str) -> tuple[int, int]:

@@ -15,9 +15,9 @@ from lasthop.core.session import Session
 from lasthop.errors import Forbidden, InvalidRequest, NotFound, QuotaExceeded
 from lasthop.events import Kind
 from lasthop.message import Target, TargetKind
-from lasthop.store.bonds import BondChanges, CircleRow
+from lasthop.store.groups import GroupChanges, GroupRow
 
-MAX_CIRCLES = 10_000
+MAX_GROUPS = 10_000
 """Groups and queues of an app: they are kept in memory, and listed."""
 
 KINDS = frozenset({TargetKind.GROUP, TargetKind.QUEUE})
@@ -48,51 +48,51 @@ class GroupRecords:
     def __init__(self, deliveries: Deliveries, members: MemberIndex) -> None:
         self._deliveries = deliveries
         self._members = members
-        self._circles: dict[tuple[str, str], GroupRecord] = {}
+        self._records: dict[tuple[str, str], GroupRecord] = {}
         self._count: dict[str, int] = {}
 
-    def restore(self, rows: Iterable[CircleRow]) -> None:
+    def restore(self, rows: Iterable[GroupRow]) -> None:
         """As the store has them."""
         for row in rows:
             self._keep(row.app, row.target, _decode(row.record))
 
     def find(self, app: str, target: Target) -> GroupRecord | None:
         """A group or queue, if there is one of this name."""
-        return self._circles.get((app, str(target)))
+        return self._records.get((app, str(target)))
 
     def known(self, app: str, target: Target) -> GroupRecord:
         """A group or queue that there must be."""
-        circle = self.find(app, target)
-        if circle is None:
+        record = self.find(app, target)
+        if record is None:
             raise NotFound(f"no such {target.kind}", app=app, name=target.name)
-        return circle
+        return record
 
     def all(self, app: str, kind: TargetKind) -> list[tuple[str, GroupRecord]]:
         """Those of an app, by name."""
         start = f"{kind}:"
         found = [
-            (target.removeprefix(start), circle)
-            for (of, target), circle in self._circles.items()
+            (target.removeprefix(start), record)
+            for (of, target), record in self._records.items()
             if of == app and target.startswith(start)
         ]
         return sorted(found)
 
-    def make(self, app: str, target: Target, circle: GroupRecord, now: Micros) -> bool:
+    def make(self, app: str, target: Target, record: GroupRecord, now: Micros) -> bool:
         """Let there be a group or queue, or change it; false when it was just so."""
         check_name(target.name)
         before = self.find(app, target)
-        if before is None and self._count.get(app, 0) >= MAX_CIRCLES:
-            raise QuotaExceeded("too many groups and queues", retry_after=60, limit=MAX_CIRCLES)
-        circle.made_at = now if before is None else before.made_at
-        if circle == before:
+        if before is None and self._count.get(app, 0) >= MAX_GROUPS:
+            raise QuotaExceeded("too many groups and queues", retry_after=60, limit=MAX_GROUPS)
+        record.made_at = now if before is None else before.made_at
+        if record == before:
             return False
-        self._keep(app, str(target), circle)
-        self._note(app, target, _encode(circle))
+        self._keep(app, str(target), record)
+        self._note(app, target, _encode(record))
         return True
 
     def remove(self, app: str, target: Target) -> None:
         """Let there be none, when everybody has left it."""
-        del self._circles[app, str(target)]
+        del self._records[app, str(target)]
         self._count[app] -= 1
         self._note(app, target, b"")
 
@@ -100,13 +100,13 @@ class GroupRecords:
         """A device belongs to it from now on; false when it did. What nobody has made is made by
         the first who joins."""
         device = session.device
-        circle = self.find(device.app, target)
-        if circle is not None and not circle.open and by_itself:
+        record = self.find(device.app, target)
+        if record is not None and not record.open and by_itself:
             raise Forbidden(f"only an administrator adds to this {target.kind}", name=target.name)
-        most = self._deliveries.limits.circles_per_device
-        if len(device.record.circles) >= most and str(target) not in device.record.circles:
+        most = self._deliveries.limits.memberships_per_device
+        if len(device.record.memberships) >= most and str(target) not in device.record.memberships:
             raise QuotaExceeded("too many groups and queues", retry_after=60, limit=most)
-        if circle is None:
+        if record is None:
             self.make(device.app, target, GroupRecord(), now)
         if not self._members.join(device, target):
             return False
@@ -127,14 +127,14 @@ class GroupRecords:
         self._deliveries.commits.record(kind, now, session, target=str(target))
         self._deliveries.commits.hurry()
 
-    def _keep(self, app: str, target: str, circle: GroupRecord) -> None:
-        if (app, target) not in self._circles:
+    def _keep(self, app: str, target: str, record: GroupRecord) -> None:
+        if (app, target) not in self._records:
             self._count[app] = self._count.get(app, 0) + 1
-        self._circles[app, target] = circle
+        self._records[app, target] = record
 
     def _note(self, app: str, target: Target, record: bytes) -> None:
-        row = CircleRow(app, str(target), record)
-        self._deliveries.commits.open.of(BondChanges).circles[app, str(target)] = row
+        row = GroupRow(app, str(target), record)
+        self._deliveries.commits.open.of(GroupChanges).records[app, str(target)] = row
         self._deliveries.commits.hurry()
 
 

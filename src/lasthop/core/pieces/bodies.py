@@ -156,9 +156,9 @@ class BodySource:
 class Bodies(Gate, DeliveryObserver):
     """Sends bodies in pieces: a gate that every message with a large body has to pass."""
 
-    def __init__(self, deliveries: Deliveries, courier: PiecePump, dispatcher: Dispatcher) -> None:
+    def __init__(self, deliveries: Deliveries, pump: PiecePump, dispatcher: Dispatcher) -> None:
         self._deliveries = deliveries
-        self._courier = courier
+        self._pump = pump
         self._dispatcher = dispatcher
         self._segment = deliveries.limits.segment
         self._fetching: dict[int, list[BodySource]] = {}
@@ -184,12 +184,12 @@ class Bodies(Gate, DeliveryObserver):
         if delivery.item.size <= self._segment:
             return Leaving.GO
         key = delivery.item.message.key
-        desk = self._courier.desk(session)
-        outgoing = desk.outgoing.get(key)
+        transfers = self._pump.transfers(session)
+        outgoing = transfers.outgoing.get(key)
         if outgoing is None:
             sending = Sending(key, stream=False, limit=FIRST_LIMIT, ask=key <= self._earlier)
             outgoing = Transfer(sending, BodySource(self, delivery, pulled=False))
-            self._courier.send(session, key, outgoing)
+            self._pump.send(session, key, outgoing)
         return Leaving.WAIT
 
     def weight(self, delivery: Delivery) -> int:
@@ -268,9 +268,9 @@ class Bodies(Gate, DeliveryObserver):
         delivery = session.mailbox.get(key)
         if delivery is None or not self.is_known(delivery):
             return False
-        if key not in self._courier.desk(session).outgoing:
+        if key not in self._pump.transfers(session).outgoing:
             source = BodySource(self, delivery, pulled=True)
-            self._courier.send(session, key, Transfer(Sending(key, stream=False), source))
+            self._pump.send(session, key, Transfer(Sending(key, stream=False), source))
         return True
 
     def fetch(self, source: BodySource) -> None:

@@ -37,20 +37,20 @@ class PieceFeature(CoreFeature):
         deliveries = spine.deliveries
         self._contacts = spine.contacts
         self._segment = deliveries.limits.segment
-        self._courier = PiecePump(deliveries)
-        self._bodies = Bodies(deliveries, self._courier, spine.dispatcher)
-        self._courier.wanted = self._bodies.wanted
-        self._uploads = Uploads(deliveries, self._courier)
-        self.streams = Streams(deliveries, spine.acceptance, self._courier, self._uploads)
+        self._pump = PiecePump(deliveries)
+        self._bodies = Bodies(deliveries, self._pump, spine.dispatcher)
+        self._pump.wanted = self._bodies.wanted
+        self._uploads = Uploads(deliveries, self._pump)
+        self.streams = Streams(deliveries, spine.acceptance, self._pump, self._uploads)
 
     def operations(self) -> Mapping[int, Operate]:
         return {Operation.PULL: self._pull}
 
     def frames(self) -> Mapping[type[Frame], Callable[[Session, Any, Micros], None]]:
         return {
-            Piece: self._courier.piece,
-            Taken: self._courier.taken,
-            Ending: self._courier.ending,
+            Piece: self._pump.piece,
+            Taken: self._pump.taken,
+            Ending: self._pump.ending,
         }
 
     def _pull(self, session: Session, frame: MessageFrame, headers: Headers, now: Micros) -> None:
@@ -95,22 +95,22 @@ class PieceFeature(CoreFeature):
 
     def greeted(self, session: Session, now: Micros, *, joined: bool) -> None:
         if joined:
-            self._courier.joined(session)
+            self._pump.joined(session)
         else:
-            self._courier.again(session, alone=True)
+            self._pump.again(session, alone=True)
 
     def channel_gone(self, session: Session) -> None:
-        self._courier.again(session)
+        self._pump.again(session)
 
     def drained(self, channel: int, now: Micros) -> None:
         """The answer to a `Feed`: the piece has left the channel's unsent buffer."""
         found = self._contacts.find(channel)
         if found is not None:
-            self._courier.drained(*found, now)
+            self._pump.drained(*found, now)
 
     def removed(self, session: Session, now: Micros) -> None:
         self.streams.removed(session, now)
-        self._courier.removed(session)
+        self._pump.removed(session)
 
     def fetched(self, messages: Mapping[int, Message], now: Micros) -> None:
         self._bodies.fetched(messages)

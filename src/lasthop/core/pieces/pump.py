@@ -37,69 +37,69 @@ class PiecePump:
 
     def __init__(self, deliveries: Deliveries) -> None:
         self._deliveries = deliveries
-        self._desks: dict[Session, SessionTransfers] = {}
+        self._transfers: dict[Session, SessionTransfers] = {}
         self.begin_upload: Callable[[Session, int], PieceSink | None] = lambda _session, _key: None
         """What to do with the first piece of a body that a device sends."""
         self.wanted: Callable[[Session, Taken], bool] = lambda _session, _taken: False
         """Whether something that the device has part of is still to come, or begins now."""
 
-    def desk(self, session: Session) -> SessionTransfers:
+    def transfers(self, session: Session) -> SessionTransfers:
         """What a session has under way, to be added to."""
-        desk = self._desks.get(session)
-        if desk is None:
-            desk = self._desks[session] = SessionTransfers(session, self)
-            session.add_part(desk)
-            session.transfers = desk.outgoing
-        return desk
+        transfers = self._transfers.get(session)
+        if transfers is None:
+            transfers = self._transfers[session] = SessionTransfers(session, self)
+            session.add_part(transfers)
+            session.transfers = transfers.outgoing
+        return transfers
 
     def find(self, session: Session) -> SessionTransfers | None:
         """What a session has under way, if anything ever was."""
-        return self._desks.get(session)
+        return self._transfers.get(session)
 
     def removed(self, session: Session) -> None:
         """A device is gone."""
-        self._desks.pop(session, None)
+        self._transfers.pop(session, None)
 
     def send(self, session: Session, key: int, outgoing: Transfer) -> None:
         """Begin to send something."""
-        desk = self.desk(session)
-        desk.outgoing[key] = outgoing
-        desk.forget_end(key)
+        transfers = self.transfers(session)
+        transfers.outgoing[key] = outgoing
+        transfers.forget_end(key)
         self._deliveries.touch(session)
 
     def again(self, session: Session, *, alone: bool = False) -> None:
         """A contact begins, `alone` with one channel, or one of several has ended: find out how far
         everything is."""
-        desk = self._desks.get(session)
-        if desk is None:
+        transfers = self._transfers.get(session)
+        if transfers is None:
             return
-        desk.alone = alone
-        for outgoing in desk.outgoing.values():
+        transfers.alone = alone
+        for outgoing in transfers.outgoing.values():
             outgoing.sending.again()
-        for key, sink in list(desk.incoming.items()):
+        for key, sink in list(transfers.incoming.items()):
             sink.receiving.again()
             # Within a contact the last word may have gone down with a line, and is said once more.
             if sink.over and alone:
-                del desk.incoming[key]
+                del transfers.incoming[key]
         if alone:
-            desk.over.clear()  # The device says of what it has a part.
-        desk.told.clear()
-        desk.said.clear()
-        desk.claimed.clear()
+            transfers.over.clear()  # The device says of what it has a part.
+        transfers.told.clear()
+        transfers.said.clear()
+        transfers.claimed.clear()
         self._deliveries.touch(session)
 
     def joined(self, session: Session) -> None:
         """There is one more channel: words may overtake one another."""
-        desk = self._desks.get(session)
-        if desk is not None:
-            desk.alone = False
+        transfers = self._transfers.get(session)
+        if transfers is not None:
+            transfers.alone = False
 
     # What a device says.
 
     def piece(self, session: Session, piece: Piece, now: Micros) -> None:
         """Bytes, or a question how far we are."""
-        desk = self.desk(session)
-        sink = desk.incoming.get(piece.transfer)
+        transfers = self.transfers(session)
+        sink = transfers.incoming.get(piece.transfer)
         if sink is None and not piece.stream:
             sink = self.begin_upload(session, piece.transfer)
             if sink is None:
@@ -111,24 +111,24 @@ class PiecePump:
         if sink.answer() is None:
             sink.piece(piece, now)
         else:
-            desk.said.discard(piece.transfer)
+            transfers.said.discard(piece.transfer)
         self._deliveries.touch(session)
 
     def taken(self, session: Session, taken: Taken, now: Micros) -> None:
         """The device says how far it is."""
-        desk = self.desk(session)
-        outgoing = desk.outgoing.get(taken.transfer)
+        transfers = self.transfers(session)
+        outgoing = transfers.outgoing.get(taken.transfer)
         if outgoing is None:
             if not self.wanted(session, taken):
-                self._abort(session, desk, taken.transfer, OVER)
+                self._abort(session, transfers, taken.transfer, OVER)
             return
-        desk.due = None
+        transfers.due = None
         source = outgoing.source
         behind = taken.offset < source.floor
         # The first word in a contact is meant; later it may have been overtaken. And if the device
         # has what we never had, we are an older copy of ourselves.
         if behind or (outgoing.sending.stream and taken.offset > source.available):
-            if not behind or (desk.alone and not outgoing.sending.known):
+            if not behind or (transfers.alone and not outgoing.sending.known):
                 source.lost(now)
                 self._deliveries.touch(session)
             return
@@ -142,44 +142,44 @@ class PiecePump:
 
     def ending(self, session: Session, ending: Ending, now: Micros) -> None:
         """The device says how a transfer ends, its own or one of ours."""
-        desk = self.desk(session)
+        transfers = self.transfers(session)
         key = ending.transfer
         self._deliveries.touch(session)
         if ending.status in (EndStatus.CONFIRMED, EndStatus.STOPPED):
-            outgoing = desk.outgoing.get(key)
+            outgoing = transfers.outgoing.get(key)
             if outgoing is None:
                 stopped = ending.status == EndStatus.STOPPED
                 if ending.stream:
                     if stopped:
                         over = Ending(key, EndStatus.ABORTED, reason=OVER, stream=True)
                         self._say(session, over)
-                elif stopped or (not desk.forget_end(key) and key not in session.mailbox):
-                    self._abort(session, desk, key, OVER)
+                elif stopped or (not transfers.forget_end(key) and key not in session.mailbox):
+                    self._abort(session, transfers, key, OVER)
             elif ending.status == EndStatus.STOPPED:
                 outgoing.source.stopped(ending.reason, now)
             elif outgoing.sending.said_end or (
                 ending.stream and outgoing.source.last_word() is not None
             ):
                 # Of a body, what was not asked for may be about an earlier attempt.
-                del desk.outgoing[key]
+                del transfers.outgoing[key]
                 outgoing.source.confirmed(now)
             return
-        sink = desk.incoming.get(key)
+        sink = transfers.incoming.get(key)
         if sink is not None and sink.stream == ending.stream:
-            desk.said.discard(key)
+            transfers.said.discard(key)
             sink.ending(ending, now)
         elif ending.stream or ending.status == EndStatus.ABORTED:
             # It was over and forgotten, and our word to say so was lost.
             self._say(session, Ending(key, EndStatus.CONFIRMED, stream=ending.stream))
 
-    def _abort(self, session: Session, desk: SessionTransfers, key: int, reason: str) -> None:
+    def _abort(self, session: Session, transfers: SessionTransfers, key: int, reason: str) -> None:
         """Tell the device that there will be no more of a body."""
         word = Ending(key, EndStatus.ABORTED, reason=reason)
-        if len(desk.over) >= MOST_OVER and key not in desk.over:
+        if len(transfers.over) >= MOST_OVER and key not in transfers.over:
             self._say(session, word)
             return
-        desk.over[key] = word
-        desk.told.discard(key)
+        transfers.over[key] = word
+        transfers.told.discard(key)
         self._deliveries.touch(session)
 
     def _say(self, session: Session, frame: Frame) -> None:
@@ -188,36 +188,36 @@ class PiecePump:
 
     # What leaves.
 
-    def pump(self, session: Session, desk: SessionTransfers, now: Micros) -> None:
+    def pump(self, session: Session, transfers: SessionTransfers, now: Micros) -> None:
         """Say what is to be said, and let the next pieces leave."""
         if not session.greeted or not takes_pieces(session.line):
             return
-        frames = self._words(session, desk, now)
+        frames = self._words(session, transfers, now)
         if frames:
             self._deliveries.effects.append(Send(session.channel, frames))
-        while self._feed(session, desk, now):
+        while self._feed(session, transfers, now):
             pass
-        self._await(session, desk, now)
+        self._await(session, transfers, now)
 
-    def _words(self, session: Session, desk: SessionTransfers, now: Micros) -> list[Frame]:
+    def _words(self, session: Session, transfers: SessionTransfers, now: Micros) -> list[Frame]:
         """Everything but pieces: it takes next to no room."""
         frames: list[Frame] = []
         step = self._deliveries.limits.stream_window // 4
-        for key, sink in desk.incoming.items():
+        for key, sink in transfers.incoming.items():
             answer = sink.answer()
             if answer is None:
                 taken = sink.receiving.report(key, step=step)
                 if taken is not None:
                     frames.append(taken)
-            elif key not in desk.said:
-                desk.said.add(key)
+            elif key not in transfers.said:
+                transfers.said.add(key)
                 frames.append(answer)
-        for key, outgoing in list(desk.outgoing.items()):
+        for key, outgoing in list(transfers.outgoing.items()):
             sending, source = outgoing.sending, outgoing.source
             against = source.refusal(now)
             if against is not None:
-                del desk.outgoing[key]
-                self._abort(session, desk, key, against)
+                del transfers.outgoing[key]
+                self._abort(session, transfers, key, against)
                 session.sender.changed()  # Others may wait behind it.
                 continue
             if not source.announced():
@@ -231,18 +231,18 @@ class PiecePump:
             if word.status != EndStatus.COMPLETE or (sending.known and sending.cursor >= word.size):
                 sending.said_end = True
                 frames.append(word)
-        for key, word in desk.over.items():
-            if key not in desk.told:
-                desk.told.add(key)
+        for key, word in transfers.over.items():
+            if key not in transfers.told:
+                transfers.told.add(key)
                 frames.append(word)
         return frames
 
-    def _feed(self, session: Session, desk: SessionTransfers, now: Micros) -> bool:
+    def _feed(self, session: Session, transfers: SessionTransfers, now: Micros) -> bool:
         """Hand one piece to a line that has none; false when there is no such line or piece."""
         if all(line.busy or line.paused or not line.greeted for line in session.lines):
             return False
         sender = session.sender
-        for outgoing in sorted(desk.outgoing.values(), key=Transfer.place):
+        for outgoing in sorted(transfers.outgoing.values(), key=Transfer.place):
             line, most = sender.allowance(session, outgoing)
             if line is None or line.busy or line.paused or not line.greeted:
                 continue
@@ -253,8 +253,8 @@ class PiecePump:
             if not body:
                 continue
             sender.piece_left(outgoing, len(body), now)
-            desk.turns += 1
-            sending.turn = desk.turns
+            transfers.turns += 1
+            sending.turn = transfers.turns
             line.busy = True
             line.fed_at = now
             self._deliveries.effects.append(SendPiece(line.channel, sending.piece(body)))
@@ -271,24 +271,26 @@ class PiecePump:
 
     # Channels that lose frames.
 
-    def _await(self, session: Session, desk: SessionTransfers, now: Micros) -> None:
+    def _await(self, session: Session, transfers: SessionTransfers, now: Micros) -> None:
         """If nothing is heard for a while, something was lost."""
-        if session.retransmission is None or desk.armed is not None:
+        if session.retransmission is None or transfers.armed is not None:
             return
-        if desk.over or any(o.sending.waits(_owed(session, o)) for o in desk.outgoing.values()):
-            desk.due = desk.armed = now + FIRST_TIMEOUT
-            self._deliveries.timers.add(desk.armed, _Patience(self, session, desk))
+        if transfers.over or any(
+            o.sending.waits(_owed(session, o)) for o in transfers.outgoing.values()
+        ):
+            transfers.due = transfers.armed = now + FIRST_TIMEOUT
+            self._deliveries.timers.add(transfers.armed, _Patience(self, session, transfers))
 
-    def overdue(self, session: Session, desk: SessionTransfers) -> None:
+    def overdue(self, session: Session, transfers: SessionTransfers) -> None:
         """The time to hear of something is up."""
-        desk.armed = None
-        if self._desks.get(session) is desk and session.greeted:
-            if desk.due is not None:
+        transfers.armed = None
+        if self._transfers.get(session) is transfers and session.greeted:
+            if transfers.due is not None:
                 # Its answer may be overtaken by what was said before we asked once more.
-                desk.alone = False
-                for outgoing in desk.outgoing.values():
+                transfers.alone = False
+                for outgoing in transfers.outgoing.values():
                     outgoing.sending.again()
-                desk.told.clear()
+                transfers.told.clear()
             self._deliveries.touch(session)
 
 
@@ -303,12 +305,12 @@ def _owed(session: Session, outgoing: Transfer) -> int:
 class _Patience:
     """Waits for the answer to what may have been lost."""
 
-    __slots__ = ("_courier", "_desk", "_session")
+    __slots__ = ("_pump", "_session", "_transfers")
 
-    def __init__(self, courier: PiecePump, session: Session, desk: SessionTransfers) -> None:
-        self._courier = courier
+    def __init__(self, pump: PiecePump, session: Session, transfers: SessionTransfers) -> None:
+        self._pump = pump
         self._session = session
-        self._desk = desk
+        self._transfers = transfers
 
     def woken(self, now: Micros) -> None:
-        self._courier.overdue(self._session, self._desk)
+        self._pump.overdue(self._session, self._transfers)

@@ -43,7 +43,7 @@ class PieceSink(Protocol):
 class Pump(Protocol):
     """Lets pieces leave."""
 
-    def pump(self, session: Session, desk: SessionTransfers, now: Micros) -> None:
+    def pump(self, session: Session, transfers: SessionTransfers, now: Micros) -> None:
         """Say what is to be said to a device, and let the next pieces leave."""
         ...
 

@@ -42,11 +42,11 @@ class Streams(DeliveryObserver):
     """Every stream that is not over."""
 
     def __init__(
-        self, deliveries: Deliveries, acceptance: Acceptance, courier: PiecePump, uploads: Uploads
+        self, deliveries: Deliveries, acceptance: Acceptance, pump: PiecePump, uploads: Uploads
     ) -> None:
         self._deliveries = deliveries
         self._acceptance = acceptance
-        self._courier = courier
+        self._pump = pump
         self._uploads = uploads
         self._open: dict[int, Stream] = {}
         self.restored = StreamsRestored()
@@ -128,11 +128,11 @@ class Streams(DeliveryObserver):
         record = stream.record
         sender = self._session(record.sender)
         if sender is not None and not record.sender_done:
-            self._courier.desk(sender).incoming[record.theirs] = FromDevice(self, stream, sender)
+            self._pump.transfers(sender).incoming[record.theirs] = FromDevice(self, stream, sender)
         receiver = self._session(record.receiver)
         if receiver is not None and not record.receiver_done:
             sending = Sending(stream.key, stream=True, taken=record.taken)
-            self._courier.send(
+            self._pump.send(
                 receiver, stream.key, Transfer(sending, ToDevice(self, stream, receiver))
             )
         self._watch(stream)
@@ -272,7 +272,7 @@ class Streams(DeliveryObserver):
             self._deliveries.commits.hurry()
             receiver = self._session(record.receiver)
             if receiver is not None and stream.key in receiver.transfers:
-                del self._courier.desk(receiver).outgoing[stream.key]
+                del self._pump.transfers(receiver).outgoing[stream.key]
         self._stir(stream)
 
     def removed(self, session: Session, now: Micros) -> None:

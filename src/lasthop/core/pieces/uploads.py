@@ -115,10 +115,10 @@ class Upload:
 class Uploads:
     """Every body that is coming in."""
 
-    def __init__(self, deliveries: Deliveries, courier: PiecePump) -> None:
+    def __init__(self, deliveries: Deliveries, pump: PiecePump) -> None:
         self._deliveries = deliveries
-        self._courier = courier
-        courier.begin_upload = self.begin
+        self._pump = pump
+        pump.begin_upload = self.begin
         self.window = deliveries.limits.stream_window
         self._last = 0
         self._open: dict[int, Upload] = {}
@@ -128,8 +128,8 @@ class Uploads:
 
     def begin(self, session: Session, theirs: int) -> Upload | None:
         """A device wants to send a body; `None` while there is no room for it."""
-        desk = self._courier.desk(session)
-        if theirs in desk.claimed:
+        transfers = self._pump.transfers(session)
+        if theirs in transfers.claimed:
             return None  # A copy of a piece that has come late.
         limits = self._deliveries.limits
         # Those that are complete wait for their message, which may wait for this one.
@@ -162,7 +162,7 @@ class Uploads:
 
     def _add(self, upload: Upload) -> None:
         self._open[upload.key] = upload
-        self._courier.desk(upload.session).incoming[upload.theirs] = upload
+        self._pump.transfers(upload.session).incoming[upload.theirs] = upload
         upload.grow()
 
     def _make_room(self) -> bool:
@@ -170,7 +170,7 @@ class Uploads:
         for upload in self._open.values():
             if not upload.session.greeted and not upload.complete:
                 self.forget(upload)
-                self._courier.desk(upload.session).incoming.pop(upload.theirs, None)
+                self._pump.transfers(upload.session).incoming.pop(upload.theirs, None)
                 return True
         return False
 
@@ -210,15 +210,15 @@ class Uploads:
 
     def claim(self, session: Session, theirs: int | None, size: int) -> bytes:
         """The body that came ahead of a message; from here on it is the message's."""
-        desk = self._courier.desk(session)
-        upload = desk.incoming.get(theirs or 0)
+        transfers = self._pump.transfers(session)
+        upload = transfers.incoming.get(theirs or 0)
         if not isinstance(upload, Upload) or upload.over or upload.receiving.received != size:
             raise InvalidRequest("the body of this message has not come ahead of it", size=size)
         self.forget(upload)
-        del desk.incoming[upload.theirs]
-        desk.claimed[upload.theirs] = None
-        if len(desk.claimed) > MOST_CLAIMED:
-            del desk.claimed[next(iter(desk.claimed))]
+        del transfers.incoming[upload.theirs]
+        transfers.claimed[upload.theirs] = None
+        if len(transfers.claimed) > MOST_CLAIMED:
+            del transfers.claimed[next(iter(transfers.claimed))]
         return b"".join(upload.parts)
 
     def restore(self, key: int, record: UploadRecord, pieces: list[PieceRow]) -> None:

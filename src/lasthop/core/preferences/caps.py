@@ -14,18 +14,18 @@ _decode = msgspec.msgpack.Decoder(list[tuple[Cap, CapCounter]]).decode
 class Caps:
     """The caps of one device, each with its count."""
 
-    def __init__(self, wishes: Preferences) -> None:
+    def __init__(self, preferences: Preferences) -> None:
         self._counted: list[tuple[Cap, CapCounter]] = []
-        self.change(wishes)
+        self.change(preferences)
 
-    def change(self, wishes: Preferences) -> None:
+    def change(self, preferences: Preferences) -> None:
         """Replace the caps. One that differs only in its limit keeps its count."""
         known = {(cap.period, cap.queues): counter for cap, counter in self._counted}
         self._counted = []
-        for cap in wishes.caps:
+        for cap in preferences.caps:
             old = known.get((cap.period, cap.queues))
             sent, ends = (old.sent, old.ends) if old is not None else (0, 0)
-            counter = CapCounter(cap.limit, cap.period, wishes.zone, sent, ends)
+            counter = CapCounter(cap.limit, cap.period, preferences.zone, sent, ends)
             self._counted.append((cap, counter))
 
     def covering(self, queue: str | None) -> list[CapCounter]:
@@ -38,7 +38,7 @@ class Caps:
         """As the store keeps them."""
         return _encode(self._counted)
 
-    def restore(self, state: bytes, wishes: Preferences) -> None:
+    def restore(self, state: bytes, preferences: Preferences) -> None:
         """Go on with an earlier count."""
         self._counted = _decode(state)
-        self.change(wishes)
+        self.change(preferences)

@@ -21,11 +21,11 @@ from lasthop.core.preferences.caps import Caps
 from lasthop.core.preferences.grants import Grants
 from lasthop.core.session import Session
 from lasthop.core.transfer import Transfer
-from lasthop.decision.books import Books, Reserved, encode_budgets, restored_budgets
 from lasthop.decision.budgets import Budgets, Closure
 from lasthop.decision.choice import Choice, MessageToPlace as Question
 from lasthop.decision.contention import Gauge
 from lasthop.decision.decide import Action
+from lasthop.decision.ledger import Ledger, Reserved, encode_budgets, restored_budgets
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.preferences import Preferences
 from lasthop.decision.routes import NoLink, contradiction
@@ -83,7 +83,7 @@ class DevicePreferences:
         self.deliveries = deliveries
         self.session = session
         self.preferences = preferences
-        self.books: Books[Delivery | Transfer] = Books(preferences.budgets(shared=shared))
+        self.ledger: Ledger[Delivery | Transfer] = Ledger(preferences.budgets(shared=shared))
         self.grants = Grants(self)
         self.caps = Caps(preferences)
         self.held: dict[OrderKey, HeldQueue] = {}
@@ -110,14 +110,14 @@ class DevicePreferences:
     @property
     def budgets(self) -> Budgets:
         """What may be spent, and what was."""
-        return self.books.budgets
+        return self.ledger.budgets
 
     def restore(self, name: str, state: bytes, now: Micros) -> None:
         """Go on with what an earlier life kept under a name. What was reserved may have left."""
         if name == CAPS:
             self.caps.restore(state, self.preferences)
         else:
-            self.books.budgets = restored_budgets(state, now, shared=self.budgets.shared)
+            self.ledger.budgets = restored_budgets(state, now, shared=self.budgets.shared)
             self.budgets.change(self.preferences.limits)
 
     def woken(self, now: Micros) -> None:
@@ -137,9 +137,9 @@ class DevicePreferences:
         if shared is not None:
             commit.remember(0, BUDGETS, encode_budgets(shared))
 
-    def wish(self, preferences: Preferences) -> None:
+    def prefer(self, preferences: Preferences) -> None:
         """The device wants it otherwise from now on; what was used stays used."""
-        self.books.change(preferences.limits, zone_name=preferences.zone)
+        self.ledger.change(preferences.limits, zone_name=preferences.zone)
         self.preferences = preferences
         self.caps.change(preferences)
         for delivery in self.resting:
@@ -165,7 +165,7 @@ class DevicePreferences:
             since=since,
             deliver_before=message.deliver_before,
             delay_tolerance=message.delay_tolerance,
-            attempts=self.books.attempts(delivery),
+            attempts=self.ledger.attempts(delivery),
         )
         return self.link_for(question, message.queue, message.quality, now)
 
@@ -173,15 +173,15 @@ class DevicePreferences:
         self, question: Question, queue: str | None, quality: Quality | None, now: Micros
     ) -> Choice:
         """Over which link something of a queue goes now, or what it waits for."""
-        wishes = self.preferences
+        preferences = self.preferences
         chosen = choose(
             question,
-            queue=wishes.queue(queue),
+            queue=preferences.queue(queue),
             current=list(self._links(quality)),
             budgets=self.budgets,
             now=now,
-            best=wishes.links,
-            calendar=wishes.calendar,
+            best=preferences.links,
+            calendar=preferences.calendar,
         )
         for closure in chosen.close:
             self.closures[closure.link] = closure
@@ -199,11 +199,11 @@ class DevicePreferences:
 
     def _slot(self, message: Asked, since: Micros, now: Micros) -> Slot | Unsatisfiable | None:
         """When a message may come; `None`: at any time, as far as the device is concerned."""
-        wishes = self.preferences
+        preferences = self.preferences
         caps = self.caps.covering(message.queue)
-        if not (wishes.quiet or wishes.digests or caps):
+        if not (preferences.quiet or preferences.digests or caps):
             return None
-        asked = wishes.constraints(message, since=since, now=now)
+        asked = preferences.constraints(message, since=since, now=now)
         asked += [cap.constraint(now) for cap in caps]
         return earliest(asked, now, rank=message.rank)
 
@@ -251,7 +251,7 @@ class DevicePreferences:
     def reserve(self, delivery: Delivery, choice: Choice, now: Micros) -> None:
         """Take what a delivery will cost out of the budgets, until it has left or not."""
         queue = delivery.item.message.queue or ""
-        self.books.reserve(delivery, choice, queue=queue, now=now)
+        self.ledger.reserve(delivery, choice, queue=queue, now=now)
         if not delivery.attempts:
             for cap in self.caps.covering(delivery.item.message.queue):
                 cap.record(now)
@@ -259,18 +259,18 @@ class DevicePreferences:
     def left(self, delivery: Delivery, now: Micros) -> int:
         """It was handed to its channel: the money is spent. Returns how much, with what its body
         has cost ahead of it."""
-        reserved = self.books.reserved(delivery)
+        reserved = self.ledger.reserved(delivery)
         assert reserved is not None
         line = self.session.line_of(reserved.channel)
         if line is not None:
             line.gauge = line.gauge or Gauge()
         gauge = None if line is None else line.gauge
-        money = self.books.left(delivery, now, gauge=gauge).charge.money
+        money = self.ledger.left(delivery, now, gauge=gauge).charge.money
         return money + self.grants.paid(delivery.item.message.key)
 
     def refund(self, delivery: Delivery, now: Micros) -> None:
         """It did not leave."""
-        if self.books.refund(delivery, now):
+        if self.ledger.refund(delivery, now):
             self._refunded(delivery, now)
 
     def _refunded(self, delivery: Delivery, now: Micros) -> None:
@@ -281,7 +281,7 @@ class DevicePreferences:
 
     def acknowledged(self, delivery: Delivery, now: Micros) -> ChannelState | None:
         """The device has it. Returns the line that carried it, if that is to be told of again."""
-        channel = self.books.acknowledged(delivery, now)
+        channel = self.ledger.acknowledged(delivery, now)
         line = None if channel is None else self.session.line_of(channel)
         if line is None or line.gauge is None:
             return None
@@ -293,7 +293,7 @@ class DevicePreferences:
 
     def ended(self, delivery: Delivery, now: Micros) -> None:
         """It has come to its end."""
-        if self.books.ended(delivery, now):
+        if self.ledger.ended(delivery, now):
             self._refunded(delivery, now)
         self.parked.pop(delivery, None)
         self.resting.pop(delivery, None)

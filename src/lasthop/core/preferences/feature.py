@@ -19,8 +19,8 @@ from lasthop.core.registry import Device
 from lasthop.core.session import Session
 from lasthop.core.spine import Spine
 from lasthop.core.transfer import Transfer
-from lasthop.decision.books import Reserved, restored_budgets
 from lasthop.decision.budgets import Budgets, Closure
+from lasthop.decision.ledger import Reserved, restored_budgets
 from lasthop.decision.preferences import Preferences
 from lasthop.decision.reasons import in_words
 from lasthop.decision.schedule import Unsatisfiable
@@ -37,7 +37,7 @@ class PreferenceFeature(CoreFeature):
         self.deliveries = spine.deliveries
         self.dispatcher = spine.dispatcher
         self.contacts = spine.contacts
-        self.pilot = PreferenceScheduler(spine.deliveries)
+        self.scheduler = PreferenceScheduler(spine.deliveries)
         shared, zone = spine.identity.shared, spine.identity.zone
         self.shared = Budgets(shared, zone_name=zone) if shared else None
         """What all devices together may use."""
@@ -62,31 +62,33 @@ class PreferenceFeature(CoreFeature):
         self.deliveries.commits.open.devices[device.number] = device.row()
         terms = encode_preferences(preferences).decode()
         self.deliveries.commits.record(Kind.PREFERENCES_CHANGED, now, session, terms=terms)
-        steering = preferences_of(session)
-        if steering is None:
+        device_preferences = preferences_of(session)
+        if device_preferences is None:
             self._steer(session, preferences)
         else:
-            steering.grants.revoke(now)
-            steering.wish(preferences)
+            device_preferences.grants.revoke(now)
+            device_preferences.prefer(preferences)
         self.deliveries.touch(session)
 
     def _steer(self, session: Session, preferences: Preferences) -> DevicePreferences:
-        steering = DevicePreferences(self.deliveries, session, preferences, self.shared)
-        session.sender = PreferenceSender(self, steering)
-        return steering
+        device_preferences = DevicePreferences(self.deliveries, session, preferences, self.shared)
+        session.sender = PreferenceSender(self, device_preferences)
+        return device_preferences
 
     def meeting(
         self, session: Session, channel: int, hello: Hello, now: Micros
     ) -> CloseChannel | None:
         """A link that has reached its limit ends as soon as it begins."""
-        steering = preferences_of(session)
-        if steering is None and self.shared is not None:
-            steering = self._steer(session, Preferences())
-        closure = None if steering is None else steering.closed(hello.link or "", now)
+        device_preferences = preferences_of(session)
+        if device_preferences is None and self.shared is not None:
+            device_preferences = self._steer(session, Preferences())
+        closure = (
+            None if device_preferences is None else device_preferences.closed(hello.link or "", now)
+        )
         return None if closure is None else link_closed(channel, closure, now)
 
     def before_commit(self) -> None:
-        self.pilot.note()
+        self.scheduler.note()
 
     def restore(self, restored: Restored, now: Micros) -> None:
         kept: dict[int, list[MemoryRow]] = {}
@@ -101,38 +103,40 @@ class PreferenceFeature(CoreFeature):
             preferences = device.record.preferences
             if preferences is None and device.number not in kept:
                 continue
-            steering = self._steer(self.deliveries.session(device), preferences or Preferences())
+            device_preferences = self._steer(
+                self.deliveries.session(device), preferences or Preferences()
+            )
             for row in kept.get(device.number, ()):
-                steering.restore(row.name, row.state, now)
+                device_preferences.restore(row.name, row.state, now)
 
 
 class PreferenceSender(Sender):
     """Sends to one device as it prefers, within what it can afford."""
 
-    def __init__(self, feature: PreferenceFeature, steering: DevicePreferences) -> None:
+    def __init__(self, feature: PreferenceFeature, device_preferences: DevicePreferences) -> None:
         self._feature = feature
-        self._pilot = feature.pilot
+        self._scheduler = feature.scheduler
         self._deliveries = feature.deliveries
-        self.steering = steering
+        self.device_preferences = device_preferences
         self._promised: list[tuple[Delivery, Reserved]] = []
         """What is to leave once its price is durably reserved."""
 
     def objection(self, asked: Asked, now: Micros) -> Objection | None:
-        return self.steering.objection(asked, now)
+        return self.device_preferences.objection(asked, now)
 
     def pump(self, session: Session, now: Micros) -> list[Delivery]:
-        steering = self.steering
-        again = list(steering.parked) if steering.reconsider else []
+        device_preferences = self.device_preferences
+        again = list(device_preferences.parked) if device_preferences.reconsider else []
         if again:
-            steering.parked.clear()
+            device_preferences.parked.clear()
             self._feature.dispatcher.transmit(session, again, now, "a link may carry it now")
-        return self._pilot.pump(session, steering, now)
+        return self._scheduler.pump(session, device_preferences, now)
 
     def channel(
         self, session: Session, delivery: Delivery, usual: ChannelState, now: Micros
     ) -> ChannelState | None:
-        chosen = self._pilot.line(session, self.steering, delivery, now)
-        reserved = None if chosen is not None else self.steering.promised.get(delivery)
+        chosen = self._scheduler.line(session, self.device_preferences, delivery, now)
+        reserved = None if chosen is not None else self.device_preferences.promised.get(delivery)
         if reserved is not None:
             self._promised.append((delivery, reserved))
         return chosen
@@ -140,10 +144,10 @@ class PreferenceSender(Sender):
     def sent(self, session: Session, reason: str, now: Micros) -> None:
         if self._promised:
             promised, self._promised = self._promised, []
-            self.steering.write()
+            self.device_preferences.write()
             keep = partial(self._keep, session, session.contacts, promised, reason)
             self._deliveries.commits.when_durable(keep)
-        self._pilot.settle(session, self.steering, now)
+        self._scheduler.settle(session, self.device_preferences, now)
 
     def _keep(
         self,
@@ -154,7 +158,7 @@ class PreferenceSender(Sender):
         now: Micros,
     ) -> None:
         """What they cost is reserved, and that is durable: they leave."""
-        waiting = self.steering.promised
+        waiting = self.device_preferences.promised
         kept = [one for one, reserved in promised if waiting.get(one) is reserved]
         for delivery in kept:
             del waiting[delivery]
@@ -162,17 +166,17 @@ class PreferenceSender(Sender):
             self._feature.dispatcher.transmit(session, kept, now, reason)
 
     def left(self, delivery: Delivery, now: Micros) -> int:
-        return self.steering.left(delivery, now)
+        return self.device_preferences.left(delivery, now)
 
     def refund(self, delivery: Delivery, now: Micros) -> None:
-        self.steering.refund(delivery, now)
+        self.device_preferences.refund(delivery, now)
 
     def acknowledged(self, session: Session, received: Iterable[object], now: Micros) -> None:
         """Learn what a channel is like from when the device has what left over it."""
         for delivery in received:
             line = None
             if isinstance(delivery, Delivery):
-                line = self.steering.acknowledged(delivery, now)
+                line = self.device_preferences.acknowledged(delivery, now)
             if line is None or line.gauge is None:
                 continue
             estimate = line.gauge.estimate
@@ -187,26 +191,26 @@ class PreferenceSender(Sender):
                 contention=estimate.contention,
                 bytes=line.gauge.throughput,
             )
-            self.steering.reconsider = True
+            self.device_preferences.reconsider = True
 
     def ended(self, delivery: Delivery, now: Micros) -> None:
-        self.steering.ended(delivery, now)
+        self.device_preferences.ended(delivery, now)
 
     def changed(self) -> None:
-        self.steering.reconsider = True
+        self.device_preferences.reconsider = True
 
     def channels_changed(self, now: Micros) -> None:
-        self.steering.reconsider = True
-        self.steering.grants.revoke(now)
+        self.device_preferences.reconsider = True
+        self.device_preferences.grants.revoke(now)
 
     def patience(self, channel: ChannelState) -> Micros:
         """When to ask the algorithm again, which knows when a receipt is missing, and whether a
         deadline comes first."""
-        return min(FIRST_TIMEOUT, receipt_timeout(self.steering.link_of(channel), 0))
+        return min(FIRST_TIMEOUT, receipt_timeout(self.device_preferences.link_of(channel), 0))
 
     def settled(self, session: Session, now: Micros) -> None:
         """End the channels over links that have just reached their limits, and say until when."""
-        closures, self.steering.closures = self.steering.closures, {}
+        closures, self.device_preferences.closures = self.device_preferences.closures, {}
         for line in session.lines if closures else ():
             closure = closures.get(line.link)
             if closure is not None:
@@ -214,9 +218,9 @@ class PreferenceSender(Sender):
                 self._deliveries.effects.append(link_closed(line.channel, closure, now))
 
     def rests(self, delivery: Delivery, now: Micros) -> bool:
-        steering = self.steering
-        steering.resting.pop(delivery, None)
-        slot = steering.slot(delivery, now)
+        device_preferences = self.device_preferences
+        device_preferences.resting.pop(delivery, None)
+        slot = device_preferences.slot(delivery, now)
         if isinstance(slot, Unsatisfiable):
             self._deliveries.give_up(delivery, Step.SUPPRESS, now, str(slot.reason()))
             return True
@@ -226,25 +230,25 @@ class PreferenceSender(Sender):
             delivery, Kind.HELD, now, in_words(slot.reasons)
         )
         event.at = slot.at
-        steering.resting[delivery] = None
+        device_preferences.resting[delivery] = None
         self._deliveries.timers.add(slot.at, delivery)
         return True
 
     def covers(self, transfer: Transfer) -> bool:
-        return self.steering.grants.covers(transfer)
+        return self.device_preferences.grants.covers(transfer)
 
     def allowance(self, session: Session, transfer: Transfer) -> tuple[ChannelState | None, int]:
-        channel, most = self.steering.grants.allowance(transfer)
+        channel, most = self.device_preferences.grants.allowance(transfer)
         return session.line_of(channel), most
 
     def piece_left(self, transfer: Transfer, size: int, now: Micros) -> None:
-        self.steering.grants.leaves(transfer, size, now)
+        self.device_preferences.grants.leaves(transfer, size, now)
 
 
 def preferences_of(session: Session) -> DevicePreferences | None:
     """What is known of a device that has preferences."""
     sender = session.sender
-    return sender.steering if isinstance(sender, PreferenceSender) else None
+    return sender.device_preferences if isinstance(sender, PreferenceSender) else None
 
 
 def link_closed(channel: int, closure: Closure, now: Micros) -> CloseChannel:

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 class Grants:
     """What is granted to the transfers of one device."""
 
-    __slots__ = ("_given", "_paid", "_steering")
+    __slots__ = ("_device_preferences", "_given", "_paid")
 
-    def __init__(self, steering: DevicePreferences) -> None:
-        self._steering = steering
+    def __init__(self, device_preferences: DevicePreferences) -> None:
+        self._device_preferences = device_preferences
         self._given: dict[Transfer, Grant] = {}
         self._paid: dict[int, int] = {}
         """Money that the bodies of messages have cost, by their keys, until somebody asks."""
@@ -40,7 +40,7 @@ class Grants:
 
     def give(self, deliveries: Deliveries, now: Micros) -> Micros | None:
         """Grant what may leave; returns when to ask again, if that is known."""
-        transfers = self._steering.session.transfers
+        transfers = self._device_preferences.session.transfers
         for outgoing in [o for o in self._given if transfers.get(o.sending.transfer) is not o]:
             self._over(outgoing, now)
         due: Micros | None = None
@@ -63,19 +63,19 @@ class Grants:
             deliver_before=source.deadline,
             whole=False,
         )
-        steering = self._steering
-        choice = steering.link_for(question, source.queue, source.quality, now)
+        device_preferences = self._device_preferences
+        choice = device_preferences.link_for(question, source.queue, source.quality, now)
         if choice.action is not Action.SEND:
             return choice.until
-        steering.books.reserve(outgoing, choice, queue=source.queue or "", now=now)
+        device_preferences.ledger.reserve(outgoing, choice, queue=source.queue or "", now=now)
         grant = self._given[outgoing] = Grant(choice.channel, size)
-        steering.write()
+        device_preferences.write()
         deliveries.commits.when_durable(partial(self._durable, grant, deliveries))
         return None
 
     def _durable(self, grant: Grant, deliveries: Deliveries, now: Micros) -> None:
         grant.durable = True
-        deliveries.touch(self._steering.session)
+        deliveries.touch(self._device_preferences.session)
 
     def allowance(self, outgoing: Transfer) -> tuple[int, int]:
         """The channel over which a transfer may go on, and by how many bytes."""
@@ -101,8 +101,8 @@ class Grants:
     def _over(self, outgoing: Transfer, now: Micros) -> None:
         """No more of a grant will leave: what did is paid for."""
         grant = self._given.pop(outgoing)
-        steering = self._steering
-        charge = grant.settle(steering.books, outgoing, steering.tariff, now)
+        device_preferences = self._device_preferences
+        charge = grant.settle(device_preferences.ledger, outgoing, device_preferences.tariff, now)
         if charge is not None and charge.money and not outgoing.sending.stream:
             key = outgoing.sending.transfer
             self._paid[key] = self._paid.get(key, 0) + charge.money

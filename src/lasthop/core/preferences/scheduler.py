@@ -36,42 +36,46 @@ class PreferenceScheduler:
         self._changed: dict[DevicePreferences, None] = {}
         """Whose budgets are to be written."""
 
-    def pump(self, session: Session, steering: DevicePreferences, now: Micros) -> list[Delivery]:
+    def pump(
+        self, session: Session, device_preferences: DevicePreferences, now: Micros
+    ) -> list[Delivery]:
         """Release what may leave now, the best lane first."""
         released: list[Delivery] = []
-        if steering.reconsider:
-            steering.reconsider = False
-            lanes = sorted(steering.held, key=lambda lane: steering.held[lane].order)
+        if device_preferences.reconsider:
+            device_preferences.reconsider = False
+            lanes = sorted(
+                device_preferences.held, key=lambda lane: device_preferences.held[lane].order
+            )
             for lane in lanes:
-                self._go_on(session, steering, lane, released, now)
+                self._go_on(session, device_preferences, lane, released, now)
         while (delivery := session.best()) is not None:
             lane = delivery.decider.order(delivery)
-            held = steering.held.get(lane)
+            held = device_preferences.held.get(lane)
             if held is None and not session.has_credit(delivery.item.size):
                 break
             session.take_best()
             if held is not None:
                 held.add(delivery)
             else:
-                self._offer(session, steering, delivery, released, now)
-        self._arm(steering, steering.grants.give(self._deliveries, now))
-        self.settle(session, steering, now)
+                self._offer(session, device_preferences, delivery, released, now)
+        self._arm(device_preferences, device_preferences.grants.give(self._deliveries, now))
+        self.settle(session, device_preferences, now)
         return released
 
     def _go_on(
         self,
         session: Session,
-        steering: DevicePreferences,
+        device_preferences: DevicePreferences,
         lane: OrderKey,
         released: list[Delivery],
         now: Micros,
     ) -> None:
         """Look again at a lane that was held."""
-        held = steering.held.pop(lane)
+        held = device_preferences.held.pop(lane)
         while held.queue:
-            if lane in steering.held:
+            if lane in device_preferences.held:
                 # Its first one is held again, and is where the others wait now.
-                steering.held[lane].take_over(held)
+                device_preferences.held[lane].take_over(held)
                 return
             _, place, delivery = held.queue[0]
             if delivery.state is not PENDING or delivery.place != place:
@@ -79,16 +83,16 @@ class PreferenceScheduler:
                 heapq.heappop(held.queue)
                 continue
             if not session.has_credit(delivery.item.size):
-                steering.held[lane] = held
-                steering.reconsider = True
+                device_preferences.held[lane] = held
+                device_preferences.reconsider = True
                 return
             heapq.heappop(held.queue)
-            self._offer(session, steering, delivery, released, now, before=held.reason)
+            self._offer(session, device_preferences, delivery, released, now, before=held.reason)
 
     def _offer(
         self,
         session: Session,
-        steering: DevicePreferences,
+        device_preferences: DevicePreferences,
         delivery: Delivery,
         released: list[Delivery],
         now: Micros,
@@ -96,105 +100,111 @@ class PreferenceScheduler:
     ) -> None:
         deliveries = self._deliveries
         body = None if delivery.ahead else session.transfers.get(delivery.item.message.key)
-        if body is not None and steering.grants.covers(body):
-            self._let_ahead(steering, delivery)
+        if body is not None and device_preferences.grants.covers(body):
+            self._let_ahead(device_preferences, delivery)
             return
         if divert(delivery, now):
             return
-        choice = steering.choice(delivery, weight_of(delivery), now)
+        choice = device_preferences.choice(delivery, weight_of(delivery), now)
         if isinstance(choice, Unsatisfiable):
             deliveries.give_up(delivery, Step.SUPPRESS, now, str(choice.reason()))
         elif choice.action is Action.EXPIRE:
             deliveries.give_up(delivery, Step.EXPIRE, now, in_words(choice.reasons))
         elif choice.action is Action.HOLD:
-            self._hold(steering, delivery, choice, now, before)
+            self._hold(device_preferences, delivery, choice, now, before)
         elif (said := leaving(delivery, now, choice.channel)) is not Leaving.GO:
             if said is Leaving.ASIDE:
                 return
             body = session.transfers.get(delivery.item.message.key)
             if body is not None:
                 # Before the next one is asked about what is left.
-                self._arm(steering, steering.grants.ask(body, deliveries, now))
-            self._let_ahead(steering, delivery)
+                self._arm(device_preferences, device_preferences.grants.ask(body, deliveries, now))
+            self._let_ahead(device_preferences, delivery)
         else:
-            steering.reserve(delivery, choice, now)
+            device_preferences.reserve(delivery, choice, now)
             words = in_words(choice.reasons)
             event = release(deliveries, session, delivery, now, words)
             if choice.link is not None:
                 event.link = choice.link
             released.append(delivery)
 
-    def _let_ahead(self, steering: DevicePreferences, delivery: Delivery) -> None:
+    def _let_ahead(self, device_preferences: DevicePreferences, delivery: Delivery) -> None:
         """Its lane waits until its body has arrived."""
         held = HeldQueue(AHEAD)
         held.add(delivery)
-        steering.held[delivery.decider.order(delivery)] = held
+        device_preferences.held[delivery.decider.order(delivery)] = held
 
     def _hold(
         self,
-        steering: DevicePreferences,
+        device_preferences: DevicePreferences,
         delivery: Delivery,
         choice: Choice,
         now: Micros,
         before: str,
     ) -> None:
-        by_rank = bool(steering.caps.covering(delivery.item.message.queue))
+        by_rank = bool(device_preferences.caps.covering(delivery.item.message.queue))
         held = HeldQueue(in_words(choice.reasons), by_rank=by_rank)
         held.add(delivery)
-        steering.held[delivery.decider.order(delivery)] = held
-        self._arm(steering, choice.until)
+        device_preferences.held[delivery.decider.order(delivery)] = held
+        self._arm(device_preferences, choice.until)
         if held.reason != before:
             event = self._deliveries.commits.record_step(delivery, Kind.HELD, now, held.reason)
             event.at = choice.until or 0
 
     def line(
-        self, session: Session, steering: DevicePreferences, delivery: Delivery, now: Micros
+        self,
+        session: Session,
+        device_preferences: DevicePreferences,
+        delivery: Delivery,
+        now: Micros,
     ) -> ChannelState | None:
         """The line for something that has been released; `None`: no link may carry it just now, or
         it is promised."""
-        steering.parked.pop(delivery, None)
-        reserved = steering.books.reserved(delivery)
+        device_preferences.parked.pop(delivery, None)
+        reserved = device_preferences.ledger.reserved(delivery)
         if reserved is not None:
             line = session.line_of(reserved.channel)
             if line is not None and line.greeted:
-                return None if delivery in steering.promised else line
-            steering.refund(delivery, now)
-            steering.promised.pop(delivery, None)
-        choice = steering.choice(delivery, weight_of(delivery), now)
+                return None if delivery in device_preferences.promised else line
+            device_preferences.refund(delivery, now)
+            device_preferences.promised.pop(delivery, None)
+        choice = device_preferences.choice(delivery, weight_of(delivery), now)
         if isinstance(choice, Choice) and choice.action is Action.SEND:
-            steering.reserve(delivery, choice, now)
-            reserved = steering.books.reserved(delivery)
+            device_preferences.reserve(delivery, choice, now)
+            reserved = device_preferences.ledger.reserved(delivery)
             assert reserved is not None
-            steering.promised[delivery] = reserved
+            device_preferences.promised[delivery] = reserved
             return None
         if isinstance(choice, Choice) and choice.action is Action.HOLD:
-            steering.parked[delivery] = None
-            self._arm(steering, choice.until)
+            device_preferences.parked[delivery] = None
+            self._arm(device_preferences, choice.until)
             return None
         return session.line  # It is late, which whoever sends it notices.
 
-    def settle(self, session: Session, steering: DevicePreferences, now: Micros) -> None:
+    def settle(self, session: Session, device_preferences: DevicePreferences, now: Micros) -> None:
         """Something was decided: note what it cost, and tell the device what it could do."""
-        if steering.books.changed:
-            steering.books.changed = False
-            self._changed[steering] = None
-            steering.spent = True
-        if steering.spent and not session.lane.outbound.in_flight:
+        if device_preferences.ledger.changed:
+            device_preferences.ledger.changed = False
+            self._changed[device_preferences] = None
+            device_preferences.spent = True
+        if device_preferences.spent and not session.lane.outbound.in_flight:
             # Not before: what it has carried would be sent again, for money, over another.
-            steering.spent = False
-            steering.look_for_closures(now)
-        wanted = session.contacts, steering.wanted
-        if steering.wanted and steering.told != wanted:
-            steering.told = wanted
-            self._deliveries.effects.append(Send(session.channel, [Wanted(steering.wanted)]))
+            device_preferences.spent = False
+            device_preferences.look_for_closures(now)
+        wanted = session.contacts, device_preferences.wanted
+        if device_preferences.wanted and device_preferences.told != wanted:
+            device_preferences.told = wanted
+            self._deliveries.effects.append(
+                Send(session.channel, [Wanted(device_preferences.wanted)])
+            )
 
-    def _arm(self, steering: DevicePreferences, until: Micros | None) -> None:
-        if until is not None and (steering.due is None or until < steering.due):
-            steering.due = until
-            self._deliveries.timers.add(until, steering)
+    def _arm(self, device_preferences: DevicePreferences, until: Micros | None) -> None:
+        if until is not None and (device_preferences.due is None or until < device_preferences.due):
+            device_preferences.due = until
+            self._deliveries.timers.add(until, device_preferences)
 
     def note(self) -> None:
         """Write the budgets that have changed with the open commit."""
-        for steering in self._changed:
-            steering.write()
+        for device_preferences in self._changed:
+            device_preferences.write()
         self._changed = {}

@@ -77,7 +77,7 @@ class RankedTopics(SessionPart):
     def __init__(self, feeds: RankedFeature, session: Session) -> None:
         self._feeds = feeds
         self._session = session
-        self.keepers: dict[str, RankedSubscription] = {}
+        self.subscriptions: dict[str, RankedSubscription] = {}
 
     def decide(self, delivery: Delivery) -> None:
         self._feeds.decide(delivery)
@@ -123,31 +123,33 @@ class RankedFeature(CoreFeature):
 
     # Subscriptions.
 
-    def keepers(self, session: Session) -> Mapping[str, RankedSubscription]:
+    def subscriptions(self, session: Session) -> Mapping[str, RankedSubscription]:
         """The feeds of a device, by topic."""
         part = self._parts.get(session)
-        return {} if part is None else part.keepers
+        return {} if part is None else part.subscriptions
 
-    def keeper(self, session: Session, topic: str) -> RankedSubscription | None:
+    def subscription(self, session: Session, topic: str) -> RankedSubscription | None:
         """The feed of a topic, if the subscription has terms."""
-        return self.keepers(session).get(topic)
+        return self.subscriptions(session).get(topic)
 
-    def add(self, keeper: RankedSubscription) -> None:
+    def add(self, subscription: RankedSubscription) -> None:
         """A device has a feed of a topic, or another one than before."""
-        session = keeper.session
+        session = subscription.session
         part = self._parts.get(session)
         if part is None:
             part = self._parts[session] = RankedTopics(self, session)
             session.add_part(part)
-        part.keepers[keeper.topic] = keeper
+        part.subscriptions[subscription.topic] = subscription
 
     def muted(self, session: Session) -> Mapping[str, bool]:
         """The feeds of a device, and whether they are quiet now."""
-        return {topic: keeper.muted for topic, keeper in self.keepers(session).items()}
+        return {
+            topic: subscription.muted for topic, subscription in self.subscriptions(session).items()
+        }
 
     def subscribe(self, session: Session, topic: str, terms: TopicTerms, now: Micros) -> bool:
         """Give a subscription terms, or others; false when it has them."""
-        old = self.keeper(session, topic)
+        old = self.subscription(session, topic)
         if old is not None and old.terms == terms:
             return False
         self._renew(session, topic, terms, old, now)
@@ -158,10 +160,12 @@ class RankedFeature(CoreFeature):
         if "zone" not in changes:
             return
         zone = session.device.record.zone
-        for topic, keeper in list(self.keepers(session).items()):
-            wanted = keeper.terms.subscription(zone, retention=self._deliveries.limits.retained)
-            if wanted != keeper.subscription:
-                self._renew(session, topic, keeper.terms, keeper, now)
+        for topic, subscription in list(self.subscriptions(session).items()):
+            wanted = subscription.terms.subscription(
+                zone, retention=self._deliveries.limits.retained
+            )
+            if wanted != subscription.subscription:
+                self._renew(session, topic, subscription.terms, subscription, now)
 
     def _renew(
         self,
@@ -173,121 +177,125 @@ class RankedFeature(CoreFeature):
     ) -> None:
         device = session.device
         choice = terms.choice(self._book.choose(device.app, device.name, topic))
-        keeper = RankedSubscription(self._deliveries, session, topic, terms, choice, now)
+        subscription = RankedSubscription(self._deliveries, session, topic, terms, choice, now)
         if old is not None:
             old.gone = True
-        self.add(keeper)
+        self.add(subscription)
         device.record.terms = device.record.terms | {topic: terms}
         self._deliveries.commits.record(
             Kind.SUBSCRIBED,
             now,
             session,
             topic=topic,
-            terms=keeper.describe(),
+            terms=subscription.describe(),
             policy=choice.label,
         )
-        keeper.note()
-        keeper.say(FeedTerms(keeper.subscription.max))
+        subscription.note()
+        subscription.say(FeedTerms(subscription.subscription.max))
         if old is not None:
-            self._inherit(keeper, old, now)
+            self._inherit(subscription, old, now)
         if self.ready(session):
-            self._up(keeper, now)
+            self._up(subscription, now)
 
-    def _inherit(self, keeper: RankedSubscription, old: RankedSubscription, now: Micros) -> None:
+    def _inherit(
+        self, subscription: RankedSubscription, old: RankedSubscription, now: Micros
+    ) -> None:
         """New terms for what is there already."""
-        keeper.lane.extendleft(reversed(old.lane))
-        keeper.policy.succeed(old.policy)
+        subscription.lane.extendleft(reversed(old.lane))
+        subscription.policy.succeed(old.policy)
         entries = [entry for key in old.feed.entries() if (entry := old.feed.entry(key))]
-        before, fresh = old.feed.state(), keeper.feed.state().agenda
+        before, fresh = old.feed.state(), subscription.feed.state().agenda
         # The hours are those of the new terms; what was shown today was shown.
         agenda = msgspec.structs.replace(
             before.agenda, quiet=fresh.quiet, next_change=fresh.next_change
         )
-        keeper.muted = old.muted
-        keeper.feed.resume(msgspec.structs.replace(before, agenda=agenda), entries)
+        subscription.muted = old.muted
+        subscription.feed.resume(msgspec.structs.replace(before, agenda=agenda), entries)
         for ranked in self._of(old):
-            ranked.feed = keeper
-            keeper.note(ranked.key)
+            ranked.feed = subscription
+            subscription.note(ranked.key)
         for entry in entries:
-            keeper.take(RankChanged(entry.key, entry.rank), now)
+            subscription.take(RankChanged(entry.key, entry.rank), now)
 
     def unsubscribe(self, session: Session, topic: str, now: Micros) -> None:
         """End a feed: what is held is given up, what is kept on the device is forgotten."""
-        keeper = self._drop(session, topic)
-        if keeper is None:
+        subscription = self._drop(session, topic)
+        if subscription is None:
             return
-        keeper.gone = True
+        subscription.gone = True
         changes = self._deliveries.commits.open.of(RankedChanges)
         number = session.device.number
-        for ranked in self._of(keeper):
+        for ranked in self._of(subscription):
             key, delivery = ranked.key, ranked.delivery
             if not ranked.instructs:
                 if delivery.state is PENDING and ranked.stamp:
                     session.dequeue(delivery)
                 self._deliveries.give_up(delivery, _end_of(delivery), now, "the subscription ended")
             changes.kept[key, number] = KeptRow(key, number, topic, OVER, 0.0, None, 0, 0, 0)
-        keeper.lane.clear()
-        keeper.say(FeedEnded())
-        self.lanes.flush(keeper, now)
-        self._forget_feed(keeper)
+        subscription.lane.clear()
+        subscription.say(FeedEnded())
+        self.lanes.flush(subscription, now)
+        self._forget_feed(subscription)
 
     def _drop(self, session: Session, topic: str) -> RankedSubscription | None:
-        keeper = self.keeper(session, topic)
-        if keeper is not None:
-            del self._parts[session].keepers[topic]
+        subscription = self.subscription(session, topic)
+        if subscription is not None:
+            del self._parts[session].subscriptions[topic]
             terms = session.device.record.terms
             session.device.record.terms = {t: v for t, v in terms.items() if t != topic}
-        return keeper
+        return subscription
 
-    def _forget_feed(self, keeper: RankedSubscription) -> None:
-        number = keeper.session.device.number
-        keeper.gone = True
-        row = FeedRow(number, keeper.topic, 0, b"")
-        self._deliveries.commits.open.of(RankedChanges).feeds[number, keeper.topic, 0] = row
+    def _forget_feed(self, subscription: RankedSubscription) -> None:
+        number = subscription.session.device.number
+        subscription.gone = True
+        row = FeedRow(number, subscription.topic, 0, b"")
+        self._deliveries.commits.open.of(RankedChanges).feeds[number, subscription.topic, 0] = row
 
     def removed(self, session: Session, now: Micros) -> None:
-        for keeper in self.keepers(session).values():
-            self._forget_feed(keeper)
+        for subscription in self.subscriptions(session).values():
+            self._forget_feed(subscription)
         self._parts.pop(session, None)
         self._there.pop(session, None)
         self._storage.pop(session, None)
 
-    def _of(self, keeper: RankedSubscription) -> list[RankedDelivery]:
-        mailbox = keeper.session.mailbox.values()
+    def _of(self, subscription: RankedSubscription) -> list[RankedDelivery]:
+        mailbox = subscription.session.mailbox.values()
         found = (ranked_of(delivery) for delivery in mailbox)
-        return [ranked for ranked in found if ranked is not None and ranked.feed is keeper]
+        return [ranked for ranked in found if ranked is not None and ranked.feed is subscription]
 
     def policies_changed(self, now: Micros) -> int:
         """Ask the book again for every feed; how many follow another policy now."""
         changed = 0
         for part in self._parts.values():
-            for keeper in part.keepers.values():
-                changed += self.follow(keeper, now)
+            for subscription in part.subscriptions.values():
+                changed += self.follow(subscription, now)
         return changed
 
-    def follow(self, keeper: RankedSubscription, now: Micros) -> bool:
+    def follow(self, subscription: RankedSubscription, now: Micros) -> bool:
         """Let a feed follow the policy that the book has for it."""
-        device = keeper.session.device
-        choice = keeper.terms.choice(self._book.choose(device.app, device.name, keeper.topic))
-        if choice.plain == keeper.choice.plain:
+        device = subscription.session.device
+        choice = subscription.terms.choice(
+            self._book.choose(device.app, device.name, subscription.topic)
+        )
+        if choice.plain == subscription.choice.plain:
             return False
-        keeper.follow(choice, now)
+        subscription.follow(choice, now)
         return True
 
     # Messages.
 
     def decide(self, delivery: Delivery) -> None:
         """Let a delivery of a ranked topic be decided by its feed."""
-        keeper = self.takes(delivery.session, delivery.item.message)
-        if keeper is not None:
-            RankedDelivery(self._deliveries, self, delivery, keeper)
+        subscription = self.takes(delivery.session, delivery.item.message)
+        if subscription is not None:
+            RankedDelivery(self._deliveries, self, delivery, subscription)
 
     def takes(self, session: Session, message: Message) -> RankedSubscription | None:
         """The feed that decides about this message for a device."""
         target = message.target
         if target.kind is not TOPIC or message.content_type == FEED_TYPE:
             return None
-        return self.keeper(session, target.name)
+        return self.subscription(session, target.name)
 
     def change_rank(
         self,
@@ -325,10 +333,10 @@ class RankedFeature(CoreFeature):
             self._reranking.append((message.key, list(item.deliveries)))
             self.proceed(now)
         for session in delivered:
-            keeper = self.takes(session, message)
-            if keeper is not None and message.rank < keeper.subscription.threshold:
-                keeper.retract(message.key, BELOW_THRESHOLD, now)
-                keeper.note()
+            subscription = self.takes(session, message)
+            if subscription is not None and message.rank < subscription.subscription.threshold:
+                subscription.retract(message.key, BELOW_THRESHOLD, now)
+                subscription.note()
                 self._deliveries.touch(session)
 
     def proceed(self, now: Micros) -> None:
@@ -370,10 +378,10 @@ class RankedFeature(CoreFeature):
 
     def _lost(self, session: Session, held: frozenset[int], now: Micros) -> None:
         """The device keeps these and nothing else."""
-        for keeper in self.keepers(session).values():
+        for subscription in self.subscriptions(session).values():
             lost: list[int] = []
-            for key in keeper.feed.on_device():
-                ranked = keeper.delivery(key)
+            for key in subscription.feed.on_device():
+                ranked = subscription.delivery(key)
                 if key in held or (ranked is not None and not ranked.on_device):
                     continue
                 lost.append(key)
@@ -384,11 +392,11 @@ class RankedFeature(CoreFeature):
                     Kind.REPORTED,
                     now,
                     session,
-                    topic=keeper.topic,
+                    topic=subscription.topic,
                     reason="lost",
                     keys=tuple(lost),
                 )
-                keeper.take(Lost(tuple(lost)), now)
+                subscription.take(Lost(tuple(lost)), now)
 
     def ready(self, session: Session) -> bool:
         """Whether decisions can be taken for a device in contact."""
@@ -400,30 +408,30 @@ class RankedFeature(CoreFeature):
         awaited = self._there.get(session)
         if awaited is not None and awaited > 0 and session.lane.inbound.received >= awaited:
             self._there[session] = 0
-        keepers = list(self.keepers(session).values())
+        subscriptions = list(self.subscriptions(session).values())
         if self.ready(session):
-            for keeper in keepers:
-                if not keeper.feed.in_contact:
-                    self._up(keeper, now)
-        for keeper in keepers:
-            if keeper.lane:
-                self.lanes.flush(keeper, now)
+            for subscription in subscriptions:
+                if not subscription.feed.in_contact:
+                    self._up(subscription, now)
+        for subscription in subscriptions:
+            if subscription.lane:
+                self.lanes.flush(subscription, now)
 
-    def _up(self, keeper: RankedSubscription, now: Micros) -> None:
+    def _up(self, subscription: RankedSubscription, now: Micros) -> None:
         self._deliveries.commits.record(
-            Kind.REPORTED, now, keeper.session, topic=keeper.topic, count=0
+            Kind.REPORTED, now, subscription.session, topic=subscription.topic, count=0
         )
-        limits = (keeper.terms.storage, self._storage.get(keeper.session))
+        limits = (subscription.terms.storage, self._storage.get(subscription.session))
         storage = min((n for n in limits if n is not None), default=None)
-        if storage != keeper.feed.state().storage:
-            keeper.take(StorageChanged(storage), now)
-        keeper.take(ContactUp(), now)
+        if storage != subscription.feed.state().storage:
+            subscription.take(StorageChanged(storage), now)
+        subscription.take(ContactUp(), now)
 
     def away(self, session: Session, now: Micros) -> None:
         self._there.pop(session, None)
-        for keeper in self.keepers(session).values():
-            if keeper.feed.in_contact:
-                keeper.take(ContactDown(), now)
+        for subscription in self.subscriptions(session).values():
+            if subscription.feed.in_contact:
+                subscription.take(ContactDown(), now)
 
     def unread(self, session: Session) -> list[Delivery]:
         """What a device keeps, as far as is known here."""
@@ -436,8 +444,8 @@ class RankedFeature(CoreFeature):
 
     def look(self, session: Session, topic: str, look: Look, key: int | None, now: Micros) -> None:
         """The user wants to see the best."""
-        keeper = self.keeper(session, topic)
-        if keeper is None:
+        subscription = self.subscription(session, topic)
+        if subscription is None:
             raise NotFound("there is no ranked subscription to this topic", topic=topic)
         self._deliveries.commits.record(
             Kind.READ,
@@ -447,24 +455,24 @@ class RankedFeature(CoreFeature):
             count=-1 if look.wanted is None else look.wanted,
             queue_size=look.queue_size,
             keys=look.held,
-            policy=keeper.choice.label,
+            policy=subscription.choice.label,
         )
-        keeper.looking = key
+        subscription.looking = key
         # Both sides agree on what is kept, but for what is on its way: that is not news here.
-        known = min(look.queue_size, keeper.feed.unread_there)
-        keeper.take(Read(look.wanted, known), now)
-        if keeper.looking is not None:  # There was nothing to show.
-            keeper.looking = None
-            keeper.say(ShowKept(()), reply_to=key)
+        known = min(look.queue_size, subscription.feed.unread_there)
+        subscription.take(Read(look.wanted, known), now)
+        if subscription.looking is not None:  # There was nothing to show.
+            subscription.looking = None
+            subscription.say(ShowKept(()), reply_to=key)
 
     def report(self, session: Session, topic: str | None, report: Report, now: Micros) -> None:
         """What became of kept messages."""
         if report.reads:
-            keeper = self.keeper(session, topic or "")
-            if keeper is None and not topic:
+            subscription = self.subscription(session, topic or "")
+            if subscription is None and not topic:
                 raise InvalidRequest("a report of reads names their topic")
             for read in report.reads:
-                self._read(session, keeper, topic or "", read.at, read.wanted, read.keys, now)
+                self._read(session, subscription, topic or "", read.at, read.wanted, read.keys, now)
         self._had(session, report.had, now)
         for key in report.lapsed:
             ranked = self._kept(session, key)
@@ -478,7 +486,7 @@ class RankedFeature(CoreFeature):
     def _read(
         self,
         session: Session,
-        keeper: RankedSubscription | None,
+        subscription: RankedSubscription | None,
         topic: str,
         at_ms: int,
         wanted: int | None,
@@ -497,8 +505,8 @@ class RankedFeature(CoreFeature):
         )
         for key in keys:
             self._deliveries.commits.record(Kind.READ, now, session, topic=topic, msg=key, at=at)
-        if keeper is not None:
-            keeper.take(OfflineRead(at, wanted, keys), now)
+        if subscription is not None:
+            subscription.take(OfflineRead(at, wanted, keys), now)
         self._had(session, keys, now)
 
     def _had(self, session: Session, keys: Iterable[int], now: Micros) -> None:
@@ -510,10 +518,10 @@ class RankedFeature(CoreFeature):
                 self._end(ranked, Step.DELIVER, HAD, now)
 
     def _end(self, ranked: RankedDelivery, step: Step, reason: str, now: Micros) -> None:
-        keeper = ranked.feed
+        subscription = ranked.feed
         event = self._deliveries.step(ranked.delivery, step, now, reason)
-        if keeper is not None:
-            keeper.mark(event)
+        if subscription is not None:
+            subscription.mark(event)
 
     def _kept(self, session: Session, key: int) -> RankedDelivery | None:
         ranked = ranked_of(session.mailbox.get(key))
@@ -524,23 +532,23 @@ class RankedFeature(CoreFeature):
             ranked = self._kept(session, key)
             if ranked is None or ranked.feed is None:
                 continue
-            keeper, message = ranked.feed, ranked.delivery.item.message
+            subscription, message = ranked.feed, ranked.delivery.item.message
             self._deliveries.commits.record(
-                Kind.REPORTED, now, session, topic=keeper.topic, reason="unread", keys=(key,)
+                Kind.REPORTED, now, session, topic=subscription.topic, reason="unread", keys=(key,)
             )
-            keeper.take(Unread((Held(key, message.rank, message.deliver_before),)), now)
+            subscription.take(Unread((Held(key, message.rank, message.deliver_before),)), now)
 
     def _inventory(self, session: Session, inventory: Inventory, now: Micros) -> None:
         """What the device keeps after all that may have been forgotten on either side."""
         held = frozenset(item.key for _, items in inventory for item in items)
         self._lost(session, held, now)
         for topic, items in inventory:
-            keeper = self.keeper(session, topic)
+            subscription = self.subscription(session, topic)
             for item in items:
-                if keeper is None:
+                if subscription is None:
                     continue
-                place = keeper.feed.place(item.key)
-                ranked = keeper.delivery(item.key)
+                place = subscription.feed.place(item.key)
+                ranked = subscription.delivery(item.key)
                 if place is Place.DEVICE:
                     if ranked is not None and ranked.stamp and ranked.delivery.state is PENDING:
                         # It would come again, and the device would know it.
@@ -549,20 +557,20 @@ class RankedFeature(CoreFeature):
                         self._deliveries.step(delivery, Step.RELEASE, now, "the device has it")
                         self._deliveries.step(delivery, Step.RECEIVE, now, "the device has it")
                         ranked.stamp = 0
-                        keeper.note(item.key)
+                        subscription.note(item.key)
                 elif place is not Place.ENDED or ranked is not None:
-                    keeper.say(Forget(Why.ROOM, (item.key,)))
+                    subscription.say(Forget(Why.ROOM, (item.key,)))
                 else:
                     expires_at = None if item.expires_at is None else item.expires_at * MILLISECOND
-                    keeper.take(Unread((Held(item.key, item.rank, expires_at),)), now)
+                    subscription.take(Unread((Held(item.key, item.rank, expires_at),)), now)
         if self._there.get(session) == INVENTORY:
             self._there[session] = 0
             self._deliveries.touch(session)
 
     def acknowledged(self, ranked: RankedDelivery, now: Micros) -> None:
         """The number of a feed's delivery is closed: the device has it, or has done as told."""
-        keeper, delivery = ranked.feed, ranked.delivery
-        if ranked.instructs or keeper is None or not ranked.keep:
+        subscription, delivery = ranked.feed, ranked.delivery
+        if ranked.instructs or subscription is None or not ranked.keep:
             self._deliveries.step(delivery, Step.DELIVER, now)
             if ranked.followed and ranked.shown:
                 self._had(delivery.session, ranked.shown, now)
@@ -570,10 +578,10 @@ class RankedFeature(CoreFeature):
         if delivery.state is SENDING:
             self._deliveries.step(delivery, Step.RECEIVE, now)
             ranked.stamp = 0
-            keeper.note(ranked.key)
+            subscription.note(ranked.key)
         if ranked.forget:
             self.lanes.take_back(ranked, "taken back", now)
-        if keeper.lane:
+        if subscription.lane:
             self._deliveries.touch(delivery.session)
 
     # After a restart.
@@ -612,9 +620,9 @@ class RankedFeature(CoreFeature):
 
     def mute(self, session: Session, topic: str, quiet: bool, now: Micros) -> None:
         """The user's context makes a topic quiet, or no longer."""
-        keeper = self.keeper(session, topic)
-        if keeper is not None and keeper.muted != quiet:
-            keeper.muted = quiet
+        subscription = self.subscription(session, topic)
+        if subscription is not None and subscription.muted != quiet:
+            subscription.muted = quiet
             self._deliveries.commits.record(
                 Kind.CONTEXT_CHANGED,
                 now,
@@ -622,7 +630,7 @@ class RankedFeature(CoreFeature):
                 topic=topic,
                 reason="quiet" if quiet else "heard",
             )
-            keeper.take(Muted(quiet), now)
+            subscription.take(Muted(quiet), now)
 
 
 def _end_of(delivery: Delivery) -> Step:

@@ -26,39 +26,39 @@ class FeedQueue:
         self._common = common
         self._turns = count(1)
 
-    def flush(self, keeper: RankedSubscription, now: Micros) -> None:
+    def flush(self, subscription: RankedSubscription, now: Micros) -> None:
         """Queue what can be queued now. What has to come again waits until it has come once."""
-        lane = keeper.lane
+        lane = subscription.lane
         said: list[Instruction] = []
         forgotten: set[int] = set()
-        keeper.note()
+        subscription.note()
         while lane:
             step = lane[0]
             if isinstance(step, QueuedSend):
-                ranked = keeper.delivery(step.key)
+                ranked = subscription.delivery(step.key)
                 if ranked is not None and ranked.delivery.state is not PENDING:
                     break
                 if step.key in forgotten:
-                    self._instruct(keeper, said, None, now)
+                    self._instruct(subscription, said, None, now)
                     said, forgotten = [], set()
                 if ranked is not None:
                     ranked.keep = step.keep
                     self.queue(ranked, self._deliveries.keys.last)
-                    keeper.note(step.key)
+                    subscription.note(step.key)
             else:
                 instruction = step.instruction
                 if isinstance(instruction, Forget):
-                    if not self._forget(keeper, instruction, now):
+                    if not self._forget(subscription, instruction, now):
                         lane.popleft()
                         continue
                     forgotten.update(instruction.keys)
                 said.append(instruction)
                 if step.reply_to is not None:
-                    self._instruct(keeper, said, step.reply_to, now)
+                    self._instruct(subscription, said, step.reply_to, now)
                     said, forgotten = [], set()
             lane.popleft()
         if said:
-            self._instruct(keeper, said, None, now)
+            self._instruct(subscription, said, None, now)
 
     def queue(self, ranked: RankedDelivery, stamp: int) -> None:
         """Its turn comes after everything that was queued before it."""
@@ -68,14 +68,14 @@ class FeedQueue:
         delivery.session.enqueue(delivery)
         self._deliveries.touch(delivery.session)
 
-    def _forget(self, keeper: RankedSubscription, forget: Forget, now: Micros) -> bool:
+    def _forget(self, subscription: RankedSubscription, forget: Forget, now: Micros) -> bool:
         """Whether the device has to be told: not of what never left."""
         (key,) = forget.keys
-        ranked = keeper.delivery(key)
+        ranked = subscription.delivery(key)
         if ranked is None:
             return True
         delivery = ranked.delivery
-        keeper.note(key)
+        subscription.note(key)
         if delivery.state is PENDING and ranked.stamp:
             delivery.session.dequeue(delivery)
             ranked.stamp = 0
@@ -98,13 +98,17 @@ class FeedQueue:
         ranked.feed.note(ranked.key)
 
     def _instruct(
-        self, keeper: RankedSubscription, said: list[Instruction], reply_to: int | None, now: Micros
+        self,
+        subscription: RankedSubscription,
+        said: list[Instruction],
+        reply_to: int | None,
+        now: Micros,
     ) -> None:
         """Say these things in one message that nobody else sees."""
         if not said and reply_to is None:
             return
         deliveries = self._deliveries
-        device = keeper.session.device
+        device = subscription.session.device
         message = Message(
             key=deliveries.keys.key(now),
             salt=deliveries.keys.salt(),
@@ -114,17 +118,17 @@ class FeedQueue:
             accepted_at=now,
             body=encode_instructions(tuple(said)),
             content_type=FEED_TYPE,
-            queue=keeper.topic,
+            queue=subscription.topic,
             in_reply_to=reply_to,
         )
         deliveries.commits.add_message(message)
-        delivery = deliveries.open_delivery(deliveries.own(message), keeper.session, now)
-        ranked = RankedDelivery(deliveries, self._common, delivery, keeper)
+        delivery = deliveries.open_delivery(deliveries.own(message), subscription.session, now)
+        ranked = RankedDelivery(deliveries, self._common, delivery, subscription)
         ranked.shown = shown_by(said)
         event = deliveries.commits.record_step(delivery, Kind.ACCEPTED, now, "what the feed says")
         event.source = message.source
         event.size = len(message.body)
-        keeper.mark(event)
+        subscription.mark(event)
         self.queue(ranked, message.key)
         deliveries.commits.hurry()
 

@@ -58,7 +58,7 @@ class RankedDelivery(Decider):
         deliveries: Deliveries,
         common: RankedSteps,
         delivery: Delivery,
-        keeper: RankedSubscription | None,
+        subscription: RankedSubscription | None,
     ) -> None:
         super().__init__(deliveries)
         self._deliveries = deliveries
@@ -68,7 +68,7 @@ class RankedDelivery(Decider):
         delivery.priority = DEFAULT_PRIORITY
         delivery.place = 0
         self.turn = 0
-        self.feed = keeper
+        self.feed = subscription
         """Who decides about it; nobody any more when the subscription has ended."""
         self.arrived = False
         """Whether the feed knows of it: not before its deliver_after."""

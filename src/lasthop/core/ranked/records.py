@@ -28,7 +28,7 @@ OVER, SHOWN, EARLY = 0, 6, 7
 """Of what the feed is done with: closed, or waiting for the device's word; of what it does not know
 yet, because of its deliver_after."""
 
-UNFOLLOWED = 8
+NOT_FOLLOWED = 8
 """Of an instruction: the device has said that it did not do as told. Others need no row."""
 
 

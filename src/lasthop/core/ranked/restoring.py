@@ -13,8 +13,8 @@ from lasthop.core.ranked.ranked_delivery import RankedDelivery, RankedSteps
 from lasthop.core.ranked.records import (
     COLD,
     EARLY,
+    NOT_FOLLOWED,
     PLACE_OF,
-    UNFOLLOWED,
     Hot,
     unpack_cold,
     unpack_hot,
@@ -33,11 +33,11 @@ from lasthop.wire.hop.frames import FEED_TYPE
 class FeedBook(RankedSteps, Protocol):
     """Where feeds are found, and added."""
 
-    def add(self, keeper: RankedSubscription) -> None:
+    def add(self, subscription: RankedSubscription) -> None:
         """A device has a feed of a topic."""
         ...
 
-    def keeper(self, session: Session, topic: str) -> RankedSubscription | None:
+    def subscription(self, session: Session, topic: str) -> RankedSubscription | None:
         """The feed of a topic, if there is one."""
         ...
 
@@ -45,7 +45,7 @@ class FeedBook(RankedSteps, Protocol):
         """Let what was queued have its turn."""
         ...
 
-    def follow(self, keeper: RankedSubscription, now: Micros) -> bool:
+    def follow(self, subscription: RankedSubscription, now: Micros) -> bool:
         """Let a feed follow the policy that is in force for it."""
         ...
 
@@ -59,7 +59,7 @@ class FeedsRestored:
         self._deliveries = deliveries
         self._feeds = feeds
         self._kept = {(row.message, row.device): row for row in restored.kept}
-        self._keepers: list[RankedSubscription] = []
+        self._subscriptions: list[RankedSubscription] = []
         self._restore(restored, now)
 
     def _restore(self, restored: RankedRestored, now: Micros) -> None:
@@ -74,11 +74,13 @@ class FeedsRestored:
                 at = (device.number, topic)
                 hot = unpack_hot(records[*at, 0]) if (*at, 0) in records else Hot()
                 choice = hot.choice if hot.choice.policy in POLICIES else PolicyChoice()
-                keeper = RankedSubscription(self._deliveries, session, topic, terms, choice, now)
+                subscription = RankedSubscription(
+                    self._deliveries, session, topic, terms, choice, now
+                )
                 memory = unpack_cold(records[*at, COLD]) if (*at, COLD) in records else {}
-                keeper.restore(hot, memory, entries[at])
-                self._feeds.add(keeper)
-                self._keepers.append(keeper)
+                subscription.restore(hot, memory, entries[at])
+                self._feeds.add(subscription)
+                self._subscriptions.append(subscription)
 
     def decide(self, delivery: Delivery) -> None:
         """Let a delivery of a ranked topic that is back be decided by its feed, as it stands."""
@@ -88,12 +90,12 @@ class FeedsRestored:
         if row is None and not instructs:
             return
         topic = row.topic if row is not None else message.queue or ""
-        keeper = self._feeds.keeper(session, topic)
-        ranked = RankedDelivery(self._deliveries, self._feeds, delivery, keeper)
+        subscription = self._feeds.subscription(session, topic)
+        ranked = RankedDelivery(self._deliveries, self._feeds, delivery, subscription)
         if instructs:
             ranked.stamp = message.key
             ranked.shown = shown_by(decode_instructions(message.body))
-            ranked.followed = row is None or row.place != UNFOLLOWED
+            ranked.followed = row is None or row.place != NOT_FOLLOWED
         elif row is not None:
             ranked.arrived = row.place != EARLY
             ranked.stamp, ranked.keep, ranked.forget = row.stamp, row.keep, row.forget
@@ -101,16 +103,16 @@ class FeedsRestored:
     def finish(self, now: Micros) -> None:
         """Everything is there: go on."""
         self._feeds.queue_again()
-        for keeper in self._keepers:
-            for key in keeper.feed.entries():
-                ranked = keeper.delivery(key)
-                entry = keeper.feed.entry(key)
+        for subscription in self._subscriptions:
+            for key in subscription.feed.entries():
+                ranked = subscription.delivery(key)
+                entry = subscription.feed.entry(key)
                 if ranked is None or entry is None:
                     continue
                 # A stop may have come between a message's new rank and its feeds.
                 if entry.rank != ranked.delivery.item.message.rank:
-                    keeper.rank_changed(ranked, now)
-            self._feeds.follow(keeper, now)
+                    subscription.rank_changed(ranked, now)
+            self._feeds.follow(subscription, now)
 
 
 def _entry(row: KeptRow) -> EntryState:

@@ -17,7 +17,17 @@ from lasthop.clock import Micros
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.lifecycle import DELIVERED, PENDING, State, Step
 from lasthop.core.ranked.ranked_delivery import RankedDelivery, ranked_of
-from lasthop.core.ranked.records import COLD, EARLY, HOT, OVER, PLACES, SHOWN, UNFOLLOWED, Hot, pack
+from lasthop.core.ranked.records import (
+    COLD,
+    EARLY,
+    HOT,
+    NOT_FOLLOWED,
+    OVER,
+    PLACES,
+    SHOWN,
+    Hot,
+    pack,
+)
 from lasthop.core.session import Session
 from lasthop.decision.policies import Tuning
 from lasthop.decision.reasons import ASKED, EXPIRED, NO_ROOM, WITHDRAWN
@@ -344,7 +354,7 @@ class RankedSubscription:
         self.feed.resume(hot.state, entries)
         self.feed.moved()
         self.muted = hot.state.agenda.muted
-        self.lane = deque(unparked(row) for row in hot.lane)
+        self.lane = deque(stored_step(row) for row in hot.lane)
         self._new = False
         self._arm()
 
@@ -360,7 +370,7 @@ def _place(ranked: RankedDelivery | None) -> int:
     if ranked is None:
         return OVER
     if ranked.instructs:
-        return OVER if ranked.followed else UNFOLLOWED
+        return OVER if ranked.followed else NOT_FOLLOWED
     return SHOWN if ranked.arrived else EARLY
 
 
@@ -379,7 +389,7 @@ def _unusual(value: Subscription | Tuning) -> dict[str, Any]:
     }
 
 
-def unparked(row: list[Any]) -> QueuedSend | Say:
+def stored_step(row: list[Any]) -> QueuedSend | Say:
     """A step of the lane as it was stored."""
     if isinstance(row[0], int):
         return QueuedSend(row[0], row[1])

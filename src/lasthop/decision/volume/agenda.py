@@ -7,9 +7,9 @@ from math import inf
 
 from lasthop.clock import Micros
 from lasthop.decision.localtime import local, zone
-from lasthop.decision.volume.daytimes import next_of
 from lasthop.decision.volume.memory import AgendaState
 from lasthop.decision.volume.subscription import Mode, Subscription
+from lasthop.decision.volume.times_of_day import next_of
 
 
 class Agenda:

@@ -15,13 +15,13 @@ from lasthop.clock import Clock
 from lasthop.delivery.carrier import (
     Aborted,
     Confirmed,
+    NotReached,
     Outcome,
     Parcel,
     ReturnedContent as Returned,
     Sent,
     Unanswered,
     Unfit,
-    Unreached,
 )
 from lasthop.delivery.ota.datagrams import Endpoint
 from lasthop.delivery.ota.unit import unfit
@@ -126,7 +126,7 @@ class Client:
         self._invited = None
         waiting, self._queue = self._queue, deque()
         for posting in waiting:
-            posting.end(Unreached(reason))
+            posting.end(NotReached(reason))
 
     def connected(self, connection: Connection, *, dialled: bool) -> None:
         if self._connection is not None and dialled:
@@ -182,7 +182,7 @@ class Client:
             posting = self._queue.popleft()
             late = posting.parcel.deliver_before
             if late is not None and self._carrier.clock.now() >= late:
-                posting.end(Unreached("deliver_before has passed"))
+                posting.end(NotReached("deliver_before has passed"))
                 continue
             self._post(posting)
         if self._connection is not None and self._asking is None:
@@ -390,6 +390,6 @@ def _outcome(result: http.Verdict) -> Outcome:
         case http.TooMuch():
             return Unfit(3006, result.reason)
         case http.NotTaken():
-            return Unreached(result.reason)
+            return NotReached(result.reason)
         case http.Unclear():
             return Unanswered(result.reason)

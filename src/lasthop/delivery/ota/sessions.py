@@ -16,12 +16,12 @@ from lasthop.clock import SECOND, Clock, Micros
 from lasthop.delivery.carrier import (
     Aborted,
     Confirmed,
+    NotReached,
     Outcome,
     Parcel,
     Sent,
     Unanswered,
     Unfit,
-    Unreached,
 )
 from lasthop.delivery.ota.datagrams import MAX_DATAGRAM, Endpoint
 from lasthop.delivery.ota.unit import DatagramNetwork, unfit
@@ -124,7 +124,7 @@ class SessionCarrier:
 
     def _dispose(self, parcel: Parcel, report: Report, now: Micros) -> None:
         if parcel.deliver_before is not None and now >= parcel.deliver_before:
-            report(Unreached("deliver_before has passed"))
+            report(NotReached("deliver_before has passed"))
             return
         host, _ = endpoint = parcel.route.endpoint()
         session = self._server.session(host)
@@ -169,7 +169,7 @@ class SessionCarrier:
         unsent = self._server.withdraw(late, now) if late else ()
         for ticket in late:
             if ticket in unsent:
-                self._report(ticket, Unreached("deliver_before has passed"))
+                self._report(ticket, NotReached("deliver_before has passed"))
             else:
                 self._report(ticket, Unanswered("no answer before deliver_before"))
 
@@ -189,7 +189,7 @@ class SessionCarrier:
                 case wsp.NotSent():
                     fits = not event.too_large
                     reason = event.reason
-                    self._report(event.ticket, Unreached(reason) if fits else Unfit(3006, reason))
+                    self._report(event.ticket, NotReached(reason) if fits else Unfit(3006, reason))
                 case wsp.SessionClosed():
                     pass
 
@@ -212,7 +212,7 @@ class SessionCarrier:
         if asked.times == ASK_TIMES:
             del self._asked[host]
             for _, report in asked.waiting:
-                report(Unreached("the client opened no session"))
+                report(NotReached("the client opened no session"))
             return
         asked.times += 1
         asked.due = now + ASK_EVERY

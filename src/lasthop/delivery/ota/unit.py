@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from lasthop.clock import Clock
-from lasthop.delivery.carrier import Outcome, Parcel, Sent, Unfit, Unreached
+from lasthop.delivery.carrier import NotReached, Outcome, Parcel, Sent, Unfit
 from lasthop.delivery.ota.datagrams import MAX_DATAGRAM, Endpoint
 from lasthop.errors import Rejected
 from lasthop.wire.ota.terminal import described
@@ -53,11 +53,11 @@ class UnitCarrier:
 
     def _send(self, parcel: Parcel) -> Outcome:
         if parcel.deliver_before is not None and self._clock.now() >= parcel.deliver_before:
-            return Unreached("deliver_before has passed")
+            return NotReached("deliver_before has passed")
         endpoint = parcel.route.endpoint()
         network = self._by_ipv6 if ":" in endpoint[0] else self._by_ipv4
         if network is None:
-            return Unreached("no network of this address family")
+            return NotReached("no network of this address family")
         try:
             datagram = self.datagram(parcel)
         except Rejected as error:

@@ -10,9 +10,9 @@ from lasthop.clock import Clock, Micros
 from lasthop.decision.preferences import Preferences
 from lasthop.device.compose import Draft
 from lasthop.device.contact import Contact
-from lasthop.device.correspondence import Correspondence
-from lasthop.device.desk import SessionRunner
 from lasthop.device.handle import MessageHandle
+from lasthop.device.handle_table import HandleTable
+from lasthop.device.runner import SessionRunner
 from lasthop.device.session import DeviceSession
 from lasthop.device.turns import Turns
 from lasthop.errors import Conflict
@@ -28,8 +28,8 @@ class DeviceApi:
     _turns: Turns
 
     def __init__(self) -> None:
-        self._desk: SessionRunner | None = None
-        self._letters = Correspondence()
+        self._runner: SessionRunner | None = None
+        self._codec = HandleTable()
         self._tasks: set[asyncio.Task[None]] = set()
         self._error: BaseException | None = None
         self._ended = asyncio.Event()
@@ -65,14 +65,14 @@ class DeviceApi:
 
     async def post(self, draft: Draft) -> MessageHandle:
         """Send what `compose` has made."""
-        return await self.enqueue(draft.queue, self.letters.queued)
+        return await self.enqueue(draft.queue, self.codec.queued)
 
     async def ask(self, draft: Draft) -> tuple[MessageHandle, asyncio.Future[Any]]:
         """Send a request (see `compose`). The future gets its one outcome; cancelled, it lets go
         whatever comes."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
-        handle = await self.enqueue(draft.queue, lambda key: self.letters.queued(key, future))
+        handle = await self.enqueue(draft.queue, lambda key: self.codec.queued(key, future))
         key = handle.key
         # The session's own clock can be set back; nobody waits longer for that.
         seconds = (draft.headers.reply_within or 0) / 1000
@@ -83,7 +83,7 @@ class DeviceApi:
         def over(future: asyncio.Future[Any]) -> None:
             alarm.cancel()
             if future.cancelled():
-                self._letters.forget_answer(key)
+                self._codec.forget_answer(key)
                 self._turns.post(lambda session, _now: session.requests.give_up(key))
 
         future.add_done_callback(over)
@@ -93,9 +93,9 @@ class DeviceApi:
         """The open device's inbox and session. Raises what ended the device, or Conflict."""
         if self._error is not None:
             raise self._error
-        if self._desk is None or self._ended.is_set():
+        if self._runner is None or self._ended.is_set():
             raise Conflict("the device is not open")
-        return self._desk
+        return self._runner
 
     def background(self, work: Awaitable[None]) -> None:
         """Run something for as long as the device lives; what it raises ends the device."""
@@ -113,18 +113,18 @@ class DeviceApi:
         """The device cannot go on."""
         raise NotImplementedError
 
-    def speak_by(self, wishes: Preferences) -> None:
+    def speak_by(self, preferences: Preferences) -> None:
         """Speak over the link that these make the best one."""
-        self._contact.prefer(wishes)
+        self._contact.prefer(preferences)
 
     def now(self) -> Micros:
         """The time by the device's clock."""
         return self._clock.now()
 
     @property
-    def letters(self) -> Correspondence:
+    def codec(self) -> HandleTable:
         """Who waits for what."""
-        return self._letters
+        return self._codec
 
     @property
     def connected(self) -> bool:

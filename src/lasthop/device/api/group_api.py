@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from lasthop.device import compose
 from lasthop.device.api.device_api import DeviceApi
-from lasthop.device.correspondence import Claim
 from lasthop.device.handle import MessageHandle, Settlement
+from lasthop.device.handle_table import Claim
 from lasthop.device.message import Message
 
 
@@ -38,15 +38,15 @@ class GroupApi(DeviceApi):
         be claimed, or TimeoutError; the claim may be granted all the same then: ask again."""
         answer: asyncio.Future[Claim] = asyncio.get_running_loop().create_future()
         key = await self.enqueue(
-            compose.claim(message).queue, lambda key: self.letters.claiming(key, answer)
+            compose.claim(message).queue, lambda key: self.codec.claiming(key, answer)
         )
         try:
             async with asyncio.timeout(timeout):
                 return await answer
         finally:
-            self.letters.stop_claiming(key)
+            self.codec.stop_claiming(key)
 
     def on_settled(self, callback: Callable[[str, Settlement], None]) -> None:
         """Call this when it is decided what becomes of an atomic or claimable message of ours that
         nobody here holds a handle of."""
-        self.letters.on_settled = callback
+        self.codec.on_settled = callback

@@ -10,9 +10,9 @@ from lasthop.device import compose
 from lasthop.device.api.device_api import DeviceApi
 from lasthop.device.compose import Options
 from lasthop.device.handle import MessageHandle
-from lasthop.device.happenings import Gathered
 from lasthop.device.message import Message, Refusal
 from lasthop.device.requests.expectation import Expectation
+from lasthop.device.session_events import Gathered
 
 
 class MessageApi(DeviceApi):
@@ -21,7 +21,7 @@ class MessageApi(DeviceApi):
     def on_refused(self, callback: Callable[[str, Refusal], None]) -> None:
         """Call this with the id and the reason when the gateway refuses a message that nobody here
         holds a handle of."""
-        self.letters.on_refused = callback
+        self.codec.on_refused = callback
 
     async def send(
         self, target: str, body: bytes | str, **options: Unpack[Options]

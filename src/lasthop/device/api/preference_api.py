@@ -18,20 +18,20 @@ class PreferenceApi(DeviceApi):
     """Wishes, and what came of them."""
 
     async def prefer(
-        self, wishes: Preferences, *, sending: Preferences | None = None
+        self, preferences: Preferences, *, sending: Preferences | None = None
     ) -> MessageHandle:
         """Say which links to use, when not to be disturbed, and what may be spent. The gateway
         keeps to it for what it sends us, and so do we for what we send, in this life and later
         ones; each counts what it sends itself. With `sending` that is wished for otherwise."""
-        ours = wishes if sending is None else sending
-        draft = compose.preferences(wishes)
+        ours = preferences if sending is None else sending
+        draft = compose.preferences(preferences)
 
         def act(session: DeviceSession, now: Micros) -> int:
             key = draft.queue(session, now)
             session.preferences.prefer(ours)
             return key
 
-        handle = await self.enqueue(act, self.letters.queued)
+        handle = await self.enqueue(act, self.codec.queued)
         self.speak_by(ours)
         return handle
 
@@ -60,4 +60,4 @@ class PreferenceApi(DeviceApi):
 
     def on_links_wanted(self, callback: Callable[[tuple[str, ...]], None]) -> None:
         """Call this with links, the best first, when messages wait for one of them to come up."""
-        self.letters.on_links_wanted = callback
+        self.codec.on_links_wanted = callback

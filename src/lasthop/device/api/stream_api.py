@@ -61,7 +61,7 @@ class StreamApi(DeviceApi):
             for stream in await self.incoming_streams():
                 begin(stream.key)
 
-        self.letters.on_stream = begin
+        self.codec.on_stream = begin
         self.background(begin_all())
 
     async def fetch(self, message: Message) -> bytes:
@@ -70,7 +70,7 @@ class StreamApi(DeviceApi):
         if message.pull_size is None:
             return message.body
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        self.letters.pulling(message.key, answer)
+        self.codec.pulling(message.key, answer)
         body: bytes | None = await self.do(
             lambda session, now: session.pieces.pull(message.key, now)
         )

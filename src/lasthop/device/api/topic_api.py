@@ -8,7 +8,7 @@ from typing import Unpack
 
 from lasthop.device import compose
 from lasthop.device.api.device_api import DeviceApi
-from lasthop.device.compose import Wishes
+from lasthop.device.compose import SubscriptionOptions
 from lasthop.device.handle import MessageHandle
 from lasthop.device.message import Message
 
@@ -16,10 +16,10 @@ from lasthop.device.message import Message
 class TopicApi(DeviceApi):
     """Subscribes and reads."""
 
-    async def subscribe(self, topic: str, **wishes: Unpack[Wishes]) -> MessageHandle:
+    async def subscribe(self, topic: str, **options: Unpack[SubscriptionOptions]) -> MessageHandle:
         """Ask for what is published to a topic from now on. With wishes (`max`, `threshold`,
         `mode` ...) it is a ranked topic: see `read`."""
-        return await self.post(compose.subscription(topic, on=True, **wishes))
+        return await self.post(compose.subscription(topic, on=True, **options))
 
     async def unsubscribe(self, topic: str) -> MessageHandle:
         """Ask for no more of it."""
@@ -57,7 +57,7 @@ class TopicApi(DeviceApi):
         answer: asyncio.Future[list[Message]] = asyncio.get_running_loop().create_future()
         key = await self.enqueue(
             lambda session, now: session.ranked.look(topic, n, now),
-            lambda key: self.letters.looking(key, answer),
+            lambda key: self.codec.looking(key, answer),
         )
         try:
             async with asyncio.timeout(seconds):
@@ -68,7 +68,7 @@ class TopicApi(DeviceApi):
             )
             return instead if instead is not None else await answer
         finally:
-            self.letters.stop_looking(key)
+            self.codec.stop_looking(key)
             if not answer.done():
                 self.happen(lambda session, _now: session.ranked.stop_looking(key))
 
@@ -82,8 +82,8 @@ class TopicApi(DeviceApi):
         """Call this with the id of a message of a ranked topic that is not worth reading any more,
         or of a message that somebody else has claimed, and with whether the application has had
         it: then what is shown of it is better removed. What it has not had is gone by itself."""
-        self.letters.on_retracted = callback
+        self.codec.on_retracted = callback
 
     def on_withdrawn(self, callback: Callable[[str], None]) -> None:
         """Call this with a topic whose publisher will send no more to it."""
-        self.letters.on_withdrawn = callback
+        self.codec.on_withdrawn = callback

@@ -19,11 +19,10 @@ from typing import Any, Generic, Protocol, TypeVar, Unpack
 
 from lasthop.clock import SECOND
 from lasthop.device.compose import Draft
-from lasthop.device.desk import HandlerFailed
 from lasthop.device.exchange.binding import Binding
 from lasthop.device.exchange.declining import Declined
 from lasthop.device.exchange.exchange_device import ExchangeDevice
-from lasthop.device.exchange.letters import Letters, Wishes
+from lasthop.device.exchange.message_codec import MessageCodec, SendOptions
 from lasthop.device.exchange.pending import Pending, Replies
 from lasthop.device.exchange.received import (
     Asking,
@@ -33,9 +32,10 @@ from lasthop.device.exchange.received import (
 )
 from lasthop.device.exchange.switchboard import ExchangeSwitchboard, Taker
 from lasthop.device.handle import MessageHandle, MessageRefused
-from lasthop.device.happenings import Gathered
 from lasthop.device.message import Message
 from lasthop.device.requests.expectation import Expectation
+from lasthop.device.runner import HandlerFailed
+from lasthop.device.session_events import Gathered
 from lasthop.errors import Expired, Rejected
 from lasthop.wire.hop.services import Service
 
@@ -76,7 +76,7 @@ class Exchange(Generic[T]):
         """`timeout` is in seconds, for requests that do not say otherwise. Not `ordered`, answers
         are handed over as they come."""
         self._device = device
-        self._letters = Letters(binding)
+        self._codec = MessageCodec(binding)
         self._timeout = timeout
         self._ordered = ordered
         self._due: asyncio.Queue[tuple[Handler[T], asyncio.Future[Received[T]]]] = asyncio.Queue()
@@ -84,10 +84,12 @@ class Exchange(Generic[T]):
 
     # Sending.
 
-    async def send(self, target: str, value: T, **wishes: Unpack[Wishes]) -> MessageHandle:
+    async def send(
+        self, target: str, value: T, **send_options: Unpack[SendOptions]
+    ) -> MessageHandle:
         """Send to whom `device.send` sends, or to a callback of a device: `device:NAME#CALLBACK`.
         Returns when it is durable here."""
-        return await self._device.post(self._letters.write(target, value, wishes))
+        return await self._device.post(self._codec.write(target, value, send_options))
 
     async def call(
         self,
@@ -95,10 +97,10 @@ class Exchange(Generic[T]):
         value: T,
         *,
         timeout: float | None = None,  # noqa: ASYNC109
-        **wishes: Unpack[Wishes],
+        **send_options: Unpack[SendOptions],
     ) -> T:
         """Send, and wait for the answer. Raises TimeoutError, MessageRefused or Declined."""
-        return (await self.ask(target, value, timeout=timeout, **wishes)).value
+        return (await self.ask(target, value, timeout=timeout, **send_options)).value
 
     async def ask(
         self,
@@ -106,11 +108,11 @@ class Exchange(Generic[T]):
         value: T,
         *,
         timeout: float | None = None,  # noqa: ASYNC109
-        **wishes: Unpack[Wishes],
+        **send_options: Unpack[SendOptions],
     ) -> Received[T]:
         """Like `call`, for an answer that may be a question: `ask` it back, or `reply`. Raises what
         stands in the place of an answer."""
-        pending = await self.begin(target, value, timeout=timeout, **wishes)
+        pending = await self.begin(target, value, timeout=timeout, **send_options)
         return await self._awaited(pending)
 
     async def begin(
@@ -119,11 +121,11 @@ class Exchange(Generic[T]):
         value: T,
         *,
         timeout: float | None = None,  # noqa: ASYNC109
-        **wishes: Unpack[Wishes],
+        **send_options: Unpack[SendOptions],
     ) -> Pending[T]:
         """Send, and look for the answer later."""
         expects = Expectation(lane=target if self._ordered else "")
-        draft = self._letters.write(target, value, wishes, self._within(timeout), expects)
+        draft = self._codec.write(target, value, send_options, self._within(timeout), expects)
         return await self._begin(draft)
 
     async def send_callback(
@@ -133,7 +135,7 @@ class Exchange(Generic[T]):
         callback: Handler[T] | str,
         *,
         timeout: float | None = None,  # noqa: ASYNC109
-        **wishes: Unpack[Wishes],
+        **send_options: Unpack[SendOptions],
     ) -> MessageHandle:
         """Send, and let a callback have the answer, or what comes in its place, once. A function is
         gone with the process; the name of a registered callback is kept with the device's inbox,
@@ -141,12 +143,12 @@ class Exchange(Generic[T]):
         within = self._within(timeout)
         lane = target if self._ordered else ""
         if isinstance(callback, str):
-            wishes.setdefault("sender", callback)
+            send_options.setdefault("sender", callback)
             expects = Expectation(lane=lane, callback=callback)
             return await self._device.post(
-                self._letters.write(target, value, wishes, within, expects)
+                self._codec.write(target, value, send_options, within, expects)
             )
-        draft = self._letters.write(target, value, wishes, within, Expectation(lane=lane))
+        draft = self._codec.write(target, value, send_options, within, Expectation(lane=lane))
         return await self._begin_for(draft, callback)
 
     async def gather(
@@ -156,12 +158,12 @@ class Exchange(Generic[T]):
         *,
         timeout: float | None = None,  # noqa: ASYNC109
         most: int | None = None,
-        **wishes: Unpack[Wishes],
+        **send_options: Unpack[SendOptions],
     ) -> Replies[T]:
         """Ask everyone of a topic, a user or the app, until all have answered, or `most` have, or
         the time is up."""
         expects = Expectation(gather=True, most=most)
-        draft = self._letters.write(target, value, wishes, self._within(timeout), expects)
+        draft = self._codec.write(target, value, send_options, self._within(timeout), expects)
         gathered: Gathered = await (await self._device.ask(draft))[1]
         values: dict[str, T] = {}
         refused: dict[str, Rejected] = {}
@@ -173,9 +175,11 @@ class Exchange(Generic[T]):
                 values[name] = received.value
         return Replies(values, refused, gathered.missing, gathered.complete)
 
-    async def notify(self, topic: str, value: T, **wishes: Unpack[Wishes]) -> MessageHandle:
+    async def notify(
+        self, topic: str, value: T, **send_options: Unpack[SendOptions]
+    ) -> MessageHandle:
         """Send to everyone who has subscribed to a topic."""
-        return await self.send(f"topic:{topic}", value, **wishes)
+        return await self.send(f"topic:{topic}", value, **send_options)
 
     # Taking.
 
@@ -192,7 +196,7 @@ class Exchange(Generic[T]):
     def on_message(self, callback: Handler[T]) -> Handler[T]:
         """Take what this exchange's binding reads and nobody else is there for. What the callback
         returns is the answer, if one is wanted. Usable as a decorator."""
-        self._board.take_others(Taker(self._letters.binding.takes, self._take(callback)))
+        self._board.take_others(Taker(self._codec.binding.takes, self._take(callback)))
         return callback
 
     async def serve(self, service: Service, operations: Mapping[str, Handler[T]]) -> MessageHandle:
@@ -216,7 +220,7 @@ class Exchange(Generic[T]):
 
     async def reply(self, to: Received[T], value: T) -> MessageHandle:
         """Answer a message."""
-        return await self._device.post(self._letters.answer(to.message, value, self._device.now()))
+        return await self._device.post(self._codec.answer(to.message, value, self._device.now()))
 
     async def ask_back(
         self,
@@ -227,13 +231,13 @@ class Exchange(Generic[T]):
     ) -> Received[T]:
         """Answer with a question, and wait for what is answered to that."""
         now, within = self._device.now(), self._within(timeout)
-        draft = self._letters.answer(to.message, value, now, within, Expectation())
+        draft = self._codec.answer(to.message, value, now, within, Expectation())
         return await self._awaited(await self._begin(draft))
 
     def receive(self, message: Message) -> Received[T]:
         """A message of the device as this exchange sees it."""
         try:
-            return Received(self, message, self._letters.read(message))
+            return Received(self, message, self._codec.read(message))
         except (Rejected, TimeoutError) as error:
             return Received(self, message, error=error)
 
@@ -345,7 +349,7 @@ class Exchange(Generic[T]):
         then = result.then
         expects = Expectation(callback=then if isinstance(then, str) else "")
         now, within = self._device.now(), self._within(result.timeout)
-        draft = self._letters.answer(received.message, result.value, now, within, expects)
+        draft = self._codec.answer(received.message, result.value, now, within, expects)
         if isinstance(then, str):
             await self._device.post(draft)
         else:
@@ -353,7 +357,7 @@ class Exchange(Generic[T]):
 
     async def _decline(self, message: Message, error: Rejected) -> None:
         with suppress(Expired):
-            await self._device.post(self._letters.decline(message, error, self._device.now()))
+            await self._device.post(self._codec.decline(message, error, self._device.now()))
 
 
 def _failed(message: Message | None, error: Exception) -> Exception:

@@ -9,7 +9,7 @@ from operator import attrgetter
 
 from lasthop.device.change import InboxContents
 from lasthop.device.outbox_order import Transferable
-from lasthop.device.pieces.flows import Body, Inflow, Outflow
+from lasthop.device.pieces.flows import Body, Inflow, OutgoingStream
 from lasthop.device.pieces.incoming_bodies import IncomingBodies
 from lasthop.device.pieces.incoming_streams import IncomingStreams
 from lasthop.device.pieces.outgoing_bodies import OutgoingBodies, OutgoingBody
@@ -50,7 +50,7 @@ class DeviceTransfers:
             else:
                 self.outgoing.restore(row.key, row.state, announced=row.key not in announcing)
         for (key, incoming), rows in groupby(held.pieces, key=attrgetter("key", "incoming")):
-            keeper: Body | Inflow | Outflow | None = (
+            keeper: Body | Inflow | OutgoingStream | None = (
                 self.incoming.get(key) or self.bodies.body(key)
                 if incoming
                 else self.outgoing.get(key)
@@ -77,10 +77,10 @@ class DeviceTransfers:
         """A channel is open, the only one, or one of several has ended: find out how far everything
         is."""
         self.outgoing.alone = alone
-        for sending in self.outgoing_bodies.sendings():
+        for sending in self.outgoing_bodies.progress():
             sending.again()
-        for outflow in self.outgoing.all():
-            outflow.sending.again()
+        for outgoing_stream in self.outgoing.all():
+            outgoing_stream.sending.again()
         for receiver in self._receivers():
             receiver.receiving.again()
         self.book.said.clear()
@@ -100,11 +100,11 @@ class DeviceTransfers:
     def taken(self, taken: Taken) -> None:
         """The gateway says how far it is."""
         key = taken.transfer
-        body, outflow = self.outgoing_bodies.get(key), self.outgoing.get(key)
+        body, outgoing_stream = self.outgoing_bodies.get(key), self.outgoing.get(key)
         if body is not None:
             body.sending.heard(taken, len(body.body))
-        elif outflow is not None:
-            self.outgoing.heard(outflow, taken)
+        elif outgoing_stream is not None:
+            self.outgoing.heard(outgoing_stream, taken)
         elif not self.outgoing_bodies.belongs(key):
             self.book.words.append(Ending(key, EndStatus.ABORTED, reason=OVER))
 
@@ -123,9 +123,9 @@ class DeviceTransfers:
     def _ours_ended(self, ending: Ending) -> None:
         if self.outgoing_bodies.ended(ending):
             return
-        outflow = self.outgoing.get(ending.transfer)
-        if outflow is not None:
-            self.outgoing.ended(outflow, ending)
+        outgoing_stream = self.outgoing.get(ending.transfer)
+        if outgoing_stream is not None:
+            self.outgoing.ended(outgoing_stream, ending)
         elif ending.status != EndStatus.CONFIRMED:
             over = Ending(ending.transfer, EndStatus.ABORTED, stream=ending.stream)
             self.book.words.append(over)
@@ -149,8 +149,8 @@ class DeviceTransfers:
                 frames.append(receiver.answer)
         for body in self.outgoing_bodies.first():
             self._speak(body.sending, body.word(), frames)
-        for outflow in self.outgoing.announced():
-            self._speak(outflow.sending, outflow.last_word(), frames)
+        for outgoing_stream in self.outgoing.announced():
+            self._speak(outgoing_stream.sending, outgoing_stream.last_word(), frames)
         return frames
 
     def _speak(self, sending: Sending, word: Ending | None, frames: list[Frame]) -> None:
@@ -197,7 +197,7 @@ class DeviceTransfers:
                 if size:
                     yield Transferable(flow.key, size, flow.queue, None)
 
-    def _by_turns(self) -> list[OutgoingBody | Outflow]:
-        waiting: list[OutgoingBody | Outflow] = list(self.outgoing_bodies.first())
+    def _by_turns(self) -> list[OutgoingBody | OutgoingStream]:
+        waiting: list[OutgoingBody | OutgoingStream] = list(self.outgoing_bodies.first())
         waiting += self.outgoing.announced()
         return sorted(waiting, key=lambda flow: (-flow.priority, flow.sending.turn))

@@ -226,7 +226,7 @@ class Inflow:
         return self.answer is not None and self.size == self.position
 
 
-class Outflow:
+class OutgoingStream:
     """A stream that goes out."""
 
     def __init__(self, key: int, state: FlowState, *, window: int, announced: bool) -> None:

@@ -75,7 +75,7 @@ class OutgoingBodies(OutboxGate):
         """The body that is on its way under this key."""
         return self._bodies.get(key)
 
-    def sendings(self) -> list[Sending]:
+    def progress(self) -> list[Sending]:
         """How far each is."""
         return [body.sending for body in self._bodies.values()]
 

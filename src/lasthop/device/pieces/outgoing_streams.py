@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lasthop.device.change import FlowRow, FlowState
-from lasthop.device.pieces.flows import Outflow
+from lasthop.device.pieces.flows import OutgoingStream
 from lasthop.device.pieces.transfer_book import TransferBook
 from lasthop.device.terms import DeviceTerms
 from lasthop.errors import Conflict, NotFound
@@ -18,130 +18,139 @@ class OutgoingStreams:
     def __init__(self, terms: DeviceTerms, book: TransferBook) -> None:
         self._terms = terms
         self._book = book
-        self._outflows: dict[int, Outflow] = {}
+        self._outgoing_streams: dict[int, OutgoingStream] = {}
         self.alone = False
         """Whether this contact has had one channel only: then its first word is no late one."""
 
-    def all(self) -> list[Outflow]:
+    def all(self) -> list[OutgoingStream]:
         """How far each is."""
-        return [*self._outflows.values()]
+        return [*self._outgoing_streams.values()]
 
-    def announced(self) -> list[Outflow]:
+    def announced(self) -> list[OutgoingStream]:
         """Those whose message the gateway has."""
-        return [outflow for outflow in self._outflows.values() if outflow.announced]
+        return [
+            outgoing_stream
+            for outgoing_stream in self._outgoing_streams.values()
+            if outgoing_stream.announced
+        ]
 
-    def get(self, key: int) -> Outflow | None:
+    def get(self, key: int) -> OutgoingStream | None:
         """The stream of this key."""
-        return self._outflows.get(key)
+        return self._outgoing_streams.get(key)
 
     def __contains__(self, key: int) -> bool:
-        return key in self._outflows
+        return key in self._outgoing_streams
 
     def restore(self, key: int, state: FlowState, *, announced: bool) -> None:
         """A stream was open in an earlier life."""
         window = self._terms.stream_window
-        self._outflows[key] = Outflow(key, state, window=window, announced=announced)
+        self._outgoing_streams[key] = OutgoingStream(key, state, window=window, announced=announced)
 
     def open(self, key: int, state: FlowState) -> None:
         """The application opens one, with the message that has this key."""
         self.restore(key, state, announced=False)
-        self._note(self._outflows[key])
+        self._note(self._outgoing_streams[key])
 
     def states(self) -> list[tuple[int, FlowState]]:
         """All of them by key, as the inbox keeps them."""
-        return [(key, outflow.state()) for key, outflow in self._outflows.items()]
+        return [
+            (key, outgoing_stream.state())
+            for key, outgoing_stream in self._outgoing_streams.items()
+        ]
 
     def write(self, key: int, body: bytes) -> int:
         """Take what fits; returns how many bytes that were, durable with the next change."""
-        outflow = self._outflow(key)
-        row = outflow.write(body)
+        outgoing_stream = self._outgoing_stream(key)
+        row = outgoing_stream.write(body)
         if row is None:
             return 0
         self._book.keep(row)
-        self._note(outflow)
-        written = outflow.written
+        self._note(outgoing_stream)
+        written = outgoing_stream.written
 
         def durable() -> None:
-            outflow.available = max(outflow.available, written)
+            outgoing_stream.available = max(outgoing_stream.available, written)
 
         self._book.then(durable)
         return len(row.body)
 
     def end(self, key: int) -> None:
         """Everything was written."""
-        outflow = self._outflow(key)
-        if outflow.failed:
-            raise Conflict("the stream has been given up", reason=outflow.reason)
-        outflow.size = outflow.written
-        self._end(outflow)
+        outgoing_stream = self._outgoing_stream(key)
+        if outgoing_stream.failed:
+            raise Conflict("the stream has been given up", reason=outgoing_stream.reason)
+        outgoing_stream.size = outgoing_stream.written
+        self._end(outgoing_stream)
 
     def abort(self, key: int, reason: str) -> None:
         """There will be no more."""
-        outflow = self._outflows.get(key)
-        if outflow is not None and not outflow.failed:
-            outflow.failed, outflow.reason = True, reason
-            self._end(outflow)
+        outgoing_stream = self._outgoing_streams.get(key)
+        if outgoing_stream is not None and not outgoing_stream.failed:
+            outgoing_stream.failed, outgoing_stream.reason = True, reason
+            self._end(outgoing_stream)
 
-    def _end(self, outflow: Outflow) -> None:
-        self._note(outflow)
+    def _end(self, outgoing_stream: OutgoingStream) -> None:
+        self._note(outgoing_stream)
 
         def durable() -> None:
-            outflow.ended = True
-            outflow.sending.said_end = False
+            outgoing_stream.ended = True
+            outgoing_stream.sending.said_end = False
 
         self._book.then(durable)
 
-    def _outflow(self, key: int) -> Outflow:
-        outflow = self._outflows.get(key)
-        if outflow is None:
+    def _outgoing_stream(self, key: int) -> OutgoingStream:
+        outgoing_stream = self._outgoing_streams.get(key)
+        if outgoing_stream is None:
             raise NotFound("no such stream is open", id=f"{key:016x}")
-        return outflow
+        return outgoing_stream
 
     def announce(self, keys: Iterable[int]) -> None:
         """The gateway has these messages of ours."""
-        if self._outflows:
+        if self._outgoing_streams:
             for key in keys:
-                outflow = self._outflows.get(key)
-                if outflow is not None:
-                    outflow.announced = True
+                outgoing_stream = self._outgoing_streams.get(key)
+                if outgoing_stream is not None:
+                    outgoing_stream.announced = True
 
     def refuse(self, key: int) -> None:
         """The gateway does not want the stream that this message opened."""
-        outflow = self._outflows.get(key)
-        if outflow is not None:
-            outflow.failed, outflow.reason = True, "the gateway refused it"
-            self._drop(outflow)
+        outgoing_stream = self._outgoing_streams.get(key)
+        if outgoing_stream is not None:
+            outgoing_stream.failed, outgoing_stream.reason = True, "the gateway refused it"
+            self._drop(outgoing_stream)
 
-    def _drop(self, outflow: Outflow) -> None:
-        del self._outflows[outflow.key]
-        self._book.note(FlowRow(outflow.key, False, None))
-        self._book.drop(outflow.key, incoming=False, below=outflow.written + 1)
-        self._book.stirred.append(outflow.key)
+    def _drop(self, outgoing_stream: OutgoingStream) -> None:
+        del self._outgoing_streams[outgoing_stream.key]
+        self._book.note(FlowRow(outgoing_stream.key, False, None))
+        self._book.drop(outgoing_stream.key, incoming=False, below=outgoing_stream.written + 1)
+        self._book.stirred.append(outgoing_stream.key)
 
-    def heard(self, outflow: Outflow, taken: Taken) -> None:
+    def heard(self, outgoing_stream: OutgoingStream, taken: Taken) -> None:
         """The gateway says how far it is with a stream."""
-        key = outflow.key
-        if taken.offset > outflow.available:
+        key = outgoing_stream.key
+        if taken.offset > outgoing_stream.available:
             self.abort(key, "this device has lost what it had written")
             return
-        if taken.offset < outflow.sending.taken and not outflow.chunks.read(taken.offset, 1):
-            if self.alone and not outflow.sending.known:
+        if taken.offset < outgoing_stream.sending.taken and not outgoing_stream.chunks.read(
+            taken.offset, 1
+        ):
+            if self.alone and not outgoing_stream.sending.known:
                 self.abort(key, "the gateway has lost what it had of it")
             return
-        outflow.sending.heard(taken, outflow.available)
-        kept_from = outflow.chunks.drop_below(taken.offset)
+        outgoing_stream.sending.heard(taken, outgoing_stream.available)
+        kept_from = outgoing_stream.chunks.drop_below(taken.offset)
         if kept_from is not None:
             self._book.drop(key, incoming=False, below=kept_from)
         self._book.stirred.append(key)
 
-    def ended(self, outflow: Outflow, ending: Ending) -> None:
+    def ended(self, outgoing_stream: OutgoingStream, ending: Ending) -> None:
         """The gateway has all of a stream, or wants no more of it."""
         if ending.status != EndStatus.CONFIRMED:
-            self.abort(outflow.key, ending.reason or "the receiver wants no more")
-            outflow.sending.said_end = False
-            self._book.stirred.append(outflow.key)
-        elif outflow.ended:
-            self._drop(outflow)
+            self.abort(outgoing_stream.key, ending.reason or "the receiver wants no more")
+            outgoing_stream.sending.said_end = False
+            self._book.stirred.append(outgoing_stream.key)
+        elif outgoing_stream.ended:
+            self._drop(outgoing_stream)
 
-    def _note(self, outflow: Outflow) -> None:
-        self._book.note(FlowRow(outflow.key, False, outflow.state()))
+    def _note(self, outgoing_stream: OutgoingStream) -> None:
+        self._book.note(FlowRow(outgoing_stream.key, False, outgoing_stream.state()))

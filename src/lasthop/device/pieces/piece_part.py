@@ -8,7 +8,6 @@ from typing import Any
 
 from lasthop.clock import Micros
 from lasthop.device.change import Change, FlowState, InboxContents
-from lasthop.device.happenings import Fetched, Happening, StreamStirred
 from lasthop.device.message import Message
 from lasthop.device.outgoing import Outgoing
 from lasthop.device.part import DevicePart
@@ -16,6 +15,7 @@ from lasthop.device.pieces.device_transfers import DeviceTransfers
 from lasthop.device.pieces.outgoing_bodies import OutgoingBodies
 from lasthop.device.pieces.transfer_book import TransferBook
 from lasthop.device.session_core import SessionCore
+from lasthop.device.session_events import Fetched, SessionEvent, StreamStirred
 from lasthop.wire.hop.frames import (
     Ending,
     Feature,
@@ -36,7 +36,7 @@ class PiecePart(DevicePart):
     def __init__(self, core: SessionCore, held: InboxContents) -> None:
         self._core = core
         self._arrivals = core.arrivals
-        self._book = TransferBook(core.unsaved)
+        self._book = TransferBook(core.mark)
         self._outgoing_bodies = OutgoingBodies(core.terms, core.outbox, self._book)
         self.transfers = DeviceTransfers(core.terms, held, self._book, self._outgoing_bodies)
         self.bodies = self.transfers.bodies
@@ -140,8 +140,8 @@ class PiecePart(DevicePart):
     def restored(self) -> None:
         self._outgoing_bodies.restored()
 
-    def happenings(self) -> list[Happening]:
-        happenings: list[Happening] = [Fetched(*fetched) for fetched in self.bodies.fetched]
-        happenings += [StreamStirred(key) for key in dict.fromkeys(self._book.stirred)]
+    def session_events(self) -> list[SessionEvent]:
+        session_events: list[SessionEvent] = [Fetched(*fetched) for fetched in self.bodies.fetched]
+        session_events += [StreamStirred(key) for key in dict.fromkeys(self._book.stirred)]
         self.bodies.fetched, self._book.stirred = [], []
-        return happenings
+        return session_events

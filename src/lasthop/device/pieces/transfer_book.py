@@ -7,15 +7,15 @@ from collections import deque
 from collections.abc import Callable
 
 from lasthop.device.change import Change, DevicePieceRow, FlowRow
-from lasthop.device.unsaved import Unsaved
+from lasthop.device.change_mark import ChangeMark
 from lasthop.wire.hop.frames import Frame
 
 
 class TransferBook:
     """Collected until the next change, and until the next frames leave."""
 
-    def __init__(self, unsaved: Unsaved) -> None:
-        self._unsaved = unsaved
+    def __init__(self, mark: ChangeMark) -> None:
+        self._mark = mark
         self._rows: list[DevicePieceRow] = []
         self._dropped: list[tuple[int, bool, int]] = []
         self._flows: dict[tuple[int, bool], FlowRow] = {}
@@ -32,22 +32,22 @@ class TransferBook:
     def keep(self, row: DevicePieceRow) -> None:
         """Keep a piece."""
         self._rows.append(row)
-        self._unsaved.dirty = True
+        self._mark.dirty = True
 
     def drop(self, key: int, *, incoming: bool, below: int) -> None:
         """Keep no pieces that begin below."""
         self._dropped.append((key, incoming, below))
-        self._unsaved.dirty = True
+        self._mark.dirty = True
 
     def note(self, row: FlowRow) -> None:
         """Keep how far a stream is, or that it is over."""
         self._flows[row.key, row.incoming] = row
-        self._unsaved.dirty = True
+        self._mark.dirty = True
 
     def then(self, act: Callable[[], None]) -> None:
         """Let this happen when the next change is durable."""
         self._then.append(act)
-        self._unsaved.dirty = True
+        self._mark.dirty = True
 
     def collect(self, change: Change) -> None:
         """Put into `change` what has to survive."""

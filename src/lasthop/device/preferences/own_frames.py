@@ -42,7 +42,7 @@ class OwnFrames:
         own = (item for item in self._outbox.under_way() if not ordinary(item.frame))
         self._leaving = deque(own)
         for item in self._leaving:
-            self._outbox.unsend(item)
+            self._outbox.mark_unsent(item)
 
     def frames(self, durable: int) -> list[Frame]:
         """What leaves now, of the numbers below `durable`."""

@@ -19,8 +19,7 @@ from lasthop.decision.decide import Action
 from lasthop.decision.preferences import Preferences
 from lasthop.decision.reasons import Code, because
 from lasthop.decision.transmission import LEAST_RECEIPT
-from lasthop.device.change import BUDGETS, WISHES, Change
-from lasthop.device.happenings import LinkSpent
+from lasthop.device.change import BUDGETS, PREFERENCES, Change
 from lasthop.device.message import Refusal
 from lasthop.device.outbox_order import OutboxOrder, PieceSource
 from lasthop.device.outgoing import Outgoing, light_size, ordinary
@@ -30,6 +29,7 @@ from lasthop.device.preferences.sending_preferences import SendingPreferences
 from lasthop.device.preferences.transfer_grants import TransferGrants
 from lasthop.device.preferences.waiting_lanes import WaitingLane, WaitingLanes
 from lasthop.device.session_core import SessionCore
+from lasthop.device.session_events import LinkSpent
 from lasthop.errors import Expired
 from lasthop.message import key_time
 from lasthop.wire.hop.frames import Frame
@@ -48,7 +48,7 @@ class PreferenceOrder(OutboxOrder):
         self._core = core
         self._outbox = core.outbox
         self._own = OwnFrames(core.outbox)
-        self._grants = TransferGrants(preferences, source, core.unsaved)
+        self._grants = TransferGrants(preferences, source, core.mark)
         self._lanes = WaitingLanes()
         self._released: list[Outgoing] = []
         """To leave when the next change is durable."""
@@ -89,15 +89,15 @@ class PreferenceOrder(OutboxOrder):
     def wished(self) -> None:
         """The user has wishes from now on, also about what was queued before. What has its number
         and has not left must not be taken back while the gateway may have it."""
-        self._wished = self.preferences.books.changed = self._core.unsaved.dirty = True
+        self._wished = self.preferences.ledger.changed = self._core.mark.dirty = True
         under_way = self._outbox.under_way()
         stranded = any(not item.sent and ordinary(item.frame) for item in under_way)
         self.stuck = self._core.in_contact and stranded
 
-    def wish(self, wishes: Preferences) -> None:
+    def prefer(self, preferences: Preferences) -> None:
         """The user wants it otherwise."""
-        self.preferences.wish(wishes)
-        self._wished = self._core.unsaved.dirty = True
+        self.preferences.prefer(preferences)
+        self._wished = self._core.mark.dirty = True
         self._reconsider()
 
     def end(self) -> list[Outgoing]:
@@ -123,7 +123,7 @@ class PreferenceOrder(OutboxOrder):
         """These did not arrive, and that is known."""
         for item in items:
             item.channel = 0
-            self.preferences.books.ended(item.key, self._now)
+            self.preferences.ledger.ended(item.key, self._now)
         self._lanes.put_back(items)
 
     def link_changed(self) -> None:
@@ -161,7 +161,7 @@ class PreferenceOrder(OutboxOrder):
     def _take_back(self, items: Iterable[Outgoing]) -> None:
         """These were released and did not leave."""
         for item in items:
-            self.preferences.books.refund(item.key, self._now)
+            self.preferences.ledger.refund(item.key, self._now)
             item.channel = 0
             if item.casual:
                 self._lanes.put_back([item])
@@ -190,14 +190,14 @@ class PreferenceOrder(OutboxOrder):
     def acknowledged(self, items: Iterable[Outgoing], now: Micros) -> None:
         """The gateway has these."""
         self._now = now
-        books = self.preferences.books
+        ledger = self.preferences.ledger
         for item in items:
-            channel = books.acknowledged(item.key, now)
+            channel = ledger.acknowledged(item.key, now)
             line = self._lines.get(item.channel if channel is None else channel)
             if line is not None:
                 line.under_way.discard(item.key)
             self._again.pop(item.number, None)
-            books.ended(item.key, now)
+            ledger.ended(item.key, now)
         self._spent = True
         if self._starved:
             self._starved = False
@@ -306,7 +306,7 @@ class PreferenceOrder(OutboxOrder):
             item = self._outbox.awaited(number)
             if item is None or item.taken or item.channel not in self._lines:
                 continue
-            if self.preferences.books.reserved(item.key) is not None:
+            if self.preferences.ledger.reserved(item.key) is not None:
                 continue  # It is about to leave again.
             carried = item.channel
             choice = self._choice(item, now)
@@ -331,7 +331,7 @@ class PreferenceOrder(OutboxOrder):
             since=key_time(item.key),
             deliver_before=item.deadline,
             delay_tolerance=item.tolerance,
-            attempts=self.preferences.books.attempts(item.key),
+            attempts=self.preferences.ledger.attempts(item.key),
         )
         choice = self.preferences.choice(question, item.queue, now)
         self.trace.note(item.key, choice, now)
@@ -343,14 +343,14 @@ class PreferenceOrder(OutboxOrder):
         return light_size(item) + len(item.travels.body)
 
     def _release(self, item: Outgoing, choice: Choice, now: Micros) -> None:
-        self.preferences.books.reserve(item.key, choice, queue=item.queue or "", now=now)
+        self.preferences.ledger.reserve(item.key, choice, queue=item.queue or "", now=now)
         item.channel = choice.channel
         self._released.append(item)
-        self._core.unsaved.dirty = True
+        self._core.mark.dirty = True
 
     def _drop(self, item: Outgoing, refusal: Refusal) -> None:
         self._lanes.remove(item)
-        self.preferences.books.ended(item.key, self._now)
+        self.preferences.ledger.ended(item.key, self._now)
         self._outbox.refuse(item, refusal)
 
     def _arm(self, until: Micros | None) -> None:
@@ -373,16 +373,16 @@ class PreferenceOrder(OutboxOrder):
         leaving, self._leaving = self._leaving, []
         for item in leaving:
             if item.taken:
-                self.preferences.books.refund(item.key, self._now)
+                self.preferences.ledger.refund(item.key, self._now)
                 continue
             line = self._lines[item.channel]
-            reserved = self.preferences.books.reserved(item.key)
+            reserved = self.preferences.ledger.reserved(item.key)
             assert reserved is not None
             routed.setdefault(item.channel, []).append(self._outbox.leave(item))
-            self.preferences.books.left(item.key, self._now, gauge=line.gauge)
+            self.preferences.ledger.left(item.key, self._now, gauge=line.gauge)
             self._spent = True
             if item.casual:
-                self.preferences.books.ended(item.key, self._now)
+                self.preferences.ledger.ended(item.key, self._now)
             else:
                 line.under_way.add(item.key)
                 self._await(item.number, reserved.receipt_by)
@@ -398,9 +398,9 @@ class PreferenceOrder(OutboxOrder):
         preferences = self.preferences
         if self._wished:
             self._wished = False
-            change.notes[WISHES] = preferences.encode_wishes()
-        if preferences.books.changed:
-            preferences.books.changed = False
+            change.notes[PREFERENCES] = preferences.encode_preferences()
+        if preferences.ledger.changed:
+            preferences.ledger.changed = False
             change.notes[BUDGETS] = preferences.encode_budgets()
         self._grants.collect(change.n)
         if self._released:

@@ -8,19 +8,19 @@ from typing import Any
 from lasthop.clock import Micros
 from lasthop.decision.budgets import BudgetMeter
 from lasthop.decision.preferences import Preferences
-from lasthop.device.change import BUDGETS, WISHES, Change, InboxContents
-from lasthop.device.happenings import Happening, LinksWanted
+from lasthop.device.change import BUDGETS, PREFERENCES, Change, InboxContents
 from lasthop.device.outbox_order import PieceSource
 from lasthop.device.part import DevicePart
 from lasthop.device.plain_order import PlainOrder
 from lasthop.device.preferences.explanation import Explanation
 from lasthop.device.preferences.preference_order import PreferenceOrder
 from lasthop.device.preferences.sending_preferences import (
-    NO_WISHES,
+    NO_PREFERENCES,
     OpenChannel,
     SendingPreferences,
 )
 from lasthop.device.session_core import SessionCore
+from lasthop.device.session_events import LinksWanted, SessionEvent
 from lasthop.wire.hop.frames import Frame, Wanted
 
 
@@ -47,24 +47,24 @@ class PreferencePart(DevicePart):
 
     # The application.
 
-    def prefer(self, wishes: Preferences) -> None:
+    def prefer(self, preferences: Preferences) -> None:
         """Which links to send over, and what may be spent; durable with the next change."""
-        if wishes == NO_WISHES:
+        if preferences == NO_PREFERENCES:
             if self._order is not None:
                 self._order = None
                 self._core.outbox.use(PlainOrder(self._core.outbox))
-                self._notes = {WISHES: b"", BUDGETS: b""}
-                self._core.unsaved.dirty = True
+                self._notes = {PREFERENCES: b"", BUDGETS: b""}
+                self._core.mark.dirty = True
         elif self._order is not None:
-            self._order.wish(wishes)
+            self._order.prefer(preferences)
         else:
-            self._order = self._begin(SendingPreferences(wishes, self._lines))
+            self._order = self._begin(SendingPreferences(preferences, self._lines))
             self._order.wished()
 
     @property
-    def wishes(self) -> Preferences:
+    def preferences(self) -> Preferences:
         """What the user wants of what is sent."""
-        return NO_WISHES if self._order is None else self._order.preferences.wishes
+        return NO_PREFERENCES if self._order is None else self._order.preferences.preferences
 
     def explain(self, key: int) -> Explanation | None:
         """Why a message of ours went over a link, or waits."""
@@ -76,7 +76,7 @@ class PreferencePart(DevicePart):
 
     def spending(self, now: Micros) -> list[BudgetMeter]:
         """What is used of every limit on what we send."""
-        return [] if self._order is None else self._order.preferences.books.budgets.usage(now)
+        return [] if self._order is None else self._order.preferences.ledger.budgets.usage(now)
 
     # The channel.
 
@@ -117,15 +117,15 @@ class PreferencePart(DevicePart):
         if self._order is not None:
             self._order.committed(n)
 
-    def happenings(self) -> list[Happening]:
-        happenings: list[Happening] = []
+    def session_events(self) -> list[SessionEvent]:
+        session_events: list[SessionEvent] = []
         order = self._order
         if order is not None:
-            happenings += order.closed
+            session_events += order.closed
             order.closed = []
             if order.wanted not in ((), order.told):
                 order.told = self._wanted = order.wanted
         if self._wanted:
-            happenings.append(LinksWanted(self._wanted))
+            session_events.append(LinksWanted(self._wanted))
             self._wanted = ()
-        return happenings
+        return session_events

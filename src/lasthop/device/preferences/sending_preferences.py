@@ -9,20 +9,20 @@ from __future__ import annotations
 import msgspec
 
 from lasthop.clock import Micros
-from lasthop.decision.books import Books, encode_budgets, restored_budgets
 from lasthop.decision.budgets import Closure
 from lasthop.decision.choice import Choice, MessageToPlace as Question
 from lasthop.decision.contention import Gauge
+from lasthop.decision.ledger import Ledger, encode_budgets, restored_budgets
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.preferences import Preferences
 from lasthop.decision.transmission import choose
-from lasthop.device.change import BUDGETS, WISHES
+from lasthop.device.change import BUDGETS, PREFERENCES
 from lasthop.errors import StoreBroken
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Preferences).decode
 
-NO_WISHES = Preferences()
+NO_PREFERENCES = Preferences()
 """Whoever wants nothing in particular: everything leaves at once, over the newest link."""
 
 
@@ -46,51 +46,51 @@ class OpenChannel:
 class SendingPreferences:
     """One device's wishes about what it sends, and what came of them."""
 
-    def __init__(self, wishes: Preferences, lines: dict[int, OpenChannel]) -> None:
-        self.wishes = wishes
+    def __init__(self, preferences: Preferences, lines: dict[int, OpenChannel]) -> None:
+        self.preferences = preferences
         self.lines = lines
         """Every channel that is open; the session's own."""
-        self.books: Books[int] = Books(wishes.budgets())
+        self.ledger: Ledger[int] = Ledger(preferences.budgets())
 
     @classmethod
     def restore(
         cls, notes: dict[str, bytes], lines: dict[int, OpenChannel], now: Micros
     ) -> SendingPreferences | None:
         """Go on with what an earlier life wished for and has spent."""
-        if not notes.get(WISHES):
+        if not notes.get(PREFERENCES):
             return None
         try:
-            preferences = cls(_decode(notes[WISHES]), lines)
+            preferences = cls(_decode(notes[PREFERENCES]), lines)
             if notes.get(BUDGETS):
-                preferences.books.budgets = restored_budgets(notes[BUDGETS], now)
-                preferences.books.budgets.change(preferences.wishes.limits)
+                preferences.ledger.budgets = restored_budgets(notes[BUDGETS], now)
+                preferences.ledger.budgets.change(preferences.preferences.limits)
         except (msgspec.DecodeError, ValueError) as error:
             raise StoreBroken("the wishes in the inbox cannot be read", error=str(error)) from None
         return preferences
 
-    def wish(self, wishes: Preferences) -> None:
+    def prefer(self, preferences: Preferences) -> None:
         """The user wants it otherwise from now on; what was spent stays spent."""
-        self.books.change(wishes.limits, zone_name=wishes.zone)
-        self.wishes = wishes
+        self.ledger.change(preferences.limits, zone_name=preferences.zone)
+        self.preferences = preferences
 
-    def encode_wishes(self) -> bytes:
+    def encode_preferences(self) -> bytes:
         """As the inbox keeps them."""
-        return _encode(self.wishes)
+        return _encode(self.preferences)
 
     def encode_budgets(self) -> bytes:
         """As the inbox keeps them."""
-        return encode_budgets(self.books.budgets)
+        return encode_budgets(self.ledger.budgets)
 
     def choice(self, question: Question, queue: str | None, now: Micros) -> Choice:
         """Over which link something goes now, or what it waits for."""
         return choose(
             question,
-            queue=self.wishes.queue(queue),
+            queue=self.preferences.queue(queue),
             current=[self.link_of(line) for line in self.lines.values() if not line.paused],
-            budgets=self.books.budgets,
+            budgets=self.ledger.budgets,
             now=now,
-            best=self.wishes.links,
-            calendar=self.wishes.calendar,
+            best=self.preferences.links,
+            calendar=self.preferences.calendar,
         )
 
     def link_of(self, line: OpenChannel) -> Link:
@@ -103,7 +103,7 @@ class SendingPreferences:
 
     def declared(self, label: str) -> Link:
         """What the user says of a technology."""
-        return self.wishes.link(label) or Link(label, Tariff())
+        return self.preferences.link(label) or Link(label, Tariff())
 
     def closures(self, now: Micros) -> list[tuple[OpenChannel, Closure]]:
         """Lines whose link has reached its limit, and over which nothing is under way: to close
@@ -113,7 +113,7 @@ class SendingPreferences:
             if line.under_way:
                 continue
             tariff = self.declared(line.label).tariff
-            closure = self.books.budgets.closure(line.label, tariff=tariff, now=now)
+            closure = self.ledger.budgets.closure(line.label, tariff=tariff, now=now)
             if closure is not None:
                 found.append((line, closure))
         return found

@@ -11,10 +11,10 @@ from lasthop.clock import Micros
 from lasthop.decision.choice import MessageToPlace as Question
 from lasthop.decision.decide import Action
 from lasthop.decision.grants import STREAM_GRANT, Grant
+from lasthop.device.change_mark import ChangeMark
 from lasthop.device.outbox_order import PieceSource
 from lasthop.device.preferences.explanation import ChoiceLog
 from lasthop.device.preferences.sending_preferences import SendingPreferences
-from lasthop.device.unsaved import Unsaved
 from lasthop.message import key_time
 from lasthop.wire.hop.frames import Piece
 
@@ -23,11 +23,11 @@ class TransferGrants:
     """All transfers of a device that has wishes."""
 
     def __init__(
-        self, preferences: SendingPreferences, source: PieceSource, unsaved: Unsaved
+        self, preferences: SendingPreferences, source: PieceSource, mark: ChangeMark
     ) -> None:
         self._preferences = preferences
         self._source = source
-        self._unsaved = unsaved
+        self._mark = mark
         self._grants: dict[int, Grant] = {}
         self._new: list[Grant] = []
         self._pending: list[tuple[int, Grant]] = []
@@ -51,11 +51,11 @@ class TransferGrants:
             choice = self._preferences.choice(question, transfer.queue, now)
             log.note(key, choice, now)
             if choice.action is Action.SEND:
-                books = self._preferences.books
-                books.reserve(-key, choice, queue=transfer.queue or "", now=now)
+                ledger = self._preferences.ledger
+                ledger.reserve(-key, choice, queue=transfer.queue or "", now=now)
                 grant = self._grants[key] = Grant(choice.channel, transfer.size)
                 self._new.append(grant)
-                self._unsaved.dirty = True
+                self._mark.dirty = True
             else:
                 wanted = choice.wanted or wanted
                 if choice.until is not None and (due is None or choice.until < due):
@@ -88,7 +88,7 @@ class TransferGrants:
             return
         preferences = self._preferences
         declared = preferences.declared
-        grant.settle(preferences.books, -key, lambda link: declared(link).tariff, now)
+        grant.settle(preferences.ledger, -key, lambda link: declared(link).tariff, now)
 
     def lost(self, channel: int, now: Micros) -> None:
         """A link is gone: what was granted on it must be asked for again."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from lasthop.clock import Micros
 from lasthop.device.change import Change, InboxContents
-from lasthop.device.happenings import Happening, Looked, Retracted, Withdrawn
 from lasthop.device.kept import KeptMessages
 from lasthop.device.message import NO_POSITION, Message
 from lasthop.device.part import DevicePart
 from lasthop.device.ranked.unread import UnreadMessages
 from lasthop.device.session_core import SessionCore
+from lasthop.device.session_events import Looked, Retracted, SessionEvent, Withdrawn
 from lasthop.device.showings import Showing
 from lasthop.wire.hop.feeds import (
     FeedEnded,
@@ -35,8 +35,8 @@ class RankedPart(DevicePart):
     def __init__(self, core: SessionCore, held: InboxContents) -> None:
         self._core = core
         self._arrivals = core.arrivals
-        kept = KeptMessages(core.arrivals.kept_keys, core.unsaved)
-        self._unread = UnreadMessages(kept, held.feeds, core.unsaved)
+        kept = KeptMessages(core.arrivals.kept_keys, core.mark)
+        self._unread = UnreadMessages(kept, held.feeds, core.mark)
         self._looks: set[int] = set()
         """Keys of the looks whose answer somebody waits for."""
         self._told: list[Looked | Retracted | Withdrawn] = []
@@ -57,7 +57,7 @@ class RankedPart(DevicePart):
         read = self._unread.read(topic, wanted, now)
         messages = [self._arrivals.move_in(kept, in_time=True) for kept in read]
         for message in messages:
-            self._arrivals.turnstile.hand(message)
+            self._arrivals.handover.hand(message)
         return messages
 
     def read_instead(
@@ -148,13 +148,13 @@ class RankedPart(DevicePart):
                 showing.left.add(key)
             else:
                 self._arrivals.look_for(key, showing)
-        turnstile = self._arrivals.turnstile
+        handover = self._arrivals.handover
         asked = look is not None and look in self._looks
         for message in messages:
             if asked:
-                turnstile.hand(message)
+                handover.hand(message)
             else:
-                turnstile.add(message)
+                handover.add(message)
         if look is not None and asked:
             self._looks.discard(look)
             self._told.append(Looked(look, messages))
@@ -192,6 +192,6 @@ class RankedPart(DevicePart):
         self._unread.restore(message, rank)
         return True
 
-    def happenings(self) -> list[Happening]:
+    def session_events(self) -> list[SessionEvent]:
         told, self._told = self._told, []
         return [*told]

@@ -15,9 +15,9 @@ from lasthop.clock import MILLISECOND, Micros
 from lasthop.decision.volume.device_queue import DeviceQueue
 from lasthop.decision.volume.effects import Forward, Rerank, Retract
 from lasthop.device.change import Change, DeviceFeedRow
+from lasthop.device.change_mark import ChangeMark
 from lasthop.device.kept import KeptMessages
 from lasthop.device.message import Message
-from lasthop.device.unsaved import Unsaved
 from lasthop.wire.hop.feeds import HeldItem, Inventory, Look, OfflineReading, Report
 
 
@@ -25,10 +25,10 @@ class UnreadMessages:
     """What is kept unread, and what is to be reported."""
 
     def __init__(
-        self, kept: KeptMessages, feeds: Iterable[DeviceFeedRow], unsaved: Unsaved
+        self, kept: KeptMessages, feeds: Iterable[DeviceFeedRow], mark: ChangeMark
     ) -> None:
         self._kept = kept
-        self._unsaved = unsaved
+        self._mark = mark
         self._queues: dict[str, DeviceQueue] = {}
         self._expiries: list[tuple[Micros, int]] = []
         self._max = {row.topic: row.max for row in feeds}
@@ -81,7 +81,7 @@ class UnreadMessages:
         self._max[topic] = most
         self._terms[topic] = DeviceFeedRow(topic, most)
         self._queue(topic).limit(most)
-        self._unsaved.dirty = True
+        self._mark.dirty = True
 
     def end(self, topic: str) -> None:
         """The subscription is over: nothing of it is kept."""
@@ -90,7 +90,7 @@ class UnreadMessages:
         for message in self._kept.of_topic(topic):
             self.take(message.key)
         self._queues.pop(topic, None)
-        self._unsaved.dirty = True
+        self._mark.dirty = True
 
     def take(self, key: int) -> Message | None:
         """Keep it no longer."""
@@ -121,7 +121,7 @@ class UnreadMessages:
         keys = queue.read_offline(wanted, now)
         queue.contact()
         self._reads.setdefault(topic, []).append(OfflineReading(now // MILLISECOND, wanted, keys))
-        self._unsaved.dirty = True
+        self._mark.dirty = True
         return [message for key in keys if (message := self.take(key)) is not None]
 
     def expire(self, now: Micros) -> list[Message]:
@@ -147,17 +147,17 @@ class UnreadMessages:
     def had(self, keys: Iterable[int]) -> None:
         """The application has had messages that the gateway thinks are unread."""
         self._had += keys
-        self._unsaved.dirty = True
+        self._mark.dirty = True
 
     def still_unread(self, keys: Iterable[int]) -> None:
         """These were to be shown, and nobody was there to see them."""
         self._unread += keys
-        self._unsaved.dirty = True
+        self._mark.dirty = True
 
     def lapsed(self, key: int) -> None:
         """It was to be shown, and is too late."""
         self._lapsed.append(key)
-        self._unsaved.dirty = True
+        self._mark.dirty = True
 
     def reports(self) -> list[tuple[str | None, Report]]:
         """What is to be said, by topic where it has one; said once."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lasthop.device.happenings import Gathered, RequestAnswered, TimedOut
 from lasthop.device.requests.expectation import Expectation
+from lasthop.device.session_events import Gathered, RequestAnswered, TimedOut
 
 __all__ = ["Expectation", "Gathered", "RequestAnswered", "TimedOut"]

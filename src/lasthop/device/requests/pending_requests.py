@@ -15,9 +15,9 @@ import msgspec
 
 from lasthop.clock import Micros
 from lasthop.device.change import RequestRow
-from lasthop.device.happenings import Gathered, RequestAnswered, RequestOutcome, TimedOut
 from lasthop.device.message import Message
 from lasthop.device.requests.expectation import Expectation
+from lasthop.device.session_events import Gathered, RequestAnswered, RequestOutcome, TimedOut
 from lasthop.errors import Overloaded
 from lasthop.wire.hop.frames import ASKED_TYPE
 

@@ -7,13 +7,13 @@ import msgspec
 
 from lasthop.clock import MILLISECOND, Micros
 from lasthop.device.change import Change, InboxContents
-from lasthop.device.happenings import Happening
 from lasthop.device.message import NO_POSITION, TIMEOUT_TYPE, Message, Refusal, refusal
 from lasthop.device.outgoing import Outgoing
 from lasthop.device.part import DevicePart
 from lasthop.device.requests.expectation import Expectation
 from lasthop.device.requests.pending_requests import Requests
 from lasthop.device.session_core import SessionCore
+from lasthop.device.session_events import SessionEvent
 from lasthop.message import key_time
 from lasthop.wire.hop.frames import ERROR_TYPE, Headers, MessageFrame
 
@@ -144,8 +144,8 @@ class RequestPart(DevicePart):
     def _hand_over_outcomes(self) -> None:
         """Outcomes for callbacks, as far as it is their turn, are for the application."""
         for message in self._requests.take_due():
-            self._arrivals.turnstile.add(message)
-            self._core.unsaved.dirty = True
+            self._arrivals.handover.add(message)
+            self._core.mark.dirty = True
 
-    def happenings(self) -> list[Happening]:
+    def session_events(self) -> list[SessionEvent]:
         return [*self._requests.take_outcomes()]

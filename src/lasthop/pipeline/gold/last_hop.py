@@ -75,7 +75,9 @@ def read_on_line(events: DataFrame) -> DataFrame:
     the same arrivals, contacts and looks, through the same engine and device queue."""
 
     def work(app: str, dev: str, rows: list[ReplayRow]) -> dict[str, list[Any]]:
-        stories = estimate(moments(rows), lambda _, terms: decider(ON_LINE, terms.wishes()))
+        stories = estimate(
+            moments(rows), lambda _, terms: decider(ON_LINE, terms.as_subscription())
+        )
         keys = [key for story in stories.values() for key in story.read]
         return {"msg": keys}
 

@@ -12,11 +12,11 @@ import uvloop
 
 from lasthop.decision.policies import POLICIES
 from lasthop.decision.routes import Variant
-from lasthop.device.compose import Wishes
+from lasthop.device.compose import SubscriptionOptions
 from lasthop.runtime import logs
 from lasthop.runtime.cli import reference_device
 from lasthop.runtime.cli.desks import desk
-from lasthop.runtime.cli.device_sending import LineOutlet, parse_joins, read_wishes
+from lasthop.runtime.cli.device_sending import LineOutlet, parse_joins, read_preferences
 from lasthop.runtime.cli.options import (
     DEFAULT_APP,
     DEFAULT_URL,
@@ -177,7 +177,7 @@ def run(
         groups=group or [],
         queues=queue or [],
         claim=claim,
-        wishes=_wishes(
+        options=_options(
             max=most, threshold=threshold, mode=mode, interrupt=interrupt, policy=policy
         ),
         storage=storage,
@@ -190,7 +190,7 @@ def run(
         output=output,
         sync=sync,
         streams=streams,
-        preferences=None if preferences is None else read_wishes(preferences),
+        preferences=None if preferences is None else read_preferences(preferences),
         joins=parse_joins(join or []),
         outlet=None if send is None else LineOutlet(send, send_queue, send_expires),
     )
@@ -198,11 +198,11 @@ def run(
         runner.run(reference_device.run(plan))
 
 
-def _wishes(**given: object) -> Wishes:
+def _options(**given: object) -> SubscriptionOptions:
     """What was asked of the topics."""
-    wishes: Wishes = {}
-    wishes.update({name: value for name, value in given.items() if value is not None})  # type: ignore[typeddict-item]
-    return wishes
+    options: SubscriptionOptions = {}
+    options.update({name: value for name, value in given.items() if value is not None})  # type: ignore[typeddict-item]
+    return options
 
 
 @commands.command(

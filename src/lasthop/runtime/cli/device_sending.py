@@ -52,7 +52,7 @@ class LineOutlet(msgspec.Struct):
         return options
 
 
-def read_wishes(path: Path) -> Preferences:
+def read_preferences(path: Path) -> Preferences:
     """Preferences from a file, as the REST interface takes them."""
     try:
         return decode_preferences(path.read_bytes())
@@ -95,17 +95,17 @@ async def send_lines(device: Device, outlet: LineOutlet, write: Write) -> None:
         target=_read, args=(sys.stdin.buffer, lines, asyncio.get_running_loop()), daemon=True
     ).start()
     watching = asyncio.create_task(_watch(device, write))
-    telling: set[asyncio.Task[None]] = set()
+    result_notifier: set[asyncio.Task[None]] = set()
     try:
         while (line := await lines.get()) is not None:
             handle = await device.send(outlet.target, line, **outlet.options())
             task = asyncio.create_task(_tell(device, handle, write))
-            telling.add(task)
-            task.add_done_callback(telling.discard)
-        if telling:
-            await asyncio.wait(telling)
+            result_notifier.add(task)
+            task.add_done_callback(result_notifier.discard)
+        if result_notifier:
+            await asyncio.wait(result_notifier)
     finally:
-        for task in (watching, *telling):
+        for task in (watching, *result_notifier):
             task.cancel()
 
 

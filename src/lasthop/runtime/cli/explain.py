@@ -9,7 +9,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from lasthop.eventlog.story import Told
+from lasthop.eventlog.story import ExplainedEvent
 from lasthop.message import parse_id
 from lasthop.runtime.cli.client import RestClient
 from lasthop.runtime.cli.options import (
@@ -25,8 +25,8 @@ from lasthop.runtime.cli.options import (
 )
 from lasthop.runtime.cli.output import say, say_json
 from lasthop.runtime.failure import Failure
+from lasthop.runtime.history import tell
 from lasthop.runtime.places import LOG_DIRECTORY
-from lasthop.runtime.stories import tell
 from lasthop.store.sqlite import SqliteReader
 
 commands = new_commands()
@@ -68,7 +68,7 @@ def parse_key(text: str) -> int:
         raise Failure(f"{text!r} is not a message id: {error}", exit_code=2) from None
 
 
-def _from_store(data: Path, app: str, key: int, device: str) -> list[Told]:
+def _from_store(data: Path, app: str, key: int, device: str) -> list[ExplainedEvent]:
     with closing(SqliteReader.beside(data)) as store:
         known = store.device(app, device)
         if known is None:
@@ -76,7 +76,9 @@ def _from_store(data: Path, app: str, key: int, device: str) -> list[Told]:
         return tell(store, data / LOG_DIRECTORY, message=key, device=known.device)
 
 
-def _from_gateway(url: str, token: str | None, app: str, message: str, device: str) -> list[Told]:
+def _from_gateway(
+    url: str, token: str | None, app: str, message: str, device: str
+) -> list[ExplainedEvent]:
     with RestClient(url, token=token, app=app) as client:
         answer = client.call("GET", f"/v1/messages/{message}/explain", query={"device": device})
-    return msgspec.convert(answer, list[Told])
+    return msgspec.convert(answer, list[ExplainedEvent])

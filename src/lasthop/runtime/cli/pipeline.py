@@ -17,7 +17,7 @@ from rich.console import Console
 
 from lasthop.eventlog.following import follow
 from lasthop.policy import decode
-from lasthop.policy.shelf import PolicyShelf
+from lasthop.policy.store import PolicyStore
 from lasthop.runtime.cli.options import Json, described, new_commands
 from lasthop.runtime.cli.output import say, say_json
 from lasthop.runtime.failure import Failure
@@ -38,7 +38,7 @@ Log: TypeAlias = Annotated[
     Path | None,
     typer.Option("--log", metavar="DIR", help="The event log, or a directory of logs. [data/log]"),
 ]
-LakeDir: TypeAlias = Annotated[
+LakeFolder: TypeAlias = Annotated[
     Path | None, typer.Option("--lake", metavar="DIR", help="Where the tables are. [data/lake]")
 ]
 Master: TypeAlias = Annotated[
@@ -128,7 +128,7 @@ def progress(quiet: bool) -> Iterator[Callable[[str], None]]:
 def run(
     data: Data = DEFAULT_DATA,
     log: Log = None,
-    lake: LakeDir = None,
+    lake: LakeFolder = None,
     master: Master = "local[*]",
     remote: Remote = None,
     conf: Conf = None,
@@ -187,7 +187,7 @@ def _report(outcome: RunOutcome) -> None:
 def compact(
     data: Data = DEFAULT_DATA,
     log: Log = None,
-    lake: LakeDir = None,
+    lake: LakeFolder = None,
     keep_days: Annotated[
         int | None, typer.Option(min=1, help="Delete what is older, in every table. [keep all]")
     ] = None,
@@ -213,7 +213,7 @@ def compact(
         say(f"{compacted} days compacted, {gone} directories deleted")
 
 
-PolicyDir: TypeAlias = Annotated[
+PolicyFolder: TypeAlias = Annotated[
     Path | None,
     typer.Option("--policies", metavar="DIR", help="Where versions are kept. [data/policies]"),
 ]
@@ -231,8 +231,8 @@ PolicyDir: TypeAlias = Annotated[
 def learn(
     data: Data = DEFAULT_DATA,
     log: Log = None,
-    lake: LakeDir = None,
-    policies: PolicyDir = None,
+    lake: LakeFolder = None,
+    policies: PolicyFolder = None,
     first: Annotated[
         datetime | None, typer.Option("--from", formats=["%Y-%m-%d"], help="First day. [oldest]")
     ] = None,
@@ -273,7 +273,7 @@ def learn(
         made = learn(pipeline, span, made_at=int(time.time() * 1e6), note=note)
     version = None
     if not dry_run:
-        version = PolicyShelf(policies or data / POLICY_DIRECTORY).publish(made)
+        version = PolicyStore(policies or data / POLICY_DIRECTORY).publish(made)
     facts = {
         "version": version,
         "devices": len(made.devices),
@@ -299,14 +299,14 @@ def learn(
     ),
 )
 def list_policies(
-    data: Data = DEFAULT_DATA, policies: PolicyDir = None, as_json: Json = False
+    data: Data = DEFAULT_DATA, policies: PolicyFolder = None, as_json: Json = False
 ) -> None:
-    shelf = PolicyShelf(policies or data / POLICY_DIRECTORY)
-    pointer = shelf.pointer()
+    policy_store = PolicyStore(policies or data / POLICY_DIRECTORY)
+    pointer = policy_store.pointer()
     current = pointer.version if pointer is not None else None
     rows = []
-    for version in shelf.versions():
-        lineage = shelf.read(version).lineage
+    for version in policy_store.versions():
+        lineage = policy_store.read(version).lineage
         rows.append({"version": version, "in_force": version == current, "lineage": lineage})
         if not as_json:
             mark = "*" if version == current else " "
@@ -326,8 +326,10 @@ def list_policies(
         "lasthop pipeline rollback --data ./data",
     ),
 )
-def rollback(data: Data = DEFAULT_DATA, policies: PolicyDir = None, as_json: Json = False) -> None:
-    version = PolicyShelf(policies or data / POLICY_DIRECTORY).roll_back()
+def rollback(
+    data: Data = DEFAULT_DATA, policies: PolicyFolder = None, as_json: Json = False
+) -> None:
+    version = PolicyStore(policies or data / POLICY_DIRECTORY).roll_back()
     if as_json:
         say_json({"version": version})
     else:
@@ -343,7 +345,7 @@ def rollback(data: Data = DEFAULT_DATA, policies: PolicyDir = None, as_json: Jso
         "lasthop pipeline whatif --policy ./policies/20261115T101500-1f3a9c02/policies.json --json",
     ),
 )
-def whatif(
+def what_if(
     policy: Annotated[
         str,
         typer.Option(
@@ -353,8 +355,8 @@ def whatif(
     ],
     data: Data = DEFAULT_DATA,
     log: Log = None,
-    lake: LakeDir = None,
-    policies: PolicyDir = None,
+    lake: LakeFolder = None,
+    policies: PolicyFolder = None,
     first: Annotated[
         datetime | None, typer.Option("--from", formats=["%Y-%m-%d"], help="First day. [oldest]")
     ] = None,
@@ -368,13 +370,13 @@ def whatif(
 ) -> None:
     if find_spec("pyspark") is None:
         raise Failure("the pipeline needs Spark: pip install 'lasthop[pipeline]'")
-    from lasthop.pipeline.whatif import answer, named  # noqa: PLC0415
+    from lasthop.pipeline.what_if import answer, named  # noqa: PLC0415
 
-    shelf = PolicyShelf(policies or data / POLICY_DIRECTORY)
+    policy_store = PolicyStore(policies or data / POLICY_DIRECTORY)
     if Path(policy).is_file():
         chosen: Any = decode(Path(policy).read_bytes())
-    elif policy in shelf.versions():
-        chosen = shelf.read(policy)
+    elif policy in policy_store.versions():
+        chosen = policy_store.read(policy)
     else:
         chosen = named(policy)
     with (
@@ -418,7 +420,7 @@ def whatif(
 def stream(
     data: Data = DEFAULT_DATA,
     log: Log = None,
-    lake: LakeDir = None,
+    lake: LakeFolder = None,
     every: Annotated[float, typer.Option(min=0.1, help="Seconds between looks.")] = 5.0,
     until_done: Annotated[
         bool, typer.Option("--until-done", help="End when everything that is there is read.")
@@ -464,8 +466,8 @@ def _tell(progress: StreamProgress, as_json: bool) -> None:
 def report(
     data: Data = DEFAULT_DATA,
     log: Log = None,
-    lake: LakeDir = None,
-    policies: PolicyDir = None,
+    lake: LakeFolder = None,
+    policies: PolicyFolder = None,
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where it goes.")] = Path("report.html"),
     master: Master = "local[*]",
     remote: Remote = None,
@@ -483,7 +485,7 @@ def report(
         if not pipeline.lake.dates("silver", "events"):
             raise Failure("there are no tables yet: lasthop pipeline run")
         told("drawing")
-        page = render(_sum_up(pipeline), PolicyShelf(policies or data / POLICY_DIRECTORY).current())
+        page = render(_sum_up(pipeline), PolicyStore(policies or data / POLICY_DIRECTORY).current())
     out.write_text(page)
     if as_json:
         say_json({"file": str(out), "bytes": len(page.encode())})

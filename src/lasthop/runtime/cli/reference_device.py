@@ -21,16 +21,16 @@ import structlog
 from lasthop.clock import SECOND
 from lasthop.decision.preferences import Preferences
 from lasthop.device.client import Device
-from lasthop.device.compose import Wishes
-from lasthop.device.desk import HandlerTransaction, Transactional
+from lasthop.device.compose import SubscriptionOptions
 from lasthop.device.inbox_sqlite import SqliteInbox
 from lasthop.device.message import Message
 from lasthop.device.retry import Backoff
+from lasthop.device.runner import HandlerTransaction, Transactional
 from lasthop.device.streams import IncomingStream
 from lasthop.device.terms import DeviceTerms
 from lasthop.errors import Conflict
 from lasthop.runtime.cli.device_sending import LineOutlet, keep_joined, send_lines
-from lasthop.runtime.cli.outputfile import OutputFile
+from lasthop.runtime.cli.output_file import OutputFile
 from lasthop.runtime.failure import Failure
 
 READ_PATIENCE = 30.0
@@ -76,7 +76,7 @@ class DevicePlan(msgspec.Struct, kw_only=True):
     queues: Sequence[str] = ()
     claim: bool = False
     """Claim what can be claimed."""
-    wishes: Wishes = {}
+    options: SubscriptionOptions = {}
     """With some, the topics are ranked ones."""
     storage: int | None = None
     read: int | None = None
@@ -168,7 +168,7 @@ async def run(plan: DevicePlan) -> None:
         for label, url in plan.joins:
             device.background(keep_joined(device, label, url))
         for topic in plan.topics:
-            await device.subscribe(topic, **plan.wishes)
+            await device.subscribe(topic, **plan.options)
         for group in plan.groups:
             await device.join_group(group)
         for queue in plan.queues:

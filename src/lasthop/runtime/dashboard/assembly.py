@@ -8,7 +8,7 @@ from pathlib import Path
 from lasthop.access.rest import Door
 from lasthop.access.rest.app import make_token
 from lasthop.core.lifecycle import State
-from lasthop.policy.shelf import PolicyShelf
+from lasthop.policy.store import PolicyStore
 from lasthop.runtime.dashboard.live import GatewayTotals, Live
 from lasthop.runtime.dashboard.pages import Pages
 from lasthop.runtime.dashboard.sessions import Sessions
@@ -32,7 +32,7 @@ def dashboard(
         live=live,
         views=Views(engine),
         sessions=Sessions(make_token),
-        shelf=PolicyShelf(data / POLICY_DIRECTORY),
+        policy_store=PolicyStore(data / POLICY_DIRECTORY),
         in_force=lambda: policies.index.version,
         lake=data / LAKE_DIRECTORY,
         websocket=settings.http.websocket,

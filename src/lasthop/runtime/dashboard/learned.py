@@ -12,7 +12,7 @@ import msgspec
 from lasthop.clock import Micros
 from lasthop.errors import StoreBroken
 from lasthop.policy import Lineage
-from lasthop.policy.shelf import CONTENT, PolicyShelf
+from lasthop.policy.store import CONTENT, PolicyStore
 
 SUMMARY = "summary.json"
 """In the lake; `lasthop pipeline` writes it."""
@@ -64,17 +64,17 @@ class _Content(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Content).decode
 
 
-def policies(shelf: PolicyShelf, in_force: str) -> PolicyPage:
+def policies(policy_store: PolicyStore, in_force: str) -> PolicyPage:
     """The versions on the shelf."""
-    names = shelf.versions()
+    names = policy_store.versions()
     newest = names[-VERSIONS:][::-1]
-    shown = [_version(shelf, name, in_force == name) for name in newest]
+    shown = [_version(policy_store, name, in_force == name) for name in newest]
     return PolicyPage(in_force, shown, len(names))
 
 
-def _version(shelf: PolicyShelf, name: str, in_force: bool) -> LearnedVersion:
+def _version(policy_store: PolicyStore, name: str, in_force: bool) -> LearnedVersion:
     version = LearnedVersion(name, in_force)
-    path = shelf.root / name / CONTENT
+    path = policy_store.root / name / CONTENT
     try:
         if path.stat().st_size > MAX_READ:
             version.problem = "too large to look into"

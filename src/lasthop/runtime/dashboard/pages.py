@@ -39,7 +39,7 @@ from lasthop.errors import (
     TooLarge,
     Unauthorized,
 )
-from lasthop.policy.shelf import PolicyShelf
+from lasthop.policy.store import PolicyStore
 from lasthop.runtime.dashboard import learned
 from lasthop.runtime.dashboard.files import HEADERS, ServedFiles
 from lasthop.runtime.dashboard.live import Live, Sample
@@ -81,7 +81,7 @@ class Pages:
         live: Live,
         views: Views,
         sessions: Sessions,
-        shelf: PolicyShelf,
+        policy_store: PolicyStore,
         in_force: Callable[[], str],
         lake: Path,
         websocket: str,
@@ -91,7 +91,7 @@ class Pages:
         self._live = live
         self._views = views
         self._sessions = sessions
-        self._shelf = shelf
+        self._policy_store = policy_store
         self._in_force = in_force
         self._lake = lake
         self._files = ServedFiles(websocket=websocket)
@@ -132,7 +132,7 @@ class Pages:
                 return
             response = await self._answer(Request(connection, receive), headers)
         except LasthopError as error:
-            self._door.clerk.refused[error.code] += 1
+            self._door.context.refused[error.code] += 1
             response = json_response(problem_of(error), error.http_status)
         await response(connection, receive, send)
 
@@ -183,10 +183,10 @@ class Pages:
         of other ports as well: to `SameSite` they are the same site."""
         if from_foreign_page(headers):
             return None
-        return self._sessions.find(cookie_in(headers), self._door.clerk.desk.now())
+        return self._sessions.find(cookie_in(headers), self._door.context.live.now())
 
     async def _identify(self, connection: Connection, headers: dict[bytes, bytes]) -> Caller:
-        callers = self._door.clerk.callers
+        callers = self._door.context.callers
         caller = callers.recognise(headers, peer_of(connection), certificate_of(connection))
         caller.require(Scope.ADMIN)
         return caller
@@ -228,7 +228,7 @@ class Pages:
         except (Unauthorized, Forbidden) as error:
             why = "not-an-admin" if isinstance(error, Forbidden) else "unknown"
             return RedirectResponse(f"{ROOT}/login?problem={why}", 303)
-        session = self._sessions.begin(authorization, self._door.clerk.desk.now())
+        session = self._sessions.begin(authorization, self._door.context.live.now())
         return _go_with(ROOT, session, request, headers)
 
     # What is shown.
@@ -254,7 +254,7 @@ class Pages:
             "links": views.links,
         }
         slow: dict[str, Callable[[], object]] = {
-            "policies": lambda: learned.policies(self._shelf, self._in_force()),
+            "policies": lambda: learned.policies(self._policy_store, self._in_force()),
             "pipeline": lambda: learned.summary(self._lake),
         }
         if what in ask:

@@ -193,8 +193,10 @@ class Views:
         rows = []
         for device in page[:PAGE]:
             session = gateway.deliveries.session(device)
-            steering = preferences_of(session)
-            limits = len(steering.preferences.limits) if steering is not None else 0
+            device_preferences = preferences_of(session)
+            limits = (
+                len(device_preferences.preferences.limits) if device_preferences is not None else 0
+            )
             rows.append(DeviceRowView(device_of(device, session), self._lines(session), limits))
         return DevicePage(rows, len(everyone), page[PAGE - 1].number if len(page) > PAGE else None)
 
@@ -259,17 +261,17 @@ class Views:
         ranks: list[tuple[float, Place]] = []
         for device in islice(devices.values(), MOST_SCANNED):
             session = gateway.deliveries.session(device)
-            keeper = gateway.ranked.keeper(session, name)
-            if keeper is not None and len(ranks) < MOST_RANKED:
-                ranks += keeper.feed.ranks()[: MOST_RANKED - len(ranks)]
+            subscription = gateway.ranked.subscription(session, name)
+            if subscription is not None and len(ranks) < MOST_RANKED:
+                ranks += subscription.feed.ranks()[: MOST_RANKED - len(ranks)]
             if len(subscribers) < PAGE:
-                shown = Subscriber(device.name, ranked=keeper is not None)
-                if keeper is not None:
-                    terms = keeper.terms
+                shown = Subscriber(device.name, ranked=subscription is not None)
+                if subscription is not None:
+                    terms = subscription.terms
                     shown.mode, shown.max, shown.threshold = terms.mode, terms.max, terms.threshold
-                    shown.policy = keeper.choice.label
-                    shown.unread = keeper.feed.unread_there
-                    shown.waiting = len(keeper.feed.ranks()) - shown.unread
+                    shown.policy = subscription.choice.label
+                    shown.unread = subscription.feed.unread_there
+                    shown.waiting = len(subscription.feed.ranks()) - shown.unread
                 subscribers.append(shown)
             elif len(ranks) >= MOST_RANKED:
                 break
@@ -283,9 +285,9 @@ class Views:
         for session in islice(sessions, MOST_SCANNED):
             for line in self._lines(session):
                 seen.setdefault(line.link, []).append(line)
-            steering = preferences_of(session)
-            if steering is not None:
-                for link in steering.preferences.links:
+            device_preferences = preferences_of(session)
+            if device_preferences is not None:
+                for link in device_preferences.preferences.links:
                     prices.setdefault(link.label, []).append(link.tariff.price(1000) / 1e6)
         labels = sorted(seen, key=lambda label: -len(seen[label]))
         rows = [_link(label, seen[label], prices.get(label, [])) for label in labels]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lasthop.clock import SECOND, Micros
-from lasthop.runtime.demo import letters
+from lasthop.runtime.demo import messages
 from lasthop.runtime.demo.ledger import DemoLedger, LedgerLane
 from lasthop.runtime.demo.play import Cast
 from lasthop.runtime.demo.publishers import PapInitiator
@@ -91,7 +91,7 @@ def make_report(data: Path, cast: Cast, found: Findings) -> DemoReport:
         latency=latency([took for _, took in ledger.latencies()]),
         links=_links(cast, ledger),
         bytes_per_message=round(cast.bytes_on_links / seen, 1) if seen else None,
-        payload_per_message=letters.SIZE,
+        payload_per_message=messages.SIZE,
         learning=found.learning,
         before=_period(history, found.before),
         after=_period(history, found.after),

@@ -10,11 +10,11 @@ from pathlib import Path
 from random import Random
 
 from lasthop.device.client import Device
-from lasthop.device.compose import Wishes
+from lasthop.device.compose import SubscriptionOptions
 from lasthop.device.handle import MessageHandle
 from lasthop.device.message import Message
 from lasthop.device.retry import Backoff
-from lasthop.runtime.demo import letters
+from lasthop.runtime.demo import messages
 from lasthop.runtime.demo.emulator import EmulatedLink
 from lasthop.runtime.demo.ledger import DemoLedger, Glance, LedgerLane
 from lasthop.runtime.demo.script import NOTICES, TOPICS, DemoPerson, DemoTopic
@@ -63,15 +63,17 @@ class Member:
             await handle.accepted(timeout=FIRST_CONTACT)
 
     async def _subscribe(self, topic: DemoTopic) -> MessageHandle:
-        wishes: Wishes = {"max": topic.most, "threshold": topic.threshold}
+        options: SubscriptionOptions = {"max": topic.most, "threshold": topic.threshold}
         if topic.policy is not None:
-            wishes |= {"policy": topic.policy, "prefetch_limit": topic.most}
-        return await self.device.subscribe(topic.name, **wishes)
+            options |= {"policy": topic.policy, "prefetch_limit": topic.most}
+        return await self.device.subscribe(topic.name, **options)
 
     def _saw(self, message: Message) -> None:
-        letter = letters.read(message.body)
+        demo_message = messages.read(message.body)
         # What nobody sent is noted under a lane that nobody has.
-        publisher, number = (letter.publisher, letter.number) if letter is not None else ("?", 0)
+        publisher, number = (
+            (demo_message.publisher, demo_message.number) if demo_message is not None else ("?", 0)
+        )
         self._ledger.saw(LedgerLane(publisher, self.name), number, time.monotonic())
 
     async def look(self) -> None:
@@ -84,8 +86,8 @@ class Member:
                 raise Failure(f"{self.name} is stuck: a look took {STUCK:.0f} s") from None
             glances = []
             for message in found:
-                letter = letters.read(message.body)
-                glances.append(Glance(letter.number if letter else 0, message.rank))
+                demo_message = messages.read(message.body)
+                glances.append(Glance(demo_message.number if demo_message else 0, message.rank))
             self._ledger.looked(
                 self.name, topic.name, glances, most=topic.most, threshold=topic.threshold
             )

@@ -15,7 +15,7 @@ from lasthop.core.lifecycle import State
 from lasthop.message import DeliveryMethod
 from lasthop.runtime.cli.client import RestClient
 from lasthop.runtime.cli.pap_client import Initiator
-from lasthop.runtime.demo import letters
+from lasthop.runtime.demo import messages
 from lasthop.runtime.demo.ledger import DemoLedger, LedgerLane
 from lasthop.runtime.demo.script import NOTICES, DemoTopic
 from lasthop.runtime.failure import Failure
@@ -59,7 +59,7 @@ class RestService:
             "topic": topic.name,
             "rank": rank,
             "ttl": topic.lifetime,
-            "body": letters.write(topic.name, number),
+            "body": messages.write(topic.name, number),
         }
         await self._publish(message)
 
@@ -67,7 +67,7 @@ class RestService:
         ledger, now = self._ledger, time.monotonic()
         # The same number everywhere: who sends to everyone has begun with everyone.
         numbers = {ledger.sending(LedgerLane(name, device), now) for device in devices}
-        body = letters.write(name, max(numbers))
+        body = messages.write(name, max(numbers))
         answer = await self._publish({**to, "body": body})
         for device in devices:
             if answer is None:
@@ -112,7 +112,7 @@ class PapInitiator:
             (f"WAPPUSH={device}/TYPE=USER@demo.lasthop",),
             quality=QualityOfService(method=DeliveryMethod.CONFIRMED),
         )
-        body = letters.write(self.NAME, number).encode()
+        body = messages.write(self.NAME, number).encode()
         content = Entity((("Content-Type", "text/plain; charset=utf-8"),), body)
         answer = await _answer(lambda: self._initiator.ask(message, content), lambda: None)
         if answer is None:

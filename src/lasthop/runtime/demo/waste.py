@@ -69,7 +69,9 @@ class History:
         """What became of the messages of these topics that came between two moments."""
         total = HopWaste()
         for rows in self._rows.values():
-            best = estimate(moments(rows), lambda _, terms: decider(ON_LINE, terms.wishes()))
+            best = estimate(
+                moments(rows), lambda _, terms: decider(ON_LINE, terms.as_subscription())
+            )
             logged = as_logged(rows, best)
             accepted = {row.msg: row.t for row in rows if row.kind == Kind.ACCEPTED}
             for topic in best.keys() & set(topics):

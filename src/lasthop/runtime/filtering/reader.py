@@ -46,13 +46,13 @@ class FilterReader:
     """One worker process, and what it is asked."""
 
     def __init__(self) -> None:
-        self._desk: FilterGateway | None = None
+        self._gateway: FilterGateway | None = None
         self._process: asyncio.subprocess.Process | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def open(self, desk: FilterGateway) -> None:
+    def open(self, gateway: FilterGateway) -> None:
         """Say who hears the answers."""
-        self._desk = desk
+        self._gateway = gateway
 
     def match(self, effect: MatchFilters) -> None:
         """The gateway asks; one such question is open at a time."""
@@ -73,9 +73,9 @@ class FilterReader:
         return None if self._process is None else self._process.pid
 
     async def _answer(self, effect: MatchFilters) -> None:
-        assert self._desk is not None
+        assert self._gateway is not None
         try:
-            reading = await self._reading(effect, self._desk)
+            reading = await self._reading(effect, self._gateway)
         except TimeoutError:
             log.warning("filter worker took too long", app=effect.app, size=len(effect.body))
             await self._end()
@@ -84,15 +84,15 @@ class FilterReader:
             log.warning("filter worker ended", reason=repr(error))
             await self._end()
             reading = Reading(Outcome.FAILED, reason="the worker that reads it ended")
-        self._desk.filters_matched(effect.message, reading)
+        self._gateway.filters_matched(effect.message, reading)
 
-    async def _reading(self, effect: MatchFilters, desk: FilterGateway) -> Reading:
+    async def _reading(self, effect: MatchFilters, gateway: FilterGateway) -> Reading:
         process = self._process
         if process is None or process.returncode is not None or effect.changes is None:
             await self._end()
             async with asyncio.timeout(START_PATIENCE):
                 process = await self._start()
-                everything = ((app, xpath, True) for app, xpath in desk.filter_expressions())
+                everything = ((app, xpath, True) for app, xpath in gateway.filter_expressions())
                 await self._learn(process, everything)
         else:
             changes = ((*key, there) for key, there in effect.changes.items())

@@ -104,9 +104,9 @@ class Limits(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     subscriptions_per_device: Annotated[int, Meta(description="Topics of one device.", ge=1)] = (
         _limits.subscriptions_per_device
     )
-    circles_per_device: Annotated[
+    memberships_per_device: Annotated[
         int, Meta(description="Groups and queues of one device.", ge=1)
-    ] = _limits.circles_per_device
+    ] = _limits.memberships_per_device
     bound_members: Annotated[
         int, Meta(description="Members that an atomic or claimable message is for.", ge=1)
     ] = _limits.bound_members
@@ -153,7 +153,7 @@ class Limits(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             resident=self.resident,
             context=self.context,
             subscriptions_per_device=self.subscriptions_per_device,
-            circles_per_device=self.circles_per_device,
+            memberships_per_device=self.memberships_per_device,
             bound_members=self.bound_members,
             queue_length=self.queue_length,
             claim_patience=self.claim_patience,

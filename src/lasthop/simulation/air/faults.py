@@ -31,7 +31,7 @@ from lasthop.simulation.gateway_node import Disk, GatewayNode
 from lasthop.simulation.kernel import Kernel
 from lasthop.simulation.ledger import CommitLedger
 from lasthop.simulation.publisher import APP, Publisher
-from lasthop.simulation.schedule import Wish
+from lasthop.simulation.schedule import PlannedMessage
 from lasthop.simulation.verdict import NEVER_SHOWN, RehearsalVerdict
 from lasthop.store.commit import DeliveryRow
 from lasthop.wire.ota.wsp_server import SessionServer
@@ -101,8 +101,8 @@ class AirRehearsal:
             for name, routes in self._routes.items()
         }
         self._publisher = Publisher(kernel, random, self._gateway)
-        self._wishes = {n: _draw_wish(random, n, list(self._routes)) for n in range(messages)}
-        self._refused = {n for n in self._wishes if random.random() < 0.1}
+        self._plans = {n: _draw_wish(random, n, list(self._routes)) for n in range(messages)}
+        self._refused = {n for n in self._plans if random.random() < 0.1}
         self._doubled = self._weather.doubling > 0
 
     def run(self) -> RehearsalOutcome:
@@ -112,9 +112,9 @@ class AirRehearsal:
             self._register(name, routes)
         kernel.run(until=self._introduced, limit=PATIENCE)
         self._begin = kernel.now()
-        for wish in self._wishes.values():
+        for plan in self._plans.values():
             at = self._begin + SECOND + random.randint(0, STORM // 2)
-            kernel.at(at, partial(self._publisher.publish, [wish]))
+            kernel.at(at, partial(self._publisher.publish, [plan]))
         for handset in self._handsets.values():
             for _ in range(random.choice((0, 0, 1, 2))):
                 off = self._begin + random.randint(0, STORM)
@@ -127,7 +127,7 @@ class AirRehearsal:
             verdict.add("lost", "the rehearsal is stuck")
         return RehearsalOutcome(
             self._seed,
-            len(self._wishes),
+            len(self._plans),
             verdict,
             self._gateway.crashes + sum(h.lives - 1 for h in self._handsets.values()),
             self._gateway.commits,
@@ -222,7 +222,7 @@ class AirRehearsal:
             device = gateway.registry.numbered(row.device)
             assert device is not None
             told.add(number)
-            self._judge_delivery(verdict, self._wishes[number], row, self._handsets[device.name])
+            self._judge_delivery(verdict, self._plans[number], row, self._handsets[device.name])
         for number in sorted(self._publisher.accepted - told):
             verdict.add("lost", f"message {number} was accepted and is not in the store")
         self._ledger.close(store)
@@ -231,16 +231,16 @@ class AirRehearsal:
         return verdict
 
     def _judge_delivery(
-        self, verdict: RehearsalVerdict, wish: Wish, row: DeliveryRow, handset: Handset
+        self, verdict: RehearsalVerdict, plan: PlannedMessage, row: DeliveryRow, handset: Handset
     ) -> None:
-        number, state = wish.number, State(row.state)
+        number, state = plan.number, State(row.state)
         shown = handset.shown[number]
-        about = f"message {number} ({state.name}, {wish.method}, {row.attempts} attempts)"
+        about = f"message {number} ({state.name}, {plan.method}, {row.attempts} attempts)"
         if not state.final:
             verdict.add("lost", f"{about} is still open")
         if state is State.DELIVERED and not shown:
             verdict.add("lost", f"{about} was never shown")
-        if state is State.SENT and wish.method is DeliveryMethod.CONFIRMED:
+        if state is State.SENT and plan.method is DeliveryMethod.CONFIRMED:
             verdict.add("untrue", f"{about} was to be confirmed")
         if state in NEVER_SHOWN and shown and state is not State.ABORTED:
             verdict.add("untrue", f"{about} was shown all the same")
@@ -250,7 +250,7 @@ class AirRehearsal:
             verdict.add("untrue", f"{about} was cancelled and shown")
         # What the network doubles, or a client without memory asks for again, is not our doing.
         ours = not self._doubled and handset.lives == 1
-        most = 1 if wish.method in _ASKS_NOTHING else row.attempts
+        most = 1 if plan.method in _ASKS_NOTHING else row.attempts
         if ours and shown > most:
             verdict.add("duplicated", f"{about} was shown {shown} times")
 
@@ -261,7 +261,7 @@ def _draw_routes(random: Random, n: int) -> list[Route]:
     return random.choice(([unit], [session], [session, unit], [unit, session]))
 
 
-def _draw_wish(random: Random, number: int, devices: list[str]) -> Wish:
+def _draw_wish(random: Random, number: int, devices: list[str]) -> PlannedMessage:
     method = random.choice(
         (
             DeliveryMethod.NOT_SPECIFIED,
@@ -273,7 +273,7 @@ def _draw_wish(random: Random, number: int, devices: list[str]) -> Wish:
         )
     )
     asked = RELIABILITY_OF_METHOD[method]
-    return Wish(
+    return PlannedMessage(
         number=number,
         source="publisher:p",
         target=f"device:{random.choice(devices)}",

@@ -86,10 +86,10 @@ class FleetTopic:
 
     def terms(self) -> str:
         """What its feed was made with."""
-        wishes: dict[str, object] = {"threshold": 0.0}
+        options: dict[str, object] = {"threshold": 0.0}
         if self.subscription.max is not None:
-            wishes["max"] = self.subscription.max
-        value = {"subscription": wishes, "policy": self.policy, "tuning": self.tuning}
+            options["max"] = self.subscription.max
+        value = {"subscription": options, "policy": self.policy, "tuning": self.tuning}
         return msgspec.json.encode(value).decode()
 
 

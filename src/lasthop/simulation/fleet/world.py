@@ -14,7 +14,7 @@ from lasthop.clock import DAY, HOUR, MINUTE, SECOND, Micros
 BEGINS: Micros = 20_700 * DAY
 """2026-09-04, midnight, a Friday."""
 
-DAYTIMES = {
+READING_HOURS = {
     "early": (0, 0, 0, 0, 0, 2, 8, 9, 6, 3, 2, 2, 4, 3, 1, 1, 2, 3, 3, 3, 2, 1, 0, 0),
     "office": (0, 0, 0, 0, 0, 0, 1, 5, 9, 3, 2, 2, 8, 4, 2, 2, 2, 6, 5, 3, 2, 2, 1, 0),
     "evening": (0, 0, 0, 0, 0, 0, 0, 2, 2, 1, 1, 1, 2, 1, 1, 1, 1, 2, 4, 7, 9, 9, 6, 2),
@@ -25,7 +25,7 @@ DAYTIMES = {
 OPERATORS = {"op:north": 300, "op:south": 600, "op:east": 900, "op:west": 1680}
 """After how many seconds each operator's address translator forgets an idle connection."""
 
-CAFES = 60
+CAFE_NETWORKS = 60
 HOME_FORGETS = (900, 1800, 3600)
 
 
@@ -47,7 +47,7 @@ class DeviceOwner:
     """Whom a device belongs to."""
 
     number: int
-    daytime: str
+    reading_hours: str
     looks: float
     """A day."""
     interests: tuple[Interest, ...]
@@ -57,7 +57,7 @@ class DeviceOwner:
     home: bool
     """Whether there is a network at home."""
     office: bool
-    cafes: float
+    cafe_chance: float
     """The chance of an hour out and about in a café with a network."""
 
     @property
@@ -90,14 +90,14 @@ def person(seed: int, number: int) -> DeviceOwner:
         interests.append(Interest("offers", 6.0, r.choice((4.0, 24.0)), 4, 0.15))
     return DeviceOwner(
         number=number,
-        daytime=r.choice(tuple(DAYTIMES)),
+        reading_hours=r.choice(tuple(READING_HOURS)),
         looks=r.choice((0.5, 1.0, 2.0, 4.0, 8.0)),
         interests=tuple(interests),
         operator=r.choice(tuple(OPERATORS)),
         coverage=r.choice((0.02, 0.05, 0.1, 0.3, 0.7, 0.95)),
         home=r.random() < 0.5,
         office=r.random() < 0.3,
-        cafes=r.choice((0.0, 0.0, 0.1)),
+        cafe_chance=r.choice((0.0, 0.0, 0.1)),
     )
 
 
@@ -112,7 +112,7 @@ def forgets(seed: int, network: str) -> Micros:
 def looks(seed: int, p: DeviceOwner, days: int) -> Iterator[Micros]:
     """When the person looks, day by day."""
     r = Random(f"fleet/{seed}/{p.number}/looks")
-    hours, weights = range(24), DAYTIMES[p.daytime]
+    hours, weights = range(24), READING_HOURS[p.reading_hours]
     left_over = 0.0
     for day in range(days):
         wanted = left_over + max(0.0, r.gauss(p.looks, p.looks / 5))
@@ -153,8 +153,8 @@ def _place(r: Random, p: DeviceOwner, number: int) -> tuple[str, str] | None:
         return ("wifi", f"ssid:home-{p.number}") if chance < 0.9 else None
     if p.office and at_work:
         return ("wifi", f"ssid:office-{p.number % 40}") if chance < 0.95 else None
-    if chance < p.cafes:
-        return "wifi", f"ssid:cafe-{r.randrange(CAFES)}"
+    if chance < p.cafe_chance:
+        return "wifi", f"ssid:cafe-{r.randrange(CAFE_NETWORKS)}"
     return ("mno", p.operator) if reached else None
 
 

@@ -85,7 +85,7 @@ class PapRehearsal:
         self._insist("settled", self._settle, self._ready)
         introduced = introduced and kernel.run(until=lambda: bool(self._ready), limit=HOUR)
         begin = kernel.now()
-        self._initiator.begin(schedule.wishes)
+        self._initiator.begin(schedule.plans)
         for ghost, at in schedule.removed_at.items():
             remove = partial(self._insist, ghost, partial(_remove, ghost), self._removed)
             kernel.at(begin + at, remove)
@@ -169,7 +169,7 @@ class PapRehearsal:
             verdict.add("untrue", problem)
         return RehearsalOutcome(
             schedule.seed,
-            len(schedule.wishes),
+            len(schedule.plans),
             verdict,
             self._gateway.crashes + sum(d.crashes for d in self._devices.values()),
             self._gateway.commits + sum(d.commits for d in self._devices.values()),
@@ -181,14 +181,14 @@ class PapRehearsal:
         if gateway is None:
             return
         now = self._kernel.now()
-        for wish in self._schedule.wishes:
-            if wish.number in self._initiator.memory.accepted:
-                order = self._initiator.order(wish, now)
+        for plan in self._schedule.plans:
+            if plan.number in self._initiator.memory.accepted:
+                order = self._initiator.order(plan, now)
                 try:
                     gateway.pushes.submit(APP, SOURCE, order, now)
                 except DuplicatePush:
                     continue
-                verdict.add("duplicated", f"the push-id of {wish.number} was taken twice")
+                verdict.add("duplicated", f"the push-id of {plan.number} was taken twice")
 
 
 def _remove(name: str, gateway: Gateway, now: Micros) -> None:

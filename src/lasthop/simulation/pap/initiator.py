@@ -19,7 +19,7 @@ from lasthop.errors import Expired, LasthopError
 from lasthop.message import Reliability, Target, TargetKind
 from lasthop.simulation.gateway_node import GatewayNode
 from lasthop.simulation.kernel import Kernel
-from lasthop.simulation.pap.schedule import PapSchedule, PushWish
+from lasthop.simulation.pap.schedule import PapSchedule, PlannedPush
 from lasthop.simulation.publisher import APP
 from lasthop.store.base import Store
 from lasthop.store.pushes import KnownPush
@@ -69,81 +69,81 @@ class InitiatorNode:
         """Whether a push has not been answered."""
         return bool(self._waiting)
 
-    def begin(self, wishes: list[PushWish]) -> None:
+    def begin(self, plans: list[PlannedPush]) -> None:
         """Submit all of them, each at its time."""
         self._begin = self._kernel.now()
-        for wish in wishes:
-            self._waiting.add(wish.number)
-            self._kernel.at(self._begin + wish.at, partial(self._attempt, wish))
+        for plan in plans:
+            self._waiting.add(plan.number)
+            self._kernel.at(self._begin + plan.at, partial(self._attempt, plan))
 
-    def _attempt(self, wish: PushWish) -> None:
+    def _attempt(self, plan: PlannedPush) -> None:
         """Push, and again if nobody answers."""
-        if wish.number not in self._waiting:
+        if plan.number not in self._waiting:
             return
         said: list[LasthopError | None] = []
 
         def act(gateway: Gateway, now: Micros) -> None:
             try:
-                gateway.pushes.submit(APP, SOURCE, self.order(wish, now), now)
+                gateway.pushes.submit(APP, SOURCE, self.order(plan, now), now)
                 said.append(None)
             except LasthopError as error:
                 said.append(error)
 
-        self._gateway.act(act, lambda: self._answered(wish, said[0]))
+        self._gateway.act(act, lambda: self._answered(plan, said[0]))
         again = self._random.choice((1 * MILLISECOND, SECOND, 3 * SECOND))
-        self._kernel.after(again, partial(self._attempt, wish))
+        self._kernel.after(again, partial(self._attempt, plan))
 
-    def order(self, wish: PushWish, now: Micros) -> Order:
+    def order(self, plan: PlannedPush, now: Micros) -> Order:
         """What a wish asks of the gateway, as the PAP door would put it."""
         store = self._gateway.store
         assert store is not None
-        start = self._begin + wish.at
-        after = start + wish.delay if wish.delay is not None else None
-        before = None if wish.ttl is None else max(start, after or 0, now) + wish.ttl
-        reliability = RELIABILITY_OF_METHOD[wish.method]
+        start = self._begin + plan.at
+        after = start + plan.delay if plan.delay is not None else None
+        before = None if plan.ttl is None else max(start, after or 0, now) + plan.ttl
+        reliability = RELIABILITY_OF_METHOD[plan.method]
         submission = Submission(
             target=Target(TargetKind.PUSH, ""),
-            body=str(wish.number).encode(),
+            body=str(plan.number).encode(),
             deliver_after=after,
             deliver_before=before,
-            method=wish.method,
+            method=plan.method,
             reliability=Reliability.EXACTLY_ONCE if reliability is None else reliability,
         )
-        old = f"{wish.replaces}@initiator" if wish.replaces is not None else None
+        old = f"{plan.replaces}@initiator" if plan.replaces is not None else None
         return Order(
-            push_id=wish.push_id,
-            addresses=wish.addresses,
+            push_id=plan.push_id,
+            addresses=plan.addresses,
             submission=submission,
             notify_to=URL,
             version=str(Version.V2_1),
-            known=known_push(store, wish.push_id),
-            replace=wish.how if old is not None else None,
+            known=known_push(store, plan.push_id),
+            replace=plan.how if old is not None else None,
             replaced=known_push(store, old) if old is not None else None,
         )
 
-    def _answered(self, wish: PushWish, error: LasthopError | None) -> None:
-        if wish.number not in self._waiting:
+    def _answered(self, plan: PlannedPush, error: LasthopError | None) -> None:
+        if plan.number not in self._waiting:
             return
-        self._waiting.discard(wish.number)
+        self._waiting.discard(plan.number)
         # A duplicate is our own push of which we missed the answer.
         if error is None or isinstance(error, DuplicatePush):
-            self.memory.accepted.add(wish.number)
-            if wish.cancel_after is not None:
-                self._kernel.after(wish.cancel_after, partial(self._cancel, wish))
+            self.memory.accepted.add(plan.number)
+            if plan.cancel_after is not None:
+                self._kernel.after(plan.cancel_after, partial(self._cancel, plan))
         elif not isinstance(error, Expired):
-            self.memory.refused[wish.number] = type(error).__name__
+            self.memory.refused[plan.number] = type(error).__name__
 
-    def _cancel(self, wish: PushWish) -> None:
+    def _cancel(self, plan: PlannedPush) -> None:
         """Cancel once, and hold the gateway to what it answers."""
         answers: list[tuple[str, int]] = []
 
         def act(gateway: Gateway, now: Micros) -> None:
             store = self._gateway.store
             assert store is not None
-            known = known_push(store, wish.push_id)
+            known = known_push(store, plan.push_id)
             assert known is not None, "an accepted push is unknown"
             try:
-                codes = gateway.pushes.cancel(known, wish.cancelled, now)
+                codes = gateway.pushes.cancel(known, plan.cancelled, now)
             except LasthopError:
                 return
             if codes is None:
@@ -151,12 +151,12 @@ class InitiatorNode:
                 codes = [(text, cancel_code(report)) for text, report in stored.items()]
             answers.extend(codes)
 
-        self._gateway.act(act, lambda: self._cancel_answered(wish, answers))
+        self._gateway.act(act, lambda: self._cancel_answered(plan, answers))
 
-    def _cancel_answered(self, wish: PushWish, answers: list[tuple[str, int]]) -> None:
+    def _cancel_answered(self, plan: PlannedPush, answers: list[tuple[str, int]]) -> None:
         for text, code in answers:
-            if not wish.cancelled or text in wish.cancelled:
-                self.memory.cancelled[wish.number, text] = code
+            if not plan.cancelled or text in plan.cancelled:
+                self.memory.cancelled[plan.number, text] = code
 
     # What it hears.
 

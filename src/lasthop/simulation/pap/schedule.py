@@ -31,7 +31,7 @@ GROUP = address("group")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PushWish:
+class PlannedPush:
     """One push that the initiator will submit."""
 
     number: int
@@ -60,7 +60,7 @@ class PapSchedule:
     """Devices by user. Those named ghosts never come."""
     members: list[str]
     """Devices of the group."""
-    wishes: list[PushWish]
+    plans: list[PlannedPush]
     crash_before: set[int]
     """Commits of the gateway that never become durable."""
     crash_after: set[int]
@@ -107,7 +107,7 @@ def draw(seed: int, *, pushes: int = 20) -> PapSchedule:
         seed=seed,
         users=users,
         members=[d for d in devices if random.random() < 0.6],
-        wishes=[_wish(random, n, [*map(address, [*users, *devices, "nobody"]), GROUP], pushes)
+        plans=[_plan(random, n, [*map(address, [*users, *devices, "nobody"]), GROUP], pushes)
                 for n in range(pushes)],
         crash_before={random.randint(1, span) for _ in range(crashes)},
         crash_after={random.randint(1, span) for _ in range(random.choice((0, 1, 2, 4)))},
@@ -121,7 +121,7 @@ def draw(seed: int, *, pushes: int = 20) -> PapSchedule:
     )  # fmt: skip
 
 
-def _wish(random: Random, number: int, places: list[str], pushes: int) -> PushWish:
+def _plan(random: Random, number: int, places: list[str], pushes: int) -> PlannedPush:
     addresses = tuple(random.choices(places, k=random.choice((1, 1, 1, 2, 3, 5))))
     replaces = random.randrange(number) if number and random.random() < 0.2 else None
     cancel_after = None
@@ -129,7 +129,7 @@ def _wish(random: Random, number: int, places: list[str], pushes: int) -> PushWi
     if random.random() < 0.3:
         cancel_after = random.choice((0, 5 * MILLISECOND, SECOND, 20 * SECOND))
         cancelled = random.choice(((), addresses[:1]))
-    return PushWish(
+    return PlannedPush(
         number=number,
         at=random.randint(0, SPAN),
         addresses=addresses,

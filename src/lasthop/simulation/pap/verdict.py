@@ -7,7 +7,7 @@ from collections import Counter
 
 from lasthop.message import DeliveryMethod
 from lasthop.simulation.pap.initiator import InitiatorMemory, known_push, stored_reports
-from lasthop.simulation.pap.schedule import PapSchedule, PushWish
+from lasthop.simulation.pap.schedule import PapSchedule, PlannedPush
 from lasthop.simulation.verdict import ArrivedMessage, RehearsalVerdict
 from lasthop.store.base import Store
 from lasthop.wire.pap.codes import STATES, MessageState
@@ -29,28 +29,28 @@ def judge(
     """Hold what the initiator was told against what the store says and the devices have had."""
     verdict = RehearsalVerdict()
     shown = {name: Counter(a.number for a in arrivals) for name, arrivals in had.items()}
-    for wish in schedule.wishes:
-        known = known_push(store, wish.push_id)
-        if wish.number not in memory.accepted:
-            if any(push_id == wish.push_id for push_id, _ in memory.results):
-                verdict.add("untrue", f"push {wish.number} was not accepted and has a result")
+    for plan in schedule.plans:
+        known = known_push(store, plan.push_id)
+        if plan.number not in memory.accepted:
+            if any(push_id == plan.push_id for push_id, _ in memory.results):
+                verdict.add("untrue", f"push {plan.number} was not accepted and has a result")
             continue
         if known is None:
-            verdict.add("lost", f"push {wish.number} was accepted and is unknown")
+            verdict.add("lost", f"push {plan.number} was accepted and is unknown")
             continue
         reports = stored_reports(store, known)
-        if set(reports) != set(wish.addresses):
-            verdict.add("lost", f"push {wish.number} does not report on all of its addresses")
+        if set(reports) != set(plan.addresses):
+            verdict.add("lost", f"push {plan.number} does not report on all of its addresses")
         for text, report in reports.items():
-            _judge_address(verdict, schedule, memory, shown, wish, text, report)
-        if wish.replaces is not None and wish.how is ReplaceMethod.PENDING_ONLY:
+            _judge_address(verdict, schedule, memory, shown, plan, text, report)
+        if plan.replaces is not None and plan.how is ReplaceMethod.PENDING_ONLY:
             for name, counts in shown.items():
-                if counts[wish.number] and counts[wish.replaces]:
-                    both = f"{wish.replaces} and what replaced it only where that was pending"
+                if counts[plan.number] and counts[plan.replaces]:
+                    both = f"{plan.replaces} and what replaced it only where that was pending"
                     verdict.add("untrue", f"{name} had {both}")
         for name, counts in shown.items():
-            if counts[wish.number] > 1 and wish.method not in _UNCONFIRMED:
-                verdict.add("duplicated", f"{name} had push {wish.number} twice")
+            if counts[plan.number] > 1 and plan.method not in _UNCONFIRMED:
+                verdict.add("duplicated", f"{name} had push {plan.number} twice")
     return verdict
 
 
@@ -59,14 +59,14 @@ def _judge_address(
     schedule: PapSchedule,
     memory: InitiatorMemory,
     shown: dict[str, Counter[int]],
-    wish: PushWish,
+    plan: PlannedPush,
     text: str,
     report: PushReport,
 ) -> None:
-    about = f"push {wish.number} at {text}"
+    about = f"push {plan.number} at {text}"
     if not STATES[report.state].final:
         verdict.add("lost", f"{about} never came to an end")
-    heard = memory.results.get((wish.push_id, text), [])
+    heard = memory.results.get((plan.push_id, text), [])
     if not heard:
         verdict.add("lost", f"nobody told that {about} is {report.state}")
     if len(set(heard)) > 1:
@@ -76,24 +76,24 @@ def _judge_address(
     staying = [d for d in schedule.reached(text) if d in shown]
     if report == (MessageState.UNDELIVERABLE, 2003, *report[2:]) and staying:
         verdict.add("lost", f"{about} was for {staying[0]}, and was never tried")
-    seen = [d for d in schedule.reached(text) if shown.get(d, Counter())[wish.number]]
-    other = {d for a in wish.addresses if a != text for d in schedule.reached(a)}
+    seen = [d for d in schedule.reached(text) if shown.get(d, Counter())[plan.number]]
+    other = {d for a in plan.addresses if a != text for d in schedule.reached(a)}
     if report.state in UNSEEN and any(device not in other for device in seen):
         verdict.add("untrue", f"{about} is {report.state}, and {seen[0]} had it")
-    confirmed = wish.method not in _UNCONFIRMED
+    confirmed = plan.method not in _UNCONFIRMED
     if report.state is MessageState.DELIVERED and confirmed and not seen:
         verdict.add("untrue", f"{about} is delivered, and nobody had it")
-    _judge_cancelling(verdict, memory, wish, text, report)
+    _judge_cancelling(verdict, memory, plan, text, report)
 
 
 def _judge_cancelling(
     verdict: RehearsalVerdict,
     memory: InitiatorMemory,
-    wish: PushWish,
+    plan: PlannedPush,
     text: str,
     report: PushReport,
 ) -> None:
-    code = memory.cancelled.get((wish.number, text))
+    code = memory.cancelled.get((plan.number, text))
     if code == 1000 and report.state is not MessageState.CANCELLED:
-        about = f"push {wish.number} at {text}"
+        about = f"push {plan.number} at {text}"
         verdict.add("untrue", f"{about} was said to be cancelled, and is {report.state}")

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from lasthop.errors import StoreBroken
 from lasthop.store.sqlite.connection import transaction
-from lasthop.store.tables import bonds, pushes, ranked, streams, surrogates
+from lasthop.store.tables import groups, pushes, ranked, streams, surrogates
 
 APPLICATION_ID = 0x6C686F70
 """In the file's header, so that `file` and we can tell a store from any other database: "lhop"."""
@@ -92,7 +92,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(3, pushes.SCHEMA),
     Migration(4, ranked.SCHEMA),
     Migration(5, surrogates.SCHEMA),
-    Migration(6, bonds.SCHEMA),
+    Migration(6, groups.SCHEMA),
     Migration(7, streams.SCHEMA),
     # Pages of events may be packed, which an older program does not know.
     Migration(8, ()),

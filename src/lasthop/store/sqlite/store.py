@@ -140,14 +140,14 @@ class SqliteStore(SqliteReader):
             if commit.messages:
                 self._last_key = commit.messages[-1].key
 
-    def exported(self, upto: int) -> None:
-        if upto > self._next_event:
+    def exported(self, until: int) -> None:
+        if until > self._next_event:
             raise StoreBroken(
-                "cannot have exported events yet to come", upto=upto, next=self._next_event
+                "cannot have exported events yet to come", until=until, next=self._next_event
             )
         with store_errors():
             self._connection.execute(
-                "UPDATE meta SET exported_to = ?1 WHERE exported_to < ?1", (upto,)
+                "UPDATE meta SET exported_to = ?1 WHERE exported_to < ?1", (until,)
             )
 
     def retire(

@@ -7,13 +7,13 @@ tables; one that remembers little does without and uses `MemoryRow`.
 
 from __future__ import annotations
 
-from lasthop.store.bonds import BondChanges, BondRow
+from lasthop.store.groups import GroupChanges, GroupMessageRow
 from lasthop.store.pushes import KnownPush, PushChanges
 from lasthop.store.ranked import RankedChanges
 from lasthop.store.streams import StreamChanges, StreamRow
 from lasthop.store.surrogates import SurrogateChanges
 from lasthop.store.tables.base import Kept
-from lasthop.store.tables.bonds import BondsInMemory, BondsInSqlite
+from lasthop.store.tables.groups import GroupsInMemory, GroupsInSqlite
 from lasthop.store.tables.pushes import PushesInMemory, PushesInSqlite
 from lasthop.store.tables.ranked import RankedInMemory, RankedInSqlite
 from lasthop.store.tables.streams import StreamsInMemory, StreamsInSqlite
@@ -23,6 +23,6 @@ TABLES = (
     Kept(PushChanges, PushesInMemory, PushesInSqlite(), KnownPush),
     Kept(RankedChanges, RankedInMemory, RankedInSqlite()),
     Kept(SurrogateChanges, SurrogatesInMemory, SurrogatesInSqlite()),
-    Kept(BondChanges, BondsInMemory, BondsInSqlite(), BondRow),
+    Kept(GroupChanges, GroupsInMemory, GroupsInSqlite(), GroupMessageRow),
     Kept(StreamChanges, StreamsInMemory, StreamsInSqlite(), StreamRow),
 )

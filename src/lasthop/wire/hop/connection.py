@@ -181,7 +181,7 @@ class Open:
             if time is not None:
                 self._units.add(time)
 
-    def overheard(self, frames: Iterable[Frame]) -> None:
+    def sent_elsewhere(self, frames: Iterable[Frame]) -> None:
         """The peer was told this over another channel of the session."""
         for frame in frames:
             if type(frame) is Ack:

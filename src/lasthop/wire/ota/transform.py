@@ -3,7 +3,7 @@
 The rules are those of the Push Proxy Gateway, 5.1.2.1: content of a no-transform directive is left
 alone; other content gets the form that the client takes (binary over WSP unless the client is known
 to read the text); headers are revised to say what is really sent; a registered application goes by
-its number. What cannot be adapted is `Untransformable`.
+its number. What cannot be adapted is `NotTransformable`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import msgspec
 
-from lasthop.errors import LasthopError, Malformed, TooLarge, Untransformable
+from lasthop.errors import LasthopError, Malformed, NotTransformable, TooLarge
 from lasthop.wire.charsets import Charset, named
 from lasthop.wire.ota.terminal import Terminal
 from lasthop.wire.pap.mime import MediaType, parse_media_type
@@ -122,7 +122,7 @@ def _recipe(
             return None
         compiled = PushContent(language.binary_type, _about_another(headers))
         return language, _revised(compiled, terminal).headers
-    except Untransformable:
+    except NotTransformable:
         return None
 
 
@@ -176,7 +176,7 @@ def _adapted(push: PushContent, terminal: Terminal, *, compact: bool, depth: int
     if language is not None and terminal.takes(language.text_type):
         return _decompiled(push, language)
     if not unknown:
-        raise Untransformable("the client takes no form of it", content_type=media.essence)
+        raise NotTransformable("the client takes no form of it", content_type=media.essence)
     return push
 
 
@@ -184,7 +184,7 @@ def _media(content_type: str) -> MediaType:
     try:
         return parse_media_type(content_type)
     except LasthopError as error:
-        raise Untransformable(f"the content cannot be adapted: {error}") from None
+        raise NotTransformable(f"the content cannot be adapted: {error}") from None
 
 
 def _compiled(push: PushContent, media: MediaType, language: Language) -> PushContent:
@@ -194,7 +194,7 @@ def _compiled(push: PushContent, media: MediaType, language: Language) -> PushCo
     charset = named(name) if name else None
     if name and charset is None:
         unknown = Malformed("the character set is not known", charset=name)
-        raise Untransformable(f"the content cannot be compiled: {unknown}")
+        raise NotTransformable(f"the content cannot be compiled: {unknown}")
     body = _binary(push.body, language, charset)
     return PushContent(language.binary_type, _about_another(push.headers), body)
 
@@ -211,7 +211,7 @@ def _binary(text: bytes, language: Language, charset: Charset | None = None) -> 
         check(document)
         return encode(document)
     except (Malformed, TooLarge) as error:
-        raise Untransformable(f"the content cannot be compiled: {error}") from None
+        raise NotTransformable(f"the content cannot be compiled: {error}") from None
 
 
 def _decompiled(push: PushContent, language: Language) -> PushContent:
@@ -222,7 +222,7 @@ def _decompiled(push: PushContent, language: Language) -> PushContent:
         check(WbxmlDocument(language, document.root))
         text = write_xml(document)
     except (Malformed, TooLarge) as error:
-        raise Untransformable(f"the content cannot be read: {error}") from None
+        raise NotTransformable(f"the content cannot be read: {error}") from None
     media = f"{language.text_type}; charset=utf-8"
     return PushContent(media, _about_another(push.headers), text.encode())
 
@@ -232,12 +232,12 @@ def _compact_multipart(
 ) -> PushContent:
     """MIME to WSP's binary multipart, whose parts are adapted likewise."""
     if depth >= MAX_DEPTH:
-        raise Untransformable("multiparts are nested too deeply", limit=MAX_DEPTH)
+        raise NotTransformable("multiparts are nested too deeply", limit=MAX_DEPTH)
     push = _undone(push)
     try:
         parts = [read_entity(part) for part in split(push.body, boundary_of(media))]
     except LasthopError as error:
-        raise Untransformable(f"the parts cannot be read: {error}") from None
+        raise NotTransformable(f"the parts cannot be read: {error}") from None
     entries = []
     for entity in parts:
         headers = tuple(pair for pair in entity.headers if pair[0].lower() != "content-type")
@@ -251,7 +251,7 @@ def _compact_multipart(
     try:
         body = encode_multipart(entries, version=terminal.encoding_version)
     except (Malformed, TooLarge) as error:
-        raise Untransformable(f"the parts cannot be encoded: {error}") from None
+        raise NotTransformable(f"the parts cannot be encoded: {error}") from None
     parameters = "".join(
         f"; {name}={value}" if value.isalnum() else f'; {name}="{value}"'
         for name, value in media.parameters.items()
@@ -280,7 +280,7 @@ def inflate(body: bytes, coding: str, *, limit: int) -> bytes:
     elif coding == "deflate":
         attempts = (15, -15)  # wrapped as HTTP has it, or bare as some peers do
     else:
-        raise Untransformable("a content coding that is not read here", coding=coding[:40])
+        raise NotTransformable("a content coding that is not read here", coding=coding[:40])
     for window in attempts:
         machine = zlib.decompressobj(window)
         try:
@@ -288,10 +288,10 @@ def inflate(body: bytes, coding: str, *, limit: int) -> bytes:
         except zlib.error:
             continue
         if len(found) > limit:
-            raise Untransformable("the content is too large", limit=limit)
+            raise NotTransformable("the content is too large", limit=limit)
         if machine.eof:
             return found
-    raise Untransformable(f"the content is not {coding}")
+    raise NotTransformable(f"the content is not {coding}")
 
 
 def _deflated(push: PushContent, terminal: Terminal) -> PushContent:
@@ -319,7 +319,7 @@ def _revised(push: PushContent, terminal: Terminal) -> PushContent:
     try:
         application = over_the_air(header, client_default=terminal.default_application)
     except Malformed as error:
-        raise Untransformable(f"no application can be told: {error}") from None
+        raise NotTransformable(f"no application can be told: {error}") from None
     kept = [
         pair
         for pair in push.headers
@@ -333,7 +333,7 @@ def _revised(push: PushContent, terminal: Terminal) -> PushContent:
 
 def _check_size(body: bytes, terminal: Terminal) -> None:
     if terminal.max_size is not None and len(body) > terminal.max_size:
-        raise Untransformable(
+        raise NotTransformable(
             "larger than what the client takes", size=len(body), limit=terminal.max_size
         )
 

@@ -102,9 +102,9 @@ class Incoming:
         if trailer in (Trailer.LAST, Trailer.ALONE):
             self._last = psn
 
-    def missing(self, upto: int) -> tuple[int, ...]:
+    def missing(self, until: int) -> tuple[int, ...]:
         """Packets up to this one that have not come."""
-        return tuple(n for n in range(upto + 1) if n not in self._packets)
+        return tuple(n for n in range(until + 1) if n not in self._packets)
 
     @property
     def whole(self) -> bytes | None:

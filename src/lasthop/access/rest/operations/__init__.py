@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from lasthop.access.rest.operations.administration import ADMINISTRATION
-from lasthop.access.rest.operations.circles import CIRCLES
 from lasthop.access.rest.operations.devices import DEVICES
+from lasthop.access.rest.operations.groups import GROUPS
 from lasthop.access.rest.operations.messages import EXPLAIN, MESSAGES
 from lasthop.access.rest.operations.operation import Operation
 from lasthop.access.rest.operations.services import SERVICES
@@ -19,7 +19,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *STREAMS,
     *DEVICES,
     *TOPICS,
-    *CIRCLES,
+    *GROUPS,
     *ADMINISTRATION,
 )
 """Those that every gateway has."""

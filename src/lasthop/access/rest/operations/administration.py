@@ -5,7 +5,7 @@ from __future__ import annotations
 from lasthop.access.rest import addresses, answers, behaviour, credentials, surrogates
 from lasthop.access.rest.administration import AddressTarget, NewCredential
 from lasthop.access.rest.operations.operation import Operation
-from lasthop.access.rest.overseer import SurrogateInfo
+from lasthop.access.rest.surrogate_manager import SurrogateInfo
 from lasthop.core.apps.behaviour import Behaviour
 from lasthop.core.apps.credentials import Scope
 

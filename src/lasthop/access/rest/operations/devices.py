@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lasthop.access.rest import answers, devices, wishes
+from lasthop.access.rest import answers, devices, preferences
 from lasthop.access.rest.administration import DeviceChange, NewDevice
 from lasthop.access.rest.operations.operation import Operation
 from lasthop.core.apps.credentials import Scope
@@ -35,7 +35,7 @@ DEVICES: tuple[Operation, ...] = (
         path=f"{_DEVICE}/preferences",
         summary="What a device prefers: links, limits, queues, quiet hours",
         scope=Scope.DEVICES,
-        handler=wishes.show,
+        handler=preferences.show,
         answers={200: Preferences},
         refusals=(404,),
     ),
@@ -44,7 +44,7 @@ DEVICES: tuple[Operation, ...] = (
         path=f"{_DEVICE}/preferences",
         summary="Say what a device prefers",
         scope=Scope.DEVICES,
-        handler=wishes.change,
+        handler=preferences.change,
         body=Preferences,
         answers={200: Preferences},
         refusals=(404,),
@@ -54,8 +54,8 @@ DEVICES: tuple[Operation, ...] = (
         path=f"{_DEVICE}/budgets",
         summary="What is used of a device's limits",
         scope=Scope.DEVICES,
-        handler=wishes.budgets,
-        answers={200: wishes.BudgetInfo},
+        handler=preferences.budgets,
+        answers={200: preferences.BudgetInfo},
         refusals=(404,),
     ),
     Operation(

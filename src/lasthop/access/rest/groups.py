@@ -1,0 +1,292 @@
+"""Groups and queues, and the devices that belong to them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+from starlette.responses import Response
+
+from lasthop.access.rest.answers import json_response
+from lasthop.access.rest.exchange import RestExchange
+from lasthop.access.rest.times import datetime_of
+from lasthop.clock import SECOND, Micros
+from lasthop.core.gateway import Gateway
+from lasthop.core.groups.records import GroupRecord
+from lasthop.message import Target, TargetKind
+
+_Title = Annotated[str, Meta(max_length=250, description="For people")]
+_Open = Annotated[bool, Meta(description="Whether devices may join by themselves")]
+
+
+class GroupTerms(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """What a group is to be."""
+
+    title: _Title = ""
+    open: _Open = True
+
+
+class QueueRules(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """What a queue is to be."""
+
+    title: _Title = ""
+    open: _Open = True
+    patience: Annotated[
+        float,
+        Meta(
+            ge=1,
+            le=604_800,
+            description="Seconds that a consumer may take over a message; then another one gets it,"
+            " marked as redelivered",
+        ),
+    ] = 60.0
+    prefetch: Annotated[
+        int, Meta(ge=1, le=1000, description="Messages that a consumer has at a time")
+    ] = 16
+
+
+class GroupInfo(msgspec.Struct, omit_defaults=True):
+    """A group."""
+
+    name: str
+    title: str
+    open: bool
+    made_at: datetime
+    members: int
+    changed: bool = False
+    """Whether this request made it so."""
+    devices: list[str] | None = None
+    """Its members, the first of them, when it is asked for by name."""
+    more: bool = False
+    """There are more members than are listed."""
+
+
+class GroupList(msgspec.Struct):
+    """The groups of the app, by name."""
+
+    groups: list[GroupInfo]
+
+
+class ConsumerInfo(msgspec.Struct):
+    """A device that takes from a queue."""
+
+    device: str
+    in_contact: bool
+    holding: int
+    """Messages that it has and has not finished."""
+
+
+class QueueInfo(msgspec.Struct, omit_defaults=True):
+    """A queue."""
+
+    name: str
+    title: str
+    open: bool
+    made_at: datetime
+    patience: float
+    prefetch: int
+    waiting: int
+    """Messages that nobody has."""
+    consumers: int
+    changed: bool = False
+    """Whether this request made it so."""
+    devices: list[ConsumerInfo] | None = None
+    """Its consumers, the first of them, when it is asked for by name."""
+    more: bool = False
+    """There are more consumers than are listed."""
+
+
+class QueueList(msgspec.Struct):
+    """The queues of the app, by name."""
+
+    queues: list[QueueInfo]
+
+
+class Membership(msgspec.Struct):
+    """A device and a group or queue; `changed` is false when it was so before."""
+
+    device: str
+    target: str
+    belongs: bool
+    changed: bool
+
+
+class Dissolved(msgspec.Struct):
+    """A group or queue that is no more."""
+
+    name: str
+    left: int
+    """How many devices belonged to it."""
+
+
+class MembersQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """How much to list."""
+
+    limit: Annotated[int, Meta(ge=1, le=1000, description="Devices to list")] = 100
+
+
+GROUP, QUEUE = TargetKind.GROUP, TargetKind.QUEUE
+
+
+def _group(gateway: Gateway, app: str, name: str, record: GroupRecord) -> GroupInfo:
+    members = gateway.groups.members.of(app, Target(GROUP, name))
+    return GroupInfo(name, record.title, record.open, datetime_of(record.made_at), len(members))
+
+
+def _queue(gateway: Gateway, app: str, name: str, record: GroupRecord) -> QueueInfo:
+    return QueueInfo(
+        name,
+        record.title,
+        record.open,
+        datetime_of(record.made_at),
+        record.patience / SECOND,
+        record.prefetch,
+        gateway.groups.queue(app, name).length,
+        len(gateway.groups.members.of(app, Target(QUEUE, name))),
+    )
+
+
+async def make_group(exchange: RestExchange) -> Response:
+    """Let there be a group, or change it."""
+    app, target = exchange.caller.app, Target(GROUP, exchange.path("name"))
+    terms = await exchange.optional_body(GroupTerms) or GroupTerms()
+
+    def act(gateway: Gateway, now: Micros) -> GroupInfo:
+        record = GroupRecord(title=terms.title, open=terms.open)
+        changed = gateway.groups.make(app, target, record, now)
+        made = _group(gateway, app, target.name, gateway.groups.records.known(app, target))
+        made.changed = changed
+        return made
+
+    return json_response(await exchange.context.live.call(act))
+
+
+async def make_queue(exchange: RestExchange) -> Response:
+    """Let there be a queue, or change it."""
+    app, target = exchange.caller.app, Target(QUEUE, exchange.path("name"))
+    rules = await exchange.optional_body(QueueRules) or QueueRules()
+
+    def act(gateway: Gateway, now: Micros) -> QueueInfo:
+        record = GroupRecord(
+            title=rules.title,
+            open=rules.open,
+            patience=round(rules.patience * SECOND),
+            prefetch=rules.prefetch,
+        )
+        changed = gateway.groups.make(app, target, record, now)
+        made = _queue(gateway, app, target.name, gateway.groups.records.known(app, target))
+        made.changed = changed
+        return made
+
+    return json_response(await exchange.context.live.call(act))
+
+
+async def list_groups(exchange: RestExchange) -> Response:
+    """The groups of the app."""
+    app = exchange.caller.app
+
+    def ask(gateway: Gateway) -> GroupList:
+        found = gateway.groups.records.all(app, GROUP)
+        return GroupList([_group(gateway, app, name, record) for name, record in found])
+
+    return json_response(exchange.context.live.look(ask))
+
+
+async def list_queues(exchange: RestExchange) -> Response:
+    """The queues of the app."""
+    app = exchange.caller.app
+
+    def ask(gateway: Gateway) -> QueueList:
+        found = gateway.groups.records.all(app, QUEUE)
+        return QueueList([_queue(gateway, app, name, record) for name, record in found])
+
+    return json_response(exchange.context.live.look(ask))
+
+
+async def show_group(exchange: RestExchange) -> Response:
+    """A group and its members."""
+    app, target = exchange.caller.app, Target(GROUP, exchange.path("name"))
+    limit = exchange.query(MembersQuery).limit
+
+    def ask(gateway: Gateway) -> GroupInfo:
+        shown = _group(gateway, app, target.name, gateway.groups.records.known(app, target))
+        members = gateway.groups.members.of(app, target).values()
+        shown.devices = [device.name for device in members][:limit]
+        shown.more = len(members) > limit
+        return shown
+
+    return json_response(exchange.context.live.look(ask))
+
+
+async def show_queue(exchange: RestExchange) -> Response:
+    """A queue, its consumers, and what they have."""
+    app, target = exchange.caller.app, Target(QUEUE, exchange.path("name"))
+    limit = exchange.query(MembersQuery).limit
+
+    def ask(gateway: Gateway) -> QueueInfo:
+        shown = _queue(gateway, app, target.name, gateway.groups.records.known(app, target))
+        queue = gateway.groups.queue(app, target.name)
+        consumers = list(gateway.groups.members.of(app, target).values())
+        shown.devices = []
+        for device in consumers[:limit]:
+            session = gateway.deliveries.session(device)
+            holding = queue.holding(session)
+            shown.devices.append(ConsumerInfo(device.name, session.channel != 0, holding))
+        shown.more = len(consumers) > limit
+        return shown
+
+    return json_response(exchange.context.live.look(ask))
+
+
+async def _move(exchange: RestExchange, kind: TargetKind, *, joins: bool) -> Response:
+    app, name = exchange.caller.app, exchange.path("device")
+    target = Target(kind, exchange.path("name"))
+
+    def act(gateway: Gateway, now: Micros) -> bool:
+        gateway.groups.records.known(app, target)
+        move = gateway.groups.join if joins else gateway.groups.leave
+        return move(app, name, target, now)
+
+    changed = await exchange.context.live.call(act)
+    return json_response(Membership(name, str(target), joins, changed))
+
+
+async def add_member(exchange: RestExchange) -> Response:
+    """Put a device into a group."""
+    return await _move(exchange, GROUP, joins=True)
+
+
+async def remove_member(exchange: RestExchange) -> Response:
+    """Take a device out of a group; what was sent to it before still comes."""
+    return await _move(exchange, GROUP, joins=False)
+
+
+async def add_consumer(exchange: RestExchange) -> Response:
+    """Let a device take from a queue."""
+    return await _move(exchange, QUEUE, joins=True)
+
+
+async def remove_consumer(exchange: RestExchange) -> Response:
+    """Let it take from it no longer."""
+    return await _move(exchange, QUEUE, joins=False)
+
+
+async def _remove(exchange: RestExchange, kind: TargetKind) -> Response:
+    app, target = exchange.caller.app, Target(kind, exchange.path("name"))
+
+    def act(gateway: Gateway, now: Micros) -> Dissolved:
+        return Dissolved(target.name, gateway.groups.remove(app, target, now))
+
+    return json_response(await exchange.context.live.call(act))
+
+
+async def remove_group(exchange: RestExchange) -> Response:
+    """Let there be no such group."""
+    return await _remove(exchange, GROUP)
+
+
+async def remove_queue(exchange: RestExchange) -> Response:
+    """Let there be no such queue; only when it is empty."""
+    return await _remove(exchange, QUEUE)

@@ -1,0 +1,85 @@
+"""What a device prefers, and how much of what it can afford is used."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+from starlette.responses import Response
+
+from lasthop.access.rest.answers import json_response
+from lasthop.access.rest.exchange import RestExchange
+from lasthop.access.rest.times import datetime_of
+from lasthop.clock import Micros
+from lasthop.core.gateway import Gateway
+from lasthop.core.preferences.feature import preferences_of
+from lasthop.decision.budgets import Budgets, Limit
+from lasthop.decision.preferences import Preferences
+
+
+class Usage(msgspec.Struct):
+    """A limit with what was taken from it in the current period."""
+
+    limit: Limit
+    used: int
+    reserved: int
+    """Of what is about to leave."""
+    until: datetime
+    shared: bool = False
+    """Whether it is for all devices together."""
+
+
+class BudgetInfo(msgspec.Struct):
+    """How much is left."""
+
+    device: str
+    limits: list[Usage]
+    held: int
+    """Deliveries that wait for a link, a limit or a better time."""
+
+
+async def show(exchange: RestExchange) -> Response:
+    """A device's links, limits, queues, calendar and quiet hours."""
+    app, name = exchange.caller.app, exchange.path("name")
+
+    def look(gateway: Gateway) -> Preferences:
+        return gateway.registry.named(app, name).record.preferences or Preferences()
+
+    return json_response(exchange.context.live.look(look))
+
+
+async def change(exchange: RestExchange) -> Response:
+    """Replace them; what was used of a limit that stays is not forgotten."""
+    app, name = exchange.caller.app, exchange.path("name")
+    preferences = await exchange.body(Preferences)
+
+    def act(gateway: Gateway, now: Micros) -> Preferences:
+        gateway.preferences.prefer(app, name, preferences, now)
+        return preferences
+
+    return json_response(await exchange.context.live.call(act))
+
+
+async def budgets(exchange: RestExchange) -> Response:
+    """What is used of every limit that concerns a device."""
+    app, name = exchange.caller.app, exchange.path("name")
+    now = exchange.context.live.now()
+
+    def look(gateway: Gateway) -> BudgetInfo:
+        session = gateway.deliveries.named(app, name)
+        device_preferences = preferences_of(session)
+        if device_preferences is None:
+            return BudgetInfo(name, [], 0)
+        own, shared = device_preferences.budgets, device_preferences.budgets.shared
+        limits = _usage(own, now) + (_usage(shared, now, shared=True) if shared else [])
+        held = sum(len(lane.queue) for lane in device_preferences.held.values())
+        return BudgetInfo(name, limits, held)
+
+    return json_response(exchange.context.live.look(look))
+
+
+def _usage(budgets: Budgets, now: Micros, *, shared: bool = False) -> list[Usage]:
+    return [
+        Usage(meter.limit, meter.used, meter.held, datetime_of(meter.ends), shared)
+        for meter in budgets.usage(now)
+    ]

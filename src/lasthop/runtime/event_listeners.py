@@ -1,0 +1,43 @@
+"""Whoever wants to hear every event does so in the thread that copies events to the log's files,
+so that nobody who sends or receives waits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import msgspec
+
+from lasthop.eventlog.source import EventPages, Page
+from lasthop.events import Event
+
+EventListener: TypeAlias = Callable[[Event], None]
+
+_decode = msgspec.json.Decoder(Event).decode
+
+
+class ListenedEvents:
+    """The store's events, each of which is heard when it is first asked for."""
+
+    def __init__(self, pages: EventPages, ears: Sequence[EventListener]) -> None:
+        self._pages = pages
+        self._ears = ears
+        self._next = pages.exported_to()
+
+    def events(self, first: int, limit_bytes: int) -> Sequence[Page]:
+        found = self._pages.events(first, limit_bytes)
+        for page in found:
+            for offset, line in enumerate(page.lines.splitlines(), page.first):
+                # After a failure the same events are asked for again.
+                if offset >= self._next:
+                    self._next = offset + 1
+                    event = _decode(line)
+                    for listener in self._ears:
+                        listener(event)
+        return found
+
+    def event_at(self, offset: int) -> bytes | None:
+        return self._pages.event_at(offset)
+
+    def exported_to(self) -> int:
+        return self._pages.exported_to()

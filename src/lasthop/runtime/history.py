@@ -1,0 +1,37 @@
+"""The story of one delivery, wherever its events are: in the store, or in the log's files."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+
+from lasthop.errors import NotFound
+from lasthop.eventlog.reader import LogReader
+from lasthop.eventlog.story import ExplainedEvent, explain, story
+from lasthop.events import Event
+from lasthop.store.base import Reader
+
+_decode = msgspec.json.Decoder(Event).decode
+
+
+def tell(store: Reader, log: Path, *, message: int, device: int) -> list[ExplainedEvent]:
+    """What happened to a message for a device, oldest first."""
+    for row in store.deliveries(message):
+        if row.device == device:
+            break
+    else:
+        raise NotFound("this message was not for this device, or is no longer kept")
+    with ExitStack() as stack:
+        files: list[LogReader] = []
+
+        def find(offset: int) -> Event | None:
+            line = store.event_at(offset)
+            if line is not None:
+                return _decode(line)
+            if not files:  # Looking at the files takes time, and is seldom needed.
+                files.append(stack.enter_context(LogReader(log)))
+            return files[0].find(offset)
+
+        return explain(story(find, row.last_event))

@@ -1,0 +1,100 @@
+"""All surrogates of a gateway: whom the gateway asks, and what administrators see and reload."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+import structlog
+
+from lasthop.access.rest.surrogate_manager import SurrogateInfo
+from lasthop.clock import Clock
+from lasthop.core.effects import Consult
+from lasthop.core.gateway import Gateway
+from lasthop.core.surrogates.waiting import SurrogateQueue, SurrogateTerms
+from lasthop.errors import Conflict, NotFound
+from lasthop.runtime.engine import Engine
+from lasthop.runtime.surrogates.duty import Employment
+from lasthop.runtime.surrogates.supervisor import WorkerSupervisor
+
+log = structlog.get_logger()
+
+
+class SurrogateWorkers:
+    """The foremen of all apps that have a surrogate."""
+
+    def __init__(self, employments: Mapping[str, Employment]) -> None:
+        self._employments = employments
+        self._foremen: dict[str, WorkerSupervisor] = {}
+        self._engine: Engine | None = None
+
+    @property
+    def terms(self) -> dict[str, SurrogateTerms]:
+        """As the gateway takes them."""
+        return {app: employment.terms for app, employment in self._employments.items()}
+
+    def open(self, engine: Engine, clock: Clock) -> None:
+        """Start the workers. What the gateway asks meanwhile waits for them."""
+        self._engine = engine
+        for app, employment in self._employments.items():
+            self._foremen[app] = WorkerSupervisor(employment.duty, engine, clock.now)
+            self._foremen[app].start()
+
+    async def close(self) -> None:
+        """End all workers."""
+        await asyncio.gather(*(supervisor.stop() for supervisor in self._foremen.values()))
+
+    def consult(self, consult: Consult) -> None:
+        """The gateway asks a surrogate."""
+        self._foremen[consult.app].consult(consult)
+
+    def status(self) -> list[SurrogateInfo]:
+        """All surrogates as they are."""
+        return [self.of(app) for app in sorted(self._foremen)]
+
+    def of(self, app: str) -> SurrogateInfo:
+        """One surrogate as it is."""
+        supervisor = self._supervisor(app)
+        engine = self._engine
+        assert engine is not None
+        post = engine.look(lambda gateway: _post(gateway, app))
+        employment = self._employments[app]
+        return SurrogateInfo(
+            app=app,
+            place=employment.duty.launch.place,
+            state=supervisor.state,
+            reason=supervisor.broken or "",
+            pid=supervisor.pid,
+            waiting=post.waiting,
+            queue=post.terms.queue,
+            state_bytes=post.state_size,
+            state_limit=post.terms.state,
+            outcomes=dict(sorted(post.outcomes.items())),
+            restarts=supervisor.restarts,
+            last_failure=supervisor.last_failure,
+        )
+
+    async def reload(self, app: str) -> SurrogateInfo:
+        """Load an app's surrogate anew; raises `Conflict` when it cannot be, and the old stays."""
+        await self._supervisor(app).reload()
+        return self.of(app)
+
+    async def reload_all(self) -> None:
+        """Load every surrogate anew, as far as they can be."""
+        for app in self._foremen:
+            try:
+                await self.reload(app)
+            except Conflict as error:
+                log.error("surrogate not reloaded", app=app, reason=error.detail)
+
+    def _supervisor(self, app: str) -> WorkerSupervisor:
+        supervisor = self._foremen.get(app)
+        if supervisor is None:
+            raise NotFound("this app has no surrogate", app=app)
+        return supervisor
+
+
+def _post(gateway: Gateway, app: str) -> SurrogateQueue:
+    post = gateway.surrogates.post(app)
+    assert post is not None
+    return post
