@@ -1277,6 +1277,9 @@ def restored(directory: Path) -> dict[str, Any]:
         plain = {name: _plain(getattr(found, name)) for name in names}
         plain |= _plain(found.of(PushesRestored))
         plain |= {name: _plain(found.of(kind)) for name, kind in _FEATURES.items()}
+        groups = plain["bonds"]
+        plain["bonds"] = {"circles": groups.pop("records"), "bonds": groups.pop("group_messages")}
+        plain["bonds"] |= groups
         counts = _plain(store.counts())
         return {**plain, "counts": counts | counts.pop("rows")}
     finally:
