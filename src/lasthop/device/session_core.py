@@ -112,7 +112,7 @@ class SessionCore:
         self._next_expiry = moments(parts, "next_expiry")
         self._before_change = moments(parts, "before_change")
         self._collect = moments(parts, "collect")
-        self._session_events = moments(parts, "happenings")
+        self._session_events = moments(parts, "session_events")
         self.arrivals.attach(parts, held)
         for restored in moments(parts, "restored"):
             restored()
