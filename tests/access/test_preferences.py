@@ -50,7 +50,7 @@ async def test_budgets_show_what_is_used_and_what_waits(
 
 
 @pytest.mark.parametrize(
-    "wishes, detail",
+    "preferences, detail",
     [
         ({"zone": "Mars/Olympus"}, "Mars/Olympus"),
         ({"limits": [{"amount": 1, "measure": "miles", "period": "day"}]}, "miles"),

@@ -20,7 +20,7 @@ EIGHT = 8 * 60
 
 
 @pytest.mark.parametrize(
-    "wishes",
+    "terms",
     [
         {"max": 0},
         {"storage": 0},
@@ -34,9 +34,9 @@ EIGHT = 8 * 60
         {"mode": Mode.ON_LINE, "quiet": QuietHours("UTC", 60, 120, override=1.0)},
     ],
 )
-def test_a_contradiction_is_refused(preferences: dict[str, Any]) -> None:
+def test_a_contradiction_is_refused(terms: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"is|set|are"):
-        Subscription(**preferences)
+        Subscription(**terms)
 
 
 def test_an_unknown_zone_is_refused() -> None:
