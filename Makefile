@@ -1,7 +1,7 @@
 # `make demo` shows everything, `make up` runs a gateway, `make quick` checks most and `make test`
 # everything; each sets up what it needs first.
 .DEFAULT_GOAL := help
-.PHONY: help demo up quick test nightly fuzz lint format lock accelerate clean
+.PHONY: help demo up quick test test-xml nightly fuzz lint format lock accelerate clean
 
 ARGS ?=
 
@@ -9,7 +9,8 @@ help:
 	@echo 'make demo    set up and see it at work: a gateway, devices on bad links, publishers, learning'
 	@echo 'make up      set up and run the gateway (ARGS="--help" for its options)'
 	@echo 'make quick   after every change: static checks and the tests that take no time (ARGS="-k name")'
-	@echo 'make test    set up and run every check (ARGS="-k name" goes to pytest)'
+	@echo 'make test    set up and run every check of the gateway (ARGS="-k name" goes to pytest)'
+	@echo 'make test-xml  the same for the XML package in packages/xml, which stands alone'
 	@echo 'make nightly the long checks: 100,000 fault schedules (SCHEDULES=n), 5,000 of pushes'
 	@echo '             (KILLS=n, SEED=n to repeat a series of kills), 8,000 documents for libwbxml,'
 	@echo '             3,000 rounds of XPath subscriptions against lxml (XPATH_ROUNDS=n),'
@@ -37,6 +38,10 @@ test: .venv/.dev
 	@scripts/system-packages peers
 	@scripts/check $(ARGS)
 
+test-xml: .venv/.dev
+	@scripts/system-packages peers
+	@scripts/check-xml $(ARGS)
+
 nightly: .venv/.dev
 	@.venv/bin/lasthop sim faults --schedules $${SCHEDULES:-100000}
 	@.venv/bin/lasthop sim pap --schedules $${PAP_SCHEDULES:-5000}
@@ -50,9 +55,9 @@ nightly: .venv/.dev
 	@LASTHOP_STREAM_BYTES=$${STREAM_BYTES:-104857600} .venv/bin/pytest --timeout 1800 tests/runtime/test_streams.py
 	@scripts/accelerate --into build/accelerated
 	@PYTHONPATH=build/accelerated .venv/bin/pytest -n 2 tests/simulation/last_hop tests/decision tests/wire/pap tests/wire/wbxml
-	@PYTHONPATH=build/accelerated WEFT_DOCUMENTS=$${WEFT_DOCUMENTS:-10000} .venv/bin/pytest --timeout 3600 tests/wire/weft
-	@XPATH_ROUNDS=$${XPATH_ROUNDS:-3000} .venv/bin/pytest --timeout 1200 tests/wire/xpath/test_oracle.py
-	@RELAXNG_SEEDS=$${RELAXNG_SEEDS:-40} .venv/bin/pytest tests/wire/relaxng/test_jing.py
+	@cd packages/xml && PYTHONPATH=../../build/accelerated WEFT_DOCUMENTS=$${WEFT_DOCUMENTS:-10000} ../../.venv/bin/pytest --timeout 3600 tests/weft
+	@cd packages/xml && XPATH_ROUNDS=$${XPATH_ROUNDS:-3000} ../../.venv/bin/pytest --timeout 1200 tests/xpath/test_oracle.py
+	@cd packages/xml && RELAXNG_SEEDS=$${RELAXNG_SEEDS:-40} ../../.venv/bin/pytest tests/relaxng/test_jing.py
 	@PIPELINE_NIGHTLY=1 PIPELINE_KILLS=3 .venv/bin/pytest tests/pipeline
 	@DEMO_SECONDS=$${DEMO_SECONDS:-300} .venv/bin/pytest -s tests/runtime/demo/test_demo.py
 	@WBXML_DOCUMENTS=$${WBXML_DOCUMENTS:-2000} .venv/bin/pytest tests/wire/wbxml/test_libwbxml.py
@@ -75,15 +80,16 @@ accelerate: .venv/.dev
 
 clean:
 	rm -rf .venv .setup.lock build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
-	find src -name '*.so' -delete
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	cd packages/xml && rm -rf dist .mypy_cache .pytest_cache .hypothesis .import_linter_cache
+	find src packages -name '*.so' -delete
+	find src packages tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.venv/.run: requirements/build.txt requirements/run.txt pyproject.toml
+.venv/.run: requirements/build.txt requirements/run.txt pyproject.toml packages/xml/pyproject.toml
 	@scripts/setup run
 
 # Without the pipeline the demo learns nothing, and says so; the next one tries again.
-.venv/.demo: requirements/build.txt requirements/demo.txt pyproject.toml
+.venv/.demo: requirements/build.txt requirements/demo.txt pyproject.toml packages/xml/pyproject.toml
 	@[ -e .venv/.dev ] || scripts/setup demo || echo 'setup: the pipeline could not be installed'
 
-.venv/.dev: requirements/dev.txt pyproject.toml
+.venv/.dev: requirements/dev.txt pyproject.toml packages/xml/pyproject.toml
 	@scripts/setup dev

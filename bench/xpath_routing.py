@@ -24,8 +24,8 @@ from lxml import etree
 from rich.console import Console
 from rich.table import Table
 
-from lasthop.wire.xas.xmlparse import parse_xml
-from lasthop.wire.xpath.subscriptions import Subscriptions
+from lasthop_xml.xas.xmlparse import parse_xml
+from lasthop_xml.xpath.subscriptions import Subscriptions
 
 SAMPLE = Path(__file__).parent / "data" / "xml_events" / "messages"
 PREFIXES = {

@@ -22,9 +22,9 @@ from lasthop.device.exchange.xml import SOAP_XML, Xml
 from lasthop.device.exchange.xml_message import XmlMessage
 from lasthop.errors import Rejected
 from lasthop.wire.hop.services import Service
-from lasthop.wire.soap.envelope import Envelope
-from lasthop.wire.soap.fault import FaultCode, SoapFault
-from lasthop.wire.soap.node import SoapNode
+from lasthop_xml.soap.envelope import Envelope
+from lasthop_xml.soap.fault import FaultCode, SoapFault
+from lasthop_xml.soap.node import SoapNode
 
 TIMEOUT = 20.0
 """Seconds for the server: below the 30 that exchanges wait by default."""

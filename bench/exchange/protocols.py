@@ -19,7 +19,7 @@ from lasthop.wire.hop.frames import Ack, Hello, MessageFrame, Welcome
 from lasthop.wire.hop.handshake import Dialing, Waiting
 from lasthop.wire.hop.mapping import Mapping
 from lasthop.wire.hop.sequence import Inbound, Outbound
-from lasthop.wire.xas.formats import MessageDecoder, MessageEncoder, format_for
+from lasthop_xml.formats import MessageDecoder, MessageEncoder, format_for
 
 WORK: Final = MILLISECOND // 2
 """What a message costs whoever makes or reads it, the same for all protocols."""

@@ -7,11 +7,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Final
 
-from lasthop.wire.xas.events import ELEMENT_START
-from lasthop.wire.xas.names import XSD_NS, Name
-from lasthop.wire.xas.reader import Reader
-from lasthop.wire.xas.sequence import EventList, EventSequence
-from lasthop.wire.xas.writer import TYPED_PREFIXES, Writer
+from lasthop_xml.xas.events import ELEMENT_START
+from lasthop_xml.xas.names import XSD_NS, Name
+from lasthop_xml.xas.reader import Reader
+from lasthop_xml.xas.sequence import EventList, EventSequence
+from lasthop_xml.xas.writer import TYPED_PREFIXES, Writer
 
 SOAP: Final = "http://www.w3.org/2003/05/soap-envelope"
 FLOOD: Final = "http://lasthop.example/ns/flood"

@@ -21,7 +21,7 @@ from rich.table import Table
 from bench.hop.comparison import Plan, Say
 from bench.hop.gateway import gateway, ours
 from bench.hop.pair import Pair, Run, paired
-from bench.hop.processes import ROOT, Failed, heed_termination
+from bench.hop.processes import ROOT, Failed, heed_termination, sources
 from bench.hop.results import Spread
 
 WIDTH = 120
@@ -168,8 +168,8 @@ def show(result: Versus, console: Console) -> None:
 def _started(checkout: Path, place: Path) -> Iterator[Pair]:
     """The gateway and the device of a checkout, and a publisher; durable on both ends."""
     place.mkdir()
-    sources = {"PYTHONPATH": str(checkout / "src")}
-    with gateway(place / "gateway", environment=sources) as running:
+    environment = {"PYTHONPATH": sources(checkout)}
+    with gateway(place / "gateway", environment=environment) as running:
         system = ours(running, inbox=place)
         with paired(system, "bench", directory=place, checkout=checkout) as pair:
             yield pair

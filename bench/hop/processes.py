@@ -23,6 +23,11 @@ Said = TypeVar("Said", bound=msgspec.Struct)
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
+def sources(checkout: Path) -> str:
+    """Where Python finds the packages of a checkout."""
+    return f"{checkout / 'src'}{os.pathsep}{checkout / 'packages/xml/src'}"
+
+
 class Failed(Exception):
     """A process of the run did not do what it was started for."""
 
@@ -142,7 +147,7 @@ class Child:
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 cwd=checkout,
-                env={**os.environ, "PYTHONPATH": f"{checkout / 'src'}{os.pathsep}{checkout}"},
+                env={**os.environ, "PYTHONPATH": f"{sources(checkout)}{os.pathsep}{checkout}"},
                 bufsize=0,
             )
         self._buffer = b""

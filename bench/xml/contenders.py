@@ -26,18 +26,18 @@ from bench.xml.ours import (
     xebu_with_schema,
 )
 from bench.xml.rivals import with_dictionary
-from lasthop.wire.weft.engines import COMPILED, PURE, Engine
-from lasthop.wire.weft.session import Decoder as WeftDecoder, Encoder as WeftEncoder, Level
-from lasthop.wire.xas.sequence import EventList
-from lasthop.wire.xas.typed import typed_sequence
-from lasthop.wire.xas.xmlparse import parse_xml
-from lasthop.wire.xas.xmlserialize import serialize_xml
-from lasthop.wire.xebu.decoder import Decoder
-from lasthop.wire.xebu.encoder import Encoder
-from lasthop.wire.xebu.omission.decoder import SchemaDecoder
-from lasthop.wire.xebu.omission.encoder import SchemaEncoder
-from lasthop.wire.xebu.policies import Split
-from lasthop.wire.xebu.tokens import Mode
+from lasthop_xml.weft.engines import COMPILED, PURE, Engine
+from lasthop_xml.weft.session import Decoder as WeftDecoder, Encoder as WeftEncoder, Level
+from lasthop_xml.xas.sequence import EventList
+from lasthop_xml.xas.typed import typed_sequence
+from lasthop_xml.xas.xmlparse import parse_xml
+from lasthop_xml.xas.xmlserialize import serialize_xml
+from lasthop_xml.xebu.decoder import Decoder
+from lasthop_xml.xebu.encoder import Encoder
+from lasthop_xml.xebu.omission.decoder import SchemaDecoder
+from lasthop_xml.xebu.omission.encoder import SchemaEncoder
+from lasthop_xml.xebu.policies import Split
+from lasthop_xml.xebu.tokens import Mode
 
 SIZES: Mapping[str, Sender] = {
     "XML": list,

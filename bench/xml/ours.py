@@ -11,23 +11,23 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from bench.data.xml_events.generate import messages
-from lasthop.wire.relaxng.schema import read_schema
-from lasthop.wire.weft.engines import BEST, Engine
-from lasthop.wire.weft.profile import Profile
-from lasthop.wire.weft.runs import RunSequence
-from lasthop.wire.weft.schema import schema_profile
-from lasthop.wire.weft.session import Decoder as WeftDecoder, Encoder as WeftEncoder, Level
-from lasthop.wire.weft.snapshot import train
-from lasthop.wire.weft.split import Splitter
-from lasthop.wire.xas.limits import DEFAULT_LIMITS
-from lasthop.wire.xas.sequence import EventList
-from lasthop.wire.xas.typed import typed_sequence
-from lasthop.wire.xas.xmlparse import parse_xml
-from lasthop.wire.xebu.decoder import Decoder
-from lasthop.wire.xebu.encoder import Encoder
-from lasthop.wire.xebu.omission.decoder import SchemaDecoder
-from lasthop.wire.xebu.omission.encoder import SchemaEncoder
-from lasthop.wire.xebu.omission.knowledge import Knowledge
+from lasthop_xml.relaxng.schema import read_schema
+from lasthop_xml.weft.engines import BEST, Engine
+from lasthop_xml.weft.profile import Profile
+from lasthop_xml.weft.runs import RunSequence
+from lasthop_xml.weft.schema import schema_profile
+from lasthop_xml.weft.session import Decoder as WeftDecoder, Encoder as WeftEncoder, Level
+from lasthop_xml.weft.snapshot import train
+from lasthop_xml.weft.split import Splitter
+from lasthop_xml.xas.limits import DEFAULT_LIMITS
+from lasthop_xml.xas.sequence import EventList
+from lasthop_xml.xas.typed import typed_sequence
+from lasthop_xml.xas.xmlparse import parse_xml
+from lasthop_xml.xebu.decoder import Decoder
+from lasthop_xml.xebu.encoder import Encoder
+from lasthop_xml.xebu.omission.decoder import SchemaDecoder
+from lasthop_xml.xebu.omission.encoder import SchemaEncoder
+from lasthop_xml.xebu.omission.knowledge import Knowledge
 
 Messages: TypeAlias = list[bytes]
 Sender: TypeAlias = Callable[[Sequence[bytes]], Messages]

@@ -13,14 +13,14 @@ import sys
 from typing import Final, NamedTuple
 
 PACKAGES: Final = {
-    "XAS (XML)": ("lasthop.wire.xas.xmlparse", "lasthop.wire.xas.xmlserialize"),
-    "Xebu": ("lasthop.wire.xebu.encoder", "lasthop.wire.xebu.decoder"),
+    "XAS (XML)": ("lasthop_xml.xas.xmlparse", "lasthop_xml.xas.xmlserialize"),
+    "Xebu": ("lasthop_xml.xebu.encoder", "lasthop_xml.xebu.decoder"),
     "XebuS": (
-        "lasthop.wire.xebu.omission.encoder",
-        "lasthop.wire.xebu.omission.decoder",
-        "lasthop.wire.relaxng.schema",
+        "lasthop_xml.xebu.omission.encoder",
+        "lasthop_xml.xebu.omission.decoder",
+        "lasthop_xml.relaxng.schema",
     ),
-    "Weft": ("lasthop.wire.weft.session",),
+    "Weft": ("lasthop_xml.weft.session",),
     "ElementTree": ("xml.etree.ElementTree", "pyexpat", "_elementtree"),
     "minidom": ("xml.dom.minidom", "xml.dom.expatbuilder"),
     "lxml": ("lxml.etree",),
@@ -33,7 +33,7 @@ for name in sys.argv[1:]:
     importlib.import_module(name)
 code = packed = library = modules = 0
 for name in set(sys.modules) - before:
-    if name.split(".")[0] not in {"lasthop", "lxml", "xml", "pyexpat", "_elementtree"}:
+    if name.split(".")[0] not in {"lasthop_xml", "lxml", "xml", "pyexpat", "_elementtree"}:
         continue
     file = getattr(sys.modules[name], "__file__", None)
     if file is None:

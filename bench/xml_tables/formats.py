@@ -14,17 +14,17 @@ from typing import Any, Final, NamedTuple
 from lxml import etree
 
 from bench.xml_tables.meter import by_itself, memory_each, seconds
-from lasthop.wire.relaxng.schema import read_schema
-from lasthop.wire.weft.session import Decoder as WeftDecoder, Encoder as WeftEncoder, Level
-from lasthop.wire.xas.sequence import EventList
-from lasthop.wire.xas.typed import typed_sequence
-from lasthop.wire.xas.xmlparse import parse_xml
-from lasthop.wire.xas.xmlserialize import serialize_xml
-from lasthop.wire.xebu.decoder import Decoder
-from lasthop.wire.xebu.encoder import Encoder
-from lasthop.wire.xebu.omission.decoder import SchemaDecoder
-from lasthop.wire.xebu.omission.encoder import SchemaEncoder
-from lasthop.wire.xebu.omission.knowledge import Knowledge
+from lasthop_xml.relaxng.schema import read_schema
+from lasthop_xml.weft.session import Decoder as WeftDecoder, Encoder as WeftEncoder, Level
+from lasthop_xml.xas.sequence import EventList
+from lasthop_xml.xas.typed import typed_sequence
+from lasthop_xml.xas.xmlparse import parse_xml
+from lasthop_xml.xas.xmlserialize import serialize_xml
+from lasthop_xml.xebu.decoder import Decoder
+from lasthop_xml.xebu.encoder import Encoder
+from lasthop_xml.xebu.omission.decoder import SchemaDecoder
+from lasthop_xml.xebu.omission.encoder import SchemaEncoder
+from lasthop_xml.xebu.omission.knowledge import Knowledge
 
 Job = Callable[[Any], Any]
 SCHEMA: Final = Path(__file__).parents[1] / "data" / "xml_events" / "event.rnc"

@@ -19,11 +19,11 @@ from xml.sax.saxutils import XMLGenerator
 from lxml import etree
 
 from bench.xml_tables.meter import by_itself, memory, seconds
-from lasthop.wire.xas.dom import from_dom, to_dom
-from lasthop.wire.xas.limits import Limits
-from lasthop.wire.xas.sax import to_sax
-from lasthop.wire.xas.xmlparse import parse_xml
-from lasthop.wire.xas.xmlserialize import serialize_xml
+from lasthop_xml.xas.dom import from_dom, to_dom
+from lasthop_xml.xas.limits import Limits
+from lasthop_xml.xas.sax import to_sax
+from lasthop_xml.xas.xmlparse import parse_xml
+from lasthop_xml.xas.xmlserialize import serialize_xml
 
 MIB: Final = 2**20
 _LARGE: Final = Limits(size=2**26, events=10**7)

@@ -55,6 +55,7 @@ def test_each_checkout_runs_its_own_sources(
     other, marks = tmp_path / "other", tmp_path / "marks"
     ignored = shutil.ignore_patterns("__pycache__", "*.so")
     shutil.copytree(ROOT / "src", other / "src", ignore=ignored)
+    shutil.copytree(ROOT / "packages/xml/src", other / "packages/xml/src", ignore=ignored)
     shutil.copytree(ROOT / "bench", other / "bench", ignore=ignored)
     marks.mkdir()
     with (other / "src" / "lasthop" / "__init__.py").open("a") as package:

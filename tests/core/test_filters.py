@@ -12,12 +12,12 @@ from lasthop.errors import Malformed
 from lasthop.message import Target, TargetKind
 from lasthop.wire.hop.frames import Headers, MessageFrame, Operation
 from lasthop.wire.hop.topics import XPATH_HEADER
-from lasthop.wire.weft.session import Encoder as WeftEncoder, Level
-from lasthop.wire.xas.xmlparse import parse_xml
-from lasthop.wire.xebu.encoder import Encoder as XebuEncoder
-from lasthop.wire.xpath.errors import XPathTooLarge
-from lasthop.wire.xpath.reading import Outcome, Reading, read
-from lasthop.wire.xpath.subscriptions import Subscriptions
+from lasthop_xml.weft.session import Encoder as WeftEncoder, Level
+from lasthop_xml.xas.xmlparse import parse_xml
+from lasthop_xml.xebu.encoder import Encoder as XebuEncoder
+from lasthop_xml.xpath.errors import XPathTooLarge
+from lasthop_xml.xpath.reading import Outcome, Reading, read
+from lasthop_xml.xpath.subscriptions import Subscriptions
 from tests.core.rig import APP, SHOP, Rig, to
 
 TEA = b"<order><goods>tea</goods><count>2</count></order>"

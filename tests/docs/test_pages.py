@@ -41,10 +41,10 @@ TESTED = {
     "docs/how-to/subscribe.md": "tests/runtime/test_subscribe_page.py",
     "docs/how-to/surrogates.md": "tests/runtime/surrogates/test_page.py",
     "docs/how-to/xml-messages.md": "tests/runtime/test_xml_messages_page.py",
-    "docs/omission-automata.md": "tests/wire/xebu/omission/test_docs.py",
-    "docs/orl.md": "tests/wire/orl/test_docs.py",
-    "docs/xml-security.md": "tests/wire/xmlsecurity/test_docs.py",
-    "docs/xpath-routing.md": "tests/wire/xpath/test_docs.py",
+    "docs/omission-automata.md": "packages/xml/tests/xebu/omission/test_docs.py",
+    "docs/orl.md": "packages/xml/tests/orl/test_docs.py",
+    "docs/xml-security.md": "packages/xml/tests/xmlsecurity/test_docs.py",
+    "docs/xpath-routing.md": "packages/xml/tests/xpath/test_docs.py",
 }
 """Pages whose code is executed by a test of their own; of `sh` blocks only those marked as shown
 are not executed here."""

@@ -14,10 +14,10 @@ from lasthop.device.client import Device
 from lasthop.device.exchange.exchange import Exchange
 from lasthop.device.exchange.xml import Xml
 from lasthop.device.exchange.xml_message import XmlMessage
-from lasthop.wire.soap.envelope import block
-from lasthop.wire.soap.fault import FaultCode, SoapFault
-from lasthop.wire.soap.names import NEXT, SOAP_NS
-from lasthop.wire.xas.names import Name
+from lasthop_xml.soap.envelope import block
+from lasthop_xml.soap.fault import FaultCode, SoapFault
+from lasthop_xml.soap.names import NEXT, SOAP_NS
+from lasthop_xml.xas.names import Name
 from tests.device.gateway import APP, LiveGateway, live_gateway
 
 pytestmark = pytest.mark.timeout(60)

@@ -1,9 +1,10 @@
 """Let atheris (libFuzzer) have a go at one target.
 
-    python -m tests.fuzz.run xebu --seconds 600
+    PYTHONPATH=src:. python tests/fuzz/run.py hop --seconds 600
 
-What it finds is kept below build/fuzz/: inputs that reach new code in a folder of the target's
-name, and a file for each that crashes, hangs or takes too much memory. `--input FILE` runs one.
+The targets are those of the package that it is started in. What it finds is kept below build/fuzz/:
+inputs that reach new code in a folder of the target's name, and a file for each that crashes, hangs
+or takes too much memory. `--input FILE` runs one.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ LONGEST = 2**16
 def main() -> None:
     arguments = _arguments()
     atheris = import_module("atheris")
-    with atheris.instrument_imports(include=["lasthop.wire"]):
+    with atheris.instrument_imports(include=["lasthop.wire", "lasthop_xml"]):
         targets = import_module("tests.fuzz.targets")
     target = targets.TARGETS.get(arguments.target)
     if target is None:
@@ -34,7 +35,7 @@ def main() -> None:
     if arguments.input is not None:
         print("understood" if targets.check(target, arguments.input.read_bytes()) else "refused")
         return
-    folder = Path("build/fuzz") / arguments.target
+    folder = arguments.into / arguments.target
     folder.mkdir(parents=True, exist_ok=True)
     for number, seed in enumerate(target.seeds()):
         (folder / f"seed-{number:04}").write_bytes(seed)
@@ -43,7 +44,7 @@ def main() -> None:
         f"-timeout={STUCK}",
         f"-rss_limit_mb={MEMORY}",
         f"-max_len={LONGEST}",
-        f"-artifact_prefix=build/fuzz/{arguments.target}-",
+        f"-artifact_prefix={arguments.into / arguments.target}-",
         "-print_final_stats=1",
     ]
 
@@ -61,6 +62,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("target")
     parser.add_argument("--seconds", type=int, default=600)
+    parser.add_argument("--into", type=Path, default=Path("build/fuzz"))
     parser.add_argument("--input", type=Path)
     return parser.parse_args()
 

@@ -203,7 +203,7 @@ def test_ports_taken_by_the_gateway_of_this_directory_are_as_they_should_be(
 
 def test_an_accelerated_build_and_a_stale_one(tmp_path: Path) -> None:
     assert build.accelerated(tmp_path).found == "pure Python"
-    for name in ("decision/feed", "wire/weft/engine/memory"):
+    for name in ("decision/feed", "weft/engine/memory"):
         source = tmp_path / f"{name}.py"
         source.parent.mkdir(parents=True, exist_ok=True)
         source.touch()
@@ -211,12 +211,12 @@ def test_an_accelerated_build_and_a_stale_one(tmp_path: Path) -> None:
     library.touch()
     shared = tmp_path / "abcdef__mypyc.cpython-311-x86_64-linux-gnu.so"
     shared.touch()
-    copy = tmp_path / "wire/weft/compiled/memory.cpython-311-x86_64-linux-gnu.so"
+    copy = tmp_path / "weft/compiled/memory.cpython-311-x86_64-linux-gnu.so"
     copy.parent.mkdir()
     copy.touch()
     assert build.accelerated(tmp_path).found == "3 modules"
     later = time.time() + 100
-    os.utime(tmp_path / "wire/weft/engine/memory.py", (later, later))
+    os.utime(tmp_path / "weft/engine/memory.py", (later, later))
     stale = build.accelerated(tmp_path)
     assert (stale.state, stale.found) == (BROKEN, "older than its source: memory")
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.runtime.conftest import Lasthop
 
-PEOPLE = "tests/wire/orl/people.orl"
+PEOPLE = "packages/xml/tests/orl/people.orl"
 
 
 def test_a_module_is_written_to_a_file(lasthop: Lasthop, tmp_path: Path) -> None:

@@ -38,8 +38,23 @@ def test_the_values_are_printed_as_json(root: Path, capsys: pytest.CaptureFixtur
         "short_docstrings": 1,
         "unknown_words": values["unknown_words"],
         "statements": 7,
+        "statements_gateway": 7,
+        "statements_xml": 0,
         "lines": 7,
+        "lines_gateway": 7,
+        "lines_xml": 0,
     }
+
+
+def test_sizes_are_those_of_each_package_and_of_both(
+    root: Path, grow: Grow, capsys: pytest.CaptureFixture[str]
+) -> None:
+    limit(root, "")
+    grow({"a.py": "x = 1\ny = 2\n"}, "lasthop_xml")
+    main(["--json"], root)
+    values = json.loads(capsys.readouterr().out)
+    assert [values[f"statements{each}"] for each in ("", "_gateway", "_xml")] == [9, 7, 2]
+    assert [values[f"lines{each}"] for each in ("", "_gateway", "_xml")] == [9, 7, 2]
 
 
 def test_a_value_above_its_limit_fails_and_says_how_to_see_why(

@@ -27,3 +27,16 @@ def test_a_file_name_in_two_folders_counts_once(grow: Grow) -> None:
     count, findings = repeated_files(tree)
     assert count == 1
     assert [finding.path for finding in findings] == ["src/lasthop/a/x.py", "src/lasthop/b/x.py"]
+
+
+def test_what_is_called_alike_in_two_packages_is_no_repetition(grow: Grow) -> None:
+    grow({"x.py": "class Desk: pass"})
+    tree = grow({"x.py": "class Desk: pass"}, "lasthop_xml")
+    assert repeated_classes(tree) == (0, [])
+    assert repeated_files(tree) == (0, [])
+    tree = grow({"b/x.py": "class Desk: pass"}, "lasthop_xml")
+    assert [finding.path for finding in repeated_files(tree)[1]] == [
+        "packages/xml/src/lasthop_xml/b/x.py",
+        "packages/xml/src/lasthop_xml/x.py",
+    ]
+    assert repeated_classes(tree)[0] == 1

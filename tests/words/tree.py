@@ -10,6 +10,9 @@ from pathlib import Path
 
 PACKAGE = "lasthop"
 
+SOURCES = {PACKAGE: "src", "lasthop_xml": "packages/xml/src"}
+"""The packages of a checkout, and the folders they are in."""
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -45,6 +48,11 @@ class Module:
         """Every node of the syntax tree, the outer ones first."""
         return tuple(ast.walk(self.syntax))
 
+    @property
+    def package(self) -> str:
+        """The package that the module is distributed in."""
+        return self.name.partition(".")[0]
+
     def finding(self, node: ast.AST, text: str) -> Finding:
         """Report a node of this module."""
         return Finding(self.path, getattr(node, "lineno", 1), text)
@@ -52,7 +60,7 @@ class Module:
 
 @dataclass(frozen=True)
 class Tree:
-    """All modules of the package below `root/src`."""
+    """All modules of the packages of a checkout."""
 
     root: Path
     modules: tuple[Module, ...]
@@ -65,13 +73,15 @@ class Tree:
 
 
 def read_tree(root: Path) -> Tree:
-    """Read every module of the package in a checkout."""
-    source = root / "src"
+    """Read every module of the packages in a checkout."""
     modules = []
-    for path in sorted((source / PACKAGE).rglob("*.py")):
-        parts = path.relative_to(source).with_suffix("").parts
-        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        modules.append(Module(name, str(path.relative_to(root)), path.read_text(encoding="utf-8")))
+    for package, folder in SOURCES.items():
+        source = root / folder
+        for path in sorted((source / package).rglob("*.py")):
+            parts = path.relative_to(source).with_suffix("").parts
+            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            text = path.read_text(encoding="utf-8")
+            modules.append(Module(name, str(path.relative_to(root)), text))
     return Tree(root, tuple(modules))
 
 

@@ -43,7 +43,7 @@ from lasthop.store.writer import CommitWriter
 from lasthop.surrogate import mail
 from lasthop.wire.hop.frames import CloseCode, Frame
 from lasthop.wire.pap.answers import AnswerVerdict, PapAnswer
-from lasthop.wire.xpath.reading import Reading
+from lasthop_xml.xpath.reading import Reading
 
 T = TypeVar("T")
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lasthop.wire.relaxng.files import File
-from lasthop.wire.relaxng.limits import DEFAULT_LIMITS
-from lasthop.wire.relaxng.schema import Schema, decoded, read_schema
+from lasthop.wire.xml_errors import xml_refusals
+from lasthop_xml.relaxng.files import File
+from lasthop_xml.relaxng.limits import DEFAULT_LIMITS
+from lasthop_xml.relaxng.schema import Schema, decoded, read_schema
 
 MOST_BYTES = 4 * DEFAULT_LIMITS.size
 """Of a file: more than so many characters have in UTF-8."""
 
 
+@xml_refusals()
 def load_schema(path: Path) -> Schema:
     """The schema in a file; references in it are relative to the file they stand in."""
     return read_schema(_read(path), source=str(path), loader=_load)

@@ -28,13 +28,13 @@ from lasthop.device.exchange.xml import (
 )
 from lasthop.device.exchange.xml_message import MAX_LEVELS, XmlMessage
 from lasthop.errors import InvalidRequest, Rejected
-from lasthop.wire.soap.envelope import block
-from lasthop.wire.soap.fault import FaultCode, SoapFault
-from lasthop.wire.weft.profile import Profile
-from lasthop.wire.weft.snapshot import train
-from lasthop.wire.xas.errors import MalformedXml
-from lasthop.wire.xas.names import Name
-from lasthop.wire.xas.xmlparse import parse_xml
+from lasthop_xml.soap.envelope import block
+from lasthop_xml.soap.fault import FaultCode, SoapFault
+from lasthop_xml.weft.profile import Profile
+from lasthop_xml.weft.snapshot import train
+from lasthop_xml.xas.errors import MalformedXml
+from lasthop_xml.xas.names import Name
+from lasthop_xml.xas.xmlparse import parse_xml
 from tests.device.gateway import APP, LiveGateway, live_gateway
 
 ORDER: dict[str, Any] = {"order.goods": "tea", "order.count": 2, "when": date(2006, 3, 1)}

@@ -38,7 +38,7 @@ from lasthop.store.commit import Restored
 from lasthop.store.ranked import RankedRestored
 from lasthop.wire.hop.frames import FEED_TYPE, Headers, MessageFrame, Operation
 from lasthop.wire.hop.topics import XPATH_HEADER
-from lasthop.wire.xpath.reading import Reading
+from lasthop_xml.xpath.reading import Reading
 
 _decode_context = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 

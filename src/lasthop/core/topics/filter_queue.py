@@ -15,7 +15,7 @@ from lasthop.core.effects import Fetch, MatchFilters
 from lasthop.core.feature import OrderKey
 from lasthop.core.topics.filters import Filters, Sieve
 from lasthop.message import Message
-from lasthop.wire.xpath.reading import Reading
+from lasthop_xml.xpath.reading import Reading
 
 
 class FilterQueue:

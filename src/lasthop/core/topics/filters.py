@@ -13,9 +13,10 @@ from typing import Final
 
 from lasthop.core.registry import Device
 from lasthop.wire.hop.topics import fits
-from lasthop.wire.xas.limits import DEFAULT_LIMITS
-from lasthop.wire.xpath.reading import NO_XML, Outcome, Reading, read, reads
-from lasthop.wire.xpath.subscriptions import Subscriptions
+from lasthop.wire.xml_errors import xml_refusals
+from lasthop_xml.xas.limits import DEFAULT_LIMITS
+from lasthop_xml.xpath.reading import NO_XML, Outcome, Reading, read, reads
+from lasthop_xml.xpath.subscriptions import Subscriptions
 
 MOST_FILTERS = 100_000
 """Different expressions of one app: one takes some 2 kB."""
@@ -197,7 +198,8 @@ class Filters:
         app = device.app
         table = self._tables.get(app) or _Table()
         if not table.holders[xpath]:
-            table.subscriptions.add(xpath, xpath)
+            with xml_refusals():
+                table.subscriptions.add(xpath, xpath)
             table.length += len(xpath)
             self._last += 1
             table.born[xpath] = self._last

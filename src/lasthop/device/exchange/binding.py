@@ -39,6 +39,11 @@ class Binding(Protocol[T]):
         """Whether it reads this type."""
         ...
 
+    def refusal_of(self, error: Exception) -> Rejected | None:
+        """What a handler raised as a refusal, which whoever waits for an answer hears of; None if
+        the handler has failed."""
+        ...
+
     def decline(self, error: Rejected, peer: str) -> Content | None:
         """An answer that says why there is none, if payloads of this type have a way to say so;
         `decode` raises it at the other end."""
@@ -52,6 +57,9 @@ def essence(content_type: str) -> str:
 
 class Plain:
     """What has no way of its own to decline."""
+
+    def refusal_of(self, error: Exception) -> Rejected | None:
+        return error if isinstance(error, Rejected) else None
 
     def decline(self, error: Rejected, peer: str) -> Content | None:
         return None

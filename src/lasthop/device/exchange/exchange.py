@@ -334,8 +334,9 @@ class Exchange(Generic[T]):
                 if isinstance(error, Declined):
                     return  # Nobody waits to hear of it.
                 raise _failed(message, error) from error
-            if isinstance(error, Rejected):
-                await self._decline(message, error)
+            refused = self._letters.binding.refusal_of(error)
+            if refused is not None:
+                await self._decline(message, refused)
                 return
             log.exception("the handler failed for message %s", message.id)
             await self._decline(message, Declined("failed", "the handler failed"))

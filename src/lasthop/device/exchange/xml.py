@@ -17,21 +17,23 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from lasthop.device.exchange.binding import Content, essence
+from lasthop.device.exchange.binding import Content, Plain, essence
 from lasthop.device.exchange.xml_message import XmlMessage
 from lasthop.errors import InvalidRequest, Rejected
-from lasthop.wire.soap.addressing import UNDERSTOOD, read_addressing
-from lasthop.wire.soap.envelope import Envelope, read_envelope, write_envelope
-from lasthop.wire.soap.fault import FaultCode, SoapFault, read_fault
-from lasthop.wire.soap.node import SoapNode, fault_envelope
-from lasthop.wire.weft.profile import NO_PROFILE, Profile
-from lasthop.wire.weft.session import Decoder as WeftDecoder, Encoder as WeftEncoder, Level
-from lasthop.wire.xas.formats import MessageDecoder, MessageEncoder, XmlMessages
-from lasthop.wire.xas.names import Name
-from lasthop.wire.xas.typed import typed_sequence
-from lasthop.wire.xebu.decoder import Decoder as XebuDecoder
-from lasthop.wire.xebu.encoder import Encoder as XebuEncoder
-from lasthop.wire.xebu.tokens import Mode
+from lasthop.wire.xml_errors import as_rejected, xml_refusals
+from lasthop_xml.errors import XmlError
+from lasthop_xml.formats import MessageDecoder, MessageEncoder, XmlMessages
+from lasthop_xml.soap.addressing import UNDERSTOOD, read_addressing
+from lasthop_xml.soap.envelope import Envelope, read_envelope, write_envelope
+from lasthop_xml.soap.fault import FaultCode, SoapFault, read_fault
+from lasthop_xml.soap.node import SoapNode, fault_envelope
+from lasthop_xml.weft.profile import NO_PROFILE, Profile
+from lasthop_xml.weft.session import Decoder as WeftDecoder, Encoder as WeftEncoder, Level
+from lasthop_xml.xas.names import Name
+from lasthop_xml.xas.typed import typed_sequence
+from lasthop_xml.xebu.decoder import Decoder as XebuDecoder
+from lasthop_xml.xebu.encoder import Encoder as XebuEncoder
+from lasthop_xml.xebu.tokens import Mode
 
 SOAP_XML: Final = "application/soap+xml"
 XEBU: Final = "application/x-ebu+data"
@@ -85,7 +87,7 @@ class _Peer(msgspec.Struct):
     """Whether it knows what we read."""
 
 
-class Xml:
+class Xml(Plain):
     """The binding of an exchange to XML messages."""
 
     def __init__(
@@ -110,12 +112,14 @@ class Xml:
         self._node = SoapNode(understands={*understands, *UNDERSTOOD}, roles=roles)
         self._peers: OrderedDict[str, _Peer] = OrderedDict()
 
+    @xml_refusals()
     def encode(self, value: XmlMessage, peer: str) -> Content:
         headers = list(value.headers)
         if value.addressing is not None:
             headers = [*value.addressing.blocks(), *headers]
         return self._encode(Envelope(value.body, headers), peer)
 
+    @xml_refusals()
     def decode(self, content: Content, peer: str) -> XmlMessage:
         self._learn(content.headers, peer)
         kind, profile = self._known(content.content_type)
@@ -132,10 +136,12 @@ class Xml:
     def takes(self, content_type: str) -> bool:
         return essence(content_type) in _CODINGS
 
+    def refusal_of(self, error: Exception) -> Rejected | None:
+        return as_rejected(error) if isinstance(error, XmlError) else super().refusal_of(error)
+
     def decline(self, error: Rejected, peer: str) -> Content | None:
-        if not isinstance(error, SoapFault):
-            error = SoapFault(FaultCode.SENDER, str(error))
-        return self._encode(fault_envelope(error), peer)
+        said = error if isinstance(error, SoapFault) else SoapFault(FaultCode.SENDER, str(error))
+        return self._encode(fault_envelope(said), peer)
 
     def _encode(self, envelope: Envelope, peer: str) -> Content:
         known = self._peer(peer)

@@ -10,17 +10,18 @@ from decimal import Decimal
 from typing import Any, TypeAlias
 
 from lasthop.errors import InvalidRequest
-from lasthop.wire.soap.addressing import Addressing
-from lasthop.wire.soap.envelope import HeaderBlock
-from lasthop.wire.xas.events import CONTENT, DOCUMENT_END, DOCUMENT_START, TYPED_CONTENT
-from lasthop.wire.xas.names import XSD_NS, XSI_TYPE, Name, is_ncname
-from lasthop.wire.xas.sequence import EventList
-from lasthop.wire.xas.tree import Element, Tree
-from lasthop.wire.xas.typed import typed_sequence
-from lasthop.wire.xas.types.table import PRIMITIVES
-from lasthop.wire.xas.writer import TYPED_PREFIXES, Writer
-from lasthop.wire.xas.xmlparse import parse_xml
-from lasthop.wire.xas.xmlserialize import serialize_xml
+from lasthop.wire.xml_errors import xml_refusals
+from lasthop_xml.soap.addressing import Addressing
+from lasthop_xml.soap.envelope import HeaderBlock
+from lasthop_xml.xas.events import CONTENT, DOCUMENT_END, DOCUMENT_START, TYPED_CONTENT
+from lasthop_xml.xas.names import XSD_NS, XSI_TYPE, Name, is_ncname
+from lasthop_xml.xas.sequence import EventList
+from lasthop_xml.xas.tree import Element, Tree
+from lasthop_xml.xas.typed import typed_sequence
+from lasthop_xml.xas.types.table import PRIMITIVES
+from lasthop_xml.xas.writer import TYPED_PREFIXES, Writer
+from lasthop_xml.xas.xmlparse import parse_xml
+from lasthop_xml.xas.xmlserialize import serialize_xml
 
 Value: TypeAlias = str | bool | int | float | Decimal | datetime | date | bytes
 """What a name can stand for."""
@@ -58,6 +59,7 @@ class XmlMessage:
     _tree: list[Tree] = field(default_factory=list, compare=False, repr=False)
 
     @classmethod
+    @xml_refusals()
     def from_xml(cls, text: str | bytes, *, action: str = "", to: str = "") -> XmlMessage:
         """A message whose body is this document."""
         data = text.encode() if isinstance(text, str) else text
@@ -65,6 +67,7 @@ class XmlMessage:
         return cls(root.fragment(), addressing=_addressing(action, to))
 
     @classmethod
+    @xml_refusals()
     def from_pairs(
         cls, pairs: Pairs, *, name: Name = MESSAGE, action: str = "", to: str = ""
     ) -> XmlMessage:

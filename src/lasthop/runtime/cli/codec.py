@@ -14,7 +14,7 @@ from lasthop.runtime.failure import Failure
 from lasthop.runtime.formats import FORMATS
 from lasthop.runtime.formats.format import TextFormat, WantedForm
 from lasthop.runtime.schemas import load_schema
-from lasthop.wire.relaxng.schema import Schema
+from lasthop_xml.relaxng.schema import Schema
 
 commands = new_commands("Convert wire formats: text to octets, and back.")
 

@@ -10,11 +10,11 @@ import typer
 from lasthop.runtime.cli.options import Json, described, new_commands
 from lasthop.runtime.cli.output import say, say_json
 from lasthop.runtime.failure import Failure
-from lasthop.wire.orl.errors import MalformedOrl
-from lasthop.wire.orl.generator import codec_name, generate as generated
-from lasthop.wire.orl.model import Description
-from lasthop.wire.orl.naming import snake_case
-from lasthop.wire.orl.parser import MAX_SIZE, parse
+from lasthop_xml.orl.errors import MalformedOrl
+from lasthop_xml.orl.generator import codec_name, generate as generated
+from lasthop_xml.orl.model import Description
+from lasthop_xml.orl.naming import snake_case
+from lasthop_xml.orl.parser import MAX_SIZE, parse
 
 commands = new_commands("Python classes from the descriptions of their XML.")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import lasthop
+import lasthop_xml
 from lasthop.runtime.doctor.finding import Finding, broken, could_be_better, good
 
 REBUILD = "make accelerate, or make accelerate ARGS=--clean for pure Python"
@@ -13,10 +14,12 @@ COPIES = {"compiled": "engine"}
 """A package that is compiled from the sources of another one beside it."""
 
 
-def accelerated(root: Path | None = None) -> Finding:
+ROOTS = tuple(Path(package.__path__[0]) for package in (lasthop, lasthop_xml))
+
+
+def accelerated(*roots: Path) -> Finding:
     """Python prefers what was compiled, also when the source has changed since."""
-    root = root or Path(lasthop.__file__).parent
-    libraries = sorted(root.rglob("*.so"))
+    libraries = sorted(path for root in roots or ROOTS for path in root.rglob("*.so"))
     if not libraries:
         return could_be_better("accelerated build", "pure Python", "make accelerate, if you like")
     stale = [path for path in libraries if _stale(path)]

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from lasthop.wire.xpath.reading import Reading
+from lasthop_xml.xpath.reading import Reading
 
 HEAD: Final = 4
 

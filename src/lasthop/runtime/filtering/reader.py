@@ -14,7 +14,7 @@ import structlog
 
 from lasthop.core.effects import MatchFilters
 from lasthop.runtime.filtering.frames import HEAD, Learn, Match, decode_reading, frame
-from lasthop.wire.xpath.reading import Outcome, Reading
+from lasthop_xml.xpath.reading import Outcome, Reading
 
 PATIENCE = 10.0
 """Seconds for one body. The limits of what is read keep most below one second; this is for the

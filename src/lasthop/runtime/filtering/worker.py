@@ -11,8 +11,8 @@ from typing import BinaryIO
 
 from lasthop.core.topics.filters import LIMITS
 from lasthop.runtime.filtering.frames import HEAD, Learn, decode_order, frame
-from lasthop.wire.xpath.reading import Outcome, Reading, read
-from lasthop.wire.xpath.subscriptions import Subscriptions
+from lasthop_xml.xpath.reading import Outcome, Reading, read
+from lasthop_xml.xpath.subscriptions import Subscriptions
 
 
 def serve(orders: BinaryIO, answers: BinaryIO) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from lasthop.wire.relaxng.schema import Schema
+from lasthop_xml.relaxng.schema import Schema
 
 
 class WantedForm(NamedTuple):

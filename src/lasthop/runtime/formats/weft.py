@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from lasthop.errors import InvalidRequest
 from lasthop.runtime.formats.format import Decoded, Encoded, TextFormat, WantedForm
-from lasthop.wire.weft.profile import Profile
-from lasthop.wire.weft.schema import schema_profile
-from lasthop.wire.weft.session import Decoder, Encoder, Level
-from lasthop.wire.weft.snapshot import (
+from lasthop.wire.xml_errors import xml_refusals
+from lasthop_xml.weft.profile import Profile
+from lasthop_xml.weft.schema import schema_profile
+from lasthop_xml.weft.session import Decoder, Encoder, Level
+from lasthop_xml.weft.snapshot import (
     restore_decoder,
     restore_encoder,
     save_decoder,
     save_encoder,
     train,
 )
-from lasthop.wire.xas.typed import typed_sequence
-from lasthop.wire.xas.xmlparse import parse_xml
-from lasthop.wire.xas.xmlserialize import serialize_xml
+from lasthop_xml.xas.typed import typed_sequence
+from lasthop_xml.xas.xmlparse import parse_xml
+from lasthop_xml.xas.xmlserialize import serialize_xml
 
 LEVELS = {level.name.lower(): level for level in Level}
 MESSAGE = "message"
@@ -31,6 +32,7 @@ def _profile(wanted: WantedForm) -> Profile | None:
     return None if wanted.profile is None else Profile(wanted.profile)
 
 
+@xml_refusals()
 def _encode(text: bytes, wanted: WantedForm) -> Encoded:
     profile = _profile(wanted)
     if wanted.state is None:
@@ -43,6 +45,7 @@ def _encode(text: bytes, wanted: WantedForm) -> Encoded:
     return Encoded(octets, MESSAGE, save_encoder(encoder))
 
 
+@xml_refusals()
 def _decode(octets: bytes, wanted: WantedForm) -> Decoded:
     profile = _profile(wanted)
     if wanted.state is None:
@@ -63,6 +66,7 @@ def _decode(octets: bytes, wanted: WantedForm) -> Decoded:
     return Decoded(text + b"\n", MESSAGE, facts, save_decoder(decoder))
 
 
+@xml_refusals()
 def _train(texts: list[bytes]) -> bytes:
     return train(typed_sequence(parse_xml(text)) for text in texts).data
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from lasthop.errors import InvalidRequest
 from lasthop.runtime.formats.format import Decoded, Encoded, TextFormat, WantedForm
-from lasthop.wire.xas.sequence import EventSequence
-from lasthop.wire.xas.typed import typed_sequence
-from lasthop.wire.xas.xmlparse import parse_xml
-from lasthop.wire.xas.xmlserialize import serialize_xml
-from lasthop.wire.xebu.decoder import Decoder
-from lasthop.wire.xebu.encoder import Encoder
-from lasthop.wire.xebu.layout import OMISSION
-from lasthop.wire.xebu.omission.decoder import SchemaDecoder
-from lasthop.wire.xebu.omission.encoder import SchemaEncoder
-from lasthop.wire.xebu.omission.knowledge import Knowledge
-from lasthop.wire.xebu.omission.typing import typed_by_schema
-from lasthop.wire.xebu.snapshot import restore_decoder, restore_encoder, save_decoder, save_encoder
-from lasthop.wire.xebu.tokens import Mode
+from lasthop.wire.xml_errors import xml_refusals
+from lasthop_xml.xas.sequence import EventSequence
+from lasthop_xml.xas.typed import typed_sequence
+from lasthop_xml.xas.xmlparse import parse_xml
+from lasthop_xml.xas.xmlserialize import serialize_xml
+from lasthop_xml.xebu.decoder import Decoder
+from lasthop_xml.xebu.encoder import Encoder
+from lasthop_xml.xebu.layout import OMISSION
+from lasthop_xml.xebu.omission.decoder import SchemaDecoder
+from lasthop_xml.xebu.omission.encoder import SchemaEncoder
+from lasthop_xml.xebu.omission.knowledge import Knowledge
+from lasthop_xml.xebu.omission.typing import typed_by_schema
+from lasthop_xml.xebu.snapshot import restore_decoder, restore_encoder, save_decoder, save_encoder
+from lasthop_xml.xebu.tokens import Mode
 
 TYPES = {mode.name.lower(): mode for mode in (Mode.DATA, Mode.ITEM, Mode.NONE)}
 VERSION = "1"
@@ -39,6 +40,7 @@ def _encoder(wanted: WantedForm, knowledge: Knowledge | None) -> Encoder:
     return encoder
 
 
+@xml_refusals()
 def _encode(text: bytes, wanted: WantedForm) -> Encoded:
     knowledge = _knowledge(wanted)
     encoder = _encoder(wanted, knowledge)
@@ -56,6 +58,7 @@ def _decoder(wanted: WantedForm) -> Decoder:
     return Decoder() if knowledge is None else SchemaDecoder(knowledge)
 
 
+@xml_refusals()
 def _decode(octets: bytes, wanted: WantedForm) -> Decoded:
     if wanted.schema is None and octets and octets[0] & OMISSION:
         raise InvalidRequest("the message leaves out what a schema foresees; give the schema")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from lasthop.runtime.formats.format import Decoded, Encoded, TextFormat, WantedForm
-from lasthop.wire.xas.canonical import canonical
-from lasthop.wire.xas.sequence import EventList
-from lasthop.wire.xas.xmlparse import parse_xml
-from lasthop.wire.xas.xmlserialize import serialize_xml
+from lasthop.wire.xml_errors import xml_refusals
+from lasthop_xml.xas.canonical import canonical
+from lasthop_xml.xas.sequence import EventList
+from lasthop_xml.xas.xmlparse import parse_xml
+from lasthop_xml.xas.xmlserialize import serialize_xml
 
 PLAIN, CANONICAL = "plain", "canonical"
 VERSION = "1.0"
@@ -16,11 +17,13 @@ def _written(events: EventList, kind: str) -> bytes:
     return canonical(events) if kind == CANONICAL else serialize_xml(events)
 
 
+@xml_refusals()
 def _encode(text: bytes, wanted: WantedForm) -> Encoded:
     kind = wanted.type or PLAIN
     return Encoded(_written(parse_xml(text), kind), kind)
 
 
+@xml_refusals()
 def _decode(octets: bytes, wanted: WantedForm) -> Decoded:
     kind = wanted.type or PLAIN
     events = parse_xml(octets)

@@ -1,0 +1,54 @@
+"""Words and signs of a description, each with its place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from lasthop_xml.orl.errors import MalformedOrl
+
+END = "the end of the file"
+
+_TOKEN = re.compile(
+    r"""(?P<blank>[ \t\r\n]+|\#[^\n]*)
+    |(?P<text>"[^"\n]*")
+    |(?P<sign>[{}?*])
+    |(?P<word>[^\s{}?*"\#]+)""",
+    re.VERBOSE,
+)
+
+
+class Token(NamedTuple):
+    """`kind` is text, sign, word or end."""
+
+    kind: str
+    value: str
+    line: int
+    column: int
+
+    def refuse(self, detail: str, **fields: object) -> MalformedOrl:
+        """An error at this place."""
+        return MalformedOrl(detail, line=self.line, column=self.column, **fields)
+
+
+def tokens(source: str) -> Iterator[Token]:
+    """All tokens, and one for the end."""
+    at, line, line_start = 0, 1, 0
+    while at < len(source):
+        found = _TOKEN.match(source, at)
+        if found is None:
+            # Only an opening quotation mark matches nothing.
+            raise MalformedOrl(
+                "a text does not end on its line", line=line, column=at - line_start + 1
+            )
+        kind, value = found.lastgroup or "", found.group()
+        if kind != "blank":
+            yield Token(
+                kind, value.strip('"') if kind == "text" else value, line, at - line_start + 1
+            )
+        at = found.end()
+        if newlines := value.count("\n"):
+            line += newlines
+            line_start = at - len(value) + value.rfind("\n") + 1
+    yield Token("end", END, line, at - line_start + 1)

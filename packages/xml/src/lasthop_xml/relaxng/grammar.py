@@ -1,0 +1,81 @@
+"""The definitions of a grammar, once included files and what overrides them are in place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from lasthop_xml.relaxng.lexer import Position, failure
+from lasthop_xml.relaxng.patterns import Pattern
+from lasthop_xml.relaxng.syntax import (
+    START,
+    Component,
+    Connector,
+    DefineNode,
+    DivNode,
+    IncludeNode,
+    PatternNode,
+)
+
+
+class Definition:
+    """All definitions of one name."""
+
+    __slots__ = ("combine", "open", "parts", "pattern", "scope", "whole")
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self.parts: list[PatternNode] = []
+        self.combine: Connector | None = None
+        self.whole = False
+        """Whether one of the parts has no connector: a second one would contradict it."""
+        self.pattern: Pattern | None = None
+        self.open = False
+        """While the pattern is being made."""
+
+    def add(self, node: DefineNode) -> None:
+        """One more part (section 4.17)."""
+        label = node.name or "start"
+        if node.combine is None:
+            if self.whole:
+                raise failure("a definition is there twice", node.at, name=label)
+            self.whole = True
+        elif self.combine not in (None, node.combine):
+            raise failure("a definition is combined in two ways", node.at, name=label)
+        else:
+            self.combine = node.combine
+        self.parts.append(node.content)
+
+
+class Scope:
+    """What names mean inside a grammar."""
+
+    __slots__ = ("definitions", "parent")
+
+    def __init__(self, content: tuple[Component, ...], parent: Scope | None, at: Position) -> None:
+        self.parent = parent
+        self.definitions: dict[str, Definition] = {}
+        for node in _flat(content):
+            self.definitions.setdefault(node.name, Definition(self)).add(node)
+        if START not in self.definitions:
+            raise failure("a grammar has no start", at)
+
+
+def _flat(content: Iterable[Component]) -> Iterator[DefineNode]:
+    """All definitions, those of included files with their overrides (section 4.7)."""
+    for component in content:
+        match component:
+            case DefineNode():
+                yield component
+            case DivNode(_, inner):
+                yield from _flat(inner)
+            case IncludeNode(_, included, overrides):
+                instead = list(_flat(overrides))
+                names = {node.name for node in instead}
+                inside = list(_flat(included))
+                missing = names - {node.name for node in inside}
+                for node in instead:
+                    if node.name in missing:
+                        label = node.name or "start"
+                        raise failure("nothing to override has this name", node.at, name=label)
+                yield from (node for node in inside if node.name not in names)
+                yield from instead

@@ -1,0 +1,113 @@
+"""Moving along the tokens of a file, and the namespaces that its declarations gave prefixes to."""
+
+from __future__ import annotations
+
+from lasthop_xml.relaxng.datatypes.datatype import XSD_LIBRARY
+from lasthop_xml.relaxng.errors import SchemaError
+from lasthop_xml.relaxng.files import File, Files
+from lasthop_xml.relaxng.lexer import Lexeme, Token, failure, tokens
+from lasthop_xml.xas.names import XML_NS, XMLNS_NS, Name
+
+
+class TokenReader:
+    """A cursor over the tokens of one file."""
+
+    def __init__(self, file: File, files: Files, inherited: str) -> None:
+        self.files = files
+        self._tokens = tokens(file.text, file.source)
+        self._index = 0
+        self.inherited = inherited
+        self.default: str | None = None
+        self.prefixes = {"xml": XML_NS}
+        self.libraries = {"xsd": XSD_LIBRARY}
+
+    @property
+    def token(self) -> Token:
+        """What comes next."""
+        return self._tokens[self._index]
+
+    def peek(self, ahead: int = 1) -> Token:
+        """What comes behind that."""
+        return self._tokens[min(self._index + ahead, len(self._tokens) - 1)]
+
+    def advance(self) -> Token:
+        token = self.token
+        self._index = min(self._index + 1, len(self._tokens) - 1)
+        return token
+
+    def mark(self) -> int:
+        """A place to come back to with `back`."""
+        return self._index
+
+    def back(self, mark: int) -> None:
+        self._index = mark
+
+    def at(self, text: str) -> bool:
+        """Whether this sign or keyword comes next."""
+        return self.token.text == text and self.token.lexeme in (Lexeme.SIGN, Lexeme.KEYWORD)
+
+    def take(self, text: str) -> bool:
+        """Move over a sign or a keyword if it comes next."""
+        if not self.at(text):
+            return False
+        self.advance()
+        return True
+
+    def expect(self, text: str) -> Token:
+        if not self.at(text):
+            raise self.unexpected(text)
+        return self.advance()
+
+    def unexpected(self, expected: str) -> SchemaError:
+        token = self.token
+        found = token.lexeme.value if token.lexeme is Lexeme.END else token.text[:40]
+        return failure("something else was expected", token.at, expected=expected, found=found)
+
+    def literal(self, what: str) -> str:
+        """Literals joined by tildes."""
+        pieces = []
+        while True:
+            if self.token.lexeme is not Lexeme.LITERAL:
+                raise self.unexpected(what)
+            pieces.append(self.advance().text)
+            if not self.take("~"):
+                return "".join(pieces)
+
+    def identifier(self, what: str) -> str:
+        """A name that is no keyword, or one with a backslash."""
+        if self.token.lexeme not in (Lexeme.NAME, Lexeme.QUOTED):
+            raise self.unexpected(what)
+        return self.advance().text
+
+    def unprefixed(self, what: str) -> str:
+        """Any name without a prefix: a keyword, too."""
+        if self.token.lexeme not in (Lexeme.NAME, Lexeme.QUOTED, Lexeme.KEYWORD):
+            raise self.unexpected(what)
+        return self.advance().text
+
+    def prefixed(self) -> Name:
+        """A name with a prefix, resolved."""
+        token = self.advance()
+        prefix, _, local = token.text.partition(":")
+        return Name(self.namespace(prefix, token), local)
+
+    def namespace(self, prefix: str, token: Token) -> str:
+        ns = self.prefixes.get(prefix)
+        if ns is None:
+            raise failure("a prefix was not declared", token.at, prefix=prefix)
+        return ns
+
+    @property
+    def default_namespace(self) -> str:
+        """Of element names without a prefix."""
+        return self.inherited if self.default is None else self.default
+
+    def declare(self, prefix: str, ns: str, token: Token) -> None:
+        """Let a prefix stand for a namespace."""
+        if prefix == "xmlns" or ns == XMLNS_NS:
+            raise failure("xmlns cannot be declared", token.at)
+        if (prefix == "xml") != (ns == XML_NS):
+            raise failure("xml stands for its own namespace, and nothing else does", token.at)
+        if prefix in self.prefixes and prefix != "xml":
+            raise failure("a prefix is declared twice", token.at, prefix=prefix)
+        self.prefixes[prefix] = ns

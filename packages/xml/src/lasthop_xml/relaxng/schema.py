@@ -1,0 +1,65 @@
+"""A schema: text in, patterns out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lasthop_xml.relaxng.errors import SchemaError
+from lasthop_xml.relaxng.files import File, Files, Loader, no_files
+from lasthop_xml.relaxng.limits import DEFAULT_LIMITS, SchemaLimits
+from lasthop_xml.relaxng.parser import PatternReader
+from lasthop_xml.relaxng.patterns import Element, Pattern, Patterns
+from lasthop_xml.relaxng.restrictions import Restrictions
+from lasthop_xml.relaxng.simplify import Simplifier
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """What documents may look like, in the simple form of RELAX NG."""
+
+    start: Pattern
+    """What the root may be: an element, or a choice of elements."""
+    elements: tuple[Element, ...]
+    """All elements that a document can have, in the order in which the schema leads to them. An
+    element's position here identifies it to everyone who has the same schema."""
+    patterns: Patterns
+    """Who made them."""
+    prefixes: Mapping[str, str]
+    """The prefixes that the schema declares, which documents tend to use as well. "" is that of the
+    default namespace."""
+
+
+def read_schema(
+    text: str | bytes,
+    *,
+    source: str = "",
+    loader: Loader = no_files,
+    limits: SchemaLimits = DEFAULT_LIMITS,
+) -> Schema:
+    """The schema that a text in compact syntax describes; SchemaError says what is wrong with it.
+
+    >>> schema = read_schema("element note { attribute to { text }, text }")
+    >>> len(schema.elements)
+    1
+    """
+    file = File(source, decoded(text) if isinstance(text, bytes) else text)
+    files = Files(loader, limits)
+    with files.opened(file):
+        reader = PatternReader(file, files, "")
+        tree = reader.whole()
+    patterns = Patterns(limits.patterns)
+    simplifier = Simplifier(patterns, limits)
+    start = simplifier.whole(tree)
+    elements = Restrictions(simplifier.positions).check(start, tree.at)
+    prefixes = {**reader.prefixes, **({"": reader.default} if reader.default else {})}
+    return Schema(start, tuple(elements), patterns, prefixes)
+
+
+def decoded(data: bytes) -> str:
+    """The text of a file: UTF-8, or UTF-16 if it starts with a mark that says so (section 3)."""
+    encoding = "utf-16" if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8"
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise SchemaError("a schema is not in UTF-8 or UTF-16", offset=error.start) from None

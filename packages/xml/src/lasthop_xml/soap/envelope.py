@@ -1,0 +1,205 @@
+"""SOAP messages (part 1, section 5): an envelope with header blocks and a body."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from lasthop_xml.soap.fault import FaultCode, MalformedSoap, SoapFault
+from lasthop_xml.soap.names import (
+    BODY,
+    ENVELOPE,
+    HEADER,
+    MUST_UNDERSTAND,
+    RELAY,
+    ROLE,
+    SOAP_11_NS,
+    SOAP_NS,
+    ULTIMATE,
+)
+from lasthop_xml.xas.events import (
+    ATTRIBUTE,
+    ELEMENT_END,
+    ELEMENT_START,
+    ENTITY_REFERENCE,
+    PREFIX_MAPPING,
+    PROCESSING_INSTRUCTION,
+    Event,
+    attribute,
+    content,
+)
+from lasthop_xml.xas.names import Name
+from lasthop_xml.xas.sequence import EventList, EventSequence
+from lasthop_xml.xas.tree import Element, Tree
+from lasthop_xml.xas.writer import TYPED_PREFIXES, Writer
+
+MAX_BLOCKS = 64
+"""Header blocks of a message: every node on the way looks at each."""
+
+_FLAGS = {"true": True, "1": True, "false": False, "0": False}
+_PREFIXES = {"env": SOAP_NS, **TYPED_PREFIXES}
+_DECLARED = {Name(ns, to) for to, ns in _PREFIXES.items()}
+_OURS = (ROLE, MUST_UNDERSTAND, RELAY)
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderBlock:
+    """One header block: an element, and for whom it is."""
+
+    element: EventList
+    """The whole element, without the attributes that the fields below stand for."""
+    role: str = ULTIMATE
+    must_understand: bool = False
+    relay: bool = False
+    """An intermediary that does not know it passes it on."""
+
+    @property
+    def name(self) -> Name:
+        """Of its element."""
+        return next(event.name for event in self.element if event.kind is ELEMENT_START) or Name(
+            "", ""
+        )
+
+    @property
+    def text(self) -> str:
+        """All text inside of it."""
+        return Tree(self.element).root.text
+
+    @property
+    def root(self) -> Element:
+        """Its element as a tree."""
+        return Tree(self.element).root
+
+
+@dataclass(slots=True)
+class Envelope:
+    """A message: header blocks in order, and what stands in the body."""
+
+    body: EventList = field(default_factory=EventList)
+    """Elements, complete in themselves."""
+    headers: list[HeaderBlock] = field(default_factory=list)
+
+    def header(self, name: Name) -> HeaderBlock | None:
+        """The first block of this name."""
+        return next((block for block in self.headers if block.name == name), None)
+
+
+def block(
+    name: Name,
+    text: str = "",
+    *,
+    role: str = ULTIMATE,
+    must_understand: bool = False,
+    relay: bool = False,
+    attributes: Mapping[Name, str] | None = None,
+) -> HeaderBlock:
+    """A header block with nothing but text."""
+    element = EventList()
+    writer = Writer(element)
+    prefixes = {"h": name.ns} if name.ns else {}
+    with writer.element(name, attributes or {}, prefixes=prefixes):
+        if text:
+            writer.event(content(text))
+    return HeaderBlock(element, role, must_understand, relay)
+
+
+def write_envelope(envelope: Envelope) -> EventList:
+    """The document."""
+    if len(envelope.headers) > MAX_BLOCKS:
+        raise MalformedSoap("a message has too many header blocks", most=MAX_BLOCKS)
+    events = EventList()
+    writer = Writer(events)
+    with writer.document(), writer.element(ENVELOPE, prefixes=_PREFIXES):
+        if envelope.headers:
+            with writer.element(HEADER):
+                for one in envelope.headers:
+                    events.extend(_lean(_marked(one)))
+        with writer.element(BODY):
+            writer.events(_lean(envelope.body))
+    return events
+
+
+def _lean(elements: list[Event]) -> Iterator[Event]:
+    """Elements without the prefixes that the envelope declares for all of them."""
+    depth = 0
+    for event in elements:
+        if event.kind is ELEMENT_START:
+            depth += 1
+        elif event.kind is ELEMENT_END:
+            depth -= 1
+        elif not depth and event.kind is PREFIX_MAPPING and event.name in _DECLARED:
+            continue
+        yield event
+
+
+def read_envelope(events: EventSequence) -> Envelope:
+    """Read a document. What is no SOAP message raises MalformedSoap; one of another version raises
+    a SoapFault that its sender understands (section 2.8)."""
+    document = EventList(events)
+    _check_infoset(document)
+    root = Tree(document).root
+    if root.name != ENVELOPE:
+        if root.name.local == "Envelope":
+            older = " (this is SOAP 1.1)" if root.name.ns == SOAP_11_NS else ""
+            raise SoapFault(FaultCode.VERSION_MISMATCH, f"only SOAP 1.2 is spoken here{older}")
+        raise MalformedSoap("a message is an Envelope", root=str(root.name)[:80])
+    children = list(root)
+    header = children.pop(0) if children and children[0].name == HEADER else None
+    if [child.name for child in children] != [BODY]:
+        raise MalformedSoap("an envelope has one body, and before it one header at most")
+    blocks = [] if header is None else list(header)
+    if len(blocks) > MAX_BLOCKS:
+        raise MalformedSoap("a message has too many header blocks", most=MAX_BLOCKS)
+    body = EventList(event for child in children[0] for event in child.fragment())
+    return Envelope(body, [_read_block(one) for one in blocks])
+
+
+def _read_block(element: Element) -> HeaderBlock:
+    attributes = element.attributes
+    if not element.name.ns:
+        raise MalformedSoap("a header block has no namespace", name=element.name.local[:80])
+    return HeaderBlock(
+        _unmarked(element.fragment()),
+        attributes.get(ROLE) or ULTIMATE,
+        _flag(attributes, MUST_UNDERSTAND),
+        _flag(attributes, RELAY),
+    )
+
+
+def _unmarked(fragment: EventList) -> EventList:
+    """A block's events without the attributes that its fields stand for, which are those of its
+    first element."""
+    at = next(i for i, event in enumerate(fragment) if event.kind is ELEMENT_START) + 1
+    end = at
+    while end < len(fragment) and fragment[end].kind is ATTRIBUTE:
+        end += 1
+    kept = [event for event in fragment[at:end] if event.name not in _OURS]
+    return EventList([*fragment[:at], *kept, *fragment[end:]])
+
+
+def _flag(attributes: Mapping[Name, str], name: Name) -> bool:
+    text = attributes.get(name, "false").strip()
+    if text not in _FLAGS:
+        raise MalformedSoap("a flag of a header block is true or false", flag=name.local, is_=text)
+    return _FLAGS[text]
+
+
+def _marked(one: HeaderBlock) -> list[Event]:
+    """A block's events with the attributes that its fields stand for."""
+    marks = []
+    if one.role != ULTIMATE:
+        marks.append(attribute(ROLE, one.role))
+    if one.must_understand:
+        marks.append(attribute(MUST_UNDERSTAND, "true"))
+    if one.relay:
+        marks.append(attribute(RELAY, "true"))
+    at = next(i for i, event in enumerate(one.element) if event.kind is ELEMENT_START) + 1
+    return [*one.element[:at], *marks, *one.element[at:]]
+
+
+def _check_infoset(events: EventList) -> None:
+    """A SOAP message has no document type, and so no entities, and no processing instructions
+    (section 5)."""
+    for event in events:
+        if event.kind in (PROCESSING_INSTRUCTION, ENTITY_REFERENCE):
+            raise MalformedSoap("a SOAP message has no processing instructions and no entities")

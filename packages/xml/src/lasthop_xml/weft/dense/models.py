@@ -1,0 +1,146 @@
+"""Probabilities that learn from the choices they were asked for.
+
+Everything here grows with use and is bounded by what it is about: a column has at most so many
+entries and words. `plain` and `restored` turn a model into numbers and back, for snapshots.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+from lasthop_xml.weft.dense.coder import RangeDecoder, RangeEncoder
+
+Coder: TypeAlias = RangeEncoder | RangeDecoder
+
+Bit: TypeAlias = list[int]
+"""The probability of a 1 in 65536ths, and how often it was asked for."""
+Bits: TypeAlias = dict[int, Bit]
+
+_SLOWEST: Final = 60
+"""Choices after which a model learns no slower: the world changes."""
+_RATES: Final = tuple(655360 // (10 * seen + 16) for seen in range(_SLOWEST + 1))
+LEAST: Final = 48
+"""In 65536ths: nothing is impossible."""
+MOST: Final = 65536 - LEAST
+EVEN: Final = 32768
+
+
+def learn(model: Bit, choice: int) -> None:
+    """Move a probability towards what was chosen, the less the more it has seen."""
+    probability, seen = model
+    if choice:
+        probability += (65536 - probability) * _RATES[seen] >> 16
+        model[0] = probability if probability < MOST else MOST
+    else:
+        probability -= probability * _RATES[seen] >> 16
+        model[0] = probability if probability > LEAST else LEAST
+    if seen < _SLOWEST:
+        model[1] = seen + 1
+
+
+def choose(coder: Coder, models: Bits, key: int, choice: int) -> int:
+    """Code a choice of two by the model with this key, and learn from it."""
+    model = models.get(key)
+    if model is None:
+        model = models[key] = [EVEN, 0]
+    choice = coder.bit(model[0], choice)
+    learn(model, choice)
+    return choice
+
+
+def code_tree(coder: Coder, models: Bits, width: int, choice: int) -> int:
+    """A number of so many bits, whose values are not equally likely."""
+    node = 1
+    for place in range(width - 1, -1, -1):
+        node = node << 1 | choose(coder, models, node, choice >> place & 1)
+    return node - (1 << width)
+
+
+def code_number(coder: Coder, models: Bits, number: int) -> int:
+    """A number of at most 63 bits: its length, then its upper bits by what they were before."""
+    length = code_tree(coder, models, 6, number.bit_length())
+    if length < 2:
+        return length
+    place = length - 1
+    value = 1
+    for _ in range(min(place, 3)):
+        place -= 1
+        value = value << 1 | choose(coder, models, length << 4 | value | 256, number >> place & 1)
+    if place:
+        value = value << place | coder.bits(place, number & (1 << place) - 1)
+    return value
+
+
+class Counts:
+    """How often each of a growing set of numbers was chosen."""
+
+    __slots__ = ("places", "total", "weights")
+
+    def __init__(self) -> None:
+        self.places: dict[int, int] = {}
+        """Of each number in `weights`; in order."""
+        self.weights: list[int] = []
+        self.total = 0
+
+    def add(self, number: int, weight: int, most: int) -> None:
+        """Choose a number once more; weights are halved when they add up to more than `most`."""
+        at = self.places.get(number)
+        if at is None:
+            self.places[number] = len(self.weights)
+            self.weights.append(weight)
+        else:
+            self.weights[at] += weight
+        self.total += weight
+        if self.total > most:
+            self.weights = [(each + 1) >> 1 for each in self.weights]
+            self.total = sum(self.weights)
+
+    def code(self, coder: Coder, number: int, *, without: Counts | None = None) -> int:
+        """One of the numbers that are here, and not in `without`."""
+        numbers = list(self.places)
+        weights = self.weights
+        total = self.total
+        if without is not None and without.places:
+            there = without.places
+            numbers = [each for each in numbers if each not in there]
+            weights = [self.weights[self.places[each]] for each in numbers]
+            total = sum(weights)
+        if len(numbers) == 1:
+            return numbers[0]
+        return numbers[coder.one_of(weights, total, numbers.index(number) if coder.encoding else 0)]
+
+    def confidence(self) -> int:
+        """A number below 16: how many there are, and how often any was chosen."""
+        return min(len(self.weights), 3) << 2 | min(self.total // 6, 3)
+
+
+class ColumnModel:
+    """What level max knows about a column, besides what its memory knows."""
+
+    __slots__ = (
+        "after",
+        "all",
+        "bits",
+        "by_key",
+        "by_place",
+        "by_word",
+        "digits",
+        "steps",
+        "words",
+    )
+
+    def __init__(self) -> None:
+        self.bits: Bits = {}
+        self.steps: Bits = {}
+        self.digits: Bits = {}
+        self.after = Counts()
+        """Runs that followed where another was guessed."""
+        self.all = Counts()
+        """Entries."""
+        self.by_key: dict[int, Counts] = {}
+        """Entries, by the current entry of the column's parent."""
+        self.words = Counts()
+        self.by_word: dict[int, Counts] = {}
+        """Words, by the word before."""
+        self.by_place: dict[int, Counts] = {}
+        """Words, by how many came before."""

@@ -1,0 +1,152 @@
+"""Columns of values, their entries, and the links between them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from lasthop_xml.weft.exact import LARGEST
+from lasthop_xml.weft.runs import NUMBER, TIME, Run
+from lasthop_xml.xas.names import Name
+from lasthop_xml.xas.types.numbers import Integer
+from lasthop_xml.xas.types.table import PRIMITIVES
+
+FIRST_CREDIT: Final = 16
+"""New values that a column may keep without any having come back: ids and times never do."""
+
+
+class Nothing:
+    """Equal to no value."""
+
+    __slots__ = ()
+
+
+NOTHING: Final = Nothing()
+
+
+class Place:
+    """The elements that are open, as the innermost one and those around it."""
+
+    __slots__ = ("depth", "inner", "name", "number", "outer")
+
+    def __init__(self, outer: Place | None, name: Name | None, depth: int, number: int) -> None:
+        self.outer = outer
+        self.name = name
+        self.depth = depth
+        self.number = number
+        self.inner: dict[Name, Place] = {}
+
+
+class Link:
+    """A run, and the column of the value that it leads to; at a document's end that is DEAD_END."""
+
+    __slots__ = ("column", "run")
+
+    def __init__(self, run: Any, column: Column) -> None:
+        self.run = run
+        self.column = column
+
+
+class Entry:
+    """A value of a column. Number 0 stands for all values that are not kept."""
+
+    __slots__ = ("code", "column", "index", "link", "linked", "value")
+
+    def __init__(self, column: Column, value: Any, index: int, link: Link) -> None:
+        self.column = column
+        self.value = value
+        self.index = index
+        self.code = (index << column.shift) + 1
+        self.link = link
+        self.linked = False
+
+
+class Base:
+    """The number that the next one is written as a step from."""
+
+    __slots__ = ("number",)
+
+    def __init__(self) -> None:
+        self.number = 0
+
+
+class Column:
+    """The values that stood at one place, and how to guess the next one."""
+
+    __slots__ = (
+        "base",
+        "changes",
+        "credit",
+        "current",
+        "entries",
+        "guess",
+        "highest",
+        "last",
+        "linked",
+        "links",
+        "lowest",
+        "mask",
+        "model",
+        "number",
+        "other",
+        "parent",
+        "place",
+        "run",
+        "scale",
+        "selects",
+        "shape",
+        "shift",
+        "stamp",
+        "tokens",
+        "type",
+        "usual",
+        "word_list",
+        "words",
+    )
+
+    def __init__(
+        self, number: int, place: Place, run: Run | None, base: Base, usual: Link | None
+    ) -> None:
+        self.number = number
+        self.place = place
+        self.run = run
+        shape = 0 if run is None else run.shape
+        self.shape = shape
+        self.type: Any = None if run is None else run.name
+        self.shift = 2 if NUMBER <= shape <= TIME else 1
+        self.mask = (1 << self.shift) - 1
+        self.base = base
+        self.scale = 0
+        self.lowest = 0
+        self.highest = 1
+        if shape == NUMBER:
+            primitive = PRIMITIVES[self.type]  # type: ignore[index]
+            assert isinstance(primitive, Integer)
+            self.lowest = max(primitive.lowest, 1 - LARGEST)
+            self.highest = min(primitive.highest, LARGEST - 1)
+        self.parent: Column = self
+        self.current = 0
+        self.stamp = 0
+        self.selects = False
+        self.linked = 0
+        self.changes = 0
+        self.links: dict[Run, Link] = {}
+        self.usual: Link = usual or Link(None, self)
+        self.forget()
+
+    def forget(self) -> None:
+        """Start again with no values."""
+        self.credit = FIRST_CREDIT
+        self.model: Any = None
+        self.other = Entry(self, NOTHING, 0, self.usual)
+        self.last = self.other
+        self.entries: list[Entry] = [self.other]
+        self.tokens: dict[Any, Entry] = {}
+        self.guess: dict[int, Entry] = {}
+        self.words: dict[str, int] = {}
+        self.word_list: list[str] = []
+
+
+DEAD_END: Final = Column(0, Place(None, None, 0, 0), None, Base(), None)
+"""Has no values, and leads nowhere."""
+NOWHERE: Final = DEAD_END.usual
+"""What is guessed to follow when nothing is known: a run that no run is equal to."""

@@ -1,0 +1,30 @@
+"""What can go wrong between two ends of a Weft session.
+
+Malformed
+└── WeftFormatError     the bytes are not Weft
+    └── WeftStateError    the two ends do not know the same: reset, or use a state that fits
+TooLarge
+└── WeftLimitError      a size, a depth or a count is above its limit
+"""
+
+from __future__ import annotations
+
+from lasthop_xml.errors import Malformed, TooLarge
+
+
+class WeftFormatError(Malformed):
+    """The bytes are not a Weft message. `offset` is where they stop making sense."""
+
+    code = "weft_format"
+
+
+class WeftStateError(WeftFormatError):
+    """The two ends have learned different things; `epoch` is the one that a reset has to leave."""
+
+    code = "weft_state"
+
+
+class WeftLimitError(TooLarge):
+    """A message asks for more than we are ready to spend."""
+
+    code = "weft_limit"

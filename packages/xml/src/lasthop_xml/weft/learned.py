@@ -1,0 +1,45 @@
+"""All that one direction of a session has learned, at any level."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lasthop_xml.weft.dense.letters import Letters
+from lasthop_xml.weft.dense.models import Bits
+from lasthop_xml.weft.engine.memory import Memory
+from lasthop_xml.weft.engines import Engine
+from lasthop_xml.xas.limits import Limits
+
+
+class Models:
+    """What level max has learned, besides what columns have of their own."""
+
+    __slots__ = ("common", "counts", "letters", "runs", "sizes")
+
+    def __init__(self) -> None:
+        self.common: Bits = {}
+        """How all columns chose: where a column starts from."""
+        self.counts: Bits = {}
+        """Of values in a document."""
+        self.sizes: Bits = {}
+        self.letters = Letters()
+        """Of new words."""
+        self.runs = Letters()
+        """Of new runs."""
+
+
+class Learned:
+    """A memory, the models of level max, and what reads and writes with them."""
+
+    __slots__ = ("memory", "models", "reader", "writer")
+
+    def __init__(self, engine: Engine, memory: Memory, models: Models, limits: Limits) -> None:
+        self.memory = memory
+        self.models = models
+        self.writer: Any = engine.writing.Writer(memory)
+        self.reader: Any = engine.reading.Reader(memory, limits)
+
+
+def nothing_learned(engine: Engine, limits: Limits) -> Learned:
+    """Where a session without a profile starts."""
+    return Learned(engine, engine.memory.Memory(limits.depth), Models(), limits)

@@ -1,0 +1,195 @@
+"""Documents as runs and values: what Weft works on, and what fast producers make.
+
+A document is cut at its values: `run 0, value 1, run 1, ... value n, run n`. A run is everything
+between two values (tags, prefix mappings, xsi:type) and says what kind of value comes next; the
+last run of a document has none. A message of 242 events is some 44 runs and 43 values, and a
+connection has a few dozen different runs, so codecs that work on runs do little per event.
+
+Equal runs are one object in the whole process, which makes comparing them free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+from weakref import WeakValueDictionary
+
+import msgspec
+
+from lasthop_xml.weft.exact import natural
+from lasthop_xml.xas.errors import MalformedEvents, UnknownType
+from lasthop_xml.xas.events import (
+    ATTRIBUTE,
+    DOCUMENT_END,
+    DOCUMENT_START,
+    ELEMENT_END,
+    ELEMENT_START,
+    ENTITY_REFERENCE,
+    PROCESSING_INSTRUCTION,
+    TYPED_CONTENT,
+    Event,
+    Kind,
+)
+from lasthop_xml.xas.names import XSD_NS, XSI_TYPE, Name
+from lasthop_xml.xas.sequence import EventList
+from lasthop_xml.xas.types.table import PRIMITIVES
+
+MAX_RUN: Final = 1024
+"""Events of a run. A tag has a handful; a longer run would only repeat, one byte at a time, what
+somebody else once sent."""
+
+
+# The shapes of values: how those that follow a run are predicted and written. Plain numbers, since
+# hot loops compare them.
+NOTHING: Final = 0
+"""The document ends."""
+TEXT: Final = 1
+NUMBER: Final = 2
+"""Integers of at most 64 bits."""
+BOOLEAN: Final = 3
+TIME: Final = 4
+FRACTION: Final = 5
+BYTES: Final = 6
+NAME: Final = 7
+"""Texts that start with a name: instructions and references to entities."""
+LEXICAL: Final = 8
+"""Values of any other type, by their text."""
+
+_SHAPES: Final = {
+    **dict.fromkeys(("byte", "short", "int", "long"), NUMBER),
+    **dict.fromkeys(("unsignedByte", "unsignedShort", "unsignedInt"), NUMBER),
+    **dict.fromkeys(("hexBinary", "base64Binary"), BYTES),
+    "string": TEXT,
+    "boolean": BOOLEAN,
+    "dateTime": TIME,
+    "double": FRACTION,
+}
+
+_new = tuple.__new__
+_known: WeakValueDictionary[tuple[tuple[Event, ...], Kind | None, Name | None], Run]
+
+
+class Run:
+    """The events between two values, and what the second one is. Made by `run_of` only."""
+
+    __slots__ = (
+        "__weakref__",
+        "closes",
+        "events",
+        "name",
+        "opens",
+        "rises",
+        "shape",
+        "slot",
+        "tail",
+    )
+
+    def __init__(self, events: tuple[Event, ...], slot: Kind | None, name: Name | None) -> None:
+        self.events = events
+        self.slot = slot
+        """The kind of the event that carries the next value; None at the end of a document."""
+        self.name = name
+        """The name in that event: of an attribute, or of a type."""
+        self.shape = _shape(slot, name)
+        self.closes, self.opens, self.rises = _nesting(events)
+        # Where a value stands is said by its place and by what was opened last, whatever was
+        # closed before: so the members of a list stand alike.
+        cut = _cut(events)
+        self.tail: Run | None = run_of(events[cut:], slot, name) if cut else None
+        """The same from its last element start, or behind its last element end, if it is longer."""
+
+    def __repr__(self) -> str:
+        return f"Run({', '.join(map(repr, self.events))} -> {self.slot!r} {self.name or ''})"
+
+
+_known = WeakValueDictionary()
+
+
+def run_of(events: tuple[Event, ...], slot: Kind | None, name: Name | None = None) -> Run:
+    """The run of these events, which leads to a value in an event of that kind and name."""
+    key = events, slot, name
+    run = _known.get(key)
+    if run is None:
+        if len(events) > MAX_RUN:
+            raise MalformedEvents("too many events stand between two values", most=MAX_RUN)
+        run = _known[key] = Run(events, slot, name)
+    return run
+
+
+def _shape(slot: Kind | None, name: Name | None) -> int:
+    if slot is None:
+        return NOTHING
+    if slot is PROCESSING_INSTRUCTION or slot is ENTITY_REFERENCE:
+        return NAME
+    if slot is not TYPED_CONTENT:
+        return TEXT
+    if name is None or name not in PRIMITIVES:
+        raise UnknownType("no primitive type has this name", type=str(name))
+    return _SHAPES.get(name.local, LEXICAL) if name.ns == XSD_NS else LEXICAL
+
+
+def _cut(events: tuple[Event, ...]) -> int:
+    for at in range(len(events) - 1, -1, -1):
+        if events[at].kind is ELEMENT_START:
+            return at
+        if events[at].kind is ELEMENT_END:
+            return at + 1
+    return 0
+
+
+def _nesting(events: tuple[Event, ...]) -> tuple[tuple[Name, ...], tuple[Name, ...], int]:
+    """Elements that end here but started earlier, those that only start here, and how many were
+    open at once of those that start here."""
+    closes: list[Name] = []
+    opens: list[Name] = []
+    rises = 0
+    for kind, name, _ in events:
+        if kind is ELEMENT_START and name is not None:
+            opens.append(name)
+            rises = max(rises, len(opens))
+        elif kind is ELEMENT_END and name is not None:
+            if not opens:
+                closes.append(name)
+            elif opens.pop() != name:
+                raise MalformedEvents("an element ends that is not open", name=str(name))
+        elif kind is ATTRIBUTE and name != XSI_TYPE:
+            raise MalformedEvents("the value of an attribute is not part of a run", name=str(name))
+    return tuple(closes), tuple(opens), rises
+
+
+class RunSequence(msgspec.Struct, eq=False):
+    """A document as runs and values. Iterating over it gives its events.
+
+    Values are those of the events, except where Python finds two values equal that XML writes
+    differently: see `exact`.
+    """
+
+    runs: Sequence[Run]
+    values: Sequence[Any]
+    """One less than there are runs."""
+    _events: EventList | None = None
+
+    def events(self) -> EventList:
+        """All events, made when they are first asked for."""
+        if self._events is None:
+            out = EventList([DOCUMENT_START])
+            extend, add = out.extend, out.append
+            for run, value in zip(self.runs, self.values, strict=False):
+                extend(run.events)
+                slot, name = run.slot, run.name
+                if slot is TYPED_CONTENT:
+                    value = natural(name, value)  # noqa: PLW2901
+                add(_new(Event, (slot, name, value)))
+            extend(self.runs[-1].events)
+            add(DOCUMENT_END)
+            self._events = out
+        return self._events
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self.events())
+
+    def at(self, index: int) -> Event | None:
+        return self.events().at(index)
+
+    def release(self, before: int) -> None:
+        """A document in memory keeps what it has."""

@@ -1,0 +1,49 @@
+"""What a value's type depends on: the prefixes in scope, and the xsi:type of its element."""
+
+from __future__ import annotations
+
+from lasthop_xml.xas.events import ATTRIBUTE, ELEMENT_END, ELEMENT_START, PREFIX_MAPPING, Event
+from lasthop_xml.xas.names import XSI_TYPE, Name
+from lasthop_xml.xas.scope import Scope
+
+
+class Context:
+    """Follows a sequence."""
+
+    __slots__ = ("_mappings", "_outer", "_scoped", "declared", "depth", "scope")
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self.declared: str | None = None
+        """By the xsi:type of the element that we are right inside of."""
+        self._outer: list[tuple[Scope, int]] = []
+        self._scoped = -1  # the depth at which the innermost prefix mappings end
+        self.depth = 0
+        """Elements that are open."""
+        self._mappings: list[Name] = []
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether an element has to come, since prefixes were declared for it."""
+        return bool(self._mappings)
+
+    def take(self, event: Event) -> None:
+        """Go past an event."""
+        kind, name, value = event
+        if kind is ATTRIBUTE:
+            if name == XSI_TYPE:
+                self.declared = value
+        elif kind is ELEMENT_START:
+            self.declared = None
+            if self._mappings:
+                self._outer.append((self.scope, self._scoped))
+                self.scope, self._scoped = self.scope.declare(self._mappings), self.depth
+                self._mappings = []
+            self.depth += 1
+        elif kind is ELEMENT_END:
+            self.declared = None
+            self.depth -= 1
+            if self.depth == self._scoped:
+                self.scope, self._scoped = self._outer.pop()
+        elif kind is PREFIX_MAPPING and name is not None:
+            self._mappings.append(name)

@@ -1,0 +1,107 @@
+"""Whole documents through both ends of an automaton, as sequences of events.
+
+`restored(omitted(events))` is `events`, whatever they are and whatever the schema says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from enum import Enum
+
+from lasthop_xml.xas.errors import MalformedEvents
+from lasthop_xml.xas.events import (
+    DOCUMENT_END,
+    DOCUMENT_END_KIND,
+    DOCUMENT_START,
+    DOCUMENT_START_KIND,
+    ELEMENT_END,
+    TYPED_CONTENT,
+    Event,
+)
+from lasthop_xml.xas.scope import Scope, outermost
+from lasthop_xml.xas.sequence import EventSequence
+from lasthop_xml.xebu.omission.automaton import Automaton
+from lasthop_xml.xebu.omission.context import Context
+from lasthop_xml.xebu.omission.machine import (
+    END_OF_DOCUMENT,
+    Coming,
+    Foreseen,
+    Omitter,
+    Restorer,
+    Sent,
+)
+
+
+class Manner(Enum):
+    """How the other end gets to know the type of a value."""
+
+    EVENT = 0
+    """It is no value."""
+    ANNOUNCED = 1
+    """By the xsi:type of its element."""
+    BY_SCHEMA = 2
+    """The schema has one type there, and there is no xsi:type."""
+    NAMED = 3
+    """It has to be sent along."""
+
+
+def omitted(
+    events: EventSequence, automaton: Automaton, scope: Scope | None = None
+) -> Iterator[tuple[Sent, Manner]]:
+    """What has to be sent of a document, between its start and its end."""
+    source = iter(events)
+    first = next(source, None)
+    if first is None or first.kind is not DOCUMENT_START_KIND:
+        raise MalformedEvents("a message starts with a document")
+    omitter = Omitter(automaton)
+    context = Context(outermost() if scope is None else scope)
+    for event in source:
+        kind = event.kind
+        if kind is DOCUMENT_END_KIND:
+            break
+        if not omitter.leaves_out(event):
+            manner = _manner(event, context, omitter) if kind is TYPED_CONTENT else Manner.EVENT
+            for item in omitter.send(event, _coming(event, manner)):
+                yield item, manner if item is event else Manner.EVENT
+        context.take(event)
+    else:
+        raise MalformedEvents("a message has no end")
+    if omitter.depth or next(source, None) is not None:
+        raise MalformedEvents("a document ends inside an element, or events follow it")
+    for item in omitter.finish():
+        yield item, Manner.EVENT
+
+
+def _manner(event: Event, context: Context, omitter: Omitter) -> Manner:
+    if context.declared is not None:
+        announced = context.scope.resolve(context.declared) == event.name
+        return Manner.ANNOUNCED if announced else Manner.NAMED
+    return Manner.BY_SCHEMA if omitter.state.type == event.name else Manner.NAMED
+
+
+def _coming(event: Event, manner: Manner) -> Coming:
+    kind, name, _ = event
+    if kind is TYPED_CONTENT:
+        return Coming(kind, None, manner is Manner.ANNOUNCED)
+    return Coming(kind, None if kind is ELEMENT_END else name)
+
+
+def restored(sent: Iterable[tuple[Sent, Manner]], automaton: Automaton) -> Iterator[Event]:
+    """The document of which this was sent."""
+    restorer = Restorer(automaton)
+    count: int | None = None
+    yield DOCUMENT_START
+    for item, manner in sent:
+        if isinstance(item, Foreseen):
+            count = item.events
+            continue
+        yield from _before(restorer, count, _coming(item, manner))
+        count = None
+        yield item
+        restorer.take(item)
+    yield from _before(restorer, count, END_OF_DOCUMENT)
+    yield DOCUMENT_END
+
+
+def _before(restorer: Restorer, count: int | None, coming: Coming) -> Iterator[Event]:
+    return restorer.before(coming) if count is None else restorer.exactly(count, coming)

@@ -1,0 +1,129 @@
+"""Signatures checked, and what they cover handed out.
+
+The caller says which part of a message it is going to read, and gets exactly the events that were
+digested: a message with a good signature somewhere else in it ("signature wrapping") is refused.
+Only what we make ourselves and what others commonly make is accepted: one reference into the same
+document, no transforms that compute.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from lasthop_xml.xas.names import Name
+from lasthop_xml.xas.sequence import EventList, EventSequence
+from lasthop_xml.xas.transform import coalesced, without_comments
+from lasthop_xml.xas.tree import Element, Tree
+from lasthop_xml.xmlsecurity.canonicalization import Canonicalization, read
+from lasthop_xml.xmlsecurity.errors import (
+    AlgorithmRefused,
+    MalformedSecurity,
+    NotCovered,
+    NotSigned,
+    SignatureWrong,
+    Tampered,
+    UnknownKey,
+)
+from lasthop_xml.xmlsecurity.keys import VerifyingKey
+from lasthop_xml.xmlsecurity.places import at_path, cut, identified, octets, only_child
+from lasthop_xml.xmlsecurity.vocabulary import ALGORITHM, ENVELOPED, SHA256, URI, ds
+
+
+class Verified(NamedTuple):
+    """What may be believed."""
+
+    events: EventList
+    """The document without its signature, or the signed element alone; no comments."""
+    key: str
+    """The name of the key that signed it."""
+
+
+def verify(
+    events: EventSequence, keys: Iterable[VerifyingKey], *, at: Sequence[Name] | None = None
+) -> Verified:
+    """The part of a document that is going to be read, if one of our keys has signed it.
+
+    With `at` that is the element at a path of names from the root, otherwise the whole document.
+    """
+    tree = Tree(events)
+    signature = _only_signature(tree)
+    information = only_child(signature, ds("SignedInfo"))
+    key = _key(signature, information, keys)
+    form = read(only_child(information, ds("CanonicalizationMethod")))
+    value = octets(only_child(signature, ds("SignatureValue")))
+    if not key.verifies(value, form.of(information.fragment())):
+        raise SignatureWrong("a signature does not fit its key", key=key.name)
+    # From here on what SignedInfo says comes from who has the key.
+    reference = only_child(information, ds("Reference"))
+    target = _target(tree, reference)
+    wanted = None if at is None else at_path(tree, at)
+    if (target or tree.root) != (wanted or tree.root):
+        raise NotCovered(
+            "the signature is for another element",
+            signed=str((target or tree.root).name),
+            wanted=str((wanted or tree.root).name),
+        )
+    enveloped, method = _transforms(reference)
+    out = signature if enveloped and _inside(signature, target) else None
+    covered = cut(tree, target, out)
+    _check_digest(reference, method.of(covered))
+    # Comments are no part of the form: a forged one could cut a text in two for a careless reader.
+    return Verified(EventList(coalesced(without_comments(covered))), key.name)
+
+
+def _only_signature(tree: Tree) -> Element:
+    root = tree.root
+    found = [each for each in (root, *root.descendants()) if each.name == ds("Signature")]
+    if len(found) != 1:
+        raise NotSigned("a message has one signature", found=len(found))
+    return found[0]
+
+
+def _key(signature: Element, information: Element, keys: Iterable[VerifyingKey]) -> VerifyingKey:
+    name = only_child(only_child(signature, ds("KeyInfo")), ds("KeyName")).text.strip()
+    key = next((key for key in keys if key.name == name), None)
+    if key is None:
+        raise UnknownKey("no key has this name", key=name[:80])
+    algorithm = only_child(information, ds("SignatureMethod")).attributes.get(ALGORITHM)
+    if algorithm != key.algorithm:
+        raise AlgorithmRefused(
+            "a signature was made in another way than its key is for",
+            key=key.name,
+            algorithm=str(algorithm),
+        )
+    return key
+
+
+def _target(tree: Tree, reference: Element) -> Element | None:
+    """The element that is signed; None for the document."""
+    uri = reference.attributes.get(URI)
+    if uri == "":
+        return None
+    if uri is None or not uri.startswith("#") or uri.startswith("#xpointer("):
+        raise MalformedSecurity("a reference leads out of the message", uri=str(uri)[:80])
+    return identified(tree, uri[1:])
+
+
+def _transforms(reference: Element) -> tuple[bool, Canonicalization]:
+    listed = list(reference.find_all(ds("Transforms"), ds("Transform")))
+    enveloped = bool(listed) and listed[0].attributes.get(ALGORITHM) == ENVELOPED
+    rest = listed[enveloped:]
+    if len(rest) != 1:
+        raise AlgorithmRefused("a reference has one canonicalisation", found=len(rest))
+    return enveloped, read(rest[0])
+
+
+def _inside(signature: Element, target: Element | None) -> bool:
+    return target is None or target.start < signature.start < target.end
+
+
+def _check_digest(reference: Element, covered: bytes) -> None:
+    algorithm = only_child(reference, ds("DigestMethod")).attributes.get(ALGORITHM)
+    if algorithm != SHA256:
+        raise AlgorithmRefused("this digest is not supported", algorithm=str(algorithm))
+    digest = hashlib.sha256(covered).digest()
+    if not hmac.compare_digest(digest, octets(only_child(reference, ds("DigestValue")))):
+        raise Tampered("what was signed has changed")

@@ -1,4 +1,0 @@
-"""Primitive types: values and their lexical forms (section 4.4).
-
-`table` lists them. Their binary forms belong to the serialization format: see `wire.xebu.values`.
-"""
