@@ -3,7 +3,10 @@
 import json
 import subprocess
 import sys
+from importlib import import_module
 from pkgutil import walk_packages
+
+import pytest
 
 import lasthop_xml
 from lasthop_xml.errors import InvalidInput, Malformed, TooLarge, XmlError
@@ -33,6 +36,11 @@ def test_no_module_of_the_package_loads_the_gateway() -> None:
     loaded = json.loads(run.stdout)
     assert {each.name for each in walk_packages(lasthop_xml.__path__, "lasthop_xml.")} <= {*loaded}
     assert [name for name in loaded if name.partition(".")[0] == "lasthop"] == []
+
+
+def test_no_test_can_load_the_gateway() -> None:
+    with pytest.raises(ModuleNotFoundError, match="lasthop"):
+        import_module("lasthop")
 
 
 def test_every_error_is_of_a_kind_and_has_a_code_of_its_own() -> None:
