@@ -39,7 +39,7 @@ test: .venv/.dev
 	@scripts/check $(ARGS)
 
 test-xml: .venv/.dev
-	@scripts/system-packages peers
+	@scripts/system-packages xml
 	@scripts/check-xml $(ARGS)
 
 nightly: .venv/.dev
