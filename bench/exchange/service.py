@@ -4,18 +4,31 @@ the sequence number. SOAP 1.2 in both, as events, so that every format writes th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, TypeAlias
 
+from lasthop.device.exchange.xml import DEFAULT_ACCEPT, Xml
+from lasthop.device.exchange.xml_message import XmlMessage
+from lasthop_xml.weft.profile import Profile
+from lasthop_xml.weft.snapshot import train
 from lasthop_xml.xas.events import ELEMENT_START
 from lasthop_xml.xas.names import XSD_NS, Name
 from lasthop_xml.xas.reader import Reader
 from lasthop_xml.xas.sequence import EventList, EventSequence
 from lasthop_xml.xas.writer import TYPED_PREFIXES, Writer
+from lasthop_xml.xas.xmlparse import parse_xml
 
 SOAP: Final = "http://www.w3.org/2003/05/soap-envelope"
 FLOOD: Final = "http://lasthop.example/ns/flood"
 SERIAL: Final = Name("", "serial")
+SERVICE: Final = "flood"
+OPERATION: Final = "call"
+"""What a device that has the service calls them."""
+
+Fields: TypeAlias = list[tuple[Name, Name, object]]
+"""Name, type and value of each element."""
+
 _PREFIXES: Final = {"soap": SOAP, "f": FLOOD, **TYPED_PREFIXES}
 _WHEN: Final = datetime(2006, 3, 1, 9, 30, tzinfo=UTC)
 
@@ -24,7 +37,12 @@ def _xsd(local: str) -> Name:
     return Name(XSD_NS, local)
 
 
-def _envelope(operation: str, fields: list[tuple[Name, Name, object]]) -> EventList:
+def _write(writer: Writer, fields: Fields) -> None:
+    for name, type_, value in fields:
+        writer.typed_element(name, type_, value)
+
+
+def _envelope(operation: str, fields: Fields) -> EventList:
     events = EventList()
     writer = Writer(events)
     with (
@@ -33,25 +51,61 @@ def _envelope(operation: str, fields: list[tuple[Name, Name, object]]) -> EventL
         writer.element(Name(SOAP, "Body")),
         writer.element(Name(FLOOD, operation)),
     ):
-        for name, type_, value in fields:
-            writer.typed_element(name, type_, value)
+        _write(writer, fields)
     return events
 
 
+def _message(operation: str, fields: Fields) -> XmlMessage:
+    """The same for the SDK, which writes the envelope itself."""
+    events = EventList()
+    writer = Writer(events)
+    with writer.element(Name(FLOOD, operation), prefixes={"f": FLOOD, **TYPED_PREFIXES}):
+        _write(writer, fields)
+    return XmlMessage(events)
+
+
+def _called(serial: int) -> Fields:
+    return [
+        (Name("", "text"), _xsd("string"), "The quick brown fox jumps over the lazy dog"),
+        (Name("", "date"), _xsd("dateTime"), _WHEN),
+        (Name("", "number"), _xsd("double"), 3.14159265),
+        (SERIAL, _xsd("int"), serial),
+    ]
+
+
+def _answered(serial: int) -> Fields:
+    return [(SERIAL, _xsd("int"), serial)]
+
+
 def call(serial: int) -> EventList:
-    return _envelope(
-        "call",
-        [
-            (Name("", "text"), _xsd("string"), "The quick brown fox jumps over the lazy dog"),
-            (Name("", "date"), _xsd("dateTime"), _WHEN),
-            (Name("", "number"), _xsd("double"), 3.14159265),
-            (SERIAL, _xsd("int"), serial),
-        ],
-    )
+    return _envelope("call", _called(serial))
 
 
 def answer(serial: int) -> EventList:
-    return _envelope("answer", [(SERIAL, _xsd("int"), serial)])
+    return _envelope("answer", _answered(serial))
+
+
+def call_message(serial: int) -> XmlMessage:
+    """A call as an application hands it to the SDK."""
+    return _message("call", _called(serial))
+
+
+def answer_message(serial: int) -> XmlMessage:
+    """An answer as an application hands it to the SDK."""
+    return _message("answer", _answered(serial))
+
+
+def binding(coding: str, *, profiled: bool = False, accept: Iterable[str] = DEFAULT_ACCEPT) -> Xml:
+    """A binding that sends one coding to whom it does not know. With a profile both ends know two
+    other calls and answers beforehand."""
+    profile = _trained() if profiled else None
+    return Xml(assume=[coding], accept=accept, profile=profile)
+
+
+def _trained() -> Profile:
+    samples = [make(serial) for serial in (1000, 1001) for make in (call_message, answer_message)]
+    trained = train(parse_xml(Xml().encode(sample, "").body) for sample in samples)
+    return Profile(trained.data)
 
 
 def serial_of(events: EventSequence) -> int:

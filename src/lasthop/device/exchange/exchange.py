@@ -334,7 +334,7 @@ class Exchange(Generic[T]):
                 if isinstance(error, Declined):
                     return  # Nobody waits to hear of it.
                 raise _failed(message, error) from error
-            refused = self._letters.binding.refusal_of(error)
+            refused = self._codec.binding.refusal_of(error)
             if refused is not None:
                 await self._decline(message, refused)
                 return

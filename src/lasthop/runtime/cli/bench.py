@@ -246,9 +246,12 @@ def volume(
 
 @commands.command(
     help=described(
-        "Calls over LAN, WLAN and GPRS on virtual time: hop with Xebu beside HTTP with XML.",
+        "Calls over LAN, WLAN and GPRS on virtual time: hop with Xebu beside HTTP with XML. With "
+        "--live the same calls through a running gateway to a device that has the service: bytes "
+        "a call on its link, by what they are for.",
         "lasthop bench exchange",
         "lasthop bench exchange --seeds 3 --out figures",
+        "lasthop bench exchange --live --calls 250",
     )
 )
 def exchange(
@@ -260,8 +263,16 @@ def exchange(
         Path | None,
         typer.Option("--out", metavar="DIR", help="Draw the figures here (PNG and CSV)."),
     ] = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="Through a gateway over real sockets instead.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
+    if live:
+        if folder is not None:
+            raise Failure("--out draws what runs on virtual time, and --live does not", exit_code=2)
+        most = max(calls or (250,))
+        raise typer.Exit(_benchmark("exchange.live").run(calls=most, as_json=as_json))
     status = _benchmark("exchange.command").run(
         calls=calls or (50, 100, 150, 200, 250), seeds=seeds, folder=folder, as_json=as_json
     )
