@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from bench.pipeline.loop import close, draw
+from bench.pipeline.loop import WAYS, close, draw
 from bench.pipeline.questions import ask_duckdb
 from lasthop.simulation.fleet.log import write_log
 
@@ -101,9 +101,17 @@ def _print(row: dict[str, Any]) -> None:
 
 
 def run_loop(
-    *, policies: Path, devices: int, days: int, switch: int, out: Path | None, as_json: bool
+    *,
+    policies: Path,
+    devices: int,
+    days: int,
+    switch: int,
+    seed: int,
+    out: Path | None,
+    as_json: bool,
 ) -> int:
-    """Run the fleet with learned policies from the day `switch` on, beside the live ones."""
+    """Run the fleet with learned policies from the day `switch` on, beside the live ones and the
+    predictive policy that nobody taught."""
 
     def progress(done: int) -> None:
         if not done % 100:
@@ -114,6 +122,7 @@ def run_loop(
         devices=devices,
         days=days,
         switch=switch,
+        seed=seed,
         processes=os.cpu_count() or 1,
         progress=progress,
     )
@@ -123,15 +132,11 @@ def run_loop(
         sys.stdout.write(msgspec.json.encode(loop.as_dict()).decode() + "\n")
         return 0
     print(f"{devices} devices, days {switch + 1} to {days}")
-    print(f"{'':24}{'waste':>9}{'loss':>9}{'sum':>9}{'pings a day':>13}{'deaths a day':>14}")
+    print(f"{'':28}{'waste':>9}{'loss':>9}{'sum':>9}{'pings a day':>13}{'deaths a day':>14}")
     device_days = devices * (days - switch)
-    for name, r in (
-        ("unified", loop.live),
-        ("learned, own heartbeat", loop.own),
-        ("learned", loop.learned),
-    ):
+    for name, r in loop.results().items():
         print(
-            f"{name:24}{r.waste:9.2%}{r.loss:9.2%}{r.waste + r.loss:9.2%}"
+            f"{WAYS[name]:28}{r.waste:9.2%}{r.loss:9.2%}{r.waste + r.loss:9.2%}"
             f"{r.pings / device_days:13.2f}{r.deaths / device_days:14.3f}"
         )
     return 0

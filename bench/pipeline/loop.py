@@ -1,11 +1,15 @@
 """The loop closed: policies learned on the first days of the fleet, in force on the last.
 
-Every device lives through the same world four times: under the policy that the log has; from a day
-on with the forwarding that was learned, and its own heartbeat; then with what the fleet knows of
-networks as well; and under the on-line policy, by which loss is measured. Only messages that arrive
-after the switch count. Nothing is replayed here: the learned policies decide live.
+Every device lives through the same world several times: under the policy that the log has; under
+the predictive policy with its defaults, which nobody has taught anything, from the first day or
+from the switch on; from the switch on with the forwarding that was learned, and its own heartbeat;
+then with what the fleet knows of networks as well; and under the on-line policy, by which loss is
+measured. Only messages that arrive after the switch count. Nothing is replayed here: all policies
+decide live.
 
-Messages save heartbeats, so that heartbeats are compared under the same forwarding.
+Learning chooses among policies, so that most of what it gains over the log's policy may be a
+gain of the policy that it chose: that is why the untaught one stands beside it. Messages save
+heartbeats, so that heartbeats are compared under the same forwarding.
 """
 
 from __future__ import annotations
@@ -21,31 +25,53 @@ import msgspec
 
 from lasthop.decision.policies import Policy
 from lasthop.pipeline.replay import decider
-from lasthop.policy import PolicyIndex, decode
+from lasthop.policy import Forwarding, PolicyIndex, decode
 from lasthop.simulation.fleet.rehearse import APP, FleetDevice, FleetTopic
 from lasthop.simulation.fleet.tally import FleetResult, result_of
 from lasthop.simulation.fleet.world import person
 
+UNTAUGHT = Forwarding(policy="predictive")
+"""The policy that learning mostly chooses, with its defaults and without a memory."""
+
 
 @dataclass(slots=True)
 class Loop:
-    """The policy of the log, and what was learned from it."""
+    """The policy of the log, what was learned from it, and what needs no learning."""
 
     devices: int
     days: int
     switch: int
+    seed: int = 0
     live: FleetResult = field(default_factory=FleetResult)
+    predictive: FleetResult = field(default_factory=FleetResult)
+    """The predictive policy with its defaults, from the first day on."""
+    untaught: FleetResult = field(default_factory=FleetResult)
+    """The same from the switch on, when it knows nothing yet."""
     own: FleetResult = field(default_factory=FleetResult)
     """Learned forwarding, and the device's own heartbeat."""
     learned: FleetResult = field(default_factory=FleetResult)
+
+    def results(self) -> dict[str, FleetResult]:
+        """All ways of deciding, by name."""
+        return {name: getattr(self, name) for name in WAYS}
 
     def as_dict(self) -> dict[str, object]:
         """For machines."""
         rates = {
             name: {"waste": r.waste, "loss": r.loss, "sum": r.waste + r.loss}
-            for name, r in (("live", self.live), ("own", self.own), ("learned", self.learned))
+            for name, r in self.results().items()
         }
         return {**asdict(self), "rates": rates}
+
+
+WAYS = {
+    "live": "unified",
+    "predictive": "predictive, from day 1",
+    "untaught": "predictive, from the switch",
+    "own": "learned, own heartbeat",
+    "learned": "learned",
+}
+"""What people read of each."""
 
 
 def chosen(policies: PolicyIndex, device: str, topic: FleetTopic) -> tuple[Policy, str]:
@@ -57,29 +83,36 @@ def chosen(policies: PolicyIndex, device: str, topic: FleetTopic) -> tuple[Polic
     return policy, msgspec.json.encode(terms).decode()
 
 
+def untaught(policies: PolicyIndex, device: str, topic: FleetTopic) -> tuple[Policy, str]:
+    """What everyone gets who goes over to the predictive policy without anything learned."""
+    policy = decider(UNTAUGHT, topic.subscription)
+    terms = {"policy": UNTAUGHT.policy, "tuning": topic.tuning}
+    return policy, msgspec.json.encode(terms).decode()
+
+
 _policies: dict[Path, PolicyIndex] = {}
 
 
-def _live_through(
-    work: tuple[int, int, int, int, Path],
-) -> tuple[FleetResult, FleetResult, FleetResult]:
+def _live_through(work: tuple[int, int, int, int, Path]) -> dict[str, FleetResult]:
     seed, number, days, switch, path = work
     if path not in _policies:
         _policies[path] = PolicyIndex(decode(path.read_bytes()))
+    learned = _policies[path]
     who = person(seed, number)
     best = FleetDevice(seed, who, days, policy="on-line", told=None)
-    live, own, learned = (
-        FleetDevice(seed, who, days, policy="unified", told=None) for _ in range(3)
-    )
-    own.switch(switch, _policies[path], chosen, networks=False)
-    learned.switch(switch, _policies[path], chosen)
-    for device in (best, live, own, learned):
+    ways = {
+        name: FleetDevice(
+            seed, who, days, policy="predictive" if name == "predictive" else "unified", told=None
+        )
+        for name in WAYS
+    }
+    ways["untaught"].switch(switch, learned, untaught, networks=False)
+    ways["own"].switch(switch, learned, chosen, networks=False)
+    ways["learned"].switch(switch, learned, chosen)
+    for device in (best, *ways.values()):
         device.count_from(switch)
         device.live(write=False)
-    first, second, third = (
-        result_of(device, best, since_day=switch) for device in (live, own, learned)
-    )
-    return first, second, third
+    return {name: result_of(device, best, since_day=switch) for name, device in ways.items()}
 
 
 def close(
@@ -93,7 +126,7 @@ def close(
     progress: Callable[[int], None] = lambda done: None,
 ) -> Loop:
     """Run the fleet with a version's file from the day `switch` on."""
-    loop = Loop(devices, days, switch)
+    loop = Loop(devices, days, switch, seed)
     work = [(seed, number, days, switch, policies) for number in range(devices)]
     if processes == 1:
         _gather(loop, map(_live_through, work), progress)
@@ -105,19 +138,17 @@ def close(
 
 
 def _gather(
-    loop: Loop,
-    results: Iterable[tuple[FleetResult, FleetResult, FleetResult]],
-    progress: Callable[[int], None],
+    loop: Loop, results: Iterable[dict[str, FleetResult]], progress: Callable[[int], None]
 ) -> None:
-    for done, (live, own, learned) in enumerate(results, 1):
-        loop.live.add(live)
-        loop.own.add(own)
-        loop.learned.add(learned)
+    totals = loop.results()
+    for done, result in enumerate(results, 1):
+        for name, total in totals.items():
+            total.add(result[name])
         progress(done)
 
 
 def draw(loop: Loop, out: Path) -> None:
-    """Waste and loss of each day after the switch, both ways."""
+    """Waste and loss of each day after the switch."""
     from matplotlib.figure import Figure  # noqa: PLC0415
     from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
 
@@ -125,6 +156,7 @@ def draw(loop: Loop, out: Path) -> None:
     axes = figure.subplots()
     for name, result, colour in (
         ("unified", loop.live, "#d9822b"),
+        ("predictive", loop.predictive, "#7a7a7a"),
         ("learned", loop.learned, "#2f6f9f"),
     ):
         days = sorted(result.by_day)
@@ -137,5 +169,5 @@ def draw(loop: Loop, out: Path) -> None:
     axes.set_ylabel("%")
     axes.set_ylim(bottom=0)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, ncols=4, loc="lower left", bbox_to_anchor=(0, 1))
+    axes.legend(frameon=False, ncols=3, loc="lower left", bbox_to_anchor=(0, 1))
     figure.savefig(out)

@@ -312,7 +312,7 @@ def pipeline(
 @commands.command(
     help=described(
         "Close the loop: let the rehearsal fleet go by learned policies from a day on, beside the "
-        "ones that they were learned from.",
+        "ones that they were learned from and the predictive policy with nothing learned.",
         "lasthop bench loop --policies data/policies/20261115T101500-1f3a9c02/policies.json",
     )
 )
@@ -323,11 +323,18 @@ def loop(
     devices: Annotated[int, typer.Option(min=1, help="Of the fleet.")] = 2000,
     days: Annotated[int, typer.Option(min=2, help="Virtual days.")] = 60,
     switch: Annotated[int, typer.Option(min=1, help="Days before the switch.")] = 40,
+    seed: Annotated[int, typer.Option(min=0, help="The fleet that was learned from.")] = 0,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="A plot (PNG).")] = None,
     as_json: Json = False,
 ) -> None:
     status = _benchmark("pipeline.command").run_loop(
-        policies=policies, devices=devices, days=days, switch=switch, out=out, as_json=as_json
+        policies=policies,
+        devices=devices,
+        days=days,
+        switch=switch,
+        seed=seed,
+        out=out,
+        as_json=as_json,
     )
     raise typer.Exit(status)
 
