@@ -58,12 +58,17 @@ SIZES: Mapping[str, Sender] = {
     "weft fast, schema": weft(Level.FAST, schema),
     "weft deflate, schema": weft(Level.DEFLATE, schema),
     "weft max, schema": weft(Level.MAX, schema),
+    "weft fast, forgetful": weft(Level.FAST, forgetful=True),
+    "weft fast, schema, forgetful": weft(Level.FAST, schema, forgetful=True),
     "weft max, schema, forgetful": weft(Level.MAX, schema, forgetful=True),
     "weft fast, profile (trained)": weft(Level.FAST, profile),
     "weft deflate, profile (trained)": weft(Level.DEFLATE, profile),
     "weft max, profile (trained)": weft(Level.MAX, profile),
+    "weft fast, profile (trained), forgetful": weft(Level.FAST, profile, forgetful=True),
+    "weft max, profile (trained), forgetful": weft(Level.MAX, profile, forgetful=True),
 }
-"""Rows of the same data in JSON and CBOR are added where there is such data."""
+"""Rows of the same data in JSON and CBOR are added where there is such data. What the SDK sends
+through a gateway is forgetful: there each message has to be readable by itself."""
 
 
 class Jobs(NamedTuple):

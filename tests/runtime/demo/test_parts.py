@@ -125,6 +125,7 @@ def test_the_report_says_what_was_not_learned_and_why() -> None:
     assert "7 choices learned from 99 events in 20 s: v1" in text
     assert "after    waste 10.0% of 60 forwarded, loss 5.0%" in text
     assert "1 under way" in text
+    assert "The difference is between policies" in text  # Learning is not credited with all of it.
     learned.reason = "too late"
     assert "no comparison: too late" in "\n".join(lines(a_report(learning=learned)))
 

@@ -194,6 +194,7 @@ def _learning(report: DemoReport) -> Iterator[str]:
         yield "  The comparison follows when the same has been played with what was learned."
     elif report.after is not None:
         yield "  The same messages, looks and outages were played before and after."
+        yield "  The difference is between policies; what they do untaught: lasthop bench loop."
     elif learning.ran:
         yield f"  no comparison: {learning.reason}"
 

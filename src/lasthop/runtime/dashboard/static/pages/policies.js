@@ -25,7 +25,7 @@ function beforeAndAfter(versions) {
     })),
     legend([["what was in force", "e"], ["learned", "c"]]),
   );
-  return card("Waste and loss, before and after", drawing.element, h("p", { class: "soft small" }, "On days that the version was not learned from."));
+  return card("Waste and loss, before and after", drawing.element, h("p", { class: "soft small" }, "On days that the version was not learned from. What the chosen policies gain untaught is part of the difference."));
 }
 
 /** @param {HTMLElement} root */
