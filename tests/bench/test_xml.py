@@ -42,6 +42,10 @@ def test_everyone_is_measured_and_everything_comes_back() -> None:
     assert raw["weft max"] < raw["weft deflate"] < raw["weft fast"] < raw["xebu with automata"]
     assert raw["weft fast, schema"] < raw["weft fast"]
     assert raw["weft fast, profile (trained)"] < 0.6 * raw["weft fast, schema"]
+    # Messages that are readable by themselves, as through a gateway, are those that cost most.
+    assert raw["weft fast, profile (trained), forgetful"] < raw["weft fast, schema, forgetful"]
+    assert raw["weft fast, schema, forgetful"] < raw["weft fast, forgetful"]
+    assert raw["weft fast"] < raw["weft fast, forgetful"] < raw["xebu data, forgetful"]
     assert raw["CBOR, the same data"] < raw["JSON, the same data"] < 30
     for each in report.sizes:
         assert 0 < each.shares["deflate ctx"] < each.shares["gzip"] + 1
