@@ -7,8 +7,8 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from importlib import import_module
 from pathlib import Path
 from threading import Thread
 from types import SimpleNamespace
@@ -17,24 +17,28 @@ from typing import Any, ClassVar
 import pytest
 from typer.main import get_command
 
+from lasthop.access.rest import RestSettings
 from lasthop.access.rest.answers import encode
+from lasthop.access.rest.operations import EXPLAIN, OPERATIONS
+from lasthop.access.rest.operations.command import Command
 from lasthop.access.rest.problems import problem_of
+from lasthop.core.apps.credentials import Scope
 from lasthop.errors import OutcomeOpen
-from lasthop.runtime.cli import COMMANDS
+from lasthop.runtime.cli import COMMANDS, RESOURCES, app
 from tests.runtime.conftest import Lasthop
 from tests.runtime.processes import GatewayProcess
 
-LOADED = (
-    "print([name for name in sys.modules if name in ('lasthop.access', 'lasthop.core.gateway')])"
-)
+HEAVY = ("lasthop.core.gateway", "lasthop.runtime.cli.reference_device", "starlette", "asyncio")
 
 
 def every_command() -> list[list[str]]:
     """All commands, with those of groups."""
+    root: Any = get_command(app)
     paths: list[list[str]] = []
     for name in COMMANDS:
-        command: Any = get_command(import_module(f"lasthop.runtime.cli.{name}").commands)
-        paths += [[name, each] for each in getattr(command, "commands", ())] or [[name]]
+        command = root.get_command(None, name)
+        listed = command.list_commands(None) if hasattr(command, "list_commands") else ()
+        paths += [[name, each] for each in listed] or [[name]]
     return paths
 
 
@@ -54,14 +58,44 @@ def test_help_lists_every_command_and_loads_none_of_them(lasthop: Lasthop) -> No
         assert about in said
 
 
+def test_every_operation_has_a_command_or_says_why_not() -> None:
+    commands = {" ".join(path) for path in every_command()}
+    for operation in (*OPERATIONS, EXPLAIN):
+        if isinstance(operation.command, Command):
+            assert operation.command.words in commands
+        else:
+            assert operation.command.endswith("."), f"{operation.method} {operation.path}"
+    made = [each.command.words for each in OPERATIONS if isinstance(each.command, Command)]
+    assert len(made) == len(set(made)), "two operations have the same command"
+    administered = [each for each in OPERATIONS if each.resolved().scope != Scope.PUBLISH]
+    assert all(isinstance(each.command, Command) for each in administered)
+
+
+@pytest.mark.parametrize("path", every_command(), ids=" ".join)
+def test_help_is_made_of_sentences_that_name_what_they_are_about(path: list[str]) -> None:
+    command: Any = get_command(app)
+    for word in path:
+        command = command.get_command(None, word)
+    if path[0] not in RESOURCES or path[1] in RESOURCES[path[0]]:
+        return
+    sentence = command.help.partition("\n")[0]
+    assert sentence.endswith(".")
+    assert len(sentence.split()) >= 3
+    for option in command.params:
+        said = option.help or "Shown by the parser."
+        assert said[0].isupper(), f"{path} {option.name}: {said}"
+        assert said.rstrip().endswith("."), f"{path} {option.name}: {said}"
+        assert len(said) > 5, f"{path} {option.name}: {said}"
+
+
 def test_commands_for_a_running_gateway_load_none_themselves() -> None:
-    modules = "device, credential, address"
-    done = subprocess.run(
-        [sys.executable, "-c", f"import sys\nfrom lasthop.runtime.cli import {modules}\n{LOADED}"],
-        capture_output=True,
-        text=True,
-        check=True,
+    ask = (
+        "import sys\nfrom lasthop.runtime.cli import main\n"
+        "try: main(['device', 'list', '--url', 'http://127.0.0.1:1'])\nexcept SystemExit: pass\n"
+        f"print([name for name in {HEAVY} if name in sys.modules])"
     )
+    done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
+    assert "no gateway at" in done.stderr
     assert done.stdout == "[]\n"
 
 
@@ -78,6 +112,13 @@ def test_the_version_can_be_asked_for(lasthop: Lasthop) -> None:
         (["push", "news", "x", "--url", "ftp://x"], "--url must be like"),
         (["push", "news", "x", "--url", "http://127.0.0.1:1"], "no gateway at http://127.0.0.1:1"),
         (["push", "--batch", "/nowhere"], "No such file"),
+        (["device", "register", "x", "--route", "wsp"], "--route takes VARIANT=ADDRESS, not 'wsp'"),
+        (["device", "change", "x"], "nothing to change: give one of --user, --zone, --capability,"),
+        (["device", "change", "x", "--capability", "y"], "--capability takes NAME=VALUE, not 'y'"),
+        (["device", "subscribe", "x", "y", "--quiet", "{"], "--quiet takes JSON: "),
+        (["device", "prefer", "x", "/nowhere"], "cannot read /nowhere: No such file"),
+        (["behaviour", "set", "--max-size", "8"], "--max-size: expected a size, such as"),
+        (["group", "show", "x", "--url", "http://127.0.0.1:1"], "no gateway at http://127.0.0.1:1"),
         (["explain", "xyz", "phone"], "'xyz' is not a message id"),
         (["explain", "0" * 16, "phone", "--data", "/nowhere"], "there is no store"),
         (["status", "--data", "/nowhere"], "no data directory /nowhere"),
@@ -273,6 +314,135 @@ def test_credentials_are_administered(
     assert lasthop("credential", "list", *where, "--json").json["revoked"] is True
     add = ["credential", "add", "shop", "--scope", "everything"]
     assert "scope" in lasthop(*add, *where, fails=True).error
+
+
+@pytest.mark.parametrize("online", [True, False], ids=["gateway", "directory"])
+def test_a_device_is_changed_and_shown_in_all_it_has(
+    lasthop: Lasthop, up: GatewayProcess, tmp_path: Path, online: bool
+) -> None:
+    where = ["--url", up.http] if online else ["--data", str(tmp_path / "data")]
+    where += ["--app", "details"]
+    first = lasthop("device", "register", "phone", "--address", "PLMN:+1555", *where).out
+    change = ["device", "change", "phone", "--zone", "Europe/Berlin", "--capability", "Model=A1"]
+    assert lasthop(*change, *where).lines == ["changed zone, capabilities of phone"]
+    emptied = lasthop("device", "change", "phone", "--no-addresses", *where, "--json").json
+    assert "addresses" not in emptied
+    assert emptied["capabilities"] == {"Model": "A1"}
+    shown = lasthop("device", "show", "phone", *where).lines
+    assert "zone: Europe/Berlin" in shown
+    assert "in_contact: no" in shown
+    assert 'capabilities: {"Model":"A1"}' in shown
+    assert lasthop("device", "token", "phone", *where).out not in ("", first)
+    preferences = tmp_path / "preferences.json"
+    preferences.write_text('{"limits": [{"amount": 9, "measure": "messages", "period": "day"}]}')
+    said = lasthop("device", "prefer", "phone", str(preferences), *where).lines
+    assert said == [f"phone prefers what {preferences} says"]
+    assert '"amount":9' in lasthop("device", "preferences", "phone", *where).out
+    preferences.write_text('{"limits": 9}')
+    refused = lasthop("device", "prefer", "phone", str(preferences), *where, fails=True)
+    assert refused.error == "lasthop: limits: Expected `array`, got `int`"
+
+
+@pytest.mark.parametrize("online", [True, False], ids=["gateway", "directory"])
+def test_subscriptions_of_a_device_are_administered(
+    lasthop: Lasthop, up: GatewayProcess, tmp_path: Path, online: bool
+) -> None:
+    where = ["--url", up.http] if online else ["--data", str(tmp_path / "data")]
+    where += ["--app", "subscriptions"]
+    lasthop("device", "register", "phone", *where)
+    subscribe = ["device", "subscribe", "phone", "news"]
+    assert lasthop(*subscribe, *where).lines == ["phone subscribes to news"]
+    (plain,) = lasthop("device", "subscriptions", "phone", *where, "--json").json
+    assert plain == {"topic": "news"}, "no terms: everything is sent as it comes"
+    quiet = '{"start": "22:00", "end": "07:00"}'
+    lasthop(*subscribe, "--max", "8", "--mode", "on-line", "--quiet", quiet, *where)
+    (terms,) = lasthop("device", "subscriptions", "phone", *where, "--json").json
+    assert terms["terms"] == {"mode": "on-line", "max": 8, "quiet": json.loads(quiet)}
+    assert "news" in lasthop("device", "subscriptions", "phone", *where).lines[1]
+    ended = lasthop("device", "unsubscribe", "phone", "news", *where)
+    assert ended.lines == ["phone does not subscribe to news"]
+    rules = tmp_path / "rules.json"
+    rules.write_text('{"rules": []}')
+    said = lasthop("device", "set-rules", "phone", str(rules), *where).lines
+    assert said == [f"the subscriptions of phone follow what {rules} says"]
+    assert lasthop("device", "rules", "phone", *where, "--json").json == {"rules": []}
+
+
+def test_what_is_used_of_a_devices_limits_is_shown(
+    lasthop: Lasthop, up: GatewayProcess, tmp_path: Path
+) -> None:
+    where = ["--url", up.http, "--app", "budgets"]
+    lasthop("device", "register", "phone", *where)
+    preferences = tmp_path / "preferences.json"
+    preferences.write_text('{"limits": [{"amount": 9, "measure": "messages", "period": "day"}]}')
+    lasthop("device", "prefer", "phone", str(preferences), *where)
+    lines = lasthop("device", "budgets", "phone", *where).lines
+    assert lines[0] == "0 deliveries wait for a link, a limit or a better time"
+    assert lines[2].startswith("9 messages per day")
+
+
+def test_a_long_list_comes_in_pages_and_is_shown_whole(
+    lasthop: Lasthop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = partial(RestSettings, max_listed=2)
+    monkeypatch.setattr("lasthop.runtime.cli.at_store.RestSettings", few)
+    where = ["--data", str(tmp_path / "data")]
+    names = [f"phone-{number}" for number in range(5)]
+    for name in names:
+        lasthop("device", "register", name, *where)
+    listed = lasthop("device", "list", *where, "--json").lines
+    assert [json.loads(line)["name"] for line in listed] == names
+
+
+def test_groups_and_queues_are_administered_in_a_directory(
+    lasthop: Lasthop, tmp_path: Path
+) -> None:
+    where = ["--data", str(tmp_path / "data")]
+    for name in ("phone", "watch"):
+        lasthop("device", "register", name, *where)
+    assert lasthop("group", "make", "crew", "--closed", *where).lines == ["crew has 0 members"]
+    added = lasthop("group", "add", "crew", "phone", "watch", *where).lines
+    assert added == ["phone is in crew", "watch is in crew"]
+    assert lasthop("group", "show", "crew", *where).lines == ["phone", "watch"]
+    assert "closed" in lasthop("group", "list", *where).lines[1]
+    lasthop("queue", "make", "jobs", "--patience", "5", *where)
+    lasthop("queue", "add", "jobs", "phone", *where)
+    shown = lasthop("queue", "show", "jobs", *where)
+    assert shown.lines[0] == "0 messages wait"
+    assert "away" in shown.lines[2]
+    with GatewayProcess(tmp_path / "data") as up:
+        kept = lasthop("queue", "show", "jobs", "--url", up.http, "--json").json
+        assert (kept["patience"], kept["consumers"]) == (5.0, 1)
+
+
+def test_the_behaviour_of_an_app_is_set_and_taken_back(
+    lasthop: Lasthop, up: GatewayProcess
+) -> None:
+    where = ["--url", up.http, "--app", "behaving"]
+    assert lasthop("behaviour", "show", *where).lines == ["as for any app"]
+    chosen = ["--max-size", "8MiB", "--type", "image/*", "--type", "text/plain", "--pull"]
+    assert lasthop("behaviour", "set", *chosen, *where).lines == [
+        "pull: yes",
+        "content_types: image/* text/plain",
+        "max_size: 8388608",
+    ]
+    assert lasthop("behaviour", "clear", *where, "--json").json == {}
+
+
+@pytest.mark.parametrize(
+    "arguments, code",
+    [
+        (["credential", "add", "x", "--scope", "everything"], 2),
+        (["device", "register", "a b"], 2),
+        (["address", "set", "staff", "app:"], 1),
+        (["device", "remove", "nobody"], 1),
+        (["device", "remove"], 2),
+    ],
+)
+def test_exit_codes_tell_a_mistake_in_the_command_line_from_a_refusal(
+    lasthop: Lasthop, tmp_path: Path, arguments: list[str], code: int
+) -> None:
+    assert lasthop(*arguments, "--data", str(tmp_path / "data"), fails=True).code == code
 
 
 def test_a_credential_made_offline_opens_the_door(lasthop: Lasthop, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def asked(**variables: str) -> str:
     "line, answers",
     [
         ("lasthop pu", {"push"}),
-        ("lasthop device r", {"run", "register", "remove"}),
+        ("lasthop device r", {"run", "register", "remove", "rules"}),
         ("lasthop push --ti", {"--title"}),
         ("lasthop completion f", {"fish"}),
         ("lasthop push --nonsense", set()),

@@ -13,13 +13,15 @@ import re
 from base64 import b64decode
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from lasthop.access.live_gateway import LiveGateway
 from lasthop.core.apps.credentials import Scope
 from lasthop.errors import Forbidden, InvalidRequest, Unauthorized
 from lasthop.store.commit import CredentialRow
 from lasthop.transport.locality import from_foreign_page, from_this_machine, joined, peer_of
+
+if TYPE_CHECKING:
+    from lasthop.access.live_gateway import LiveGateway
 
 DEFAULT_APP = "default"
 

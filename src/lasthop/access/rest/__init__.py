@@ -7,7 +7,21 @@ Publishing, by `publish` and `one_line`, is bare ASGI, and does without even tha
 small; everything else goes through Starlette's router.
 """
 
-from lasthop.access.rest.app import MESSAGES, Door, make_app
-from lasthop.access.rest.settings import RestSettings
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lasthop.access.rest.app import MESSAGES, Door, make_app
+    from lasthop.access.rest.settings import RestSettings
 
 __all__ = ["MESSAGES", "Door", "RestSettings", "make_app"]
+
+
+def __getattr__(name: str) -> object:
+    # The command line reads `operations`, and must not wait for a whole gateway to be imported.
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    place = "settings" if name == "RestSettings" else "app"
+    return getattr(import_module(f"{__name__}.{place}"), name)

@@ -24,13 +24,15 @@ NAME = r"^[^\x00-\x20\x7f/]{1,128}$"
 """Names stand in paths, logs and metric labels: no spaces, no control characters, no slash."""
 
 _Name = Annotated[str, Meta(pattern=NAME)]
-_User = Annotated[str, Meta(pattern=r"^[^\x00-\x20\x7f/]{0,128}$")]
+_User = Annotated[
+    str, Meta(pattern=r"^[^\x00-\x20\x7f/]{0,128}$", description="Whose device it is")
+]
 _Capabilities = Annotated[
     dict[Annotated[str, Meta(max_length=64)], Annotated[str, Meta(max_length=250)]],
     Meta(max_length=64, description="What the device says it can do, in its own words"),
 ]
 """At most 20 kB: a device's record is kept in memory."""
-_Topics = Annotated[list[str], Meta(max_length=1000)]
+_Topics = Annotated[list[str], Meta(max_length=1000, description="Topics that it subscribes to")]
 _Routes = Annotated[
     list[Route],
     Meta(max_length=MAX_ROUTES, description="How it is reached over the air, if at all"),
@@ -45,9 +47,9 @@ _zone_form = re.compile(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*")
 class NewDevice(msgspec.Struct, forbid_unknown_fields=True):
     """A device to register."""
 
-    name: _Name
+    name: Annotated[_Name, Meta(description="The name of the device")]
     user: _User = ""
-    zone: Annotated[str, Meta(description="IANA time zone", max_length=64)] = "UTC"
+    zone: Annotated[str, Meta(description="Its time zone (IANA)", max_length=64)] = "UTC"
     capabilities: _Capabilities = {}
     subscriptions: _Topics = []
     routes: _Routes = []
@@ -72,7 +74,9 @@ class DeviceChange(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
     """What to change about a device; what is left out stays."""
 
     user: _User | UnsetType = UNSET
-    zone: Annotated[str, Meta(description="IANA time zone", max_length=64)] | UnsetType = UNSET
+    zone: Annotated[str, Meta(description="Its time zone (IANA)", max_length=64)] | UnsetType = (
+        UNSET
+    )
     capabilities: _Capabilities | UnsetType = UNSET
     routes: _Routes | UnsetType = UNSET
     addresses: _Addresses | UnsetType = UNSET
@@ -94,8 +98,10 @@ class DeviceChange(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
 class NewCredential(msgspec.Struct, forbid_unknown_fields=True):
     """A credential to make. Several of one name are allowed, and revoked together."""
 
-    name: _Name
-    scopes: Annotated[list[Scope], Meta(min_length=1, max_length=8)]
+    name: Annotated[_Name, Meta(description="Who the credential is for")]
+    scopes: Annotated[
+        list[Scope], Meta(min_length=1, max_length=8, description="What its holder may do")
+    ]
     app: Annotated[
         Annotated[str, Meta(pattern=f"^{APP_NAME.pattern}$")] | None,
         Meta(description="Default: the app of the request"),
@@ -112,7 +118,11 @@ class AddressTarget(msgspec.Struct, forbid_unknown_fields=True):
     """Who an address stands for."""
 
     target: Annotated[
-        str, Meta(max_length=300, description="device:NAME, user:NAME, topic:NAME or app:")
+        str,
+        Meta(
+            max_length=300,
+            description="Who it stands for: device:NAME, user:NAME, topic:NAME, or app: for all",
+        ),
     ]
 
 

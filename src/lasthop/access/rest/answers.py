@@ -252,7 +252,7 @@ def device_of(device: Device, session: Session, token: str | None = None) -> Dev
     )
 
 
-def credential_of(row: CredentialRow, token: str | None = None) -> CredentialInfo:
+def credential_of(row: CredentialRow) -> CredentialInfo:
     """A credential as an administrator sees it."""
     return CredentialInfo(
         app=row.app,
@@ -260,5 +260,4 @@ def credential_of(row: CredentialRow, token: str | None = None) -> CredentialInf
         scopes=row.scopes.split(),
         created_at=datetime_of(row.created_at),
         revoked=row.revoked,
-        token=token,
     )

@@ -152,7 +152,7 @@ def _operations(context: OperationContext, operations: Sequence[Operation]) -> l
 
 
 def _resource(context: OperationContext, path: str, operations: list[Operation]) -> Route:
-    by_method = {operation.method: operation for operation in operations}
+    by_method = {operation.method: operation.resolved() for operation in operations}
 
     async def endpoint(request: Request) -> Response:
         # A route for GET is asked for HEAD as well; Starlette sends the headers of the former.

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import Annotated
 
-import msgspec
-from msgspec import Meta
 from starlette.responses import Response
 
 from lasthop.access.rest.administration import DeviceChange, NewDevice
@@ -19,26 +16,12 @@ from lasthop.access.rest.answers import (
     json_response,
 )
 from lasthop.access.rest.exchange import RestExchange
+from lasthop.access.rest.resources import ListQuery, RemoveQuery
 from lasthop.clock import Micros
 from lasthop.core.gateway import Gateway
 from lasthop.core.registry import Device, hash_token
 from lasthop.errors import InvalidRequest
 from lasthop.message import Target, TargetKind
-
-
-class ListQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """Which page of the devices."""
-
-    after: Annotated[int, Meta(ge=0, description="Only those with a higher number")] = 0
-    limit: Annotated[int, Meta(ge=1, le=1000)] = 100
-
-
-class RemoveQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """How thoroughly."""
-
-    erase: Annotated[bool, Meta(description="Also forget everything that was ever sent to it")] = (
-        False
-    )
 
 
 def _info(gateway: Gateway, device: Device, token: str | None = None) -> DeviceInfo:

@@ -3,48 +3,18 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 from starlette.responses import Response
 
 from lasthop.access.rest.answers import json_response
 from lasthop.access.rest.exchange import RestExchange
+from lasthop.access.rest.resources import GroupTerms, MembersQuery, QueueRules
 from lasthop.access.rest.times import datetime_of
 from lasthop.clock import SECOND, Micros
 from lasthop.core.gateway import Gateway
 from lasthop.core.groups.records import GroupRecord
 from lasthop.message import Target, TargetKind
-
-_Title = Annotated[str, Meta(max_length=250, description="For people")]
-_Open = Annotated[bool, Meta(description="Whether devices may join by themselves")]
-
-
-class GroupTerms(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What a group is to be."""
-
-    title: _Title = ""
-    open: _Open = True
-
-
-class QueueRules(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What a queue is to be."""
-
-    title: _Title = ""
-    open: _Open = True
-    patience: Annotated[
-        float,
-        Meta(
-            ge=1,
-            le=604_800,
-            description="Seconds that a consumer may take over a message; then another one gets it,"
-            " marked as redelivered",
-        ),
-    ] = 60.0
-    prefetch: Annotated[
-        int, Meta(ge=1, le=1000, description="Messages that a consumer has at a time")
-    ] = 16
 
 
 class GroupInfo(msgspec.Struct, omit_defaults=True):
@@ -119,12 +89,6 @@ class Dissolved(msgspec.Struct):
     name: str
     left: int
     """How many devices belonged to it."""
-
-
-class MembersQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """How much to list."""
-
-    limit: Annotated[int, Meta(ge=1, le=1000, description="Devices to list")] = 100
 
 
 GROUP, QUEUE = TargetKind.GROUP, TargetKind.QUEUE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
@@ -40,6 +39,7 @@ done later. A request with an `Idempotency-Key` may be repeated; it is done once
 
 def document(operations: Sequence[Operation], version: str) -> Json:
     """The whole document."""
+    operations = [operation.resolved() for operation in operations]
     schemas = _Schemas(operations)
     paths: dict[str, Json] = {}
     for operation in operations:
@@ -87,8 +87,8 @@ class _Schemas:
 
 
 def _parts(kinds: Iterable[Any]) -> list[Any]:
-    """Types, with unions taken apart: msgspec would want them tagged."""
-    return [part for kind in kinds for part in getattr(kind, "__args__", (kind,))]
+    """Types, with choices taken apart: msgspec would want unions tagged."""
+    return [part for kind in kinds for part in (kind if isinstance(kind, tuple) else (kind,))]
 
 
 def _operation(operation: Operation, schemas: _Schemas) -> Json:
@@ -147,8 +147,8 @@ def _refusal(text: str, schemas: _Schemas) -> Json:
 def _path(operation: Operation) -> list[Json]:
     schema = {"type": "string", "minLength": 1}
     return [
-        {"name": name, "in": "path", "required": True, "schema": schema}
-        for name in re.findall(r"\{(\w+)\}", operation.path)
+        {"name": name, "in": "path", "required": True, "schema": schema, "description": about}
+        for name, about in operation.path_parameters.items()
     ]
 
 

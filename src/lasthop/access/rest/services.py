@@ -13,17 +13,12 @@ from lasthop.access.rest.exchange import RestExchange
 from lasthop.access.rest.problems import Declined
 from lasthop.access.rest.replies import content_of, first_reply
 from lasthop.access.rest.requests import Publication, digest
+from lasthop.access.rest.resources import FindQuery
 from lasthop.errors import InvalidRequest, NotFound
 from lasthop.message import Message, TargetKind
 from lasthop.wire.hop.services import DECLINED_TYPE, OPERATION_HEADER, Offer, Question
 
 BINARY = b"application/octet-stream"
-
-
-class FindQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """Which services."""
-
-    operation: Annotated[str, Meta(description="Those that have an operation of this name")] = ""
 
 
 class AskQuery(msgspec.Struct, forbid_unknown_fields=True):

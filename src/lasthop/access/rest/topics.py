@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from lasthop.access.rest.answers import Subscribed, json_response
 from lasthop.access.rest.exchange import RestExchange
+from lasthop.access.rest.resources import Advertisement, RankChange, SubscribeQuery
 from lasthop.access.rest.times import datetime_of
 from lasthop.clock import Micros
 from lasthop.core.apps.credentials import Scope
@@ -22,12 +23,6 @@ from lasthop.decision.volume.terms import TopicTerms
 from lasthop.errors import InvalidRequest, NotFound
 from lasthop.message import GATEWAY, Target, TargetKind
 from lasthop.store.ranked import TopicRow
-
-
-class Advertisement(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What there is to know of a topic."""
-
-    title: Annotated[str, Meta(max_length=250, description="For people")] = ""
 
 
 class TopicInfo(msgspec.Struct, omit_defaults=True):
@@ -74,18 +69,6 @@ class SubscriptionInfo(msgspec.Struct, omit_defaults=True):
     """Only XML messages that this selects something of."""
 
 
-class SubscribeQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """Which messages of the topic."""
-
-    xpath: Annotated[
-        str | None,
-        Meta(
-            description="Only XML messages that this XPath expression selects something of;"
-            " empty: all again"
-        ),
-    ] = None
-
-
 class SubscriptionList(msgspec.Struct):
     """The subscriptions of a device."""
 
@@ -98,12 +81,6 @@ class Rules(msgspec.Struct, forbid_unknown_fields=True):
     topic decides about it."""
 
     rules: Annotated[list[ContextRule], Meta(max_length=MAX_RULES)]
-
-
-class RankChange(msgspec.Struct, forbid_unknown_fields=True):
-    """What a message is worth by now."""
-
-    rank: Annotated[float, Meta(ge=-1e300, le=1e300, description="Among the messages of its topic")]
 
 
 class Reranked(msgspec.Struct):

@@ -2,6 +2,8 @@
 
 A module is imported when its command is used, so that help comes at once. To add a command or a
 group of them, write a module with a `typer.Typer` named `commands` and enter it in `COMMANDS`.
+Commands that only ask for one operation of the REST interface need no module: the table of
+operations has them (`lasthop.access.rest.operations`), and `RESOURCES` what they are about.
 """
 
 from __future__ import annotations
@@ -25,18 +27,18 @@ COMMANDS = {
     "demo": "See all of it at work, with a report.",
     "push": "Send messages.",
     "device": "Run a device, and administer devices.",
-    "address": "Client addresses of PAP, and who they stand for.",
+    "address": "Say who client addresses of PAP stand for.",
     "pap": "Push, cancel and ask at any Push Proxy Gateway.",
-    "service": "Services that devices offer.",
+    "service": "Show the services that devices offer.",
     "stream": "Send and fetch streams: files, or whatever goes on and on.",
-    "behaviour": "How messages of an app behave.",
-    "topic": "Topics, and what their messages are worth.",
-    "group": "Groups of devices.",
-    "queue": "Queues that devices share.",
+    "behaviour": "Show and change how messages of an app behave.",
+    "topic": "Advertise topics, and change what their messages are worth.",
+    "group": "Make groups of devices, and show and change them.",
+    "queue": "Make queues that devices share, and show and change them.",
     "explain": "What became of a message for one device, and why.",
     "log": "Follow the event log, or check it.",
-    "surrogate": "Classes that act for devices at the gateway.",
-    "credential": "Who may publish and administer.",
+    "surrogate": "Show and load the classes that act for devices at the gateway.",
+    "credential": "Say who may publish and administer.",
     "status": "How a gateway is, and what its store holds.",
     "backup": "Copy the store to one file.",
     "restore": "Make a data directory from a backup.",
@@ -49,7 +51,25 @@ COMMANDS = {
     "sim": "Rehearse on virtual time.",
     "bench": "Measure against peers.",
 }
-"""Every command and what it is for. Its module has the same name."""
+"""Every command and what it is for. Its module has the same name, if it has one."""
+
+RESOURCES: dict[str, dict[str, str]] = {
+    "device": {"run": "Be a device, and print every message that comes."},
+    "address": {},
+    "service": {},
+    "stream": {
+        "send": "Send a file as a stream, or go on with one.",
+        "fetch": "Fetch a stream that a device sends to its publishers.",
+    },
+    "behaviour": {},
+    "topic": {},
+    "group": {},
+    "queue": {},
+    "surrogate": {},
+    "credential": {},
+}
+"""What the commands of the table of operations are about. Those that a module has beside them are
+named here, so that help needs not wait for it."""
 
 ASKED_BY_A_SHELL = "_LASTHOP_COMPLETE"
 """The variable with which a shell asks what could come next: see `completion`."""
@@ -67,6 +87,11 @@ class Commands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
             return None
+        if cmd_name in RESOURCES:
+            # The table of operations, which other commands need not wait for.
+            from lasthop.runtime.cli.resource import Resource  # noqa: PLC0415
+
+            return Resource(cmd_name, COMMANDS[cmd_name], RESOURCES[cmd_name])
         module = import_module(f"{__name__}.{cmd_name}")
         command = typer.main.get_command(module.commands)
         command.name = cmd_name

@@ -1,160 +1,144 @@
-"""Administration of a data directory that no gateway is using.
+"""Asks a data directory that no gateway is using.
 
-The gateway itself does the work, woken for one change: what it allows and records is the same as
-over any door.
+The gateway itself does the work, woken for one request: what it allows and records is the same as
+over REST.
 """
 
 from __future__ import annotations
 
+import asyncio
 import secrets
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import NoReturn, TypeVar
+from urllib.parse import urlencode
 
 import msgspec
+from starlette.requests import Request
 
-from lasthop.access.rest.administration import (
-    DeviceChange,
-    NewCredential,
-    NewDevice,
-    checked_address,
-)
-from lasthop.access.rest.answers import credential_of, device_of
+from lasthop.access.rest.app import make_token
+from lasthop.access.rest.context import OperationContext
+from lasthop.access.rest.exchange import RestExchange
+from lasthop.access.rest.operations import Ask, Operation
+from lasthop.access.rest.operations.command import Row
+from lasthop.access.rest.problems import malformed, problem_of
+from lasthop.access.rest.settings import RestSettings
 from lasthop.clock import Micros
 from lasthop.core.gateway import Gateway, Identity
-from lasthop.core.names import parse_target
-from lasthop.core.registry import Device
-from lasthop.errors import StoreError
-from lasthop.message import Target, TargetKind
-from lasthop.runtime.cli.administration import Row
+from lasthop.errors import LasthopError, StoreError
 from lasthop.runtime.clock import SystemClock
 from lasthop.runtime.failure import Failure
+from lasthop.store.base import Reader
 from lasthop.store.sqlite import SqliteStore
 
 T = TypeVar("T")
 
-_EVERYONE = Target(TargetKind.APP, "")
+LOCAL = "127.0.0.1"
+"""Whoever can open the directory may do everything, as on an open gateway of this machine."""
 
 
-class AtStore:
-    """A data directory."""
+class StoreGateway:
+    """A gateway that is awake as long as a store is open, and whose every change is durable at
+    once."""
 
-    def __init__(self, data: Path, app: str) -> None:
-        self._data = data
-        self._app = app
+    def __init__(self, store: SqliteStore) -> None:
+        self._store = store
+        self._clock = SystemClock()
+        self._gateway = Gateway(
+            Identity(), store.open(), random64=lambda: secrets.randbits(64), now=self.now()
+        )
 
-    def add_credential(self, name: str, scopes: list[str], certificate: str | None = None) -> Row:
-        new = _checked({"name": name, "scopes": scopes, "certificate": certificate}, NewCredential)
-        token = secrets.token_urlsafe(32)
+    def now(self) -> Micros:
+        return self._clock.now()
 
-        def act(gateway: Gateway, now: Micros) -> Row:
-            if new.certificate is not None:
-                gateway.admin.certify(new.certificate, self._app, new.name, set(new.scopes), now)
-                certified = gateway.credentials.certified(new.certificate)
-                assert certified is not None
-                return _plain(credential_of(certified)) | {"certificate": new.certificate}
-            gateway.admin.admit(token, self._app, new.name, set(new.scopes), now)
-            row = gateway.credentials.find(token)
-            assert row is not None
-            return _plain(credential_of(row, token))
+    async def call(self, act: Callable[[Gateway, Micros], T]) -> T:
+        result = act(self._gateway, self.now())
+        commit = self._gateway.commit(self.now(), flush=True)
+        if commit is not None:
+            self._store.apply(commit)
+            self._gateway.written(commit.n)
+        return result
 
-        return self._change(act)
+    async def durable(self) -> None:
+        """Everything is."""
 
-    def credentials(self) -> list[Row]:
-        rows = self._change(lambda gateway, _: gateway.credentials.of(self._app))
-        return [_plain(credential_of(row)) for row in rows]
+    def look(self, ask: Callable[[Gateway], T]) -> T:
+        return ask(self._gateway)
 
-    def revoke(self, name: str) -> int:
-        return self._change(lambda gateway, _: gateway.admin.dismiss(self._app, name))
+    async def read(self, ask: Callable[[Reader], T]) -> T:
+        with closing(self._store.reader()) as reader:
+            return ask(reader)
 
-    def register(
-        self,
-        name: str,
-        *,
-        user: str,
-        topics: list[str],
-        routes: list[Row] | None = None,
-        addresses: list[str] | None = None,
-    ) -> Row:
-        fields = {"name": name, "user": user, "subscriptions": topics, "routes": routes or []}
-        fields["addresses"] = addresses or []
-        new = _checked(fields, NewDevice)
-        token = secrets.token_urlsafe(32)
+    async def wait(self, *_: object) -> NoReturn:
+        raise Failure("nothing happens in a data directory that no gateway is using")
 
-        def act(gateway: Gateway, now: Micros) -> Row:
-            device = gateway.admin.register(self._app, new.name, new.record(token, now), now)
-            return _info(gateway, device, token)
+    watch = wait
 
-        return self._change(act)
-
-    def change(self, name: str, changes: Row) -> Row:
-        checked = _checked(changes, DeviceChange).changes()
-
-        def act(gateway: Gateway, now: Micros) -> Row:
-            return _info(gateway, gateway.admin.amend(self._app, name, now, **checked))
-
-        return self._change(act)
-
-    def devices(self) -> list[Row]:
-        def act(gateway: Gateway, _: Micros) -> list[Row]:
-            found = gateway.registry.reach(self._app, _EVERYONE)
-            return [_info(gateway, device) for device in found.values()]
-
-        return self._change(act)
-
-    def remove(self, name: str, *, erase: bool) -> None:
-        device = self._change(lambda gateway, now: gateway.admin.remove(self._app, name, now))
-        if erase:
-            with closing(self._open()) as store:
-                start: int | None = 0
-                while start is not None:
-                    start = store.erase_device(device.number, start=start).next
-
-    def addresses(self) -> list[Row]:
-        found = self._change(lambda gateway, _: gateway.pushes.addresses.targets(self._app))
-        return [{"address": a, "target": str(t)} for a, t in sorted(found.items())]
-
-    def point(self, address: str, target: str | None) -> Row:
-        short = checked_address(address, "address")
-        kept = parse_target(target) if target is not None else None
-        self._change(lambda gateway, _: gateway.pushes.point(self._app, short, kept))
-        return {"address": short, "target": target or ""}
-
-    def _change(self, act: Callable[[Gateway, Micros], T]) -> T:
-        """Let `act` change the gateway; it is durable when this returns."""
-        clock = SystemClock()
-        with closing(self._open()) as store:
-            gateway = Gateway(
-                Identity(), store.open(), random64=lambda: secrets.randbits(64), now=clock.now()
-            )
-            result = act(gateway, clock.now())
-            commit = gateway.commit(clock.now(), flush=True)
-            if commit is not None:
-                store.apply(commit)
-            return result
-
-    def _open(self) -> SqliteStore:
-        try:
-            return SqliteStore(self._data)
-        except StoreError as error:
-            if "pid" in error.fields:
-                raise Failure(f"a gateway is running on {self._data}: use --url instead") from None
-            raise
+    async def erase(self, device: int) -> None:
+        """Forget everything that was sent to a device that was removed."""
+        start: int | None = 0
+        while start is not None:
+            start = self._store.erase_device(device, start=start).next
 
 
-def _checked(fields: Row, kind: type[T]) -> T:
+@contextmanager
+def asking(data: Path, app: str) -> Iterator[Ask]:
+    """Ask the store in a data directory."""
+    with closing(_open(data)) as store:
+        awake = StoreGateway(store)
+        settings = RestSettings(open_house=True)
+        context = OperationContext(
+            awake, settings, make_token=make_token, explain=None, erase=awake.erase
+        )
+
+        def ask(operation: Operation, path: Row, query: Row, body: object) -> Row:
+            try:
+                return asyncio.run(_handle(context, app, operation, path, query, body))
+            except LasthopError as error:
+                raise Failure(problem_of(error).error.detail) from None
+
+        yield ask
+
+
+async def _handle(
+    context: OperationContext, app: str, operation: Operation, path: Row, query: Row, body: object
+) -> Row:
+    """What the handler of an operation answers."""
+    operation = operation.resolved()
+    headers = {b"host": b"localhost", b"x-app": app.encode()}
+    caller = context.callers.recognise(headers, LOCAL)
+    data = b"" if body is None else msgspec.json.encode(body)
+    if body is not None:
+        _check(data, operation.body)
+
+    async def receive() -> dict[str, object]:
+        return {"type": "http.request", "body": data}
+
+    connection = {
+        "type": "http",
+        "headers": [],
+        "path_params": path,
+        "query_string": urlencode(query).encode(),
+    }
+    assert operation.handler is not None
+    exchange = RestExchange(context, Request(connection, receive), caller, headers)
+    answer: Row = msgspec.json.decode((await operation.handler(exchange)).body)
+    return answer
+
+
+def _check(data: bytes, kind: type) -> None:
+    """Refuse what cannot be meant: a mistake in the command line."""
     try:
-        return msgspec.convert(fields, kind)
-    except msgspec.ValidationError as error:
-        raise Failure(str(error).replace("`", "").replace("$.", ""), exit_code=2) from None
+        msgspec.json.decode(data, type=kind)
+    except msgspec.DecodeError as error:
+        raise Failure(malformed(error).detail, exit_code=2) from None
 
 
-def _info(gateway: Gateway, device: Device, token: str | None = None) -> Row:
-    return _plain(device_of(device, gateway.deliveries.session(device), token))
-
-
-def _plain(answer: object) -> Row:
-    """As it would have come over the wire."""
-    plain: Row = msgspec.json.decode(msgspec.json.encode(answer))
-    return plain
+def _open(data: Path) -> SqliteStore:
+    try:
+        return SqliteStore(data)
+    except StoreError as error:
+        if "pid" in error.fields:
+            raise Failure(f"a gateway is running on {data}: use --url instead") from None
+        raise

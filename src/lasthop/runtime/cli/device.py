@@ -1,4 +1,4 @@
-"""`lasthop device`: run one, and administer them."""
+"""`lasthop device run`: be a device."""
 
 from __future__ import annotations
 
@@ -11,40 +11,23 @@ import typer
 import uvloop
 
 from lasthop.decision.policies import POLICIES
-from lasthop.decision.routes import Variant
 from lasthop.device.compose import SubscriptionOptions
 from lasthop.runtime import logs
 from lasthop.runtime.cli import reference_device
-from lasthop.runtime.cli.desks import desk
 from lasthop.runtime.cli.device_sending import LineOutlet, parse_joins, read_preferences
 from lasthop.runtime.cli.options import (
     DEFAULT_APP,
-    DEFAULT_URL,
     App,
-    Data,
     Json,
-    Token,
-    Url,
     described,
     new_commands,
 )
-from lasthop.runtime.cli.output import say, say_json
 from lasthop.runtime.cli.reference_device import DevicePlan
-from lasthop.runtime.cli.tables import table
 from lasthop.runtime.defaults import DEFAULT_TCP
 from lasthop.runtime.failure import Failure
 from lasthop.transport.schemes import all_schemes
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The device's name.")]
-
-
-Addresses = Annotated[
-    list[str] | None,
-    typer.Option("--address", metavar="TYPE:VALUE", help="A client address; repeatable."),
-]
-
-
-commands = new_commands("Run a device, and administer devices.")
+commands = new_commands()
 
 
 @commands.command(
@@ -203,155 +186,3 @@ def _options(**given: object) -> SubscriptionOptions:
     options: SubscriptionOptions = {}
     options.update({name: value for name, value in given.items() if value is not None})  # type: ignore[typeddict-item]
     return options
-
-
-@commands.command(
-    "register",
-    help=described(
-        "Register a device. Its token is shown once and not kept.",
-        "lasthop device register phone --user alice --topic news",
-        "lasthop device register handset --route wsp=192.0.2.10",
-    ),
-)
-def register(
-    name: Name,
-    user: Annotated[str, typer.Option(help="Whose device it is.")] = "",
-    topic: Annotated[list[str] | None, typer.Option(help="Subscribe it; repeatable.")] = None,
-    address: Addresses = None,
-    route: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="VARIANT=ADDRESS",
-            help="Reach it over the air: wsp, wsp-session or http; repeatable.",
-        ),
-    ] = None,
-    url: Url = DEFAULT_URL,
-    token: Token = None,
-    app: App = DEFAULT_APP,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
-    with desk(url, token, app, data) as office:
-        routes = [_route(text) for text in route or []]
-        made = office.register(
-            name, user=user, topics=topic or [], routes=routes, addresses=address or []
-        )
-    if as_json:
-        say_json(made)
-    else:
-        say(made["token"])
-
-
-def _route(text: str) -> dict[str, str]:
-    variant, equals, address = text.partition("=")
-    if not equals:
-        known = ", ".join(Variant)
-        raise Failure(f"a route is VARIANT=ADDRESS with one of {known}: {text!r}", exit_code=2)
-    return {"variant": variant, "address": address}
-
-
-@commands.command(
-    "change",
-    help=described(
-        "Change whose device it is, its addresses or what it can do; what is not given stays.",
-        "lasthop device change phone --user alice --address PLMN:+15551999",
-        "lasthop device change phone --capability Model=A1 --capability 'Push-Accept=text/plain'",
-    ),
-)
-def change(
-    name: Name,
-    user: Annotated[str | None, typer.Option(help="Whose device it is.")] = None,
-    address: Addresses = None,
-    no_addresses: Annotated[
-        bool, typer.Option("--no-addresses", help="It has no client address any more.")
-    ] = False,
-    capability: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="All that it can do; repeatable."),
-    ] = None,
-    url: Url = DEFAULT_URL,
-    token: Token = None,
-    app: App = DEFAULT_APP,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
-    changes: dict[str, object] = {}
-    if user is not None:
-        changes["user"] = user
-    if address or no_addresses:
-        changes["addresses"] = address or []
-    if capability:
-        changes["capabilities"] = dict(_pair(text) for text in capability)
-    if not changes:
-        raise Failure("nothing to change: give --user, --address or --capability", exit_code=2)
-    with desk(url, token, app, data) as office:
-        changed = office.change(name, changes)
-    if as_json:
-        say_json(changed)
-    else:
-        say(f"changed {', '.join(changes)} of {name}")
-
-
-def _pair(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not key or not equals:
-        raise Failure(f"a capability is NAME=VALUE: {text!r}", exit_code=2)
-    return key, value
-
-
-@commands.command(
-    "list",
-    help=described("Show an app's devices.", "lasthop device list"),
-)
-def list_devices(
-    url: Url = DEFAULT_URL,
-    token: Token = None,
-    app: App = DEFAULT_APP,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
-    with desk(url, token, app, data) as office:
-        found = office.devices()
-    if as_json:
-        for row in found:
-            say_json(row)
-        return
-    table(
-        ["name", "user", "contact", "open", "topics"],
-        [
-            [
-                row["name"],
-                row["user"],
-                row.get("link") or "yes" if row["in_contact"] else "",
-                row["open"],
-                " ".join(row["subscriptions"]),
-            ]
-            for row in found
-        ],
-    )
-
-
-@commands.command(
-    "remove",
-    help=described(
-        "Remove a device: what is open for it becomes undeliverable.",
-        "lasthop device remove phone --erase",
-    ),
-)
-def remove(
-    name: Name,
-    erase: Annotated[
-        bool, typer.Option("--erase", help="Also forget everything that was sent to it.")
-    ] = False,
-    url: Url = DEFAULT_URL,
-    token: Token = None,
-    app: App = DEFAULT_APP,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
-    with desk(url, token, app, data) as office:
-        office.remove(name, erase=erase)
-    if as_json:
-        say_json({"removed": name, "erased": erase})
-    else:
-        say(f"removed {name}")

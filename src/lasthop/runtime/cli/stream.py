@@ -1,4 +1,4 @@
-"""`lasthop stream`: send a file or standard input, fetch a stream, and see how far they are."""
+"""`lasthop stream`: send a file or standard input, and fetch a stream."""
 
 from __future__ import annotations
 
@@ -21,15 +21,12 @@ from lasthop.runtime.cli.options import (
     new_commands,
 )
 from lasthop.runtime.cli.output import say, say_json
-from lasthop.runtime.cli.tables import table
 from lasthop.runtime.failure import Failure
 
-commands = new_commands("Streams: send, fetch, list, show, abort.")
+commands = new_commands()
 
 CHUNK = 256 << 10
 """Bytes of one request: each is durable when it is answered."""
-
-Id = Annotated[str, typer.Argument(help="The stream's id.")]
 
 
 @commands.command(
@@ -105,7 +102,7 @@ def _send(client: RestClient, stream: dict[str, Any], source: IO[bytes]) -> dict
     )
 )
 def fetch(
-    stream: Id,
+    stream: Annotated[str, typer.Argument(help="The stream's id.")],
     output: Annotated[
         Path | None, typer.Option(help="A file, to which is added; default: standard output.")
     ] = None,
@@ -134,67 +131,8 @@ def fetch(
             sink.write(data)
             sink.flush()
             offset += len(data)
-    state = _state(url, token, app, stream)
+        state = client.call("GET", f"/v1/streams/{stream}")
     if state["state"] != "complete":
         raise Failure(f"the stream was {state['state']}: {state.get('reason', '')}")
     if as_json:
         say_json(state)
-
-
-def _sink(output: Path | None) -> IO[bytes]:
-    if output is None:
-        return sys.stdout.buffer
-    return output.open("r+b" if output.exists() else "wb")
-
-
-def _state(url: str, token: str | None, app: str | None, stream: str) -> dict[str, Any]:
-    with RestClient(url, token=token, app=app) as client:
-        found: dict[str, Any] = client.call("GET", f"/v1/streams/{stream}")
-        return found
-
-
-@commands.command("list", help=described("Streams that are not over.", "lasthop stream list"))
-def list_streams(
-    url: Url = DEFAULT_URL,
-    token: Token = None,
-    app: App = DEFAULT_APP,
-    as_json: Json = False,
-) -> None:
-    with RestClient(url, token=token, app=app) as client:
-        streams = client.call("GET", "/v1/streams")["streams"]
-    if as_json:
-        say_json(streams)
-        return
-    rows = [(s["id"], s["source"], s["to"], s["state"], s["position"], s["taken"]) for s in streams]
-    table(("id", "from", "to", "state", "came", "taken"), rows)
-
-
-@commands.command(help=described("How far a stream is.", "lasthop stream show 03be4d5c92800000"))
-def show(
-    stream: Id,
-    url: Url = DEFAULT_URL,
-    token: Token = None,
-    app: App = DEFAULT_APP,
-    as_json: Json = False,
-) -> None:
-    found = _state(url, token, app, stream)
-    if as_json:
-        say_json(found)
-    else:
-        say("\n".join(f"{name}: {value}" for name, value in found.items()))
-
-
-@commands.command(help=described("Give a stream up.", "lasthop stream abort 03be4d5c92800000"))
-def abort(
-    stream: Id,
-    url: Url = DEFAULT_URL,
-    token: Token = None,
-    app: App = DEFAULT_APP,
-    as_json: Json = False,
-) -> None:
-    with RestClient(url, token=token, app=app) as client:
-        gone = client.call("DELETE", f"/v1/streams/{stream}")
-    if as_json:
-        say_json(gone)
-    else:
-        say(f"stream {stream} is {gone['state']} after {gone['position']} bytes")

@@ -6,12 +6,12 @@ from lasthop.access.rest.operations.administration import ADMINISTRATION
 from lasthop.access.rest.operations.devices import DEVICES
 from lasthop.access.rest.operations.groups import GROUPS
 from lasthop.access.rest.operations.messages import EXPLAIN, MESSAGES
-from lasthop.access.rest.operations.operation import Operation
+from lasthop.access.rest.operations.operation import Ask, Operation
 from lasthop.access.rest.operations.services import SERVICES
 from lasthop.access.rest.operations.streams import STREAMS
 from lasthop.access.rest.operations.topics import TOPICS
 
-__all__ = ["EXPLAIN", "OPERATIONS", "Operation"]
+__all__ = ["EXPLAIN", "OPERATIONS", "Ask", "Operation"]
 
 OPERATIONS: tuple[Operation, ...] = (
     *MESSAGES,

@@ -1,15 +1,20 @@
-"""Messages: published, followed, changed, answered."""
+"""Messages: published, followed, replaced, answered."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from lasthop.access.rest import answers, messages, replies, topics
-from lasthop.access.rest.operations.operation import Operation
-from lasthop.access.rest.requests import Publication
-from lasthop.core.apps.credentials import Scope
+from lasthop.access.rest.operations.deferred import deferred
+from lasthop.access.rest.operations.operation import Operation, Scope
+
+if TYPE_CHECKING:
+    from lasthop.access.rest import answers, messages, replies, requests
+else:
+    answers, messages, replies, requests = deferred("answers", "messages", "replies", "requests")
 
 _MESSAGE = "/v1/messages/{id}"
+
+_PUBLISHING = "It is for the program that published the message: nothing is administered."
 
 MESSAGES: tuple[Operation, ...] = (
     Operation(
@@ -18,14 +23,15 @@ MESSAGES: tuple[Operation, ...] = (
         summary="Publish one message, or many together",
         scope=Scope.PUBLISH,
         handler=None,
-        body=Publication,
+        body=requests.Publication,
         lines=True,
         once=True,
         answers={
-            202: answers.Accepted | answers.AcceptedMany,
-            200: answers.Accepted | answers.AcceptedMany,
+            202: (answers.Accepted, answers.AcceptedMany),
+            200: (answers.Accepted, answers.AcceptedMany),
         },
         refusals=(404, 409, 415, 422),
+        command="`lasthop push` publishes messages.",
     ),
     Operation(
         method="GET",
@@ -36,6 +42,7 @@ MESSAGES: tuple[Operation, ...] = (
         query=messages.StatusQuery,
         answers={200: answers.MessageStatus},
         refusals=(404,),
+        command="`lasthop push --wait` waits for it, and `lasthop explain` tells the whole story.",
     ),
     Operation(
         method="PUT",
@@ -43,19 +50,10 @@ MESSAGES: tuple[Operation, ...] = (
         summary="Replace a message where it has not been sent",
         scope=Scope.PUBLISH,
         handler=messages.replace,
-        body=Publication,
+        body=requests.Publication,
         answers={200: answers.Replaced},
         refusals=(404, 409, 415, 422),
-    ),
-    Operation(
-        method="PATCH",
-        path=_MESSAGE,
-        summary="Change what a message is worth; devices that keep it move it, or forget it",
-        scope=Scope.PUBLISH,
-        handler=topics.change_rank,
-        body=topics.RankChange,
-        answers={200: topics.Reranked},
-        refusals=(404, 415),
+        command=_PUBLISHING,
     ),
     Operation(
         method="DELETE",
@@ -65,6 +63,7 @@ MESSAGES: tuple[Operation, ...] = (
         handler=messages.cancel,
         answers={200: answers.Cancelled},
         refusals=(404, 409),
+        command=_PUBLISHING,
     ),
     Operation(
         method="GET",
@@ -75,6 +74,7 @@ MESSAGES: tuple[Operation, ...] = (
         query=replies.ReplyQuery,
         answers={200: bytes},
         refusals=(404,),
+        command=_PUBLISHING,
     ),
     Operation(
         method="POST",
@@ -82,10 +82,11 @@ MESSAGES: tuple[Operation, ...] = (
         summary="Answer a message that a device sent",
         scope=Scope.PUBLISH,
         handler=replies.reply,
-        body=Publication,
+        body=requests.Publication,
         once=True,
         answers={202: answers.Accepted, 200: answers.Accepted},
         refusals=(404, 409, 415, 422),
+        command=_PUBLISHING,
     ),
     Operation(
         method="GET",
@@ -96,6 +97,7 @@ MESSAGES: tuple[Operation, ...] = (
         query=replies.GatherQuery,
         answers={200: replies.Replies},
         refusals=(404,),
+        command=_PUBLISHING,
     ),
 )
 
@@ -108,5 +110,6 @@ EXPLAIN = Operation(
     query=messages.ExplainQuery,
     answers={200: Any},
     refusals=(404,),
+    command="`lasthop explain` also reads a data directory, and prints a story line by line.",
 )
 """There only if somebody tells stories."""

@@ -2,28 +2,81 @@
 
 from __future__ import annotations
 
-from lasthop.access.rest import services
-from lasthop.access.rest.operations.operation import Operation
-from lasthop.core.apps.credentials import Scope
+from typing import TYPE_CHECKING
+
+from lasthop.access.rest.operations.command import Command, Row
+from lasthop.access.rest.operations.deferred import deferred
+from lasthop.access.rest.operations.operation import Operation, Scope
+
+if TYPE_CHECKING:
+    from lasthop.access.rest import resources, services
+else:
+    resources, services = deferred("resources", "services")
+
+
+_ONE = {"version": "1"}
+"""What a service is that does not say its version."""
+
+
+def _interfaces(found: Row) -> str:
+    """Every version of a service: who offers it, and what it can be asked."""
+    return "\n".join(line for offer in found["services"] for line in _interface(offer))
+
+
+def _interface(offer: Row) -> list[str]:
+    service, devices = offer["service"], offer["devices"]
+    lines = ["{name}, version {version}".format(**_ONE | service)]
+    lines += [service["about"]] if service.get("about") else []
+    others = offer["providers"] - len(devices)
+    more = f" and {others} more" if others else ""
+    lines.append(f"offered by {', '.join(devices)}{more}; {offer['in_contact']} in contact")
+    headings = ("operation", "takes", "gives", "about")
+    rows = [
+        (operation["name"], *(operation.get(name, "") for name in headings[1:]))
+        for operation in service.get("operations", [])
+    ]
+    if rows:
+        widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
+        lines += ["  ".join(map(str.ljust, row, widths)).rstrip() for row in (headings, *rows)]
+    return lines
+
 
 SERVICES: tuple[Operation, ...] = (
     Operation(
         method="GET",
         path="/v1/services",
-        summary="The services that devices offer",
+        summary="List the services that devices offer",
         scope=Scope.PUBLISH,
         handler=services.list_services,
-        query=services.FindQuery,
+        query=resources.FindQuery,
         answers={200: services.ServiceList},
+        command=Command(
+            "service list",
+            "--operation price",
+            offline=False,
+            rows="services",
+            columns="service devices=providers in_contact about",
+            derived={
+                "service": lambda offer: "{name}@{version}".format(**_ONE | offer["service"]),
+                "about": lambda offer: offer["service"].get("about"),
+            },
+        ),
     ),
     Operation(
         method="GET",
         path="/v1/services/{name}",
-        summary="A service in all its versions: NAME, or NAME@VERSION for one of them",
+        summary="Show the interface of a service in all its versions, and who offers it",
         scope=Scope.PUBLISH,
         handler=services.show,
         answers={200: services.ServiceList},
         refusals=(404,),
+        command=Command(
+            "service show",
+            "pricing",
+            offline=False,
+            says=_interfaces,
+            result=lambda found: found["services"],
+        ),
     ),
     Operation(
         method="POST",
@@ -35,5 +88,6 @@ SERVICES: tuple[Operation, ...] = (
         body=bytes,
         answers={200: bytes},
         refusals=(404, 422),
+        command="It publishes a message and waits for the reply: nothing is administered.",
     ),
 )

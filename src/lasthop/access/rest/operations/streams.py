@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from lasthop.access.rest import streams
-from lasthop.access.rest.operations.operation import Operation
-from lasthop.core.apps.credentials import Scope
+from typing import TYPE_CHECKING
+
+from lasthop.access.rest.operations.command import Command
+from lasthop.access.rest.operations.deferred import deferred
+from lasthop.access.rest.operations.operation import Operation, Scope
+
+if TYPE_CHECKING:
+    from lasthop.access.rest import streams
+else:
+    (streams,) = deferred("streams")
 
 _STREAM = "/v1/streams/{id}"
 
@@ -18,23 +25,31 @@ STREAMS: tuple[Operation, ...] = (
         body=streams.NewStream,
         answers={201: streams.StreamInfo},
         refusals=(404, 415),
+        command="`lasthop stream send` opens a stream, fills it and ends it.",
     ),
     Operation(
         method="GET",
         path="/v1/streams",
-        summary="Your streams that are not over, and those that any publisher may fetch",
+        summary="List your streams that are not over, and those that any publisher may fetch",
         scope=Scope.PUBLISH,
         handler=streams.list_streams,
         answers={200: streams.StreamList},
+        command=Command(
+            "stream list",
+            offline=False,
+            rows="streams",
+            columns="id from=source to state came=position taken",
+        ),
     ),
     Operation(
         method="GET",
         path=_STREAM,
-        summary="How far a stream is",
+        summary="Show how far a stream is",
         scope=Scope.PUBLISH,
         handler=streams.show,
         answers={200: streams.StreamInfo},
         refusals=(404,),
+        command=Command("stream show", "03be4d5c92800000", offline=False),
     ),
     Operation(
         method="PUT",
@@ -45,6 +60,7 @@ STREAMS: tuple[Operation, ...] = (
         query=streams.ContentQuery,
         answers={200: streams.StreamInfo},
         refusals=(404, 409),
+        command="`lasthop stream send` opens a stream, fills it and ends it.",
     ),
     Operation(
         method="GET",
@@ -55,6 +71,7 @@ STREAMS: tuple[Operation, ...] = (
         query=streams.ContentQuery,
         answers={200: bytes},
         refusals=(404, 409),
+        command="`lasthop stream fetch` writes all of a stream to a file.",
     ),
     Operation(
         method="POST",
@@ -66,6 +83,7 @@ STREAMS: tuple[Operation, ...] = (
         optional=True,
         answers={200: streams.StreamInfo},
         refusals=(404, 409, 415),
+        command="`lasthop stream send` opens a stream, fills it and ends it.",
     ),
     Operation(
         method="DELETE",
@@ -75,5 +93,11 @@ STREAMS: tuple[Operation, ...] = (
         handler=streams.give_up,
         answers={200: streams.StreamInfo},
         refusals=(404,),
+        command=Command(
+            "stream abort",
+            "03be4d5c92800000",
+            offline=False,
+            says="stream {id} is {state} after {position} bytes",
+        ),
     ),
 )

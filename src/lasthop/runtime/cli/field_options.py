@@ -1,0 +1,159 @@
+"""Options and arguments of a command, made from the fields of a type and the parts of a path."""
+
+from __future__ import annotations
+
+import inspect as signatures
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import msgspec
+import typer
+from msgspec import inspect
+
+from lasthop.access.rest.operations.command import Given
+from lasthop.runtime.failure import Failure
+
+UNLIMITED = 1e300
+"""A bound that keeps a number finite, and is nothing that people need to read."""
+
+REQUIRED = signatures.Parameter.empty
+
+_LISTS = (inspect.ListType, inspect.VarTupleType)
+_NUMBERS = {inspect.IntType: int, inspect.FloatType: float}
+
+
+@dataclass(frozen=True, slots=True)
+class CommandInput:
+    """Something that a command is given, and the field or the part of the path that it fills."""
+
+    place: str
+    """Whether that is in the path, the query or the body."""
+    field: str
+    declared: signatures.Parameter
+    """An option or argument, as typer finds it in the signature of a function."""
+    value: Callable[[Any], Any] | None = None
+    """The field's value by what was said, where it is not just that."""
+    flag: str = ""
+
+
+def declared(name: str, annotation: Any, default: Any = REQUIRED) -> signatures.Parameter:
+    """A parameter of a function that typer makes a command of."""
+    place = signatures.Parameter.KEYWORD_ONLY
+    return signatures.Parameter(name, place, default=default, annotation=annotation)
+
+
+def of_path(name: str, about: str, given: Given) -> CommandInput:
+    """The argument for a part of the path."""
+    info = typer.Argument(metavar=given.form or name.upper(), help=given.about or about)
+    kind = list[str] if given.many else str
+    return CommandInput("path", name, declared(name, Annotated[kind, info]))
+
+
+def of_field(place: str, field: inspect.Field, given: Given) -> Iterator[CommandInput]:
+    """The argument for a field that is required, the option for another one. A list that can be
+    changed also has an option to empty it."""
+    name, flag = field.name, given.flag or f"--{field.name.replace('_', '-')}"
+    kind, about = _unwrapped(field.type)
+    one = _unwrapped(kind.item_type)[0] if isinstance(kind, _LISTS) else kind
+    several = kind is not one or isinstance(kind, inspect.DictType)
+    words = _words(one)
+    told = given.about or f"{about}."
+    told += f" One of {', '.join(words)}." if words else ""
+    told += " May be repeated." if several else ""
+    if isinstance(kind, inspect.BoolType):
+        option = declared(name, Annotated[bool, typer.Option(flag, help=told)], False)
+        yield CommandInput(place, name, option, lambda _: not field.default)
+        return
+    parsed, form, value = _size(flag) if given.size else _form(kind, one, flag)
+    details: dict[str, Any] = {"metavar": given.form or form, "help": told}
+    details |= {} if given.size else _range(one)
+    if field.required and given.default is None:
+        info = typer.Argument(**details | {"metavar": given.form or name.upper()})
+        yield CommandInput(place, name, declared(name, Annotated[parsed, info]), value)
+        return
+    if isinstance(field.default, int | float):
+        details["show_default"] = f"{field.default:g}"
+    info = typer.Option(flag, **details)
+    option = declared(name, Annotated[parsed | None, info], given.default)
+    yield CommandInput(place, name, option, value, flag)
+    if several and not field.required and field.default is field.default_factory:
+        # It has no default: left out, it stays as it is.
+        info = typer.Option(f"--no-{name}", help=f"Let it have no {name} any more.")
+        option = declared(f"no_{name}", Annotated[bool, info], False)
+        yield CommandInput(place, name, option, lambda _: [] if kind is not one else {})
+
+
+def _unwrapped(kind: Any) -> tuple[Any, str]:
+    """A type without what may stand in its place, and its description."""
+    about = ""
+    while isinstance(kind, inspect.Metadata | inspect.UnionType):
+        if isinstance(kind, inspect.Metadata):
+            about = about or (kind.extra_json_schema or {}).get("description", "")
+            kind = kind.type
+        else:
+            absent = (inspect.NoneType, inspect.CustomType)
+            kind = next(each for each in kind.types if not isinstance(each, absent))
+    return kind, about
+
+
+def _words(kind: Any) -> list[str]:
+    """All that a text may be, if that is a choice of words."""
+    if isinstance(kind, inspect.EnumType):
+        return [str(member.value) for member in kind.cls]
+    return list(map(str, kind.values)) if isinstance(kind, inspect.LiteralType) else []
+
+
+def _range(kind: Any) -> dict[str, Any]:
+    """The least and the greatest value of a number."""
+    bounds = {"min": getattr(kind, "ge", None), "max": getattr(kind, "le", None)}
+    return {n: b for n, b in bounds.items() if b is not None and abs(b) < UNLIMITED}
+
+
+def _form(kind: Any, one: Any, flag: str) -> tuple[Any, str | None, Callable[[Any], Any] | None]:
+    """How a value is written: its type for the parser, its form for people, and the way back."""
+    if isinstance(kind, inspect.DictType):
+        return list[str], "NAME=VALUE", lambda said: dict(_pairs(said, flag, "NAME=VALUE"))
+    if isinstance(one, inspect.StructType) and kind is not one:
+        names = [field.name for field in one.fields if field.required]
+        shape = "=".join(names).upper()
+
+        def structs(said: list[str]) -> list[dict[str, str]]:
+            return [dict(zip(names, pair, strict=True)) for pair in _pairs(said, flag, shape)]
+
+        return list[str], shape, structs
+    if kind is not one:
+        return list[str], None, None
+    if isinstance(kind, inspect.StrType | inspect.EnumType | inspect.LiteralType):
+        return str, None, None
+    if type(kind) in _NUMBERS:
+        return _NUMBERS[type(kind)], None, None
+    return str, "JSON", lambda said: _json(said, flag)
+
+
+def _pairs(said: list[str], flag: str, shape: str) -> Iterator[tuple[str, str]]:
+    for text in said:
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise Failure(f"{flag} takes {shape}, not {text!r}", exit_code=2)
+        yield name, value
+
+
+def _json(said: str, flag: str) -> Any:
+    try:
+        return msgspec.json.decode(said)
+    except msgspec.DecodeError as error:
+        raise Failure(f"{flag} takes JSON: {error}", exit_code=2) from None
+
+
+def _size(flag: str) -> tuple[Any, str, Callable[[str], int]]:
+    def parse(said: str) -> int:
+        # With the limits of devices, which other commands need not wait for.
+        from lasthop.runtime.units import Size  # noqa: PLC0415
+
+        try:
+            return int(Size.parse(said))
+        except ValueError as error:
+            raise Failure(f"{flag}: {error}", exit_code=2) from None
+
+    return str, "SIZE", parse
