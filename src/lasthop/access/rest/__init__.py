@@ -1,8 +1,9 @@
 """The REST door: publish, follow, take back and answer messages; administer devices and
 credentials.
 
-`requests` holds what may be asked and turns it into submissions, `answers` what is said back,
-`operations` lists every operation once (routing and the OpenAPI document are both made from it).
+`requests` holds what may be asked and turns it into submissions, `administration` and `resources`
+what administrators may ask for, `answers` what is said back. `operations` lists every operation
+once: routing, the OpenAPI document and the administrative commands are all made from it.
 Publishing, by `publish` and `one_line`, is bare ASGI, and does without even that where a request is
 small; everything else goes through Starlette's router.
 """
