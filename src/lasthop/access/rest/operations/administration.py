@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 else:
     addresses, administration, answers = deferred("addresses", "administration", "answers")
     behaviour, credentials = deferred("behaviour", "credentials")
-    surrogate_manager, surrogates = deferred("overseer", "surrogates")
+    surrogate_manager, surrogates = deferred("surrogate_manager", "surrogates")
     Behaviour = Deferred("lasthop.core.apps.behaviour", "Behaviour")
 
 _ADDRESS = "/v1/addresses/{address}"
