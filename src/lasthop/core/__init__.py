@@ -1,1 +1,1 @@
-"""The gateway itself, sans-I/O: it owns every message from acceptance until it is done."""
+"""The gateway itself, without I/O: it owns every message from acceptance until it is done."""

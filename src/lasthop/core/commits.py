@@ -1,11 +1,10 @@
 """The open commit: what has changed since the last one was taken, and what waits for it.
 
-Every change is noted here together with the event that tells of it. The driver takes the commit,
+Every change is noted here together with the event that records it. The driver takes the commit,
 makes it durable and says so; only then are the effects let go that depend on it. While one commit
-is being written, the next one collects: that is the whole of group commit. Only when that one has
+is being written, the next one collects changes: that is all of group commit. Only when that one has
 become large is it handed over before the first is durable, so that the disk need not wait for a
-busy event loop.
-"""
+busy event loop."""
 
 from __future__ import annotations
 
@@ -34,15 +33,15 @@ TRANSMITTED = Kind.TRANSMITTED
 
 
 class SelfWriting(Protocol):
-    """Something that has changed and knows how to write itself down."""
+    """An object that has changed and can write its rows into a commit."""
 
     def write(self, commit: Commit) -> None:
-        """Put into a commit what has changed."""
+        """Write the object's changed rows into a commit."""
         ...
 
 
 class Commits:
-    """Collects one commit at a time and holds back what depends on it."""
+    """Collects one commit at a time and holds back the effects that depend on it."""
 
     def __init__(
         self,
@@ -64,7 +63,7 @@ class Commits:
         self._dirty_sessions: list[Session] = []
         self._noted: list[SelfWriting] = []
         self._departed: deque[tuple[Event, Delivery]] = deque()
-        """What has left and is not in the log yet, oldest first; some of it is by now."""
+        """Transmissions that are not in the log yet, oldest first; some have been logged since."""
         self._waiting: deque[tuple[int, Callable[[Micros], None]]] = deque()
         self._taken = next_commit - 1
         self._durable = next_commit - 1
@@ -81,12 +80,12 @@ class Commits:
 
     @property
     def horizon(self) -> int:
-        """The commit that everything said so far depends on."""
+        """The number of the commit on which every answer and event so far depends."""
         return self._taken if self._empty else self._open.n
 
     @property
     def durable(self) -> int:
-        """The newest durable commit."""
+        """The number of the newest durable commit."""
         return self._durable
 
     @property
@@ -103,7 +102,7 @@ class Commits:
                 self._due = now + LAZY_DELAY
 
     def note(self, writer: SelfWriting) -> None:
-        """Let something write itself into the open commit when that is taken."""
+        """Let an object write itself into the open commit when that is taken."""
         self._noted.append(writer)
 
     def add_message(self, message: Message) -> None:
@@ -113,7 +112,7 @@ class Commits:
     def record(
         self, kind: Kind, now: Micros, session: Session | None = None, **facts: object
     ) -> int:
-        """Record an event that is not about one delivery; returns its offset."""
+        """Record an event that is not about one delivery, and return its number."""
         event = Event(SCHEMA_VERSION, self._gateway, self._boot, self._next_event, now, kind)
         self._next_event += 1
         self._events.append(event)
@@ -130,10 +129,9 @@ class Commits:
         return event.n
 
     def record_step(self, delivery: Delivery, kind: Kind, now: Micros, reason: str) -> Event:
-        """Record the next event of a delivery, and the delivery with it.
+        """Record the next event of a delivery, and write the delivery's row.
 
-        It is written when the commit is taken: until then the caller may add facts to it.
-        """
+        The event is encoded when the commit is taken: until then the caller may add facts to it."""
         if delivery.departure is not None:
             self._record_departure(delivery, delivery.departure, now)
         session = delivery.session
@@ -159,9 +157,9 @@ class Commits:
     def departed(self, delivery: Delivery, now: Micros, reason: str) -> Event:
         """Record that a delivery has left, with its next event or when `LAZY_DELAY` is over.
 
-        Nobody waits for this one, and most deliveries are acknowledged by then: so their row is
-        written once less. A crash in between loses the event, but not that it may have left.
-        """
+        Nothing waits for this event, and most deliveries are acknowledged by then: so their row is
+        written once less. A crash in between loses the event; a restart assumes that the delivery
+        may have left."""
         if delivery.departure is not None:
             self._record_departure(delivery, delivery.departure, now)
         device = delivery.session.device
@@ -193,7 +191,7 @@ class Commits:
         self._append(event, delivery, session, now)
 
     def _append(self, event: Event, delivery: Delivery, session: Session, now: Micros) -> None:
-        """The event is the newest of its delivery, of its device and of the log."""
+        """Append an event that is the newest of its delivery, of its device and of the log."""
         delivery.last_event = self._next_event
         self._next_event += 1
         self._events.append(event)
@@ -205,7 +203,7 @@ class Commits:
             self._dirty_deliveries.append(delivery)
 
     def _record_departures(self, now: Micros, until: Micros) -> None:
-        """Of what left up to this moment and has had no other event since."""
+        """Log the transmissions up to `until` of deliveries that have had no other event since."""
         departed = self._departed
         while departed and departed[0][0].t <= until:
             event, delivery = departed.popleft()
@@ -214,7 +212,7 @@ class Commits:
                 self._due = now
 
     def when_durable(self, action: Callable[[Micros], None]) -> None:
-        """Do this once everything that has been noted so far is durable."""
+        """Call `action` once everything that has been noted so far is durable."""
         self._urgent = True
         self._waiting.append((self.horizon, action))
 
@@ -224,18 +222,18 @@ class Commits:
         return self._empty and not self._unrecorded() and self._taken == self._durable
 
     def _unrecorded(self) -> bool:
-        """Whether something has left that is not in the log."""
+        """Return whether a transmission is not in the log yet."""
         departed = self._departed
         while departed and departed[0][1].departure is not departed[0][0]:
             departed.popleft()
         return bool(departed)
 
     def hurry(self) -> None:
-        """Do not let the open commit wait."""
+        """Let the open commit be taken at once."""
         self._urgent = True
 
     def next_due(self) -> Micros | None:
-        """When the open commit wants to be taken."""
+        """Return when the open commit has to be taken; 0 for at once, None if there is no need."""
         if self._urgent:
             return 0
         if self._unrecorded():
@@ -244,9 +242,11 @@ class Commits:
         return self._due
 
     def take(self, now: Micros, *, flush: bool = False) -> Commit | None:
-        """The open commit if somebody waits for it or it has waited long enough, and the disk is
-        free or will be soon; a new one begins."""
+        """Return the open commit, and begin a new one, if something waits for it or it has waited
+        long enough, and the disk is free or will be soon; otherwise None."""
         being_written = self._taken - self._durable
+        # One commit is written while one is handed over at most, and that only if it is large: a
+        # small one gains more by collecting (see `Limits.large_commit`).
         if being_written > 1 or (being_written and len(self._events) < self._large):
             return None
         if self._departed:
@@ -281,7 +281,7 @@ class Commits:
         return commit
 
     def written(self, n: int) -> None:
-        """Commit `n` is durable."""
+        """Note that commit `n`, and every one before it, is durable."""
         self._durable = n
         while self._keys_taken and self._keys_taken[0][0] <= n:
             self.durable_key = self._keys_taken.popleft()[1]

@@ -1,9 +1,8 @@
 """Every open delivery, and the only way in which one changes its state.
 
-The mailroom is the state that acceptance, dispatch and contact share. `step` is the sole place
+`Deliveries` is the state that acceptance, dispatch and contacts share. `step` is the sole place
 where a delivery moves through the life cycle: it looks the step up in the table, records the event
-and the row, and forgets what has ended.
-"""
+and the row, and forgets deliveries that have ended."""
 
 from __future__ import annotations
 
@@ -28,15 +27,15 @@ from lasthop.message import KeyMaker, Message
 
 
 class TimerTarget(Protocol):
-    """Something else that wants to be told when its time has come."""
+    """An object, other than a delivery or a session, that sets a timer."""
 
     def woken(self, now: Micros) -> None:
-        """The time has come that it asked for, maybe long ago."""
+        """Act on a timer that the object set, maybe long ago."""
         ...
 
 
 class Deliveries:
-    """The open deliveries of all devices."""
+    """The open deliveries of all devices, and what is shared by all who work on them."""
 
     def __init__(
         self, *, registry: Registry, commits: Commits, keys: KeyMaker, limits: Limits
@@ -51,24 +50,25 @@ class Deliveries:
         self.effects: list[Effect] = []
         self.watched: Counter[int] = Counter()
         self.behaviours = Behaviours({})
-        """By app, how its messages are treated; most apps have none."""
+        """The behaviour of the messages of each app; most apps have none."""
         self.plain = Decider(self)
-        """Decides for everything that no feature decides about."""
+        """The decider of every delivery that no feature decides about."""
         self.sender: Sender
-        """Sends to everyone for whom no feature sends; the gateway sets it."""
+        """The sender for devices for which no feature sends; the spine sets it."""
         self.away_sender: AwaySender
-        """The same for those who are not in contact."""
+        """The sender for such devices while they are not in contact."""
         self.by_number: dict[int, Session] = {}
-        """The sessions of all devices of whom there is something to remember."""
+        """The sessions of all devices about which there is something to remember, by device
+        number."""
         self._touched: list[Session] = []
         self._resident: dict[int, Item] = {}
-        """Whose bodies are in memory, oldest first."""
+        """The items whose bodies are in memory by key, oldest first."""
         self._resident_bytes = 0
         self.open_deliveries = 0
-        """How many deliveries of all devices are open."""
+        """Number of open deliveries of all devices."""
 
     def session(self, device: Device) -> Session:
-        """The device's session; it begins with the first need for one."""
+        """Return the device's session, which is made when it is first needed."""
         session = self.by_number.get(device.number)
         if session is None:
             session = Session(
@@ -83,15 +83,15 @@ class Deliveries:
         return session
 
     def forget_session(self, device: Device) -> None:
-        """Forget the session of a device that is gone."""
+        """Forget the session of a device that was removed."""
         self.by_number.pop(device.number, None)
 
     def sessions(self) -> list[Session]:
-        """All sessions of which there is something to remember."""
+        """Return all sessions that have been made."""
         return list(self.by_number.values())
 
     def sessions_in_contact(self) -> list[Session]:
-        """The sessions of all devices that are in contact now."""
+        """Return the sessions of all devices that have a channel now."""
         return [session for session in self.by_number.values() if session.channel]
 
     def own(self, message: Message) -> Item:
@@ -104,7 +104,7 @@ class Deliveries:
         return item
 
     def keep(self, item: Item) -> None:
-        """Find an item by its key from now on, and count its body if it is here."""
+        """Make an item known by its key, and count its body if it is in memory."""
         key = item.stored_key
         self.items[key] = item
         if item.resident:
@@ -112,39 +112,40 @@ class Deliveries:
             self._resident_bytes += item.size
 
     def forget(self, item: Item) -> None:
-        """Let an item be found by its key no longer."""
+        """Make an item unknown by its key again, and count its body no longer."""
         key = item.stored_key
         self.items.pop(key, None)
         if self._resident.pop(key, None) is not None:
             self._resident_bytes -= item.size
 
     def release(self, item: Item) -> None:
-        """Keep a message no longer, unless a delivery of it is open or to come."""
+        """Forget a message, unless a delivery of it is open or to begin."""
         if not item.deliveries and not item.spreading:
             key = item.message.key
             self.items.pop(key, None)
             if self._resident.pop(key, None) is not None:
                 self._resident_bytes -= item.size
-            # They know each other: as a circle they would be left to the collector.
+            # Item and observers refer to each other: a cycle would be left to the garbage
+            # collector.
             if item.observers:
                 observers, item.observers = item.observers, ()
                 for observer in observers:
                     observer.over(item)
 
     def open_delivery(self, item: Item, session: Session, now: Micros) -> Delivery:
-        """Begin a delivery, in its device's mailbox; its first event is the caller's to record."""
+        """Open a delivery in its device's mailbox; the caller records its first event."""
         delivery = session.mailbox[item.message.key] = Delivery(item, session, now)
         self.open_deliveries += 1
         return delivery
 
     def touch(self, session: Session) -> None:
-        """Something changed that may let the session send."""
+        """Let `settle` look at a session, because something changed that may let it send."""
         if not session.touched:
             session.touched = True
             self._touched.append(session)
 
     def touched(self) -> list[Session]:
-        """Sessions to look at, each once."""
+        """Return the sessions that were touched since the last call, each once."""
         sessions, self._touched = self._touched, []
         for session in sessions:
             session.touched = False
@@ -153,8 +154,9 @@ class Deliveries:
     def step(
         self, delivery: Delivery, step: Step, now: Micros, reason: str = "", *, code: int = 0
     ) -> Event:
-        """Take one step of the life cycle and record it, with PAP's code where that says more. A
-        step that is not in the table is a bug. Facts may be added to the event."""
+        """Take one step of the life cycle and record it, with PAP's code if the step ends the
+        delivery. A step that is not in the table is a bug. The caller may add facts to the
+        event."""
         before = delivery.state
         state, kind = TRANSITIONS[before, step]
         session = delivery.session
@@ -167,6 +169,8 @@ class Deliveries:
             event.epoch = delivery.epoch
             event.seq = delivery.seq
             line = session.line
+            # The channel may have ended, or another one may be in use since: name the one it left
+            # over.
             if line.channel != delivery.sent_over:
                 line = session.line_of(delivery.sent_over) or line
             event.link = line.link
@@ -182,37 +186,38 @@ class Deliveries:
     def give_up(
         self, delivery: Delivery, step: Step, now: Micros, reason: str, *, code: int = 0
     ) -> Event:
-        """End a delivery without a word of the device: by `step` if nothing of it ever left.
+        """End a delivery without a report of the device: by `step` if nothing of it ever left.
 
-        Otherwise the application may have had it all the same, and nobody can tell.
-        """
+        Otherwise the application may have had the message all the same, and the delivery times
+        out."""
         if delivery.attempts:
             return self.step(delivery, Step.TIME_OUT, now, f"{reason}; the device may have had it")
         return self.step(delivery, step, now, reason, code=code)
 
     def watch(self, key: int) -> None:
-        """Say `Changed` for this message from now on."""
+        """Report changes of this message as `Changed` effects from now on, once more per caller."""
         self.watched[key] += 1
 
     def unwatch(self, key: int) -> None:
-        """One of those who watch a message does so no longer."""
+        """End one caller's watch of a message."""
         self.watched[key] -= 1
         if self.watched[key] <= 0:
             del self.watched[key]
 
     def named(self, app: str, name: str) -> Session:
-        """The session of the device of this name; there must be one."""
+        """Return the session of the device of this name; raise an error if there is no such
+        device."""
         return self.session(self.registry.named(app, name))
 
     def announce(self, delivery: Delivery) -> None:
-        """Tell those who watch the message, once the change is durable."""
+        """Report a changed delivery to those who watch its message, once the change is durable."""
         key = delivery.item.message.key
         if key in self.watched:
             change = Changed(key, delivery.session.device.number, delivery.state)
             self.commits.when_durable(lambda _: self.effects.append(change))
 
     def announce_message(self, key: int) -> None:
-        """Tell those who watch a message that something was decided about it as a whole."""
+        """Report to those who watch a message that it was decided about as a whole."""
         if key in self.watched:
             change = Changed(key, 0, None)
             self.commits.when_durable(lambda _: self.effects.append(change))
@@ -238,18 +243,20 @@ class Deliveries:
         self.release(item)
 
     def evict(self) -> None:
-        """Leave the oldest bodies to the store, as far as it has them, when memory is tight."""
+        """Drop the oldest bodies from memory that the store has, while they exceed the limit
+        `resident`."""
         resident = self._resident
         while self._resident_bytes > self.limits.resident:
             item = next(iter(resident.values()))
             if item.stored_key > self.commits.durable_key:
+                # Keys ascend: if the oldest body is not in the store yet, no other one is.
                 return
             del resident[item.stored_key]
             self._resident_bytes -= item.size
             item.evict()
 
     def refill(self, item: Item, body: bytes) -> None:
-        """A body has come back from the store."""
+        """Put a body that came back from the store into memory."""
         if not item.resident:
             item.refill(body)
             if item.stored_key in self.items:

@@ -1,4 +1,4 @@
-"""Open deliveries in memory: one message, its deliveries, and what is kept of each."""
+"""Open deliveries in memory: a message, its deliveries, and the state of each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Item:
-    """A message with open deliveries. Its body may have been left to the store to save memory."""
+    """A message with open deliveries. Its body may be in the store only, to save memory."""
 
     __slots__ = (
         "decider",
@@ -31,17 +31,19 @@ class Item:
     def __init__(self, message: Message, decider: Decider) -> None:
         self.message = message
         self.decider = decider
-        """Who decides the steps of its deliveries, unless something of the device does."""
+        """The decider of the steps of the message's deliveries, unless a part of the session
+        decides."""
         self.size = len(message.body)
         self.resident = True
         self.gates: tuple[Gate, ...] = ()
-        """What each of its deliveries has to pass."""
+        """The gates that each of the message's deliveries has to pass."""
         self.observers: tuple[DeliveryObserver, ...] = ()
-        """Who is told what becomes of its deliveries."""
+        """The observers that are told what becomes of the message's deliveries."""
         self.spreading = False
-        """More deliveries of it are to come, so that it is kept even when none is open."""
+        """Whether more deliveries of the message are to begin, so that it is kept even when none is
+        open."""
         self.deliveries: list[Delivery] = []
-        """The open ones, in no particular order."""
+        """The open deliveries of the message, in no particular order."""
 
     @property
     def stored_key(self) -> int:
@@ -49,23 +51,25 @@ class Item:
         return self.message.key
 
     def observe(self, observer: DeliveryObserver) -> None:
-        """Tell an observer of what becomes of the deliveries, too."""
+        """Add an observer of the message's deliveries, unless it is one already."""
         if observer not in self.observers:
             self.observers = (*self.observers, observer)
 
     def unwrap(self, delivery: Delivery) -> Item:
-        """The message itself, of which this may be what one delivery makes: that is over."""
+        """Return the item of the message itself, for a subclass that stands for one delivery's
+        changed content: the delivery has ended."""
         return self
 
     def discard(self, delivery: Delivery) -> None:
-        """One has ended. The last takes its place: of a hundred thousand none is searched."""
+        """Remove a delivery that has ended. The last of the list takes its place, so that no list
+        of a hundred thousand is searched."""
         last = self.deliveries.pop()
         if last is not delivery:
             self.deliveries[delivery.index] = last
             last.index = delivery.index
 
     def evict(self) -> None:
-        """Drop the body; the store has it."""
+        """Drop the body from memory; the store has it."""
         self.message.body = b""
         self.resident = False
 
@@ -102,50 +106,51 @@ class Delivery:
     )
 
     def __init__(self, item: Item, session: Session, now: int) -> None:
-        """One more of the item's deliveries is open."""
+        """Open one more delivery of the item."""
         message = item.message
         self.item = item
         self.session = session
         self.decider = item.decider
-        """The decider of its steps: the one of its message, or a part of the session."""
+        """The decider of the delivery's steps: that of its message, or a part of the session."""
         self.priority = message.priority
         self.place = message.key
-        """Its turn to leave among those of its priority: lower first."""
+        """The delivery's turn to leave among those of its priority: lower first."""
         self.state: State = PENDING
         self.epoch = -1
         self.seq = -1
         self.sent_in = 0
-        """The contact in which it last left: in the same one the device may have it."""
+        """The contact in which the delivery last left: within the same contact the device may have
+        it."""
         self.sent_over = 0
-        """The channel over which it last left."""
+        """The channel over which the delivery last left; 0 if it never left."""
         self.ahead = False
-        """Its body is with the device already, and it follows without."""
+        """Whether the body is with the device already, so that the message follows without it."""
         self.attempts = 0
-        """How often it was handed to a link. Above zero the device may have it, whatever we know
-        of it."""
+        """How often the delivery was handed to a link. Above zero the device may have it, whatever
+        the gateway knows."""
         self.changed_at = now
         self.last_event = -1
         self.redelivered = False
         self.reply = 0
         self.code = 0
         self.departure: Event | None = None
-        """That it has left, as long as the log does not say so."""
+        """The event of the last transmission, as long as it is not in the log; otherwise None."""
         self.dirty = False
         self.index = len(item.deliveries)
-        """Where it stands among the open deliveries of its item."""
+        """The delivery's index in the list of its item's open deliveries."""
         item.deliveries.append(self)
 
     def __lt__(self, other: Delivery) -> bool:
-        """Whose turn it is of two with the same place."""
+        """Order two deliveries that have the same place, by the turn of their deciders."""
         return self.decider.turn < other.decider.turn
 
     @property
     def revocable(self) -> bool:
-        """Whether it can be taken back, and truly: no part of it has left."""
+        """Whether the delivery can be taken back reliably: no part of it has left."""
         return self.state is PENDING and not self.attempts
 
     def row(self) -> DeliveryRow:
-        """The delivery as the store keeps it."""
+        """Return the delivery as the store keeps it."""
         state = self.state
         return DeliveryRow(
             self.item.message.key,

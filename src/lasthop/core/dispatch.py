@@ -1,9 +1,8 @@
-"""From pending to the link: whose turn it is, the release, the transmission, and the end of what is
-too late.
+"""From pending to the link: which delivery is next, its release, its transmission, and the end of
+what is too late.
 
 A release gives a delivery its sequence number; the frame leaves when that is durable. Between the
-two nothing can be taken back, and after the deadline nothing leaves.
-"""
+two nothing can be taken back, and after the deadline nothing leaves."""
 
 from __future__ import annotations
 
@@ -24,12 +23,12 @@ from lasthop.core.session import Session
 from lasthop.message import Message, Reliability
 from lasthop.wire.hop.frames import Frame, Skip
 
-# As members of their enums they cost as much as a call each, for every message.
+# Local names: looking up a member of an enum costs as much as a call, for every message.
 RECEIVED = State.RECEIVED
 BEST_EFFORT = Reliability.BEST_EFFORT
 
 MILLION = 1_000_000
-"""Money is counted in millionths."""
+"""The divisor of costs: senders count money in millionths."""
 
 
 class Dispatcher:
@@ -38,10 +37,11 @@ class Dispatcher:
     def __init__(self, deliveries: Deliveries) -> None:
         self._deliveries = deliveries
         self._fetching: dict[int, dict[Delivery, None]] = {}
-        """Deliveries that wait for their message's body, by its key."""
+        """Deliveries that wait for their message's body from the store, by its key."""
 
     def pump(self, session: Session, now: Micros) -> None:
-        """Release what the device takes now, best first."""
+        """Release what the device accepts now, best first, and send it when the release is
+        durable."""
         if session.lane.sent_to != ALL and session.greeted and not session.paused:
             self._go_on(session, now)
         released = session.sender.pump(session, now)
@@ -59,10 +59,9 @@ class Dispatcher:
         released: list[Delivery],
         now: Micros,
     ) -> None:
-        """The release is durable: send in the contact for which it was decided.
+        """Send deliveries whose release is durable, in the contact for which it was decided.
 
-        If that is over, the next one begins with everything that is unacknowledged.
-        """
+        If that contact is over, the next one begins with everything that is unacknowledged."""
         if session.contacts == contact and session.greeted:
             session.lane.sendable = sendable
             self.transmit(session, released, now)
@@ -70,7 +69,7 @@ class Dispatcher:
             self._take_back(session, released, now)
 
     def _take_back(self, session: Session, deliveries: Iterable[Delivery], now: Micros) -> None:
-        """What has no number was not sent and is nowhere remembered: queue it again."""
+        """Queue unnumbered deliveries again: they were not sent, and no number remembers them."""
         for delivery in deliveries:
             if delivery.seq < 0 and delivery.state is SENDING:
                 self._deliveries.step(
@@ -81,14 +80,14 @@ class Dispatcher:
                 self._deliveries.touch(session)
 
     def resume(self, session: Session, now: Micros) -> None:
-        """The device has said what it has: send it everything else, as far as it has room, and
-        close what has ended."""
+        """Send everything that the device has not acknowledged, as far as its window allows, and
+        close the numbers of what has ended."""
         session.lane.sendable = session.lane.outbound.assigned
         session.lane.sent_to = 0
         self._go_on(session, now)
 
     def _go_on(self, session: Session, now: Micros) -> None:
-        """Send what had left in an earlier contact, up to what the device takes in this one."""
+        """Send again what left in an earlier contact, up to the device's present window."""
         outbound = session.lane.outbound
         limit = outbound.received + session.lane.window.messages
         sent_to, session.lane.sent_to = session.lane.sent_to, ALL
@@ -108,8 +107,8 @@ class Dispatcher:
         self.transmit(session, again, now)
 
     def reroute(self, session: Session, channel: int, now: Micros) -> None:
-        """One line of several has ended: what left over it and was not acknowledged leaves again
-        over the others."""
+        """Send again over the other channels what left over a channel that has ended, and was not
+        acknowledged."""
         skips: list[Frame] = []
         again: list[Delivery] = []
         for seq, item in session.lane.outbound.unacknowledged():
@@ -130,8 +129,8 @@ class Dispatcher:
         reason: str = "",
         line: ChannelState | None = None,
     ) -> None:
-        """Hand what is durable to a line. What was left to the store comes later: the device puts
-        it in order."""
+        """Hand deliveries whose release is durable to a channel. Bodies that are in the store only
+        follow later: the device puts messages in order."""
         outbound = session.lane.outbound
         effects = self._deliveries.effects
         sender = session.sender
@@ -144,7 +143,7 @@ class Dispatcher:
         for delivery in deliveries:
             item = delivery.item
             if delivery.state is not SENDING and delivery.state is not RECEIVED:
-                # Its number is waited for if it ended before it left.
+                # The device waits for the number of a delivery that ended before it left.
                 if delivery.state >= DELIVERED and outbound.awaits(delivery.seq):
                     skip = delivery.decider.skip(delivery)
                     if skip is not None:
@@ -178,12 +177,12 @@ class Dispatcher:
             sender.sent(session, reason, now)
 
     def resend(self, session: Session, delivery: Delivery, now: Micros, reason: str) -> None:
-        """Send something once more, if the device is there."""
+        """Send a delivery once more, if the device is in contact."""
         if session.greeted:
             self.transmit(session, [delivery], now, reason)
 
     def fetched(self, messages: Mapping[int, Message], now: Micros) -> None:
-        """Bodies have come back from the store: send on."""
+        """Send the deliveries that waited for bodies from the store."""
         for key, message in messages.items():
             for delivery in self._fetching.pop(key, ()):
                 self._deliveries.refill(delivery.item, message.body)
@@ -194,7 +193,7 @@ class Dispatcher:
                     self._take_back(session, [delivery], now)
 
     def wake(self, now: Micros) -> list[Session]:
-        """Deal with what is due: a delay that is over, a deadline, a repetition. Returns the
+        """Act on everything that is due: delays that are over, deadlines, retries. Return the
         sessions whose channel has lost too much."""
         hopeless: list[Session] = []
         for due in self._deliveries.timers.due(now):
@@ -233,7 +232,7 @@ class Dispatcher:
                 self.preserve(session)
 
     def preserve(self, session: Session) -> None:
-        """Wait for the device to come back and tell, as long as its session is preserved."""
+        """Wait for the device to come back and report, as long as its session is preserved."""
         if not session.preserved:
             session.preserved = True
             self._deliveries.timers.add(session.lost_at + session.preserve, session)
@@ -255,7 +254,8 @@ class Dispatcher:
         self._deliveries.step(delivery, Step.TIME_OUT, now, "the device has not been back to tell")
 
     def _patience(self, session: Session, channel: int) -> Micros:
-        """How long to wait for the receipt of what left over a channel."""
+        """Return the microseconds to wait for the receipt of a delivery that left over a
+        channel."""
         return session.sender.patience(session.line_of(channel) or AWAY)
 
     def _await_acknowledgement(self, session: Session, channel: int, now: Micros) -> None:
@@ -265,7 +265,7 @@ class Dispatcher:
             self._arm(timer)
 
     def advanced(self, session: Session, now: Micros) -> None:
-        """The oldest number that was under way has been acknowledged."""
+        """Restart the retransmission timer: the oldest number under way has been acknowledged."""
         timer = session.retransmission
         if timer is not None:
             outbound = session.lane.outbound
@@ -281,8 +281,10 @@ class Dispatcher:
             self._deliveries.timers.add(timer.due, timer)
 
     def _repeat(self, timer: Retransmission[Session], now: Micros) -> bool:
-        """Send again what a lossy channel may have lost; false when it has lost too much."""
+        """Send again what a lossy channel may have lost; return False if it has lost too much."""
         session = timer.session
+        # Timers are never removed: this entry may be of an earlier contact, or of an earlier due
+        # time.
         if session.retransmission is not timer or timer.armed is None or now < timer.armed:
             return True
         timer.armed = None
@@ -296,7 +298,8 @@ class Dispatcher:
         return True
 
     def _send_again(self, session: Session, now: Micros) -> None:
-        """What has just left for the first time is given its time."""
+        """Send again what was not acknowledged in time; what has just left for the first time still
+        has its time."""
         skips: list[Frame] = []
         again: list[Delivery] = []
         for seq, item in session.lane.outbound.unacknowledged():
@@ -315,8 +318,9 @@ class Dispatcher:
             self.transmit(session, deliveries, now, "not acknowledged in time", line)
 
     def _close(self, session: Session, skips: list[Frame]) -> None:
-        """Tell the device to wait for these numbers no longer, once it is durable why: it will
-        acknowledge them like any other, and after a crash we could not tell the difference."""
+        """Tell the device not to wait for these numbers, once it is durable why: the device will
+        acknowledge them like any other, and after a crash the gateway could not tell the
+        difference."""
         if skips:
             send = partial(self._send_skips, session, session.contacts, skips)
             self._deliveries.commits.when_durable(send)
@@ -341,7 +345,7 @@ class Dispatcher:
             late = "deliver_before passed before it could leave"
             here = delivery.sent_in == session.contacts or delivery.state is RECEIVED
             if here or delivery.redelivered:
-                # The device may have had it, perhaps under an earlier number.
+                # The device may have it, perhaps under an earlier number.
                 deliveries.give_up(delivery, Step.EXPIRE, now, late)
             else:
                 # It never left, or the device has come back and said that it does not have it.

@@ -1,4 +1,5 @@
-"""What the core wants done. Drivers carry effects out in order; core never waits for them."""
+"""What the core asks its driver to do. Drivers carry effects out in order; the core never waits for
+them."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from lasthop.wire.pap.documents import Document
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Hand frames to a channel. Everything that they depend on is durable."""
+    """Hand frames to a channel. Everything that the frames depend on is durable."""
 
     channel: int
     frames: list[Frame]
@@ -23,8 +24,9 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class SendPiece:
-    """Hand a piece to a channel, and say by `channel_drained` when it has left the unsent buffer:
-    the next one does not leave before, so that a message in between waits for this one at most."""
+    """Hand a piece to a channel, and call `channel_drained` when the piece has left the unsent
+    buffer. The next piece does not leave before, so that a message in between waits for one piece
+    at most."""
 
     channel: int
     piece: Piece
@@ -32,7 +34,8 @@ class SendPiece:
 
 @dataclass(frozen=True, slots=True)
 class SentElsewhere:
-    """The device was told this over another of its channels: this one's memory moves on too."""
+    """Update a channel's compression state with frames that the device got over another of its
+    channels."""
 
     channel: int
     frames: list[Frame]
@@ -40,7 +43,7 @@ class SentElsewhere:
 
 @dataclass(frozen=True, slots=True)
 class CloseChannel:
-    """Say why, and close a channel."""
+    """Send a CLOSE frame with the reason, and close a channel."""
 
     channel: int
     code: CloseCode
@@ -50,14 +53,14 @@ class CloseChannel:
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """Read these messages from the store and hand them back by `fetched`."""
+    """Read messages from the store and hand them back by `fetched`."""
 
     keys: list[int]
 
 
 @dataclass(frozen=True, slots=True)
 class Carry:
-    """Give a parcel to the carrier of its route, and say what became of it by `carried`, once."""
+    """Give a parcel to the carrier of its route, and report the result by `carried`, once."""
 
     message: int
     device: int
@@ -66,8 +69,8 @@ class Carry:
 
 @dataclass(frozen=True, slots=True)
 class Notify:
-    """Tell an initiator what became of a push at one address, with the device's answer if there is
-    one, and hand what it said back by `notified`, once."""
+    """Notify an initiator of the outcome of a push at one address, with the device's answer if
+    there is one, and hand the initiator's response back by `notified`, once."""
 
     message: int
     place: int
@@ -78,8 +81,8 @@ class Notify:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A delivery of a watched message stands somewhere else now, durably; `reply` is a new answer's
-    key."""
+    """A delivery of a watched message has changed its state, durably; `reply` is the key of a new
+    answer."""
 
     message: int
     device: int
@@ -89,8 +92,9 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Consult:
-    """Ask an app's surrogate about these, one after the other, and hand every verdict back by
-    `consulted`; or say `consult_failed` of the first that came to nothing, and leave the rest."""
+    """Ask an app's surrogate about mails, one after the other, and hand each verdict back by
+    `consulted`; or report by `consult_failed` the first mail that got no verdict, and leave out the
+    rest."""
 
     app: str
     mails: list[Mail]
@@ -98,16 +102,16 @@ class Consult:
 
 @dataclass(frozen=True, slots=True)
 class MatchFilters:
-    """Read a body that may take long, match it with the filters of its app, and hand what came of
-    it back by `filters_matched`, once. One such effect is open at a time."""
+    """Match a body that may take long to read with the filters of its app, and hand the result back
+    by `filters_matched`, once. One such effect is open at a time."""
 
     message: int
     app: str
     content_type: str
     body: bytes
     changes: Mapping[tuple[str, str], bool] | None
-    """By app and expression, what has come (or else gone) since the last such effect; None with
-    the first: then all of `Filters.expressions` are new."""
+    """By app and expression, whether the expression was added (True) or removed (False) since the
+    last such effect; None with the first effect, when all of `Filters.expressions` are new."""
 
 
 Effect: TypeAlias = (

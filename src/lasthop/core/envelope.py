@@ -15,11 +15,11 @@ from lasthop.wire.hop.frames import Headers, MessageFrame
 from lasthop.wire.hop.mapping import Mapping as WireMapping
 
 PLAIN_HEADERS = Headers(content_type=DEFAULT_CONTENT_TYPE)
-"""What a plain message says of itself, for those that say more."""
+"""The headers of a message that sets none itself, for deciders that have to add some."""
 
 OTHERWISE = frozenset({"source", "binding", "pull"})
-"""Fields of a message that travel otherwise than as they are: a device hears of devices only, and
-what bears on one group or channel is added by who knows that."""
+"""Fields of a message that are not copied into a header as they are: a device learns only the names
+of other devices as sources, and features add what concerns one group or channel."""
 
 TIMES = {"deliver_before": "deliver_within", "reply_before": "reply_within"}
 COPIED = {"headers": "extra"} | {
@@ -27,8 +27,8 @@ COPIED = {"headers": "extra"} | {
     for name in Message.__struct_fields__
     if name in Headers.__struct_fields__ and name not in OTHERWISE
 }
-"""The header in which each field of a message travels to a device: as a time from the key's, or as
-it is. What a header is named after travels without being listed anywhere."""
+"""The header in which each field of a message travels to a device: as an offset from the time of
+the key, or as it is. A field that has the name of a header is copied without being listed."""
 
 _is_plain = at_default(Message, COPIED | TIMES)
 _headers_of = maker(
@@ -39,11 +39,11 @@ _headers_of = maker(
 
 
 def frame_of(delivery: Delivery, words: Mapping[str, Word]) -> MessageFrame:
-    """The message as it travels to the device. What the gateway itself has to say travels as its
-    content type wants it."""
+    """Return the frame of a delivery as it travels to the device. A content type of the gateway's
+    own has its own encoding."""
     message = delivery.item.message
     headers: Headers | None = None
-    # A plain message has no headers at all.
+    # Most messages are plain and have no headers: they must not pay for building them.
     if not _is_plain(message) or delivery.redelivered or message.source.startswith("device:"):
         word = words.get(message.content_type)
         if word is not None:
@@ -60,8 +60,8 @@ ENVELOPE = 4096
 
 
 def too_large(frame: MessageFrame, max_frame: int) -> bool:
-    """Whether a device that takes frames of `max_frame` bytes cannot take this. Nobody need ask if
-    there is room for an `ENVELOPE` besides the body."""
+    """Return whether a frame exceeds the `max_frame` bytes that a device takes. The answer is no,
+    without asking, if there is room for an `ENVELOPE` besides the body."""
     try:
         Encoder(WireMapping.UNORDERED, max_frame=max_frame).encode(frame, bytearray())
     except TooLarge:
@@ -81,7 +81,7 @@ def _headers(message: Message, *, redelivered: bool) -> Headers:
 
 
 def _sender(message: Message) -> str | None:
-    """The device that a message comes from."""
+    """Return the source of a message if it is a device; None if it is a publisher."""
     return message.source if message.source.startswith("device:") else None
 
 

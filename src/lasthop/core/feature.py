@@ -1,11 +1,10 @@
 """How a feature takes part in the life of a message, without the spine knowing its name.
 
-What a delivery answers to hangs on its message: *gates* that must all agree, one *decider* of its
-steps, and *observers* that are told of its end. What a device has of a feature hangs on its session
-as *parts*, and one *sender* says whether and over which channel a delivery leaves. The spine knows
-all of them only by their moments: the methods here do nothing, and a feature overrides those in
-which it takes part.
-"""
+Attached to a message are its *gates*, which must all agree to a release, one *decider* of the steps
+of its deliveries, and *observers* that are told how they end. Attached to a session are *parts*,
+the state of features for that device, and one *sender*, which says whether and over which channel a
+delivery leaves. The spine knows all of them only by their moments: the methods here do nothing, and
+a feature overrides those in which it takes part."""
 
 from __future__ import annotations
 
@@ -35,11 +34,12 @@ if TYPE_CHECKING:
     from lasthop.core.session import Session
 
 OrderKey: TypeAlias = tuple[str, str, str | None, int]
-"""App, source, queue and priority: for one device, what is kept in order."""
+"""App, source, queue and priority: messages to one device that agree in all four are kept in
+order."""
 
 
 def order_of(message: Message) -> OrderKey:
-    """What a message is in order with."""
+    """Return the order key of a message: messages with the same key are kept in order."""
     return message.app, message.source, message.queue, message.priority
 
 
@@ -47,63 +47,65 @@ def order_of(message: Message) -> OrderKey:
 
 
 class Steps(Protocol):
-    """The one way in which a delivery changes its state."""
+    """The interface by which a delivery changes its state."""
 
     @property
     def timers(self) -> Timers[Any]:
-        """What is looked at again when its time has come."""
+        """The timers that wake deliveries and other targets when their time has come."""
         ...
 
     def step(
         self, delivery: Delivery, step: Step, now: Micros, reason: str = "", *, code: int = 0
     ) -> Event:
-        """Take one step of the life cycle and record it."""
+        """Take one step of a delivery's life cycle and record the event."""
         ...
 
 
 class Decider:
-    """Decides the steps of deliveries. This one takes the steps of the life cycle's own table; a
-    feature whose deliveries depend on more overrides some of them."""
+    """Decides the steps of deliveries. This class takes the steps of the life cycle's own table; a
+    feature whose deliveries depend on more overrides some methods."""
 
     __slots__ = ("steps",)
 
     turn = 0
-    """Whose turn it is of two deliveries with the same place."""
+    """The sort key of two deliveries that have the same place in the queue: lower first."""
     carried = True
-    """Whether a carrier may have the delivery: not if the device has to answer for it."""
+    """Whether a carrier may deliver the message: False if the device has to answer for it."""
     pulled = True
-    """Whether the device may fetch a body later: not if the delivery may be over before that."""
+    """Whether the device may pull the body later: False if the delivery may end before that."""
 
     def __init__(self, steps: Steps) -> None:
         self.steps = steps
 
     def began(self, delivery: Delivery, event: Event, until: Micros | None, now: Micros) -> bool:
-        """A delivery was accepted, and may leave after `until`. True: it waits with the decider."""
+        """A delivery was accepted, and may leave after `until`. Return True if the decider keeps
+        the delivery waiting itself."""
         return False
 
     def supersede(self, delivery: Delivery, replace_key: str) -> Delivery | None:
-        """Let a delivery stand under its replace key. Returns the one that it takes the place
-        of."""
+        """Register a delivery under its replace key, and return the delivery whose place it
+        takes."""
         return delivery.session.replace(replace_key, delivery)
 
     def watch(self, delivery: Delivery, deadline: Micros) -> None:
-        """Have the delivery looked at again at its deadline."""
+        """Wake the delivery at its deadline."""
         self.steps.timers.add(deadline, delivery)
 
     def due(self, delivery: Delivery, now: Micros) -> bool:
-        """A time of the delivery has come. True: nothing more is to be done about it."""
+        """A time of the delivery has come. Return True if the decider has dealt with that."""
         return False
 
     def numbers(self, delivery: Delivery) -> bool:
-        """Whether the delivery gets a number, which the device acknowledges."""
+        """Return whether the delivery gets a sequence number, which the device acknowledges."""
         return delivery.item.message.reliability is not Reliability.BEST_EFFORT
 
     def released(self, delivery: Delivery, now: Micros, reason: str) -> Event:
-        """The delivery has its number, if it is to have one: it can no longer be taken back."""
+        """Release the delivery, which has its number by now if it needs one: it can no longer be
+        taken back."""
         return self.steps.step(delivery, Step.RELEASE, now, reason)
 
     def received(self, delivery: Delivery, now: Micros) -> None:
-        """The device has the delivery."""
+        """Take the step that follows when the device has received the delivery."""
         reliability = delivery.item.message.reliability
         if CONFIRMED_BY[reliability] is Confirmation.RECEIPT:
             self.steps.step(delivery, Step.DELIVER, now, "confirmed by receipt")
@@ -111,147 +113,158 @@ class Decider:
             self.steps.step(delivery, Step.RECEIVE, now)
 
     def acknowledged(self, delivery: Delivery, now: Micros) -> None:
-        """The delivery's number is closed: the application has had it."""
+        """Take the step that follows when the device closed the delivery's number: the application
+        has processed the message."""
         self.steps.step(delivery, Step.DELIVER, now)
 
     def dropped(self, delivery: Delivery, now: Micros) -> None:
-        """The device let the delivery go as too late."""
+        """Take the step that follows when the device dropped the delivery as too late."""
         self.steps.step(delivery, Step.EXPIRE, now, "too late when it was to be used")
 
     def ended(self, delivery: Delivery) -> None:
-        """The delivery is over, whoever said so."""
+        """The delivery has ended, for whatever reason."""
 
     def skip(self, delivery: Delivery) -> Skip | None:
-        """The delivery was over before it left: what to tell a device that waits for its number."""
+        """Return what tells a device not to wait for the number of a delivery that ended before it
+        left; None if the device needs no such frame."""
         return Skip(delivery.seq)
 
     def frame(self, delivery: Delivery, frame: MessageFrame) -> MessageFrame:
-        """The delivery as it travels, from what it would be by itself."""
+        """Return the delivery's frame as it travels to the device, made from the frame of the plain
+        message."""
         return frame
 
     def order(self, delivery: Delivery) -> OrderKey:
-        """What the delivery is in order with."""
+        """Return the order key of the delivery: deliveries with the same key are kept in order."""
         return order_of(delivery.item.message)
 
     def rank(self, delivery: Delivery) -> float:
-        """What the delivery is worth beside others that it is not in order with."""
+        """Return the rank by which the delivery is compared with others that it is not in order
+        with."""
         return delivery.item.message.rank
 
     def withdraw(self, step: Step, now: Micros, reason: str) -> tuple[int, int] | None:
-        """Take the message back as a whole: how many deliveries were taken back, and for how many
-        it is too late. None: each delivery is taken back by itself."""
+        """Take the message back as a whole, and return how many deliveries were taken back and for
+        how many it is too late. None: each delivery is taken back separately."""
         return None
 
     def audience(self) -> Mapping[int, Device] | None:
-        """Who gets what replaces the message as a whole. None: whoever has nothing of it yet."""
+        """Return the devices that get a message which replaces this one as a whole. None: the
+        devices to which nothing of this one was sent."""
         return None
 
     def reopened(self, delivery: Delivery, now: Micros) -> bool:
-        """The delivery is back after a restart. True: nothing more is to be done about it."""
+        """The delivery was restored after a restart. Return True if the decider has dealt with
+        it."""
         return False
 
 
 class Leaving(Enum):
-    """What a gate says of a delivery that is about to be released."""
+    """The answer of a gate about a delivery that is about to be released."""
 
     GO = auto()
     WAIT = auto()
-    """It stays first in its queue, and those behind it wait."""
+    """The delivery stays first in its queue, and those behind it wait."""
     ASIDE = auto()
-    """The gate keeps it, and puts it back into the queue itself."""
+    """The gate keeps the delivery, and puts it back into the queue itself."""
 
 
 class Gate:
-    """Something that a delivery has to pass. All gates of a message must agree."""
+    """A condition that a delivery has to meet before it leaves. All gates of a message must
+    agree."""
 
     def keeps(self, delivery: Delivery) -> str:
-        """Why a new delivery that nobody else decides about has to wait at the gate; empty if it
-        does not."""
+        """Return why a new delivery of the plain decider has to wait at the gate; empty if it does
+        not have to."""
         return ""
 
     def keep(self, delivery: Delivery, *, ready: bool) -> None:
-        """Let a delivery wait at the gate, from now on or from when it is due."""
+        """Let a delivery wait at the gate: from now on if it is `ready`, otherwise from when its
+        delay is over."""
 
     def due(self, delivery: Delivery) -> bool:
-        """The delay of a delivery is over. True: it still waits at the gate."""
+        """The delay of a delivery is over. Return True if the delivery still waits at the gate."""
         return False
 
     def leaving(self, delivery: Delivery, channel: int, now: Micros) -> Leaving:
-        """Whether a delivery may be released, over this channel if that is known."""
+        """Return whether a delivery may be released, over this channel if one is chosen already."""
         return Leaving.GO
 
     def weight(self, delivery: Delivery) -> int | None:
-        """Bytes of its body that are still to leave, if that is not all of it."""
+        """Return the bytes of the delivery's body that are still to leave; None if that is all of
+        them."""
         return None
 
     def frame(self, delivery: Delivery, channel: ChannelState, frame: MessageFrame) -> MessageFrame:
-        """The delivery as it travels over a channel, from what it would be without the gate."""
+        """Return the frame of the delivery as it travels over a channel, made from the frame
+        without the gate."""
         return frame
 
     def requeued(self, delivery: Delivery) -> None:
-        """The delivery will leave under another number: nothing of it is with the device."""
+        """The delivery will leave under another number: forget what of it is with the device."""
 
     def reopened(self, delivery: Delivery, now: Micros) -> bool:
-        """A pending delivery is back after a restart. True: it waits at the gate."""
+        """A pending delivery was restored after a restart. Return True if it waits at the gate."""
         return False
 
 
 class DeliveryObserver:
-    """Is told what becomes of the deliveries of a message. To change other deliveries, an observer
-    sets a timer: whoever ends a delivery is in the middle of something."""
+    """An object that is told what becomes of the deliveries of a message. To change other
+    deliveries, an observer sets a timer, because the caller is in the middle of ending this one."""
 
     def ended(self, delivery: Delivery) -> None:
-        """One of the message's deliveries is over."""
+        """One of the message's deliveries has ended."""
 
     def over(self, item: Item) -> None:
-        """None of the message's deliveries is open or to come."""
+        """None of the message's deliveries is open, and no more of them will begin."""
 
     def stopped(self, item: Item, now: Micros) -> None:
-        """Deliveries of the message that had not begun never will."""
+        """The deliveries of the message that had not begun never will."""
 
 
 # What hangs on a session.
 
 
 class SessionPart:
-    """What one device has of a feature."""
+    """The state that one feature keeps for one session."""
 
     def decide(self, delivery: Delivery) -> None:
-        """A delivery begins: the part may become its decider."""
+        """A delivery of this session begins: the part may become its decider."""
 
     def before_sending(self, now: Micros) -> None:
-        """Something changed that may let the session send."""
+        """Something changed that may let the session send: queue what this part has to send."""
 
     def after_sending(self, now: Micros) -> None:
-        """Everything that may leave has been released."""
+        """All deliveries that may leave now have been released."""
 
     def on_device(self) -> Iterable[Delivery]:
-        """What the device keeps though its number is closed."""
+        """Return the deliveries that the device still holds though their numbers are closed."""
         return ()
 
 
 class SubscriptionTerms(Protocol):
-    """Subscriptions with terms, whoever makes something of the terms."""
+    """The interface of the feature that handles subscriptions with terms."""
 
     def subscribe(self, session: Session, topic: str, terms: TopicTerms, now: Micros) -> bool:
-        """Give a subscription terms, or others; false when it has them."""
+        """Give a subscription these terms; return False if it has them already."""
         ...
 
     def unsubscribe(self, session: Session, topic: str, now: Micros) -> None:
-        """A subscription has ended, which may have had terms."""
+        """Drop the terms of a subscription that has ended, if it had any."""
         ...
 
     def muted(self, session: Session) -> Mapping[str, bool]:
-        """The topics with terms, and whether they are quiet now."""
+        """Return the topics with terms, and whether each of them is muted now."""
         ...
 
     def mute(self, session: Session, topic: str, quiet: bool, now: Micros) -> None:
-        """The user's context makes a topic quiet, or no longer."""
+        """Mute a topic because of the user's context, or end that."""
         ...
 
 
 class Asked(Timed, Protocol):
-    """A message, or the wish to send one: what bears on when and over which link."""
+    """The fields of a message or a submission that bear on when, and over which link, it is
+    sent."""
 
     @property
     def rank(self) -> float: ...
@@ -260,94 +273,98 @@ class Asked(Timed, Protocol):
 
 
 class Objection(Protocol):
-    """Why something can never be sent as its publisher asks."""
+    """The reason for which a message can never be sent as its publisher asks."""
 
     def reason(self) -> object:
-        """In words, for one delivery among many."""
+        """Return the reason in words, for the event of one delivery among many."""
         ...
 
     def error(self) -> Contradiction:
-        """As an answer to whoever asks for it."""
+        """Return the reason as the error with which a request is refused."""
         ...
 
 
 class Sender:
-    """Says whether a delivery leaves now, over which channel, and what that costs."""
+    """Decides whether a delivery leaves now, over which channel, and what that costs."""
 
     def objection(self, asked: Asked, now: Micros) -> Objection | None:
-        """Why a message can never be sent as it is asked for."""
+        """Return why a message can never be sent as it is asked for; None if it can."""
         return None
 
     def pump(self, session: Session, now: Micros) -> list[Delivery]:
-        """Release what may leave now, best first."""
+        """Release the deliveries that may leave now, best first, and return them."""
         raise AssertionError("a sender releases")
 
     def channel(
         self, session: Session, delivery: Delivery, usual: ChannelState, now: Micros
     ) -> ChannelState | None:
-        """Over which channel something leaves that is released. None: not now."""
+        """Return the channel over which a released delivery leaves; None if it cannot leave now."""
         return usual
 
     def sent(self, session: Session, reason: str, now: Micros) -> None:
-        """Everything that may leave was handed to its channel."""
+        """All released deliveries were handed to their channels."""
 
     def left(self, delivery: Delivery, now: Micros) -> int:
-        """A delivery was handed to its channel. Returns what that cost, in millionths."""
+        """Note that a delivery was handed to its channel, and return the cost in millionths."""
         return 0
 
     def refund(self, delivery: Delivery, now: Micros) -> None:
-        """A released delivery did not leave after all."""
+        """Take back the cost of a released delivery that did not leave after all."""
 
     def acknowledged(self, session: Session, received: Iterable[object], now: Micros) -> None:
-        """The device has these, deliveries among them."""
+        """Learn from an acknowledgement that the device received these items, deliveries among
+        them."""
 
     def ended(self, delivery: Delivery, now: Micros) -> None:
-        """A delivery is over."""
+        """Forget what was kept for a delivery that has ended."""
 
     def changed(self) -> None:
-        """Something changed on which a choice may depend."""
+        """Note that something changed on which the choice of channel may depend."""
 
     def channels_changed(self, now: Micros) -> None:
-        """The device has other channels than before."""
+        """Note that the device has other channels than before."""
 
     def patience(self, channel: ChannelState) -> Micros:
-        """How long to wait for the receipt of what left over a channel, before it leaves again."""
+        """Return the microseconds to wait for the receipt of a delivery that left over a channel,
+        before it is sent again."""
         raise AssertionError("a sender has patience")
 
     def settled(self, session: Session, now: Micros) -> None:
-        """Everything has left that may."""
+        """All deliveries of the session that may leave now have left."""
 
     def rests(self, delivery: Delivery, now: Micros) -> bool:
-        """Whether the device wants to be left alone with a delivery, which comes back by a timer
-        when that is over, or has ended if it never is."""
+        """Return whether the device wants to be left alone with a delivery. The delivery then comes
+        back by a timer when that is over, or has ended if it never is."""
         return False
 
     def covers(self, transfer: Transfer) -> bool:
-        """Whether more of a transfer may leave as soon as there is room."""
+        """Return whether more of a transfer may leave as soon as its channel has room."""
         return True
 
     def allowance(self, session: Session, transfer: Transfer) -> tuple[ChannelState | None, int]:
-        """The channel over which a transfer goes on, and by how many bytes."""
+        """Return the channel over which a transfer continues, and how many bytes of it may
+        leave."""
         raise AssertionError("a sender knows a channel")
 
     def piece_left(self, transfer: Transfer, size: int, now: Micros) -> None:
-        """So many bytes of a transfer were handed to their channel."""
+        """Note that `size` bytes of a transfer were handed to their channel."""
 
 
 class AwaySender(Protocol):
-    """Sends what no channel can have: the device is not there, or its link is not what the
+    """Sends what no channel can deliver: the device is not in contact, or its link is not what the
     publisher requires."""
 
     def reaches(self, session: Session) -> bool:
-        """Whether anything may leave for a device that is not in contact."""
+        """Return whether anything can be sent to a device that is not in contact."""
         ...
 
     def pump(self, session: Session, now: Micros) -> None:
-        """Release what may leave without any channel."""
+        """Release the deliveries that can leave without a channel."""
         ...
 
     def divert(self, delivery: Delivery, refusal: RouteRefusal, now: Micros) -> None:
-        """None of the channels is what the publisher requires."""
+        """Find another way for a delivery whose publisher requires what none of the channels is, or
+        give it up."""
         ...
 
 
@@ -355,38 +372,42 @@ class AwaySender(Protocol):
 
 
 class Selection(Protocol):
-    """Who of those whom a message reaches wants it."""
+    """Which of the devices that a message reaches want it."""
 
     @property
     def known(self) -> bool:
-        """Whether that can be told already."""
+        """Whether the devices that want the message are known already."""
         ...
 
     def wants(self, device: Device) -> str | None:
-        """None if a device does not want the message; otherwise a remark about that, or nothing."""
+        """Return None if a device does not want the message; otherwise a remark for the event,
+        which may be empty."""
         ...
 
 
 class TargetRule(Protocol):
-    """Whom a kind of target stands for."""
+    """The rules of one kind of target: which devices it stands for, and how their deliveries
+    begin."""
 
     def keeps(self, devices: Mapping[int, Device]) -> bool:
-        """Whether a message for these devices is kept: one may be for nobody yet."""
+        """Return whether a message for these devices is kept: a target may stand for no device
+        yet."""
         ...
 
     def reach(self, app: str, submission: Submission, now: Micros) -> Mapping[int, Device]:
-        """Whom a message is for now; refuses what cannot be promised."""
+        """Return the devices that a message is for now; raise an error if it cannot be delivered as
+        asked."""
         ...
 
     def select(
         self, app: str, what: Message | Submission, devices: Mapping[int, Device], *, resident: bool
     ) -> Selection | None:
-        """Who of these devices wants a message, whose body may be in the store only. None: all of
-        them do."""
+        """Return which of these devices want a message, whose body may be in the store only. None:
+        all of them do."""
         ...
 
     def find_out(self, order: OrderKey, item: Item, selection: Selection) -> None:
-        """Let it become known who wants a message; then `Fanouts.go_on`."""
+        """Find out which devices want a message, and then call `Fanouts.go_on`."""
         ...
 
     def begin(self, item: Item, devices: Mapping[int, Device], now: Micros) -> None:
@@ -394,32 +415,32 @@ class TargetRule(Protocol):
         ...
 
     def resume(self, item: Item) -> Mapping[int, Device] | None:
-        """Whom a message is for whose deliveries were still being begun at a restart. None: they
-        begin in another way."""
+        """Return the devices of a message whose deliveries were still being begun at a restart.
+        None: they begin in another way."""
         ...
 
     def spreading(self, item: Item, members: tuple[int, ...]) -> None:
-        """The deliveries of a message are begun in several commits."""
+        """Note the members of a message whose deliveries are begun in several commits."""
         ...
 
     def spread(self, item: Item) -> None:
-        """All deliveries of such a message have begun."""
+        """Forget the members of such a message: all of its deliveries have begun."""
         ...
 
 
 class Word(Protocol):
-    """How messages of a content type that is the gateway's own travel."""
+    """How messages of one of the gateway's own content types travel."""
 
     must_arrive: bool
-    """Whether a full mailbox takes it all the same."""
+    """Whether a full mailbox accepts the message all the same."""
 
     def frame(self, delivery: Delivery) -> MessageFrame:
-        """The message as it travels to the device."""
+        """Return the frame of the message as it travels to the device."""
         ...
 
 
 class Arrival:
-    """A message that a device sent, before anybody owns it."""
+    """A message that a device sent, before it is accepted."""
 
     __slots__ = ("answers_to", "frame", "headers", "session", "submission", "then")
 
@@ -436,116 +457,121 @@ class Arrival:
         self.headers = headers
         self.submission = submission
         self.answers_to = answers_to
-        """The message that it answers, if it is for a publisher."""
+        """The key of the message that this one answers, if it is for a publisher; otherwise 0."""
         self.then: list[Callable[[Micros], None]] = []
-        """What to do when it has been taken."""
+        """Functions to call when the message has been accepted."""
 
 
 Operate: TypeAlias = Callable[["Session", MessageFrame, Headers, Micros], None]
-"""Does what a device asks for by one operation."""
+"""A function that carries out one operation that a device asks for."""
 
 
 class CoreFeature:
-    """A feature of the gateway. Everything here is a moment in which it may take part."""
+    """A feature of the gateway. Every method is a moment in which the feature may take part."""
 
     def needed(self, restored: Restored) -> bool:
-        """Whether anything asks for the feature at all; otherwise it takes part in nothing."""
+        """Return whether the settings or the store ask for the feature at all; otherwise it takes
+        part in nothing."""
         return True
 
     # Tables.
 
     def targets(self) -> Mapping[TargetKind, TargetRule]:
-        """Whom its kinds of target stand for."""
+        """Return the rules for the feature's own kinds of target."""
         return {}
 
     def words(self) -> Mapping[str, Word]:
-        """Its own content types, in which the gateway speaks to devices."""
+        """Return the feature's own content types, in which the gateway speaks to devices."""
         return {}
 
     def operations(self) -> Mapping[int, Operate]:
-        """What devices may ask of it."""
+        """Return the operations that devices may ask of the feature, by their numbers."""
         return {}
 
     def frames(self) -> Mapping[type[Frame], Callable[[Session, Frame, Micros], None]]:
-        """Frames that are neither messages nor acknowledgements."""
+        """Return what takes the feature's own frames, which are neither messages nor
+        acknowledgements."""
         return {}
 
     # Messages.
 
     def check(self, submission: Submission) -> None:
-        """Refuse what contradicts itself."""
+        """Raise an error for a submission that contradicts itself."""
 
     def admit(self, app: str, source: str, submissions: Sequence[Submission]) -> None:
-        """Refuse what there is no room for."""
+        """Raise an error for submissions for which there is no room."""
 
     def capacity(self, app: str) -> int:
-        """How many more deliveries of an app may begin now."""
+        """Return how many more deliveries of an app may begin now."""
         return 1 << 62
 
     def owned(self, item: Item) -> None:
-        """A message is the gateway's, new or after a restart: gates, a decider and observers may be
+        """The gateway owns a message, new or after a restart: gates, a decider and observers may be
         attached before its first delivery."""
 
     def take_back(self, app: str, key: int, now: Micros) -> tuple[int, int] | None:
-        """Take back a message of which no delivery is open: how many were taken back, and for how
-        many it is too late. None: there is nothing to take back."""
+        """Take back a message of which no delivery is open, and return how many deliveries were
+        taken back and for how many it is too late. None: the feature has nothing of it."""
         return None
 
     def replied(self, message: int, device: int, reply: int) -> None:
-        """A device has answered a message that a publisher sent, by a message of this key."""
+        """A device has answered a publisher's message; `reply` is the key of the answer."""
 
     def intake(self, arrival: Arrival, now: Micros) -> bool:
-        """A device sent a message. True: the feature has taken it, and nobody else will."""
+        """A device sent a message. Return True if the feature has taken it, so that it is not
+        accepted otherwise."""
         return False
 
     # Devices.
 
     def check_device(self, app: str, record: DeviceRecord, device: Device | None) -> None:
-        """Refuse the record of a new device, or another one of a device that there is."""
+        """Raise an error for the record of a new device, or for a changed record of a present
+        one."""
 
     def opened(self, session: Session) -> None:
-        """There is a session: parts and senders may be attached to it."""
+        """A session was created: parts and senders may be attached to it."""
 
     def meeting(
         self, session: Session, channel: int, hello: Hello, now: Micros
     ) -> CloseChannel | None:
-        """A device introduces itself over a channel; what to tell it if that may not begin."""
+        """A device introduces itself over a channel. Return how to close the channel if the contact
+        may not begin; otherwise None."""
         return None
 
     def introduced(
         self, session: Session, hello: Hello, now: Micros, *, resumed: bool, forgot: bool
     ) -> None:
-        """A contact begins: whether the numbering goes on, and if not whether the device has lost
-        its memory. Its acknowledgements have been taken in."""
+        """A contact begins: `resumed` if the numbering goes on, `forgot` if not and the device has
+        lost its memory. Its acknowledgements have been applied."""
 
     def greeted(self, session: Session, now: Micros, *, joined: bool) -> None:
         """WELCOME has left over a channel, which the device may have joined to others."""
 
     def channel_gone(self, session: Session) -> None:
-        """One of several channels has ended."""
+        """One of several channels of a device has ended."""
 
     def away(self, session: Session, now: Micros) -> None:
-        """Nothing reaches the device any more."""
+        """The last channel of a device has ended."""
 
     def amended(self, session: Session, changes: Mapping[str, object], now: Micros) -> None:
         """An administrator changed these fields of a device's record."""
 
     def removed(self, session: Session, now: Micros) -> None:
-        """A device is about to be removed: what is open for it is given up after this."""
+        """A device is about to be removed: its open deliveries are given up after this."""
 
     def forgotten(self, session: Session) -> None:
-        """What was open for a device that is being removed has been given up."""
+        """The open deliveries of a device that is being removed have been given up."""
 
     # The driver.
 
     def turned(self) -> None:
-        """The driver has served everybody else: there is time again."""
+        """The driver has served all other work: the work that is limited per turn may go on."""
 
     def settle(self, now: Micros) -> None:
-        """Draw consequences that may touch sessions."""
+        """Draw consequences of inputs that may touch sessions."""
 
     def after_settling(self, now: Micros) -> None:
-        """Every consequence has been drawn that touches sessions."""
+        """All consequences that touch sessions have been drawn."""
 
     def proceed(self, now: Micros) -> None:
         """A commit has become durable: the next batch of long work may follow."""
@@ -554,25 +580,27 @@ class CoreFeature:
         """The open commit is about to be taken: write into it what has changed."""
 
     def wake(self, now: Micros) -> None:
-        """Time has passed."""
+        """Do what is due by `now`."""
 
     def next_due(self) -> Micros | None:
-        """When the feature wants to be woken next."""
+        """Return when the feature has to be woken next; None if never."""
         return None
 
     def fetched(self, messages: Mapping[int, Message], now: Micros) -> None:
-        """Bodies have come back from the store, for whomever."""
+        """Take bodies that came back from the store; some may have been fetched for other parts."""
 
     # After a restart.
 
     def restore(self, restored: Restored, now: Micros) -> None:
-        """Take what the store knows; devices and sessions are back, messages are not."""
+        """Restore the feature's state from the store; devices and sessions are restored by now,
+        messages are not."""
 
     def attach(self, item: Item, *, spreading: bool) -> None:
-        """A message is back, its deliveries are not; `spreading` if more of them are to begin."""
+        """A message was restored, and its deliveries are not yet; `spreading` if more of them are
+        to begin."""
 
     def reopening(self, delivery: Delivery, row: DeliveryRow) -> None:
-        """A delivery is back: a decider or other content may be attached to it."""
+        """A delivery was restored: a decider or other content may be attached to it."""
 
     def finish(self, now: Micros) -> None:
-        """Everything is back: go on."""
+        """Resume work after a restart: everything has been restored."""

@@ -50,14 +50,14 @@ FEATURES: tuple[Callable[[Spine], CoreFeature], ...] = (
     SurrogateFeature,
     AirFeature,
 )
-"""In the order in which they take part in every moment. Pieces come before surrogates, which are to
-see a whole body."""
+"""The features of a gateway, in the order in which they take part in every moment. Pieces come
+before surrogates, because a surrogate has to see a whole body."""
 
 F = TypeVar("F", bound=CoreFeature)
 
 
 class Gateway:
-    """One gateway, restored from its store."""
+    """One gateway, restored from its store: the object that a driver feeds with inputs."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Gateway:
         restore(restored, deliveries, self._acceptance, self._fanouts, now)
 
     def feature(self, kind: type[F]) -> F:
-        """One of the features, by its class."""
+        """Return one of the gateway's features by its class."""
         feature = self._by_type[kind]
         assert isinstance(feature, kind)
         return feature
@@ -118,49 +118,53 @@ class Gateway:
         *,
         once: Idempotency | None = None,
     ) -> Receipt:
-        """Accept a batch, all or nothing. It may be answered when commit `horizon` is durable."""
+        """Accept a batch of submissions, all or none. The publisher may be answered when commit
+        `horizon` is durable."""
         return self._acceptance.publish(app, source, submissions, now, once=once)
 
     def repeated(self, app: str, source: str, once: Idempotency) -> list[int] | None:
-        """The messages that a publisher's idempotency key stands for, durable or not; `None` if it
-        is new."""
+        """Return the keys of the messages that were accepted under a publisher's idempotency key,
+        durable or not; None if the key is new."""
         return self._acceptance.repeated(app, source, once)
 
     def cancel(self, app: str, key: int, now: Micros) -> Withdrawal | None:
-        """Take a message back where it has not been released; `None` when nothing of it is open."""
+        """Cancel the deliveries of a message that have not been released; None if none of its
+        deliveries is open."""
         return self._acceptance.cancel(app, key, now)
 
     def replace(
         self, app: str, key: int, source: str, submission: Submission, now: Micros
     ) -> tuple[Withdrawal | None, str | None]:
-        """Put a new message in the place of one that has not been released everywhere yet."""
+        """Put a new message in the place of one that has not been released to every device yet."""
         withdrawal, message = self._acceptance.replace(app, key, source, submission, now)
         return withdrawal, message.id if message is not None else None
 
     # Channels.
 
     def channel_opened(self, channel: int, *, reliable: bool = True) -> None:
-        """A channel is there. Say so before its first frame if it may lose any."""
+        """Register a new channel. A driver calls this before the first frame of a channel that may
+        lose frames."""
         self.contacts.opened(channel, reliable=reliable)
 
     def frames_received(
         self, channel: int, frames: Sequence[Frame], now: Micros, *, local: bool = False
     ) -> None:
-        """Act on what came in over a channel; a peer that breaks the protocol loses it."""
+        """Act on frames that came in over a channel, and close the channel if they break the
+        protocol."""
         self._reception.receive(channel, frames, now, local=local)
 
     def channel_lost(self, channel: int, reason: str, now: Micros) -> None:
-        """A channel has ended, whoever ended it."""
+        """Forget a channel that has ended, on whichever side it was closed."""
         self.contacts.lost(channel, reason, now)
 
     def channel_paused(self, channel: int, paused: bool, now: Micros) -> None:
-        """The channel's unsent buffer is full, or has room again."""
+        """Note that a channel's unsent buffer is full, or has room again."""
         self.contacts.paused(channel, paused, now)
 
     # The driver.
 
     def settle(self, now: Micros) -> None:
-        """Draw the consequences of the inputs since the last time."""
+        """Draw the consequences of all inputs since the last call: release, send and answer."""
         moments = self._moments
         self._fanouts.turned()
         for turned in moments.turned:
@@ -168,6 +172,8 @@ class Gateway:
         self._commits.let_go(now)
         for settle in moments.settle:
             settle(now)
+        # Settling one session may touch another (a group decides, a claim is lost), so repeat until
+        # no session is left.
         while sessions := self.deliveries.touched():
             for session in sessions:
                 self._inbound.settle(session)
@@ -187,19 +193,21 @@ class Gateway:
             after_settling(now)
 
     def effects(self) -> list[Effect]:
-        """What is to be done now, in this order."""
+        """Return the effects that the driver has to carry out now, in this order, and forget
+        them."""
         effects, self.deliveries.effects = self.deliveries.effects, []
         return effects
 
     def commit(self, now: Micros, *, flush: bool = False) -> Commit | None:
-        """What is to be made durable next, after everything before it, if it is time."""
+        """Return the open commit if it is time to write it, or None. Commits are written in the
+        order in which they are returned."""
         for before_commit in self._moments.before_commit:
             before_commit()
         return self._commits.take(now, flush=flush)
 
     def written(self, n: int) -> None:
-        """Commit `n` is durable. What it means is drawn by `proceed`, so that the next one can be
-        on its way before."""
+        """Note that commit `n` is durable. Its consequences are left to `proceed`, so that the
+        driver can hand over the next commit first."""
         self._commits.written(n)
 
     def proceed(self, now: Micros) -> None:
@@ -211,37 +219,38 @@ class Gateway:
         self.deliveries.evict()
 
     def fetched(self, messages: dict[int, Message], now: Micros) -> None:
-        """The answer to a `Fetch`."""
+        """Take the messages that the driver read from the store for a `Fetch` effect."""
         self._dispatcher.fetched(messages, now)
         for fetched in self._moments.fetched:
             fetched(messages, now)
 
     @property
     def horizon(self) -> int:
-        """The commit that everything said so far depends on."""
+        """The number of the commit on which every answer and event so far depends."""
         return self._commits.horizon
 
     @property
     def durable(self) -> int:
-        """The newest durable commit."""
+        """The number of the newest durable commit."""
         return self._commits.durable
 
     @property
     def idle(self) -> bool:
-        """Whether there is nothing to write."""
+        """Whether there is nothing to write and nothing is being written."""
         return self._commits.idle
 
     def hurry(self) -> None:
-        """Somebody waits for what has been noted so far."""
+        """Let the open commit be taken at once, because a caller waits for its changes."""
         self._commits.hurry()
 
     def next_wake(self) -> Micros | None:
-        """When `wake` or `commit` wants to be called next, if nothing else happens."""
+        """Return the time at which `wake` or `commit` has to be called next if nothing else
+        happens; None if never."""
         asked = (self.deliveries.timers.next_due, self._commits.next_due, *self._moments.next_due)
         return min((due for ask in asked if (due := ask()) is not None), default=None)
 
     def wake(self, now: Micros) -> None:
-        """Time has passed."""
+        """Do everything that is due by `now`: delays, deadlines, retries."""
         for wake in self._moments.wake:
             wake(now)
         for session in self._dispatcher.wake(now):

@@ -1,4 +1,4 @@
-"""Who a gateway is, and what it takes on."""
+"""The name and the settings with which a gateway's core is built."""
 
 from __future__ import annotations
 
@@ -16,25 +16,26 @@ from lasthop.decision.volume.policy_choice import OnePolicy, PolicyBook
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Who this gateway is, and what it allows."""
+    """The name of a gateway, and the settings that its core needs."""
 
     name: str = "gateway"
     node: int = 0
     open_house: bool = False
     accept: tuple[str, ...] = ()
     variants: frozenset[str] = frozenset(Variant)
-    """What it speaks over the air."""
+    """The protocols that the gateway speaks over the air."""
     limits: Limits = field(default_factory=Limits)
     ppg_names: frozenset[str] = frozenset()
-    """PPG specifiers of client addresses that are ours, in lower case; none: all are."""
+    """The PPG specifiers, in lower case, by which client addresses name this gateway; if there are
+    none, every specifier is accepted."""
     patience: NotificationPatience = field(default_factory=NotificationPatience)
     policies: PolicyBook = field(default_factory=OnePolicy)
-    """What is sent ahead of a read, for every device and topic."""
+    """The policies by which messages are sent ahead of being read, for every device and topic."""
     shared: tuple[Limit, ...] = ()
-    """What all devices together may use of their links."""
+    """The limits that all devices together share on their links."""
     zone: str = "UTC"
-    """Where the days of the shared limits begin."""
+    """The time zone in which the days of the shared limits begin."""
     behaviours: Mapping[str, Behaviour] = field(default_factory=dict)
-    """By app, what holds for its messages as long as nothing else is set."""
+    """By app, the behaviour of its messages unless an administrator has set another one."""
     surrogates: Mapping[str, SurrogateTerms] = field(default_factory=dict)
-    """By app, what its surrogate may take up."""
+    """By app, the terms on which its surrogate takes messages."""

@@ -1,5 +1,5 @@
-"""What is kept in order between the gateway and a device: the numbers both ways, the window, and
-what is in flight."""
+"""One ordered conversation between the gateway and a device: the sequence numbers both ways, the
+window, and what is in flight."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from lasthop.wire.hop.frames import DEFAULT_WINDOW, Credit, MessageFrame
 from lasthop.wire.hop.sequence import Inbound as InboundNumbers, Outbound as OutboundNumbers
 
 T = TypeVar("T")
-"""What a number stands for."""
+"""What an outbound sequence number stands for."""
 
 ALL = 1 << 62
-"""Beyond every number."""
+"""A sequence number above every number that is ever assigned."""
 
 
 class Lane(Generic[T]):
-    """One line of numbers in each direction. A session has one of them."""
+    """A numbered sequence of messages in each direction. A session has one lane."""
 
     __slots__ = (
         "flight_bytes",
@@ -32,22 +32,23 @@ class Lane(Generic[T]):
         self.outbound: OutboundNumbers[T] = OutboundNumbers()
         self.inbound: InboundNumbers[MessageFrame] = InboundNumbers()
         self.sendable = 0
-        """Numbers below are durable and may have left; the device can know of no others."""
+        """Numbers below this one are durable and may have left; the device cannot know any higher
+        ones."""
         self.sent_to = ALL
-        """Numbers from here on have left in an earlier contact and wait for room in this one."""
+        """Numbers from this one on left in an earlier contact and wait for room in the present
+        one."""
         self.window: Credit = DEFAULT_WINDOW
-        """What the device takes at a time."""
+        """The window of the device: messages and bytes that it accepts before it acknowledges."""
         self.flight_bytes = 0
-        """Bytes of what is released and not received."""
+        """Bytes of the messages that are released and not received."""
         self.leaving = 0
-        """Best-effort messages that are released and not handed to the link yet."""
+        """Number of best-effort messages that are released and not handed to the link yet."""
 
     def has_credit(self, size: int) -> bool:
-        """Whether the device takes one more message of so many bytes.
+        """Return whether the device accepts one more message of `size` bytes.
 
-        One message may exceed the window of bytes when nothing is under way, so that no size is
-        stuck for ever.
-        """
+        One message may exceed the window of bytes when nothing is under way, so that a message of
+        any size is sent at some time."""
         window = self.window
         outbound = self.outbound
         # By number, as the device counts: a gap that is not acknowledged holds back what follows.
@@ -57,14 +58,14 @@ class Lane(Generic[T]):
         return self.flight_bytes == 0 or self.flight_bytes + size <= window.bytes
 
     def arrive(self, seq: int, size: int) -> None:
-        """Something is under way no longer, whatever became of it; `seq` is below 0 if it had no
-        number."""
+        """Count a message as no longer under way, whatever became of it; `seq` is below 0 if the
+        message had no number."""
         self.flight_bytes -= size
         if seq < 0:
             self.leaving -= 1
 
     def restart(self) -> None:
-        """Count from 0 again, in both directions."""
+        """Begin a new epoch: count from 0 again in both directions."""
         self.outbound = OutboundNumbers()
         self.inbound = InboundNumbers()
         self.sendable = 0

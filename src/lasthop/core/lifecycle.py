@@ -26,17 +26,20 @@ class State(IntEnum):
     """Where a delivery stands. The numbers are stored: never reuse one."""
 
     PENDING = 0
-    """Ours to send: waiting for its time, for contact, or for its turn."""
+    """The gateway has yet to send the delivery: it waits for its time, for contact, or for its
+    turn."""
     SENDING = 1
-    """Released: it has its sequence number and can no longer be taken back."""
+    """The delivery is released: it has its sequence number and can no longer be taken back."""
     RECEIVED = 2
-    """Safe on the device, not yet with the application."""
+    """The device has stored the message, and has not given it to the application yet."""
     PARKED = 3
-    """Taken from this consumer of a queue, for another one to have."""
+    """The delivery was taken from this consumer of a queue, so that another consumer can have
+    it."""
     DELIVERED = 10
-    """The application has had it (or, at the level at-least-once delivery, the device has)."""
+    """The application has processed the message (or, at the level at-least-once delivery, the
+    device has received it)."""
     SENT = 11
-    """Best effort: handed to the link, and nobody asked further."""
+    """The best-effort message was handed to the link; no confirmation is expected."""
     EXPIRED = 12
     CANCELLED = 13
     REPLACED = 14
@@ -48,20 +51,20 @@ class State(IntEnum):
 
     @property
     def final(self) -> bool:
-        """Whether nothing can happen to the delivery any more."""
+        """Whether the delivery has ended, so that its state never changes again."""
         return self >= State.DELIVERED
 
 
 PENDING, SENDING, DELIVERED = State.PENDING, State.SENDING, State.DELIVERED
-"""For the paths that every message takes: looking up a member of an enum costs as much as a
-call."""
+"""Copies of members for the paths that every message takes: looking up a member of an enum costs as
+much as a call."""
 
 STATE_NAMES: dict[State, str] = {state: state.name for state in State}
-"""As events and people name them."""
+"""The name of each state in events and in answers to people."""
 
 
 class Step(StrEnum):
-    """What can happen to a delivery."""
+    """What can happen to a delivery: the inputs of the table `TRANSITIONS`."""
 
     RELEASE = "release"
     RECEIVE = "receive"
@@ -83,20 +86,20 @@ class Step(StrEnum):
 _P, _S, _R, _K = State.PENDING, State.SENDING, State.RECEIVED, State.PARKED
 
 TRANSITIONS: dict[tuple[State, Step], tuple[State, Kind]] = {
-    # Ours to send. What one device is to have can be taken back here and nowhere else.
+    # Not sent yet. The delivery to a single device can be taken back here and nowhere else.
     (_P, Step.RELEASE): (State.SENDING, Kind.RELEASED),
     (_P, Step.EXPIRE): (State.EXPIRED, Kind.EXPIRED),
     (_P, Step.CANCEL): (State.CANCELLED, Kind.CANCELLED),
     (_P, Step.REPLACE): (State.REPLACED, Kind.REPLACED),
     (_P, Step.ABORT): (State.ABORTED, Kind.ABORTED),
-    # Back in the queue it may have been shown already, in a numbering that is gone.
+    # A delivery that was requeued may have been shown already, under a number of an earlier epoch.
     (_P, Step.TIME_OUT): (State.TIMED_OUT, Kind.TIMED_OUT),
-    # Taken back from a device that then tells that it had been read before.
+    # A queue took it back from a device that then reports that the message had been read before.
     (_P, Step.DELIVER): (State.DELIVERED, Kind.DELIVERED),
     (_P, Step.GIVE_UP): (State.UNDELIVERABLE, Kind.UNDELIVERABLE),
     (_P, Step.REASSIGN): (State.REASSIGNED, Kind.REASSIGNED),
     (_P, Step.SUPPRESS): (State.SUPPRESSED, Kind.SUPPRESSED),
-    # Released. Only the device's word, or the lack of it, leads on from here.
+    # Released. Only the device's report, or its silence, leads on from here.
     (_S, Step.HAND_OVER): (State.SENT, Kind.SENT),
     (_S, Step.RECEIVE): (State.RECEIVED, Kind.RECEIVED),
     (_S, Step.DELIVER): (State.DELIVERED, Kind.DELIVERED),
@@ -105,23 +108,26 @@ TRANSITIONS: dict[tuple[State, Step], tuple[State, Kind]] = {
     (_S, Step.REFUSE): (State.ABORTED, Kind.ABORTED),
     (_S, Step.TIME_OUT): (State.TIMED_OUT, Kind.TIMED_OUT),
     (_S, Step.GIVE_UP): (State.UNDELIVERABLE, Kind.UNDELIVERABLE),
-    # On the device. It may still be dropped there as too late, or be lost with the device's memory.
+    # On the device, which may still drop the message as too late, or lose it with its memory.
     (_R, Step.DELIVER): (State.DELIVERED, Kind.DELIVERED),
     (_R, Step.REQUEUE): (State.PENDING, Kind.REQUEUED),
     (_R, Step.EXPIRE): (State.EXPIRED, Kind.EXPIRED),
     (_R, Step.TIME_OUT): (State.TIMED_OUT, Kind.TIMED_OUT),
     (_R, Step.GIVE_UP): (State.UNDELIVERABLE, Kind.UNDELIVERABLE),
-    # Held on the device, unseen, until its group decides: then it can be taken back from all.
+    # The device holds it unseen until its group decides: then it can be taken back from all
+    # members.
     (_S, Step.CANCEL): (State.CANCELLED, Kind.CANCELLED),
     (_R, Step.CANCEL): (State.CANCELLED, Kind.CANCELLED),
     (_S, Step.REPLACE): (State.REPLACED, Kind.REPLACED),
     (_R, Step.REPLACE): (State.REPLACED, Kind.REPLACED),
     (_S, Step.ABORT): (State.ABORTED, Kind.ABORTED),
     (_R, Step.ABORT): (State.ABORTED, Kind.ABORTED),
-    # Another member has claimed it, and the device let it go before anybody saw it.
+    # Another member has claimed the message, and the device dropped it before the application saw
+    # it.
     (_S, Step.SUPPRESS): (State.SUPPRESSED, Kind.SUPPRESSED),
     (_R, Step.SUPPRESS): (State.SUPPRESSED, Kind.SUPPRESSED),
-    # Of a queue: this consumer is gone, or too slow. It ends when the message has.
+    # Of a queue: this consumer is gone or too slow. The parked delivery ends when the queue entry
+    # ends.
     (_P, Step.PARK): (State.PARKED, Kind.PARKED),
     (_S, Step.PARK): (State.PARKED, Kind.PARKED),
     (_R, Step.PARK): (State.PARKED, Kind.PARKED),
@@ -133,8 +139,8 @@ TRANSITIONS: dict[tuple[State, Step], tuple[State, Kind]] = {
     (_K, Step.TIME_OUT): (State.TIMED_OUT, Kind.TIMED_OUT),
     (_K, Step.GIVE_UP): (State.UNDELIVERABLE, Kind.UNDELIVERABLE),
 }
-"""Every step that is possible, where it leads, and the event that records it. What is not here
-cannot happen."""
+"""Every possible step: the state that it leads to, and the event that records it. A step that is
+not in this table cannot happen."""
 
 
 ODIN_VIEW: dict[State, str] = {
@@ -143,18 +149,18 @@ ODIN_VIEW: dict[State, str] = {
     State.RECEIVED: "Received",
     State.DELIVERED: "Delivered",
 }
-"""Odin's names (seed 000, figure 7) for the states that it has."""
+"""Odin's names (seed 000, figure 7) for those states that Odin has."""
 
 
 class Confirmation(StrEnum):
-    """Whose word ends a delivery well."""
+    """The confirmation that makes a delivery a success."""
 
     LINK = "link"
-    """It was handed to the link."""
+    """The message was handed to the link."""
     RECEIPT = "receipt"
-    """The device has it."""
+    """The device confirmed that it received the message."""
     PROCESSING = "processing"
-    """The application has had it."""
+    """The application confirmed that it processed the message."""
 
 
 CONFIRMED_BY: dict[Reliability, Confirmation] = {
@@ -163,8 +169,8 @@ CONFIRMED_BY: dict[Reliability, Confirmation] = {
     Reliability.AT_LEAST_ONCE_PROCESSING: Confirmation.PROCESSING,
     Reliability.EXACTLY_ONCE: Confirmation.PROCESSING,
 }
-"""The two processing levels differ on the device: only exactly-once remembers what was processed
-across its crash."""
+"""The confirmation that each level of reliability waits for. The two processing levels differ on
+the device: only exactly-once remembers across a crash what was processed."""
 
 RELIABILITY_OF_METHOD: dict[DeliveryMethod, Reliability | None] = {
     DeliveryMethod.NOT_SPECIFIED: None,
@@ -174,5 +180,5 @@ RELIABILITY_OF_METHOD: dict[DeliveryMethod, Reliability | None] = {
     DeliveryMethod.CONFIRMED_WITH_RESPONSE: Reliability.EXACTLY_ONCE,
     DeliveryMethod.ONESHOT: Reliability.BEST_EFFORT,
 }
-"""The reliability that a delivery method asks for; `None` leaves it to the message. A method that
-contradicts an explicit reliability is refused at the door."""
+"""The reliability that each PAP delivery method asks for; None leaves it to the message. A method
+that contradicts an explicit reliability is refused on submission."""

@@ -1,4 +1,4 @@
-"""What one gateway takes on."""
+"""The limits of one gateway: how much it accepts, holds in memory and keeps under way."""
 
 from __future__ import annotations
 
@@ -9,74 +9,78 @@ from lasthop.clock import DAY, SECOND, Micros
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one gateway takes on. Each number says who it protects."""
+    """The limits of one gateway. The description of each limit says what it protects."""
 
     body: int = 1 << 20
-    """Bytes of a message, for an app whose behaviour does not say otherwise."""
+    """Bytes of a message's body, for an app whose behaviour sets no other limit."""
     largest_body: int = 16 << 20
-    """What an app's behaviour may allow: a body is in memory as a whole when it is accepted and
-    when the application gets it. What is larger is a stream."""
+    """Bytes of a body that an app's behaviour may allow at most: a body is in memory as a whole
+    when it is accepted and when the application gets it. Larger data has to be a stream."""
     segment: int = 16 << 10
-    """Bytes of a body above which it goes ahead of its message in pieces, so that what is more
-    urgent can overtake it."""
+    """Bytes of a body above which the body goes ahead of its message in pieces, so that more urgent
+    messages can overtake it."""
     uploads: int = 16
     uploads_per_device: int = 4
-    """Bodies that come in from devices at a time; they are in memory while they grow. Others wait
-    for their turn."""
+    """Bodies that come in from devices in pieces at a time, in all and per device; they are in
+    memory while they grow. Further uploads wait for their turn."""
     stream_window: int = 256 << 10
     """Bytes of one stream that the gateway holds; the sender waits until the receiver has taken
-    some. More than a quarter of a second at a megabyte a second gains nothing."""
+    some. A window of more than a quarter of a second at a megabyte a second gains nothing."""
     streams: int = 1024
-    """Open at a time: with the window 256 MiB of memory at most."""
+    """Streams that are open at a time: with `stream_window` they take 256 MiB of memory at most."""
     streams_per_device: int = 16
     stream_patience: Micros = 7 * DAY
-    """How long a stream may stand still before it is given up."""
+    """Microseconds that a stream may stand still before the gateway gives it up."""
     open_per_device: int = 100_000
-    """A device that never comes back must not fill the store."""
+    """Open deliveries of one device: a device that never comes back must not fill the store."""
     resident: int = 256 << 20
-    """Bytes of bodies kept in memory; beyond it the oldest stay in the store only, until their
-    turn comes."""
+    """Bytes of bodies kept in memory; beyond this the oldest bodies stay in the store only, until
+    they are to be sent."""
     context: int = 16 << 10
-    """Bytes of a device's context report: it is kept in memory with the device."""
+    """Bytes of a device's context report, which is kept in memory with the device."""
     subscriptions_per_device: int = 1000
     memberships_per_device: int = 1000
-    """Groups and queues."""
+    """Groups and queues that one device belongs to: they are stored in its record."""
     bound_members: int = 1000
-    """Of an atomic or claimable message: they are decided about in one commit."""
+    """Members that an atomic or claimable message can have: they are all decided about in one
+    commit."""
     claim_patience: Micros = 7 * DAY
-    """How long a message can be claimed that has no deliver_before."""
+    """Microseconds for which a message without `deliver_before` can be claimed."""
     queue_length: int = 100_000
     """Messages that wait in one queue: consumers that never come must not fill the store."""
     retained: int = 10_000
-    """Messages of one ranked topic that wait for one device; beyond it the worst go, whatever a
-    subscription asks for."""
+    """Messages of one ranked topic that wait for one device; beyond this those with the lowest rank
+    are dropped, whatever the subscription asks for."""
     fanout_batch: int = 500
-    """Deliveries of one message in one commit: a large topic must not hold up everyone else's
-    commit."""
+    """Deliveries of one message that begin in one commit: a large topic must not hold up the commit
+    of everyone else."""
     large_commit: int = 100
-    """Events with which a commit is handed to the writer while another one is being written.
-    Smaller ones are worth waiting for more."""
+    """Events from which on a commit is handed to the writer while another one is being written. A
+    smaller commit gains more by waiting for further changes."""
     window_messages: int = 1024
     window_bytes: int = 4 << 20
-    """Credit given to a device: what it may send before the gateway has made it durable."""
+    """The credit of a device: messages and bytes that it may send before the gateway has made them
+    durable."""
     flight_messages: int = 4096
     flight_bytes: int = 4 << 20
-    """Under way to one device at most, however large a window it names. Every round trip costs a
-    commit, so the number bounds what one device can take in a second; the bytes bound what a slow
-    link keeps waiting in buffers, where it can no longer expire."""
+    """Messages and bytes under way to one device, however large a window the device names. Every
+    round trip costs a commit, so the number of messages bounds what one device can take in a
+    second; the bytes bound what a slow link keeps waiting in buffers, where it can no longer
+    expire."""
     carried_per_device: int = 128
-    """With carriers at a time. Each round costs a commit; what is with a carrier can no longer be
-    taken back."""
+    """Deliveries of one device that are with carriers at a time. Each round costs a commit, and
+    what a carrier has can no longer be taken back."""
     carried_attempts: int = 3
-    """For what left over the air and was never confirmed: the client may show every one of
+    """Attempts to send a message over the air that was never confirmed: the client may show each of
     them."""
     carried_patience: Micros = DAY
-    """How long a device is looked for that cannot be reached over the air, where the publisher
-    sets no limit."""
+    """Microseconds for which the gateway keeps trying to reach a device over the air, if the
+    publisher sets no `deliver_before`."""
     max_frame: int = (1 << 20) + 1024
     preserve: Micros = 7 * DAY
     heartbeat: Micros = 270 * SECOND
-    """Below the five minutes after which many networks forget an idle connection; for a device that
-    does not know better."""
+    """Microseconds between heartbeats for a device that asks for no other interval: less than the
+    five minutes after which many networks forget an idle connection."""
     longest_heartbeat: Micros = 3600 * SECOND
-    """What a device may ask for. One that is gone counts as there for two and a half times that."""
+    """Microseconds between heartbeats that a device may ask for at most. A device that is gone
+    counts as in contact for two and a half times its interval."""

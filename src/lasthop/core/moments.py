@@ -1,5 +1,5 @@
-"""Which features take part in which moment, collected once: one that does not take part in a moment
-costs nothing there."""
+"""Which features take part in which moment, collected once at the start: a feature that does not
+override a moment costs nothing there."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lasthop.wire.hop.frames import Frame, Hello
 
 
 class Moments:
-    """The moments of all features, each in the order of the features."""
+    """The methods of all features by moment, each list in the order of the features."""
 
     check: tuple[Callable[[Submission], None], ...] = ()
     admit: tuple[Callable[[str, str, Sequence[Submission]], None], ...] = ()
@@ -61,7 +61,7 @@ class Moments:
         self.frames: dict[type[Frame], Callable[[Session, Frame, Micros], None]] = {}
 
     def collect(self, features: Sequence[CoreFeature]) -> None:
-        """Let these features take part from now on, in this order."""
+        """Let these features take part in their moments from now on, in this order."""
         for name in MOMENTS:
             setattr(self, name, tuple(_taking_part(features, name)))
         for feature in features:
@@ -80,7 +80,7 @@ def _taking_part(features: Sequence[CoreFeature], name: str) -> list[Callable[..
 
 
 def _fill(table: dict[Any, Any], rows: Mapping[Any, Any]) -> None:
-    """Add the rows of a feature. Two that claim the same would both decide."""
+    """Add a feature's rows to a table; two features with the same key would both decide."""
     for key, row in rows.items():
         assert key not in table, f"two features claim {key!r}"
         table[key] = row

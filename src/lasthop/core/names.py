@@ -1,4 +1,4 @@
-"""Names that people give to topics, groups and queues, and targets as they write them."""
+"""Names that people give to topics, groups and queues, and targets as people write them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from lasthop.message import Target, TargetKind
 
 MAX_TOPIC: Final = 200
 MAX_NAME: Final = 200
-"""Bytes: names stand in keys, events and frames."""
+"""Largest size of a name in bytes: names are part of keys, events and frames."""
 
 ONE, MANY = "*", "#"
-"""Words of a pattern: any one word, any number of words."""
+"""Words with a meaning in a topic pattern: `*` is any one word, `#` any number of words."""
 
 
 def check_subscription(topic: str | None) -> str:
-    """A topic, or a pattern of which some words are `*` (any one word) or `#` (any number)."""
+    """Return `topic` if it is a topic or a pattern in which some words are `*` (any one word) or
+    `#` (any number of words); otherwise raise an error."""
     if topic:
         check_topic(".".join("x" if word in (ONE, MANY) else word for word in topic.split(".")))
         return topic
@@ -25,8 +26,8 @@ def check_subscription(topic: str | None) -> str:
 
 
 def check_topic(topic: str | None) -> str:
-    """A topic has up to 200 bytes of words separated by dots; `*` and `#` are not part of a
-    word."""
+    """Return `topic` if it has up to 200 bytes of words separated by dots, none with `*` or `#`;
+    otherwise raise an error."""
     if not topic:
         raise InvalidRequest("a topic is needed")
     size = len(topic) if topic.isascii() else len(topic.encode())
@@ -40,7 +41,8 @@ def check_topic(topic: str | None) -> str:
 
 
 def check_name(name: str) -> str:
-    """The name of a group or queue has up to 200 bytes, without spaces and slashes."""
+    """Return `name` if it can be the name of a group or queue (up to 200 bytes, no spaces, no
+    slashes); otherwise raise an error."""
     if not name:
         raise InvalidRequest("a group or queue needs a name")
     size = len(name.encode())
@@ -55,7 +57,7 @@ _ADDRESSABLE = set(TargetKind) - {TargetKind.PUSH, TargetKind.PUBLISHER}
 
 
 def parse_target(text: str | None) -> Target:
-    """Read `kind:name`."""
+    """Return the target that a text of the form `kind:name` stands for, or raise an error."""
     kind, colon, name = (text or "").partition(":")
     if not colon or kind not in _ADDRESSABLE or (not name and kind != TargetKind.APP):
         raise InvalidRequest(
@@ -75,4 +77,4 @@ _CHECKED: dict[TargetKind, Callable[[str], str]] = {
     TargetKind.GROUP: check_name,
     TargetKind.QUEUE: check_name,
 }
-"""Names that have a form of their own."""
+"""The check of the name, for kinds of target whose names have a form of their own."""

@@ -1,4 +1,4 @@
-"""Who there is: devices with their users and subscriptions, found by name, number, user or
+"""All devices of a gateway with their users and subscriptions, found by name, number, user or
 topic."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DEVICE, USER = TargetKind.DEVICE, TargetKind.USER
 
 
 class DeviceRecord(msgspec.Struct, omit_defaults=True):
-    """What is stored about a device beside its number, app and name."""
+    """What is stored about a device besides its number, app and name."""
 
     token_hash: bytes = b""
     """SHA-256 of the device's token; empty for a device that registered itself on an open
@@ -32,26 +32,27 @@ class DeviceRecord(msgspec.Struct, omit_defaults=True):
     subscriptions: list[str] = []
     capabilities: dict[str, str] = {}
     context: dict[str, bytes] = {}
-    """What the device last said of itself: names to JSON values."""
+    """The device's last context report: names and their JSON values."""
     registered_at: int = 0
     preferences: Preferences | None = None
-    """Which links it likes, when it wants to be left alone, what it can afford; as it said."""
+    """The preferences that the owner set: links, quiet hours and costs."""
     routes: list[Route] = []
-    """How it is reached over the air; none for a device that connects by itself."""
+    """How the device is reached over the air; empty for a device that connects by itself."""
     addresses: list[str] = []
-    """Client addresses that it has itself: `PLMN:+15551999`."""
+    """Client addresses of the device itself: `PLMN:+15551999`."""
     terms: dict[str, TopicTerms] = {}
-    """Of its ranked subscriptions."""
+    """The terms of the device's ranked subscriptions, by topic."""
     rules: list[ContextRule] = []
-    """What it is subscribed to by where it is and what it does."""
+    """Rules that subscribe the device by its place and activity."""
     ruled: list[str] = []
-    """Topics that it is subscribed to by its rules."""
+    """Topics that the device is subscribed to because of `rules`."""
     services: dict[str, Service] = {}
-    """What it does for others, by name."""
+    """The services that the device offers to others, by name."""
     filters: dict[str, str] = {}
-    """XPath expressions of subscriptions, by topic."""
+    """XPath expressions of filtered subscriptions, by topic."""
     memberships: list[str] = msgspec.field(default_factory=list, name="circles")
-    """Groups that it belongs to and queues that it takes from: `group:NAME`, `queue:NAME`."""
+    """The groups that the device belongs to and the queues that it takes from: `group:NAME`,
+    `queue:NAME`."""
 
 
 _encode_record = msgspec.msgpack.Encoder().encode
@@ -59,7 +60,7 @@ _decode_record = msgspec.msgpack.Decoder(DeviceRecord).decode
 
 
 class Device:
-    """A registered device."""
+    """A registered device: its number, app, name and record."""
 
     __slots__ = ("app", "name", "number", "record")
 
@@ -70,16 +71,17 @@ class Device:
         self.record = record
 
     def row(self) -> DeviceRow:
-        """The device as the store keeps it."""
+        """Return the device as the store keeps it."""
         return DeviceRow(self.number, self.app, self.name, _encode_record(self.record))
 
     def accepts(self, token: str) -> bool:
-        """Whether `token` is this device's secret."""
+        """Return whether `token` is this device's secret."""
         return hmac.compare_digest(hash_token(token), self.record.token_hash)
 
 
 def hash_token(token: str) -> bytes:
-    """Tokens are long and random, so one round of SHA-256 protects them; only the hash is kept."""
+    """Return the SHA-256 of a token, the only form in which tokens are kept. They are long and
+    random, so that one round protects them."""
     return hashlib.sha256(token.encode()).digest()
 
 
@@ -87,21 +89,21 @@ class Index:
     """One more way to find devices, which the registry keeps up to date."""
 
     def added(self, device: Device) -> None:
-        """There is a new device, or one is back after a restart."""
+        """Add a device, which is new or restored after a restart."""
 
     def amended(self, device: Device, before: DeviceRecord) -> None:
-        """A device has another record than before."""
+        """Follow the change of a device's record."""
 
     def removed(self, device: Device) -> None:
-        """A device is gone."""
+        """Remove a device from the index."""
 
     def reach(self, app: str, name: str) -> Mapping[int, Device]:
-        """The devices that a name stands for; an error if it stands for nobody."""
+        """Return the devices that a name stands for; raise an error if there are none."""
         return {}
 
 
 class Registry:
-    """All devices, by number, name, user and app, and by whatever indexes features add."""
+    """All devices, by number, name, user and app, and by the indexes that features add."""
 
     def __init__(self) -> None:
         self.next_number = 1
@@ -111,8 +113,8 @@ class Registry:
         self._by_user: dict[tuple[str, str], dict[int, Device]] = {}
         self._by_app: dict[str, dict[int, Device]] = {}
         self.changes = 0
-        """How often anybody has come, gone, or become another target: who was found for a target is
-        still the same as long as this is."""
+        """How often a device was added, removed or given to another target: devices that were found
+        for a target are still right as long as this number is the same."""
         self._indexes: list[Index] = []
         self._by_kind: dict[TargetKind, Index] = {}
 
@@ -123,13 +125,13 @@ class Registry:
         return iter(self._by_number.values())
 
     def index(self, index: Index, kind: TargetKind | None = None) -> None:
-        """Keep an index of the devices, by which targets of a kind are found."""
+        """Keep an index up to date, and find targets of a kind by it."""
         self._indexes.append(index)
         if kind is not None:
             self._by_kind[kind] = index
 
     def restore(self, rows: Iterable[DeviceRow], next_number: int) -> None:
-        """Fill an empty registry from a store."""
+        """Fill an empty registry from the store's rows."""
         for row in rows:
             self._add(Device(row.device, row.app, row.name, _decode_record(row.record)))
         self.next_number = next_number
@@ -142,7 +144,7 @@ class Registry:
         return device
 
     def remove(self, device: Device) -> None:
-        """Forget a device."""
+        """Remove a device from the registry and from every index."""
         self.changes += 1
         for index in self._indexes:
             index.removed(device)
@@ -154,22 +156,22 @@ class Registry:
         self._leave_user(device)
 
     def find(self, app: str, name: str) -> Device | None:
-        """The device of this name."""
+        """Return the device of this name; None if there is none."""
         return self._by_name.get((app, name))
 
     def named(self, app: str, name: str) -> Device:
-        """The device of this name; there must be one."""
+        """Return the device of this name; raise an error if there is none."""
         device = self._by_name.get((app, name))
         if device is None:
             raise NotFound("no such device", app=app, device=name)
         return device
 
     def numbered(self, number: int) -> Device | None:
-        """The device with this number."""
+        """Return the device with this number; None if there is none."""
         return self._by_number.get(number)
 
     def assign(self, device: Device, user: str) -> None:
-        """Give a device to another user, or to nobody."""
+        """Give a device to another user, or to none if `user` is empty."""
         if user == device.record.user:
             return
         self._leave_user(device)
@@ -178,7 +180,7 @@ class Registry:
             self._by_user.setdefault((device.app, user), {})[device.number] = device
 
     def has_user(self, app: str, user: str) -> bool:
-        """Whether any device belongs to this user."""
+        """Return whether any device belongs to this user."""
         return (app, user) in self._by_user
 
     def amend(self, device: Device, record: DeviceRecord) -> None:
@@ -189,10 +191,10 @@ class Registry:
             index.amended(device, before)
 
     def reach(self, app: str, target: Target) -> Mapping[int, Device]:
-        """The devices that a target stands for now; a name that stands for nobody is an error.
+        """Return the devices that a target stands for now; raise an error if a name stands for
+        none.
 
-        A topic may have no subscribers: its publisher need not know.
-        """
+        A topic may have no subscribers: its publisher need not know them."""
         if target.kind is DEVICE:
             device = self._by_name.get((app, target.name)) or self.named(app, target.name)
             return {device.number: device}
@@ -205,7 +207,7 @@ class Registry:
         return self._by_app.get(app, {}) if index is None else index.reach(app, target.name)
 
     def apps(self) -> list[str]:
-        """The apps that have a device, by name."""
+        """Return the names of the apps that have a device, sorted."""
         return sorted(self._by_app)
 
     def _leave_user(self, device: Device) -> None:

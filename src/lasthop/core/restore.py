@@ -1,7 +1,6 @@
-"""Coming back after a stop or a crash: everything as the store has it, nothing else.
+"""Restoring the core after a stop or a crash, from the store and nothing else.
 
-What was under way is still under way: the device will say how much of it arrived.
-"""
+What was under way is still under way: the device will say how much of it arrived."""
 
 from __future__ import annotations
 
@@ -42,6 +41,8 @@ def restore(
         item = deliveries.own(opened.message)
         for attach in moments.attach:
             attach(item, spreading=opened.message.key in spreading)
+        # Deliveries may end while they are restored: the message must not be forgotten before the
+        # last.
         item.spreading = True
         for delivery_row in opened.deliveries:
             _reopen(deliveries, item, delivery_row, now)
@@ -89,7 +90,8 @@ def _reopen(deliveries: Deliveries, item: Item, row: DeliveryRow, now: Micros) -
 
 
 def _carried_before(deliveries: Deliveries, delivery: Delivery, now: Micros) -> None:
-    """It was with a carrier, whose word was lost: the client may have it."""
+    """Requeue a delivery that was with a carrier whose report was lost: the client may have the
+    message."""
     delivery.session.depart(delivery, numbered=False)
     delivery.attempts = max(1, delivery.attempts)
     delivery.redelivered = True
@@ -109,7 +111,7 @@ def _under_way_again(deliveries: Deliveries, delivery: Delivery, now: Micros) ->
     session.lane.outbound.put(delivery.seq, delivery)
     if delivery.state is State.SENDING:
         session.lane.flight_bytes += delivery.item.size
-    # Transmissions are noted when there is time: it may have left without a trace.
+    # Transmissions are logged late (see `Commits.departed`): it may have left without a trace.
     delivery.attempts = max(1, delivery.attempts)
     _watch_deadline(deliveries, delivery, now)
 
@@ -130,7 +132,7 @@ def _resume(session: Session, row: SessionRow, now: Micros) -> None:
     )
     session.lane.sendable = row.assigned
     session.lost_at = now
-    # Until its delivery is found a number stands for a skip: those that ended stay so.
+    # Until its delivery is found a number stands for a skip: the numbers of ended ones stay so.
     session.lane.outbound.restore(
         assigned=row.assigned,
         received=row.received,

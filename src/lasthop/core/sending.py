@@ -1,5 +1,5 @@
-"""How deliveries leave for a device that leaves the choice to us: best first, over the channel that
-it spoke over last, unless a publisher requires another one."""
+"""How deliveries leave for a device without preferences: best first, over the channel that it spoke
+over last, unless a publisher requires another one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lasthop.message import Reliability
 from lasthop.wire.hop.roundtrip import RoundTrip
 from lasthop.wire.hop.transfer import LARGEST_PIECE
 
-# As members of their enums they cost as much as a call each, for every message.
+# Local names: looking up a member of an enum costs as much as a call, for every message.
 HOLD, EXPIRE = Action.HOLD, Action.EXPIRE
 GO, ASIDE = Leaving.GO, Leaving.ASIDE
 RELEASE, BEST_EFFORT = Step.RELEASE, Reliability.BEST_EFFORT
@@ -30,8 +30,8 @@ RELEASE, BEST_EFFORT = Step.RELEASE, Reliability.BEST_EFFORT
 def release(
     deliveries: Deliveries, session: Session, delivery: Delivery, now: Micros, reason: str
 ) -> Event:
-    """Count a delivery as under way; from here on it cannot be taken back. Returns the event that
-    says so."""
+    """Count a delivery as under way, so that it cannot be taken back from here on, and return the
+    event that records the release."""
     message = delivery.item.message
     decider = delivery.decider
     if decider is deliveries.plain:
@@ -46,7 +46,8 @@ def release(
 
 
 def leaving(delivery: Delivery, now: Micros, channel: int = 0) -> Leaving:
-    """What the gates of a delivery say of its release: the first that objects."""
+    """Return what the gates of a delivery say of its release: the answer of the first gate that
+    objects."""
     for gate in delivery.item.gates:
         said = gate.leaving(delivery, channel, now)
         if said is not GO:
@@ -55,7 +56,7 @@ def leaving(delivery: Delivery, now: Micros, channel: int = 0) -> Leaving:
 
 
 def weight_of(delivery: Delivery) -> int:
-    """Bytes of its body that are still to leave."""
+    """Return the bytes of a delivery's body that are still to leave."""
     for gate in delivery.item.gates:
         weight = gate.weight(delivery)
         if weight is not None:
@@ -64,8 +65,8 @@ def weight_of(delivery: Delivery) -> int:
 
 
 def divert(delivery: Delivery, now: Micros) -> bool:
-    """Find another way for what a publisher requires of the link and none of the channels is.
-    False: a channel will do."""
+    """Find another way for a delivery whose publisher requires a quality that no channel has.
+    Return False if a channel has it."""
     quality = delivery.item.message.quality
     against = None if quality is None else delivery.session.unmet(quality)
     if against is None:
@@ -75,25 +76,25 @@ def divert(delivery: Delivery, now: Micros) -> bool:
 
 
 class NoAwaySender:
-    """For devices that have to come for their messages."""
+    """The sender without contact for devices that have to connect to get their messages."""
 
     def __init__(self, deliveries: Deliveries) -> None:
         self._deliveries = deliveries
 
     def reaches(self, session: Session) -> bool:
-        """Nothing leaves without contact."""
+        """Return False: nothing leaves without contact."""
         return False
 
     def pump(self, session: Session, now: Micros) -> None:
-        """Everything waits for the device."""
+        """Do nothing: every delivery waits for the device to connect."""
 
     def divert(self, delivery: Delivery, refusal: RouteRefusal, now: Micros) -> None:
-        """There is no other way."""
+        """Give a delivery up: there is no other way to the device."""
         self._deliveries.give_up(delivery, Step.GIVE_UP, now, refusal.reason, code=refusal.code)
 
 
 class PlainSender(Sender):
-    """Sends to devices that have no wishes."""
+    """Sends to devices that have no preferences."""
 
     def __init__(self, deliveries: Deliveries) -> None:
         self._deliveries = deliveries
@@ -125,7 +126,7 @@ class PlainSender(Sender):
                     session.take_best()
                     continue
                 if said is not GO:
-                    break  # What has a higher priority comes before it.
+                    break  # It keeps its place: deliveries of higher priority still overtake it.
             session.take_best()
             if message.quality is not None and divert(delivery, now):
                 continue
@@ -139,8 +140,9 @@ class PlainSender(Sender):
         return session.line_for(usual, delivery.item.message.quality)
 
     def acknowledged(self, session: Session, received: Iterable[object], now: Micros) -> None:
-        """Learn how long receipts take over each channel, where there is something to choose; of
-        what left twice nobody knows which one the receipt is for (Karn)."""
+        """Measure how long receipts take over each channel, where there are several or one is
+        lossy. A delivery that left twice is no measure: its receipt may be for either transmission
+        (Karn)."""
         if session.retransmission is None:
             return
         for delivery in received:

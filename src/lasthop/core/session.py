@@ -1,9 +1,8 @@
 """What outlives a device's channels: its mailbox, its numbering, and what is under way.
 
-A session keeps order: the mailbox holds what is ours to send, best first; `outbound` what has a
-sequence number and has not reached the application yet. It decides nothing and says nothing:
-`core.dispatch` and `core.contact` move deliveries through it.
-"""
+A session keeps order: the mailbox holds the open deliveries, best first; `outbound` those that have
+a sequence number and have not reached the application yet. A session decides nothing and sends
+nothing: `core.dispatch` and `core.contacts` move deliveries through it."""
 
 from __future__ import annotations
 
@@ -28,7 +27,8 @@ from lasthop.wire.hop.frames import Skip
 from lasthop.wire.hop.persistence import Numbering
 
 UnderWay: TypeAlias = Delivery | Skip
-"""What a number stands for; a skip where the gateway no longer knows, after a restart."""
+"""What a sequence number stands for: a delivery, or a skip where the gateway no longer knows, after
+a restart."""
 
 _NO_INCARNATION = bytes(8)
 
@@ -38,9 +38,8 @@ NO_TRANSFERS: Mapping[int, Transfer] = MappingProxyType({})
 class Session:
     """The lasting side of one device's conversation with the gateway.
 
-    There is one for every device, and most are idle: what only a busy one needs is made when it is
-    needed.
-    """
+    There is one session for every device, and most are idle: what only a busy session needs is made
+    when it is needed."""
 
     __slots__ = (
         "_waiting",
@@ -75,47 +74,48 @@ class Session:
     ) -> None:
         self.device = device
         self.sender = sender
-        """Says whether and over which channel a delivery leaves."""
+        """The sender that decides whether and over which channel a delivery leaves."""
         self.away_sender = away_sender
-        """Sends what no channel can have; most devices have to come for it."""
+        """The sender of what no channel can deliver; for most devices it lets everything wait."""
         self.parts: tuple[SessionPart, ...] = ()
-        """What the device has of features."""
+        """The states that features keep for this device."""
         self.transfers: Mapping[int, Transfer] = NO_TRANSFERS
-        """What is on its way to the device in pieces, by key."""
+        """The bodies and streams on their way to the device in pieces, by key."""
         self.epoch = 0
         self.incarnation = _NO_INCARNATION
         self.previous: tuple[Numbering, ...] = ()
         self.lane: Lane[UnderWay] = Lane()
-        """Numbers, window, and what is in flight."""
+        """The sequence numbers, the window, and what is in flight."""
         self.events = 0
-        """How many events the log has of this device."""
+        """Number of events that the log has of this device."""
         self.mailbox: dict[int, Delivery] = {}
-        """All its open deliveries, by message key."""
+        """All open deliveries of the device, by message key."""
         self._waiting: list[tuple[int, int, Delivery]] | None = None
         self.replaceable: dict[tuple[str, str], Delivery] | None = None
-        """Deliveries that nothing of has left, by replace key."""
+        """Deliveries of which nothing has left, by source and replace key; None if there are
+        none."""
         self.held_bytes = 0
-        """Of what the device sent and is not durable yet,"""
+        """Bytes that the device sent and that are not durable yet."""
         self.taken_bytes = 0
-        """of which nobody has asked for durability yet."""
+        """Bytes among `held_bytes` whose durability nothing waits for yet."""
         self.line: ChannelState = AWAY
-        """The line to send over."""
+        """The channel to send over; `AWAY` if the device has none."""
         self.lines: tuple[ChannelState, ...] = ()
-        """Every line, `line` among them, the newest last."""
+        """Every channel of the device, `line` among them, the newest last."""
         self.contacts = 0
         """How often the device has come back and said what it has."""
         self.retransmission: Retransmission[Session] | None = None
-        """Only while a line may lose frames, or another one could be tried."""
+        """The retransmission timer; None unless a channel may lose frames or there are several."""
         self.preserve = preserve
         self.preserved = False
-        """Whether a timer runs for the end of its preservation; never more than one."""
+        """Whether a timer runs for the end of the preservation; there is never more than one."""
         self.lost_at: Micros = 0
         self.ack_due = False
         self.dirty = False
         self.touched = False
 
     def row(self) -> SessionRow:
-        """The session as the store keeps it."""
+        """Return the session as the store keeps it."""
         outbound = self.lane.outbound
         return SessionRow(
             self.device.number,
@@ -131,35 +131,36 @@ class Session:
 
     @property
     def channel(self) -> int:
-        """The channel to send over; 0 while the device is away."""
+        """The number of the channel to send over; 0 while the device is away."""
         return self.line.channel
 
     @property
     def greeted(self) -> bool:
-        """Whether anything may be released, and leave."""
+        """Whether WELCOME has left, so that deliveries may be released."""
         return self.line.greeted
 
     @property
     def reachable(self) -> bool:
-        """Whether anything may leave, in contact or without."""
+        """Whether a delivery may leave, over a channel or through a carrier."""
         return self.line.greeted or self.away_sender.reaches(self)
 
     def add_part(self, part: SessionPart) -> None:
-        """Let the device have something of a feature."""
+        """Add the state of a feature to the session."""
         self.parts = (*self.parts, part)
 
     @property
     def link(self) -> str:
-        """The label of the line to send over."""
+        """The label of the link to send over."""
         return self.line.link
 
     @property
     def network(self) -> str:
-        """The network behind it."""
+        """The name of the network behind the channel to send over."""
         return self.line.network
 
     def open_line(self) -> ChannelState:
-        """The line to send over now: its own, or the newest other one that takes something."""
+        """Return the channel to send over now: `line`, or the newest other one if the buffer of
+        `line` is full."""
         line = self.line
         if line.paused:
             for other in reversed(self.lines):
@@ -168,7 +169,7 @@ class Session:
         return line
 
     def line_for(self, line: ChannelState, quality: Quality | None) -> ChannelState:
-        """This line, or where a publisher requires another one the newest that is it."""
+        """Return this channel, or the newest one that has the quality if this one does not."""
         if quality is not None and not fits(line, quality):
             for other in reversed(self.lines):
                 if other.greeted and fits(other, quality):
@@ -176,19 +177,20 @@ class Session:
         return line
 
     def unmet(self, quality: Quality) -> RouteRefusal | None:
-        """Why none of the lines is what a publisher requires."""
+        """Return why none of the channels has the quality that a publisher requires; None if one
+        has it."""
         line = self.line_for(self.line, quality)
         return obstacle(line.network, line.link, quality)
 
     def line_besides(self, channel: int) -> ChannelState:
-        """Another line than this one, where there is one."""
+        """Return another channel than this one, if there is one."""
         for other in reversed(self.lines):
             if other.greeted and other.channel != channel:
                 return other
         return self.line
 
     def line_of(self, channel: int) -> ChannelState | None:
-        """The line with this channel, if it is there."""
+        """Return the state of this channel; None if it is not one of the session's."""
         if not channel:
             return None  # It has not left: no line has this number.
         if self.line.channel == channel:
@@ -196,62 +198,64 @@ class Session:
         return next((line for line in self.lines if line.channel == channel), None)
 
     def add(self, line: ChannelState) -> None:
-        """One more way to reach the device; the newest is what it wants to be reached by."""
+        """Add a channel and send over it: the newest channel is the one that the device wants to be
+        reached by."""
         self.lines = (*self.lines, line)
         self.line = line
 
     def remove(self, line: ChannelState) -> None:
-        """A line has ended; the newest of those that are left and greeted takes over."""
+        """Remove a channel that has ended; the newest of the remaining greeted ones takes over."""
         self.lines = tuple(other for other in self.lines if other is not line)
         if self.line is line:
             self.line = next((other for other in reversed(self.lines) if other.greeted), AWAY)
 
     def numbering(self) -> Numbering:
-        """The epoch in force."""
+        """Return the epoch in force, with what was received in it."""
         return Numbering(self.incarnation, self.epoch, self.lane.inbound.received)
 
     @property
     def paused(self) -> bool:
-        """Whether no line takes anything now."""
+        """Whether the buffers of all channels are full."""
         return self.line.paused and all(line.paused for line in self.lines)
 
     def has_credit(self, size: int) -> bool:
-        """Whether the device takes one more message of so many bytes now."""
+        """Return whether the device accepts one more message of `size` bytes now."""
         return self.lane.has_credit(size) and not (self.line.paused and self.paused)
 
     def enqueue(self, delivery: Delivery) -> None:
         """Put a pending delivery in its place: by priority, then in order of acceptance, unless its
         decider says otherwise.
 
-        One that comes back after its release keeps its place before those accepted later.
-        """
+        A delivery that comes back after its release keeps its place before those accepted later."""
         if self._waiting is None:
             self._waiting = []
         heapq.heappush(self._waiting, (-delivery.priority, delivery.place, delivery))
 
     def dequeue(self, delivery: Delivery) -> None:
-        """It shall not leave after all: its rank has fallen while it waited for credit."""
+        """Take a delivery out of the queue: its rank has fallen while it waited for credit."""
         self._waiting = [row for row in self._waiting or () if row[2] is not delivery]
         heapq.heapify(self._waiting)
 
     def best(self) -> Delivery | None:
-        """The pending delivery whose turn it is; it stays in place."""
+        """Return the pending delivery that leaves next, without removing it; None if there is
+        none."""
         waiting = self._waiting
         while waiting:
             delivery = waiting[0][2]
             if delivery.state is PENDING:
                 return delivery
+            # It ended while it waited: entries are only removed when they reach the top.
             heapq.heappop(waiting)
         self._waiting = None
         return None
 
     def take_best(self) -> None:
-        """Remove what `best` returned."""
+        """Remove the delivery that `best` returned."""
         assert self._waiting is not None
         heapq.heappop(self._waiting)
 
     def depart(self, delivery: Delivery, *, numbered: bool) -> None:
-        """Count a delivery as under way, under the next number if it is to have one."""
+        """Count a delivery as under way, under the next sequence number if it is `numbered`."""
         lane = self.lane
         lane.flight_bytes += delivery.item.size
         if numbered:
@@ -261,8 +265,8 @@ class Session:
             lane.leaving += 1
 
     def replace(self, replace_key: str, delivery: Delivery) -> Delivery | None:
-        """Let a delivery stand under its publisher's replace key; returns the one that it takes
-        the place of."""
+        """Register a delivery under its publisher's replace key, and return the delivery whose
+        place it takes."""
         if self.replaceable is None:
             self.replaceable = {}
         at = (delivery.item.message.source, replace_key)
@@ -271,7 +275,8 @@ class Session:
         return old
 
     def not_replaceable(self, delivery: Delivery) -> None:
-        """It has ended or is about to leave: what comes under its replace key comes beside it."""
+        """Remove a delivery that has ended or is about to leave from the replaceable ones: a later
+        message with its replace key is delivered besides it."""
         message = delivery.item.message
         at = (message.source, message.replace_key or "")
         if self.replaceable and self.replaceable.get(at) is delivery:
@@ -280,7 +285,7 @@ class Session:
                 self.replaceable = None
 
     def under_way(self) -> list[Delivery]:
-        """Everything that has a number and is not at its end, in order."""
+        """Return the numbered deliveries that have not ended, in order."""
         return [
             item
             for _, item in self.lane.outbound.undelivered()

@@ -1,4 +1,4 @@
-"""What a feature is built on: the parts of the gateway that know no feature."""
+"""What a feature is built on: the modules of the core that know no feature, put together."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lasthop.store.commit import Restored
 
 @dataclass(slots=True)
 class Spine:
-    """Everything that every gateway has, whatever its features are."""
+    """The parts that every gateway has, whatever its features are."""
 
     identity: Identity
     deliveries: Deliveries
@@ -33,11 +33,11 @@ class Spine:
     contacts: Contacts
     random64: Callable[[], int]
     terms: SubscriptionTerms | None = None
-    """Who makes something of the terms of subscriptions."""
+    """The feature that handles subscriptions with terms, set by that feature."""
 
     @classmethod
     def build(cls, identity: Identity, restored: Restored, random64: Callable[[], int]) -> Spine:
-        """Put an empty gateway together, which goes on where the store's numbers end."""
+        """Build the spine of an empty gateway, whose counters continue after those of the store."""
         commits = Commits(
             gateway=identity.name,
             boot=restored.boot,

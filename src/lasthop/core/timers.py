@@ -1,4 +1,5 @@
-"""A heap of things to do later. The core says when it next wants waking; the driver wakes it."""
+"""A heap of items with due times. The core says when it next has to be woken; the driver wakes
+it."""
 
 from __future__ import annotations
 
@@ -13,9 +14,8 @@ T = TypeVar("T")
 class Timers(Generic[T]):
     """Items by due time, first in first out within a microsecond.
 
-    An item is never removed early: whoever takes it out checks whether it still matters. That makes
-    cancelling free, at the price of keeping a dead entry until its time comes.
-    """
+    An item is never removed early: the code that takes it out checks whether it still matters. That
+    makes cancelling free, at the price of keeping a dead entry until its time comes."""
 
     __slots__ = ("_count", "_heap")
 
@@ -27,16 +27,16 @@ class Timers(Generic[T]):
         return len(self._heap)
 
     def add(self, due: Micros, item: T) -> None:
-        """Hand out `item` at `due`."""
+        """Let `due` return `item` from the time `due` on."""
         self._count += 1
         heapq.heappush(self._heap, (due, self._count, item))
 
     def next_due(self) -> Micros | None:
-        """When the earliest item is due."""
+        """Return when the earliest item is due; None if there is no item."""
         return self._heap[0][0] if self._heap else None
 
     def due(self, now: Micros) -> list[T]:
-        """Take out everything that is due by `now`, in order."""
+        """Remove and return all items that are due by `now`, in order of their due times."""
         items: list[T] = []
         while self._heap and self._heap[0][0] <= now:
             items.append(heapq.heappop(self._heap)[2])

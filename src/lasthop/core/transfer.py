@@ -1,5 +1,5 @@
-"""What is large or has no end travels to a device in pieces: how far it is, and where its bytes
-come from."""
+"""Bodies and streams that travel to a device in pieces: their progress, and the source of their
+bytes."""
 
 from __future__ import annotations
 
@@ -12,68 +12,71 @@ from lasthop.wire.hop.transfer import Sending
 
 
 class Source(Protocol):
-    """Something that is sent to a device in pieces."""
+    """A body or a stream that is sent to a device in pieces."""
 
     @property
     def priority(self) -> int:
-        """Pieces of the highest one go first."""
+        """The priority of the source; pieces of the source with the highest priority go first."""
         ...
 
     @property
     def queue(self) -> str | None:
-        """Whose limits its bytes count towards."""
+        """The queue name of the message, whose limits the bytes of the source count towards."""
         ...
 
     @property
     def quality(self) -> Quality | None:
-        """What its publisher requires of the link."""
+        """The quality of the link that the publisher requires; None if it requires none."""
         ...
 
     @property
     def deadline(self) -> Micros | None:
-        """When it is too late for any of it."""
+        """The time after which no byte of the source may leave; None if there is no such time."""
         ...
 
     @property
     def available(self) -> int:
-        """Bytes, counted from the beginning, that may leave."""
+        """The number of bytes, counted from the beginning, that may leave now."""
         ...
 
     def read(self, offset: int, size: int) -> bytes | None:
-        """Some of them; `None`: they have to be fetched first, which has been asked for."""
+        """Return `size` bytes from `offset`; None if they have to be fetched from the store, which
+        the source has asked for."""
         ...
 
     def refusal(self, now: Micros) -> str | None:
-        """Why none of it may leave any more."""
+        """Return why no more bytes of the source may leave; None if they may."""
         ...
 
     def announced(self) -> bool:
-        """Whether the device knows what the pieces belong to, as far as it must."""
+        """Return whether the device has been told, as far as necessary, what the pieces belong
+        to."""
         ...
 
     @property
     def floor(self) -> int:
-        """What is below is not here any more."""
+        """The offset below which the gateway no longer has the bytes."""
         ...
 
     def lost(self, now: Micros) -> None:
-        """The device is behind that: it has lost what it had."""
+        """Give the transfer up: the device needs bytes below `floor`, because it has lost what it
+        had received."""
         ...
 
     def taken(self, offset: int, now: Micros) -> None:
-        """The device has what is below."""
+        """Note that the device has all bytes below `offset`."""
         ...
 
     def last_word(self) -> Ending | None:
-        """How it ends, when that is known."""
+        """Return how the transfer ends, once that is known; None before."""
         ...
 
     def confirmed(self, now: Micros) -> None:
-        """The device has heard the last word, and has everything if that was good."""
+        """Note that the device knows the ending, and has every byte if the ending was good."""
         ...
 
     def stopped(self, reason: str, now: Micros) -> None:
-        """The device wants no more."""
+        """Note that the device wants no more of the transfer."""
         ...
 
 
@@ -87,5 +90,6 @@ class Transfer:
         self.source = source
 
     def place(self) -> tuple[int, int]:
-        """Whose turn it is: by priority, and those of one priority take turns."""
+        """Return the sort key of the next piece: by priority, and transfers of one priority take
+        turns."""
         return -self.source.priority, self.sending.turn

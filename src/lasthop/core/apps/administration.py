@@ -20,7 +20,7 @@ from lasthop.wire.hop.frames import CloseCode
 
 
 class Administration:
-    """Changes who there is, who may come in, and what holds for the messages of an app."""
+    """Changes devices, credentials, and the behaviour of the messages of an app."""
 
     def __init__(
         self, deliveries: Deliveries, contacts: Contacts, credentials: Credentials
@@ -31,7 +31,8 @@ class Administration:
         self._contacts = contacts
 
     def register(self, app: str, name: str, record: DeviceRecord, now: Micros) -> Device:
-        """Add a device."""
+        """Register a new device; raise an error if one of this name exists or its record is
+        refused."""
         if self._deliveries.registry.find(app, name) is not None:
             raise Conflict("a device of this name exists", app=app, device=name)
         for check in self._moments.check_device:
@@ -39,7 +40,8 @@ class Administration:
         return self._contacts.register(app, name, record, now)
 
     def amend(self, app: str, name: str, now: Micros, **changes: object) -> Device:
-        """Change fields of a device's record. Who holds its old token is sent away."""
+        """Change fields of a device's record. If the token changes, the channels of the device are
+        closed."""
         deliveries = self._deliveries
         device = self._deliveries.registry.named(app, name)
         record = msgspec.structs.replace(device.record, **changes)
@@ -50,7 +52,7 @@ class Administration:
         session = deliveries.session(device)
         reason = f"an administrator changed {', '.join(sorted(changes))}"
         deliveries.commits.record(Kind.CONTEXT_CHANGED, now, session, reason=reason)
-        deliveries.touch(session)  # It may be reached over the air now.
+        deliveries.touch(session)  # It may have got a route over the air.
         for amended in self._moments.amended:
             amended(session, changes, now)
         if "token_hash" in changes:
@@ -58,7 +60,7 @@ class Administration:
         return device
 
     def remove(self, app: str, name: str, now: Micros) -> Device:
-        """Forget a device: what is open for it is given up."""
+        """Remove a device, and give up its open deliveries."""
         deliveries = self._deliveries
         device = self._deliveries.registry.named(app, name)
         session = deliveries.session(device)
@@ -77,15 +79,15 @@ class Administration:
         return device
 
     def admit(self, secret: str, app: str, name: str, scopes: set[Scope], now: Micros) -> None:
-        """Accept a new credential."""
+        """Accept a new credential, known by its secret."""
         self._note([self._credentials.add(secret, app, name, scopes, now)])
 
     def certify(self, subject: str, app: str, name: str, scopes: set[Scope], now: Micros) -> None:
-        """Accept a client's certificate as a credential."""
+        """Accept the subject of a client's certificate as a credential."""
         self._note([self._credentials.certify(subject, app, name, scopes, now)])
 
     def dismiss(self, app: str, name: str) -> int:
-        """Accept the credentials of a name no longer; how many there were."""
+        """Revoke the credentials of a name, and return how many there were."""
         rows = self._credentials.revoke(app, name)
         self._note(rows)
         return len(rows)
@@ -96,7 +98,7 @@ class Administration:
         commits.hurry()
 
     def behave(self, app: str, behaviour: Behaviour | None) -> None:
-        """Say how messages of an app behave from now on; None takes back what was said."""
+        """Set how messages of an app behave from now on; None restores the configured behaviour."""
         deliveries = self._deliveries
         if behaviour is not None and (behaviour.max_size or 0) > deliveries.limits.largest_body:
             raise InvalidRequest(

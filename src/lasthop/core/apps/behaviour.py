@@ -1,9 +1,7 @@
 """How messages of an app behave: the developer's choice, kept at the gateway (Odin, table 3).
 
-A behaviour has defaults for what a message does not say (how the device treats it, how hard it is
-tried, whether its body is pulled) and limits for what it may be. Messages may say something else,
-unless the developer has fixed it.
-"""
+A behaviour has defaults for fields that a message leaves out (handling, reliability, pull) and
+limits for bodies. Messages may choose otherwise, unless the developer has fixed the field."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ from lasthop.message import Handling, Reliability
 from lasthop.store.commit import MemoryRow
 
 MEMORY = "behaviour:"
-"""Before the name of an app, in what the store keeps."""
+"""The prefix of an app's name in the store's table of memories."""
 
 MAX_TYPES = 64
 
@@ -32,7 +30,7 @@ RELIABILITY_WORDS = {r.name.lower().replace("_", "-"): r for r in Reliability}
 
 
 class BehaviourSubject(Protocol):
-    """A message that somebody wants sent, as far as a behaviour looks at it."""
+    """The fields of a submission that a behaviour looks at."""
 
     body: bytes
     content_type: str
@@ -40,7 +38,7 @@ class BehaviourSubject(Protocol):
     reliability: Reliability
     pull: bool
     unsaid: frozenset[str]
-    """Which of these the sender left to the app."""
+    """Those of the fields that the sender left to the app."""
 
 
 class Behaviour(
@@ -79,7 +77,8 @@ class Behaviour(
     ] = ()
 
     def apply(self, asked: BehaviourSubject, *, limit: int) -> None:
-        """Give a message what it does not say; refuse what the app does not allow."""
+        """Fill in the fields that a submission leaves out, and raise an error for what the app does
+        not allow."""
         size, most = len(asked.body), self.most(limit)
         if size > most:
             raise TooLarge("body too large for this app", size=size, limit=most)
@@ -94,7 +93,7 @@ class Behaviour(
         self._choose(asked, "pull", self.pull)
 
     def most(self, limit: int) -> int:
-        """Bytes of a body, where apps that do not say have this limit."""
+        """Return the largest body in bytes, where `limit` holds for apps that set none."""
         return limit if self.max_size is None else self.max_size
 
     def _permits(self, content_type: str) -> bool:
@@ -115,7 +114,7 @@ _decode = msgspec.json.Decoder(Behaviour).decode
 
 
 class Behaviours:
-    """How messages of each app behave: as was last set, else as the gateway was configured."""
+    """The behaviour of each app: the one that was last set, else the configured one."""
 
     def __init__(self, configured: Mapping[str, Behaviour]) -> None:
         self._configured = dict(configured)
@@ -123,17 +122,18 @@ class Behaviours:
         self._in_force = dict(configured)
 
     def restore(self, memories: Iterable[MemoryRow]) -> None:
-        """Take up what was set in an earlier life."""
+        """Restore the behaviours that were set before a restart."""
         for row in memories:
             if row.device == 0 and row.name.startswith(MEMORY):
                 self.set(row.name.removeprefix(MEMORY), _decode(row.state))
 
     def get(self, app: str) -> Behaviour | None:
-        """What is in force; None when messages behave as those of any app."""
+        """Return the behaviour in force; None for an app without one."""
         return self._in_force.get(app)
 
     def set(self, app: str, behaviour: Behaviour | None) -> MemoryRow:
-        """Set what holds from now on; None takes back what was set. As the store keeps it."""
+        """Set an app's behaviour, or with None restore the configured one; return the row for the
+        store."""
         if behaviour is None:
             self._set.pop(app, None)
             self._in_force.pop(app, None)
@@ -146,5 +146,5 @@ class Behaviours:
 
     @property
     def overridden(self) -> list[str]:
-        """Apps whose configured behaviour is not in force, because another one was set."""
+        """The apps whose configured behaviour is not in force, because another one was set."""
         return sorted(self._configured.keys() & self._set.keys())

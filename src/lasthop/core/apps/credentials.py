@@ -1,4 +1,4 @@
-"""Who may publish and administer: credentials by the hash of their secret, each for one app."""
+"""Credentials of publishers and administrators, by the hash of their secret, each for one app."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ class Scope(StrEnum):
     """What a credential allows, within its app."""
 
     PUBLISH = "publish"
-    """Publish; follow, cancel and replace its own messages."""
+    """Publish messages; follow, cancel and replace the credential's own messages."""
     DEVICES = "devices"
-    """Register, change and remove devices."""
+    """Register, change and remove the app's devices."""
     ADMIN = "admin"
-    """Everything, in every app; make and revoke credentials."""
+    """Do everything, in every app; create and revoke credentials."""
 
 
 class Credentials:
-    """All credentials that have not been forgotten."""
+    """All credentials that have not been removed, revoked ones included."""
 
     def __init__(self) -> None:
         self._by_hash: dict[bytes, CredentialRow] = {}
@@ -33,32 +33,33 @@ class Credentials:
         return len(self._by_hash)
 
     def restore(self, rows: Iterable[CredentialRow]) -> None:
-        """Fill from a store."""
+        """Add the credentials that the store has."""
         self._by_hash.update((row.hash, row) for row in rows)
 
     def certify(
         self, subject: str, app: str, name: str, scopes: set[Scope], now: Micros
     ) -> CredentialRow:
-        """A new credential for whoever proves to be the subject of a certificate."""
+        """Add a credential for the subject of a client's certificate, and return its row."""
         row = CredentialRow(_hash_subject(subject), app, name, " ".join(sorted(scopes)), now)
         self._by_hash[row.hash] = row
         return row
 
     def certified(self, subject: str) -> CredentialRow | None:
-        """The credential for this certificate, if it is accepted."""
+        """Return the credential of a certificate's subject; None if there is none or it was
+        revoked."""
         row = self._by_hash.get(_hash_subject(subject))
         return row if row is not None and not row.revoked else None
 
     def add(
         self, secret: str, app: str, name: str, scopes: set[Scope], now: Micros
     ) -> CredentialRow:
-        """A new credential; the secret itself is not kept."""
+        """Add a credential, and return its row; the secret itself is not kept."""
         row = CredentialRow(hash_token(secret), app, name, " ".join(sorted(scopes)), now)
         self._by_hash[row.hash] = row
         return row
 
     def revoke(self, app: str, name: str) -> list[CredentialRow]:
-        """Credentials of this name are no longer accepted."""
+        """Revoke the credentials of this name, and return their rows."""
         found = [r for r in self._by_hash.values() if (r.app, r.name) == (app, name)]
         found = [row for row in found if not row.revoked]
         if not found:
@@ -68,15 +69,16 @@ class Credentials:
         return found
 
     def find(self, secret: str) -> CredentialRow | None:
-        """The credential with this secret, if it is accepted."""
+        """Return the credential with this secret; None if there is none or it was revoked."""
         row = self._by_hash.get(hash_token(secret))
         return row if row is not None and not row.revoked else None
 
     def of(self, app: str) -> list[CredentialRow]:
-        """All of an app's, revoked ones included."""
+        """Return all credentials of an app, revoked ones included."""
         return [row for row in self._by_hash.values() if row.app == app]
 
 
 def _hash_subject(subject: str) -> bytes:
-    """No token has this hash: a token is text, and no text begins with the octet 255."""
+    """Return the hash of a certificate's subject. No token has the same: a token is text, and no
+    text begins with the octet 255."""
     return hashlib.sha256(b"\xffcertificate:" + subject.encode()).digest()

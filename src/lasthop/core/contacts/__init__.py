@@ -1,1 +1,1 @@
-"""What comes in over the channels of devices, and what a device hears back."""
+"""What comes in over the channels of devices, and how the gateway answers."""

@@ -1,4 +1,4 @@
-"""One live channel of a session: the label it came with, and whether it takes anything now."""
+"""One live channel of a session: its labels, and whether it can take a frame now."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lasthop.wire.hop.transfer import Pace
 
 
 class ChannelState:
-    """A way to a device that is there now. A session has none, one, or several at once."""
+    """A channel of a device that is in contact. A session has none, one, or several at once."""
 
     __slots__ = (
         "busy",
@@ -47,32 +47,33 @@ class ChannelState:
         self.link = link
         self.network = network
         self.max_frame = max_frame
-        """Bytes of a frame that the device takes."""
+        """Bytes of the largest frame that the device accepts."""
         self.lossy = lossy
-        """It may lose frames while it lasts."""
+        """Whether the channel may lose frames while it lasts."""
         self.gauge: Gauge | None = None
-        """What is measured on it, for a device that has preferences."""
+        """The measurements of the channel, for a device that has preferences; otherwise None."""
         self.receipts: RoundTrip | None = None
-        """How long the device takes to say that it has what left over this line, where that
+        """How long the device takes to acknowledge what left over this channel, measured where that
         decides when to try another one."""
         self.greeted = False
-        """WELCOME has left: nothing else leaves before."""
+        """Whether WELCOME has left: nothing else leaves before it."""
         self.paused = False
-        """Its unsent buffer is full."""
+        """Whether the channel's unsent buffer is full."""
         self.window: Credit | None = None
-        """What the device last said over it that it takes at a time."""
+        """The window that the device last named over this channel; None if it named none."""
         self.features = features
-        """What the device understands beyond the core."""
+        """The bits of the protocol features that the device understands beyond the core."""
         self.busy = False
-        """A piece is in its unsent buffer: the next one waits, so that messages overtake."""
+        """Whether a piece is in the unsent buffer: the next piece waits, so that messages overtake
+        it."""
         self.fed_at: Micros = 0
         self.pace: Pace | None = None
 
 
 def fits(line: ChannelState, quality: Quality | None) -> bool:
-    """Whether a line is what a publisher requires of it."""
+    """Return whether a channel has the quality that a publisher requires."""
     return quality is None or obstacle(line.network, line.link, quality) is None
 
 
 AWAY: Final = ChannelState(0)
-"""Stands for the line of a device that is not there."""
+"""Stands for the channel of a device that is not in contact."""

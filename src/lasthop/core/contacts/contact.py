@@ -1,4 +1,4 @@
-"""Devices that come and go: the handshake, what their acknowledgements mean, and the loss of a
+"""Devices that connect and disconnect: the handshake, their acknowledgements, and the loss of a
 channel."""
 
 from __future__ import annotations
@@ -43,18 +43,19 @@ class Terms:
 
     incarnation: bytes
     open_house: bool
-    """Devices without a token may come, and are registered when they do. Only ever on loopback."""
+    """Whether devices without a token may connect, and are registered when they do. Only ever on
+    loopback."""
     accept: tuple[str, ...] = ()
 
 
 MOST_LINES = 4
-"""Channels of one device at a time: more than it has radios serves nobody."""
+"""Channels of one device at a time: a device has no use for more channels than it has radios."""
 
 JOINED = "joined the channels that were open"
 
 
 class Contacts:
-    """Who is there, over which channel."""
+    """The devices that are in contact, with their channels."""
 
     def __init__(
         self,
@@ -71,27 +72,30 @@ class Contacts:
         self._lossy: set[int] = set()
 
     def tell_of_networks(self, others: Callable[[str], Micros | None]) -> None:
-        """Let devices know from now on how much silence others found to work on their network."""
+        """Tell devices from now on which heartbeat interval other devices found to work on their
+        network."""
         self.probes.others = others
 
     def opened(self, channel: int, *, reliable: bool) -> None:
-        """A channel is there; one that may lose frames needs more care."""
+        """Register a new channel; retransmission is needed on one that may lose frames."""
         if not reliable:
             self._lossy.add(channel)
 
     def session(self, channel: int) -> Session | None:
-        """Whose channel this is; `None` before the handshake and after a newer channel took
+        """Return the session of a channel; None before the handshake and after a newer channel took
         over."""
         return self._by_channel.get(channel)
 
     def find(self, channel: int) -> tuple[Session, ChannelState] | None:
-        """Whose channel this is, and how it is; `None` likewise."""
+        """Return the session of a channel and the channel's state; None where `session` returns
+        None."""
         session = self._by_channel.get(channel)
         state = session.line_of(channel) if session is not None else None
         return None if session is None or state is None else (session, state)
 
     def hello(self, channel: int, hello: Hello, now: Micros, *, local: bool) -> None:
-        """A device introduces itself."""
+        """Answer the HELLO of a device: refuse it, probe, join its other channels, or begin a
+        contact."""
         if channel in self._by_channel:
             raise OutOfOrder("a second HELLO on a channel", device=hello.device)
         try:
@@ -112,9 +116,11 @@ class Contacts:
         if hello.join:
             self._join(session, channel, hello, now)
             return
+        # A device that does not join has lost its other channels, whether the gateway has noticed
+        # or not.
         self.disconnect(session, CloseCode.REPLACED, "a newer channel took over", now)
         answer = self._number(session, hello, now)
-        # WELCOME says what we have, and the device sends the rest under whatever numbers it likes.
+        # WELCOME says what the gateway has; the device may send the rest under other numbers.
         session.lane.inbound.drop_beyond()
         session.contacts += 1
         session.preserve = self._deliveries.limits.preserve
@@ -143,7 +149,7 @@ class Contacts:
         resumed: bool,
         reason: str = "",
     ) -> ChannelState:
-        """A device can be reached over one more channel."""
+        """Add a channel to a session, and record that contact began over it."""
         line = ChannelState(
             channel,
             link=hello.link or "",
@@ -171,7 +177,8 @@ class Contacts:
         return line
 
     def _begin(self, session: Session, line: ChannelState, welcome: Welcome, now: Micros) -> None:
-        """The numbering is durable: answer, and go on from what the device has."""
+        """Answer with WELCOME, now that the numbering is durable, and send what the device does not
+        have."""
         if line not in session.lines:
             return
         line.greeted = True
@@ -184,11 +191,10 @@ class Contacts:
         self._deliveries.touch(session)
 
     def _join(self, session: Session, channel: int, hello: Hello, now: Micros) -> None:
-        """A device in contact has opened one more channel.
+        """Add one more channel to a device that is in contact.
 
-        Nothing is sent again, so it must be the conversation that the others are in. After a
-        restart of ours there are no others, and what the device holds may be more than it claims.
-        """
+        Nothing is sent again over it, so its numbering must be that of the other channels. After a
+        restart of the gateway there are no others, and the device may hold more than it claims."""
         claimed = hello.incarnation, hello.epoch
         highest = hello.individual[-1][1] if hello.individual else hello.received
         if (
@@ -210,7 +216,7 @@ class Contacts:
         self.acknowledge(session, ack, now)
         before = session.line
         line = self._connect(session, channel, hello, now, resumed=True, reason=JOINED)
-        session.line = before  # Until it is greeted, nothing leaves over it.
+        session.line = before  # Nothing may leave over a channel before its WELCOME.
         welcome = self._welcome(session, ResumeNumbering(ack, 0), hello, joined=True)
         self._deliveries.commits.when_durable(partial(self._begin_joined, session, line, welcome))
 
@@ -222,8 +228,8 @@ class Contacts:
             session.line = line
 
     def _lines_changed(self, session: Session, now: Micros) -> None:
-        """What a line may have lost is sent again, and what does not arrive over one of several is
-        tried over another."""
+        """Use a retransmission timer if a channel may lose frames, or if a delivery that does not
+        arrive over one channel can be tried over another."""
         session.sender.channels_changed(now)
         if len(session.lines) > 1 or any(line.lossy for line in session.lines):
             session.retransmission = session.retransmission or Retransmission(session)
@@ -244,16 +250,16 @@ class Contacts:
         return device
 
     def register(self, app: str, name: str, record: DeviceRecord, now: Micros) -> Device:
-        """Add a device."""
+        """Add a device to the registry and record that."""
         device = self._deliveries.registry.add(app, name, record)
         self._deliveries.commits.open.devices[device.number] = device.row()
         self._deliveries.commits.record(Kind.REGISTERED, now, self._deliveries.session(device))
         return device
 
     def _number(self, session: Session, hello: Hello, now: Micros) -> ResumeNumbering | NewEpoch:
-        """Whether the numbering goes on, or another one begins."""
-        # Numbers given out by a life of the store of which this one is a copy are not continued:
-        # how far it got with them nobody knows.
+        """Decide whether the device's numbering goes on or a new epoch begins."""
+        # A store that was restored from a backup does not continue the numbers of the store that it
+        # is a copy of: how far that one got is unknown.
         copied = session.incarnation != self._terms.incarnation
         known = GatewaySession(
             current=session.numbering(),
@@ -264,22 +270,22 @@ class Contacts:
         answer = answer_to(known, hello)
         if isinstance(answer, NewEpoch) and (copied or not answer.offered_before):
             if (hello.incarnation, hello.epoch) == (session.incarnation, session.epoch):
-                # Its numbers run ahead of ours: we are an older copy of ourselves. What it says of
-                # the part that we know is true all the same.
+                # The device's numbers run ahead of the gateway's: this store is an older copy. What
+                # the device says of the numbers that the copy knows is true all the same.
                 received = min(hello.received, session.lane.sendable)
                 self.acknowledge(session, Ack(received, min(hello.delivered, received)), now)
             self._begin_epoch(session, answer, now)
         return answer
 
     def _begin_epoch(self, session: Session, epoch: NewEpoch, now: Micros) -> None:
-        """Start numbering at 0; what was under way goes back to the queue."""
+        """Start numbering at 0, and requeue what was under way."""
         for delivery in session.under_way():
             before = delivery.item.message.deliver_before
             if before is not None and now >= before:
-                self._deliveries.give_up(delivery, Step.EXPIRE, now, "too late to number it anew")
+                self._deliveries.give_up(delivery, Step.EXPIRE, now, "too late when a new epoch began")
                 continue
             delivery.redelivered = delivery.redelivered or delivery.attempts > 0
-            self._deliveries.step(delivery, Step.REQUEUE, now, "the numbering starts anew")
+            self._deliveries.step(delivery, Step.REQUEUE, now, "a new epoch began")
             session.sender.refund(delivery, now)
             delivery.seq = delivery.epoch = -1
             for gate in delivery.item.gates:
@@ -315,7 +321,8 @@ class Contacts:
         )
 
     def acknowledge(self, session: Session, ack: Ack, now: Micros) -> None:
-        """The device has received, and its application has had, this much."""
+        """Apply an acknowledgement: what the device has received, and what its application has
+        processed."""
         outbound = session.lane.outbound
         highest = ack.individual[-1][1] if ack.individual else ack.received
         if highest > session.lane.sendable:
@@ -324,7 +331,7 @@ class Contacts:
         progress = outbound.acknowledge(ack)
         session.sender.acknowledged(session, progress.received, now)
         step, deliver, plain = self._deliveries.step, Step.DELIVER, self._deliveries.plain
-        # What is delivered at once is not said to be received before: one step, one event.
+        # A delivery that is processed at once gets no separate RECEIVED step: one step, one event.
         for delivery in progress.delivered:
             if isinstance(delivery, Delivery) and delivery.state < DELIVERED:
                 if delivery.decider is plain:
@@ -341,7 +348,8 @@ class Contacts:
             self._dispatcher.advanced(session, now)
 
     def dropped(self, session: Session, dropped: Dropped, now: Micros) -> None:
-        """The device let these numbers go as too late: the application never had them."""
+        """Apply the device's report that it dropped these numbers as too late: the application
+        never had them."""
         self._drop(session, dropped.ranges, now)
 
     def _drop(self, session: Session, ranges: tuple[tuple[int, int], ...], now: Micros) -> None:
@@ -355,7 +363,7 @@ class Contacts:
                 delivery.decider.dropped(delivery, now)
 
     def paused(self, channel: int, paused: bool, now: Micros) -> None:
-        """The channel's unsent buffer is full, or has room again."""
+        """Note that a channel's unsent buffer is full, or has room again."""
         session = self._by_channel.get(channel)
         line = session.line_of(channel) if session is not None else None
         if session is None or line is None or line.paused == paused:
@@ -374,15 +382,16 @@ class Contacts:
         self._deliveries.touch(session)
 
     def credit(self, session: Session, channel: int, credit: Credit, now: Micros) -> None:
-        """The device takes more, or less, at a time."""
+        """Set the window that the device named over a channel."""
         line = session.line_of(channel)
         if line is not None:
             line.window = credit
             self._follow_windows(session, now)
 
     def _follow_windows(self, session: Session, now: Micros) -> None:
-        """What was said over the newest line counts: the device speaks over that, and an older one
-        may be slower. When it is gone, the device says it again over another."""
+        """Use the window that was named over the newest channel: the device speaks over that one,
+        and an older one may be slower. When it has ended, the device names its window again over
+        another."""
         said = [line.window for line in session.lines if line.window is not None]
         if not said:
             return
@@ -399,7 +408,7 @@ class Contacts:
             self._deliveries.touch(session)
 
     def lost(self, channel: int, reason: str, now: Micros) -> None:
-        """A channel has ended."""
+        """Remove a channel that has ended, and go on over the others if there are any."""
         self._lossy.discard(channel)
         if self.probes.lost(channel, reason, now):
             return
@@ -417,14 +426,14 @@ class Contacts:
             self._dispatcher.reroute(session, channel, now)
             for channel_gone in self._moments.channel_gone:
                 channel_gone(session)
-            session.ack_due = True  # The last one may have been lost with it.
+            session.ack_due = True  # The last ACK may have been lost with the channel.
             self._deliveries.touch(session)
             return
         self.disconnect(session, CloseCode.BYE, "the channel that it joined is gone", now)
         self._away(session, now)
 
     def _away(self, session: Session, now: Micros) -> None:
-        """Nothing reaches the device any more."""
+        """Note that a device is no longer in contact, and preserve its session for a time."""
         session.retransmission = None
         session.sender.channels_changed(now)
         session.lost_at = now
@@ -435,7 +444,7 @@ class Contacts:
             self._dispatcher.preserve(session)
 
     def disconnect(self, session: Session, code: CloseCode, reason: str, now: Micros) -> None:
-        """Send a device away, if it is there."""
+        """Close all channels of a device, if it has any."""
         lines, session.lines, session.line = session.lines, (), AWAY
         for line in lines:
             self._by_channel.pop(line.channel, None)

@@ -1,8 +1,7 @@
 """What devices send: messages for others, answers, subscriptions and reports about themselves.
 
 Messages are taken strictly in the order of their numbers, and acknowledged when what they caused is
-durable.
-"""
+durable."""
 
 from __future__ import annotations
 
@@ -46,19 +45,20 @@ T = TypeVar("T")
 _NO_HEADERS = Headers()
 _decode_context = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-"""What a column of the log holds."""
+"""A number that fits into a column of the log."""
 _decode_read = msgspec.json.Decoder(dict[str, _Count]).decode
 
 OTHERWISE = frozenset({"content_type", "in_reply_to", "correlation", "answer", "stream", "pull"})
-"""Headers that a submission does not have as they are: the first four depend on others, a stream is
-the business of its feature, and a device's body is never left with it to be pulled."""
+"""Headers that are not copied into a submission as they are: the first four depend on one another,
+the stream feature reads `stream`, and a device's body is never left with the device to be
+pulled."""
 
 FROM_DEVICES = {"headers": "extra"} | {
     name: name
     for name in Submission.__struct_fields__
     if name in Headers.__struct_fields__ and name not in OTHERWISE
 }
-"""The header of a device's message in which each field of its submission stands."""
+"""The header of a device's message from which each field of its submission is copied."""
 
 _submission_of = maker(
     Submission,
@@ -79,7 +79,7 @@ _submission_of = maker(
 
 
 class Inbound:
-    """Acts on what devices say."""
+    """Carries out the operations that devices ask for by messages."""
 
     def __init__(self, deliveries: Deliveries, acceptance: Acceptance) -> None:
         self._deliveries = deliveries
@@ -92,7 +92,8 @@ class Inbound:
         }
 
     def message(self, session: Session, frame: MessageFrame, now: Micros) -> None:
-        """Take one message; out of order it waits, seen before it is only acknowledged again."""
+        """Take one message: one that is out of order waits, one that came before is only
+        acknowledged again."""
         within = self._charge(session, len(frame.body))
         if frame.seq is None:
             if within:
@@ -105,17 +106,17 @@ class Inbound:
         self._acknowledge(session, now)
 
     def skip(self, session: Session, skip: Skip, now: Micros) -> None:
-        """The device closed these numbers."""
+        """Take the numbers that the device closed without messages."""
         for ready in session.lane.inbound.skip(skip.first, skip.count):
             self._act(session, ready, now)
         self._acknowledge(session, now)
 
     def _charge(self, session: Session, size: int) -> bool:
-        """Count what is taken in and not durable yet; false when it is too much.
+        """Count bytes that are taken in and not durable yet; return False when they are too many.
 
         Behind a gap, or while the disk is full, a device that ignores its window would fill the
-        memory. Twice the window: what waits behind a gap may come again after a reconnect.
-        """
+        memory. The limit is twice the window, because what waits behind a gap may come again after
+        a reconnect."""
         if session.held_bytes > 2 * self._deliveries.limits.window_bytes:
             return False
         session.held_bytes += size + FRAME_COST
@@ -124,7 +125,7 @@ class Inbound:
         return True
 
     def _acknowledge(self, session: Session, now: Micros) -> None:
-        """Say how far we are; one acknowledgement for all that came together."""
+        """Let `settle` acknowledge, once for all messages that came together."""
         session.ack_due = True
         self._deliveries.commits.touch_session(session, now)
         self._deliveries.touch(session)
@@ -133,6 +134,7 @@ class Inbound:
         """Acknowledge what has been taken as soon as it is durable."""
         if session.taken_bytes or session.ack_due:
             size = 0
+            # Bytes of messages that wait behind a gap stay counted until the gap is filled.
             if not session.lane.inbound.missing():
                 size, session.taken_bytes = session.taken_bytes, 0
             ack = Ack(session.lane.inbound.received, session.lane.inbound.received)
@@ -179,7 +181,8 @@ class Inbound:
         if headers.in_reply_to is None:
             raise InvalidRequest("a reply must name the message that it answers")
         if headers.to is not None:
-            # The request came from a device: the answer goes there under the key it knows.
+            # The request came from a device: the answer goes there, under the key that the device
+            # knows.
             target = parse_target(headers.to)
         else:
             target = Target(TargetKind.PUBLISHER, "")
@@ -196,7 +199,7 @@ class Inbound:
         now: Micros,
         answers_to: int = 0,
     ) -> Message | None:
-        """Own a device's message; None when a feature has taken it."""
+        """Accept a device's message; return None if a feature has taken it."""
         start = _start(frame, now)
         answers = headers.in_reply_to
         answer = headers.correlation is not None and answers is not None
@@ -219,7 +222,7 @@ class Inbound:
         message: Message | None = None
         if not any(intake(arrival, now) for intake in self._moments.intake):
             if target.kind is TargetKind.PUBLISHER and not answers_to:
-                parse_target(headers.to)  # Only what it answers says which publisher is meant.
+                parse_target(headers.to)  # Raises: only an answer tells which publisher is meant.
             device = session.device
             source = f"device:{device.name}"
             message = self._acceptance.accept(device.app, source, [submission], now)[0]
@@ -244,11 +247,12 @@ class Inbound:
 
 
 PUBLISHERS = f"{TargetKind.PUBLISHER}:"
-"""As the target of a stream: whoever fetches it over REST."""
+"""The target of a stream that any publisher of the app may fetch over REST."""
 
 
 def _unsaid(headers: Headers) -> frozenset[str]:
-    """What a device leaves to its app: on the hop a default goes without saying."""
+    """Return the fields that a device leaves to its app's behaviour: on the hop a default is not
+    sent, so it counts as not chosen."""
     unsaid = ["pull"]
     if headers.handling is Handling.FOREGROUND:
         unsaid.append("handling")
@@ -258,7 +262,7 @@ def _unsaid(headers: Headers) -> frozenset[str]:
 
 
 def _start(frame: MessageFrame, now: Micros) -> Micros:
-    """From when a device counts the times that it names."""
+    """Return the time from which a device counts the times in its headers."""
     return key_time(frame.key) if frame.key is not None else now
 
 

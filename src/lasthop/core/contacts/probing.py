@@ -1,8 +1,7 @@
-"""Channels that are there to be lost: a device finds out how long its network leaves one in peace.
+"""Probe channels, by which a device finds out how long its network keeps an idle connection.
 
-Nothing travels on them but a heartbeat. What becomes of them is an event, so that the pipeline can
-tell other devices on the same network before they try.
-"""
+Nothing travels over them but a heartbeat. The result is an event, so that the pipeline can tell
+other devices on the same network before they try."""
 
 from __future__ import annotations
 
@@ -19,12 +18,12 @@ from lasthop.wire.hop.frames import CloseCode, Hello, Welcome
 from lasthop.wire.hop.heartbeat import ANSWERED, UNHEARD
 
 LEAST_HEARTBEAT: Micros = 10 * SECOND
-"""A device that asks for more than six pings a minute asks too much."""
+"""The shortest heartbeat interval that a device can ask for: six pings a minute are enough."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One such channel."""
+    """A channel that a device opened to measure how long its network keeps it idle."""
 
     session: Session
     link: str
@@ -34,31 +33,34 @@ class Probe:
 
 
 class Probes:
-    """All of them, at most one of a device."""
+    """All open probes, at most one for each device."""
 
     def __init__(self, deliveries: Deliveries) -> None:
         self._deliveries = deliveries
         self.others: Callable[[str], Micros | None] = lambda network: None
-        """What is known of a network from other devices."""
+        """Returns the heartbeat interval that other devices found to work on a network; None if
+        none is known."""
         self._by_channel: dict[int, Probe] = {}
         self._of_device: dict[int, int] = {}
 
     def heartbeat(self, hello: Hello) -> Micros:
-        """What a device gets that asks for so much silence."""
+        """Return the heartbeat interval that a device gets: the one that it asks for, within the
+        limits."""
         limits = self._deliveries.limits
         if hello.heartbeat is None:
             return limits.heartbeat
         return max(LEAST_HEARTBEAT, min(hello.heartbeat * SECOND, limits.longest_heartbeat))
 
     def found(self, hello: Hello) -> int | None:
-        """Seconds that other devices found to work where this one is."""
+        """Return the seconds that other devices found to work on this device's network; None if
+        none are known."""
         interval = self.others(hello.network) if hello.network else None
         return None if interval is None else interval // SECOND
 
     def begin(
         self, session: Session, channel: int, hello: Hello, incarnation: bytes, now: Micros
     ) -> None:
-        """A device in contact, or not, wants to try how long a channel lives."""
+        """Begin a probe for a device, whether it is in contact or not."""
         device = session.device.number
         older = self._of_device.get(device)
         if older is not None:
@@ -75,7 +77,7 @@ class Probes:
             max_frame=self._deliveries.limits.max_frame,
             heartbeat=interval // SECOND,
         )
-        # It may be the first that was heard of this device.
+        # The HELLO may have registered the device, so the answer waits for that to be durable.
         self._deliveries.commits.when_durable(partial(self._answer, channel, welcome))
 
     def _answer(self, channel: int, welcome: Welcome, now: Micros) -> None:
@@ -83,7 +85,8 @@ class Probes:
             self._deliveries.effects.append(Send(channel, [welcome]))
 
     def lost(self, channel: int, reason: str, now: Micros) -> bool:
-        """A channel has ended; whether it was one of these."""
+        """Record the result of a probe whose channel has ended; return False if the channel was no
+        probe."""
         probe = self._forget(channel)
         if probe is None:
             return False
@@ -102,7 +105,8 @@ class Probes:
         return True
 
     def _outcome(self, probe: Probe, reason: str, now: Micros) -> str | None:
-        """What it tells about the network; nothing, if it ended for another reason."""
+        """Return what the end of a probe tells about the network; None if it ended for another
+        reason."""
         if now - probe.began < probe.interval:
             return None
         if reason == ANSWERED:

@@ -1,4 +1,4 @@
-"""What comes in over a channel, frame by frame, and to whom it goes."""
+"""The frames that come in over a channel, and the module that each of them goes to."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lasthop.wire.hop.frames import (
 
 
 class Reception:
-    """Hears what devices say."""
+    """Passes frames from devices to the part of the core that handles them."""
 
     def __init__(self, deliveries: Deliveries, contacts: Contacts, inbound: Inbound) -> None:
         self._deliveries = deliveries
@@ -31,7 +31,7 @@ class Reception:
         self._inbound = inbound
 
     def receive(self, channel: int, frames: Sequence[Frame], now: Micros, *, local: bool) -> None:
-        """Act on frames in order; a peer that breaks the protocol loses its channel."""
+        """Act on frames in order, and close the channel of a device that breaks the protocol."""
         try:
             for frame in frames:
                 if isinstance(frame, Hello):
@@ -47,7 +47,7 @@ class Reception:
     def _frame(self, channel: int, frame: Frame, now: Micros) -> None:
         session = self._contacts.session(channel)
         if session is None:
-            return  # A newer channel took over while this was on its way.
+            return  # A newer channel took over while the frame was on its way.
         if isinstance(frame, Ack):
             self._contacts.acknowledge(session, frame, now)
         elif isinstance(frame, MessageFrame):

@@ -1,4 +1,4 @@
-"""Telling a device that what it sent was refused, and why."""
+"""Telling a device why a message that it sent was refused."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from lasthop.wire.hop.frames import ERROR_TYPE
 def refuse(
     acceptance: Acceptance, session: Session, key: int | None, error: LasthopError, now: Micros
 ) -> None:
-    """Answer with the reason; a device that asked for nothing back is told all the same. `key` is
-    what the device itself calls the message."""
+    """Send a device the reason for a refusal, even if the device asked for no answer. `key` is the
+    device's own key of the message."""
     device = session.device
     answer = Submission(
         target=Target(TargetKind.DEVICE, device.name),
@@ -28,7 +28,7 @@ def refuse(
         in_reply_to=key,
         reliability=Reliability.EXACTLY_ONCE,
     )
-    # A full mailbox has no room for the reason either, and who never wants to hear anything does
-    # not hear this.
+    # A full mailbox has no room for the reason either, and preferences that let nothing through
+    # also apply to this message.
     with suppress(QuotaExceeded, Contradiction):
         acceptance.accept(device.app, GATEWAY, [answer], now)

@@ -1,9 +1,8 @@
-"""Patience with what may not arrive: when to send it again, and when to give the channel up.
+"""Waiting for acknowledgements: when to send again, and when to give a channel up.
 
 A channel over TCP or a WebSocket needs none of this, unless there is another one beside it that a
 message could take. One timer serves a whole session: it runs from the oldest number that the device
-has not acknowledged, as AMME's does (section 6.2.1), for as long as receipts usually take.
-"""
+has not acknowledged, as AMME's does (section 6.2.1), for as long as receipts usually take."""
 
 from __future__ import annotations
 
@@ -13,67 +12,71 @@ from lasthop.clock import SECOND, Micros
 from lasthop.wire.hop.roundtrip import RoundTrip
 
 S = TypeVar("S")
-"""The session whose timer it is."""
+"""The type of the session that a timer belongs to."""
 
 FIRST_TIMEOUT: Micros = 2 * SECOND
-"""As long as nothing was measured. Above the round trip of all but satellite phones: a spurious
-repetition costs bytes that the device's user pays for."""
+"""The wait for a receipt as long as nothing was measured. It is above the round trip of all but
+satellite phones: a spurious retransmission costs bytes that the device's user pays for."""
 
 LEAST_TIMEOUT: Micros = SECOND // 2
-"""Receipts of a few milliseconds come from devices that store before they acknowledge, and whose
-disks and schedulers hiccup: half a second is a long hiccup and a short wait."""
+"""The shortest wait for a receipt. Devices whose receipts take a few milliseconds store before they
+acknowledge, and their disks and schedulers pause at times: half a second is a long pause and a
+short wait."""
 
 LONGEST_TIMEOUT: Micros = 60 * SECOND
 
 MOST_ATTEMPTS = 8
-"""Repetitions without any progress, of those that were waited for as long as a first one is when
-nothing is known. They take four minutes, about as long as a heartbeat takes to notice a dead
-link."""
+"""Retransmissions without any progress before a channel is given up, counting only those after a
+wait of at least `FIRST_TIMEOUT`. They take four minutes, about as long as a heartbeat takes to
+notice a dead link."""
 
 
 def patience(receipts: RoundTrip | None) -> Micros:
-    """How long to wait for a receipt over a line, by those that came over it (RFC 6298)."""
+    """Return the microseconds to wait for a receipt over a channel, by those that were measured on
+    it (RFC 6298)."""
     if receipts is None:
         return FIRST_TIMEOUT
     return min(max(receipts.timeout, LEAST_TIMEOUT), LONGEST_TIMEOUT)
 
 
 class Retransmission(Generic[S]):
-    """The timer of one session, on a channel that loses frames or on several."""
+    """The retransmission timer of one session, whose channel loses frames or which has several."""
 
     __slots__ = ("_attempts", "_repeated", "_timeout", "armed", "due", "session")
 
     def __init__(self, session: S) -> None:
         self.session = session
         self.due: Micros | None = None
-        """When to send again; `None` while nothing is unacknowledged."""
+        """When to send again; None while nothing is unacknowledged."""
         self.armed: Micros | None = None
-        """For when it stands among the gateway's timers. It may be due later than that, never
+        """The time for which the timer is among the gateway's timers; `due` may be later, never
         earlier."""
         self._timeout = FIRST_TIMEOUT
         self._repeated = False
         self._attempts = 0
 
     def sent(self, now: Micros, wait: Micros) -> None:
-        """Something numbered has left over a line that is given so much time."""
+        """Start the timer, or shorten it, after something numbered left over a channel with the
+        patience `wait`."""
         if self.due is None:
             self._timeout = wait
             self.due = now + wait
         elif now + wait < self.due and not self._repeated:
-            # Over a quicker line than what is waited for.
+            # It left over a quicker channel than the one that is waited for.
             self._timeout = wait
             self.due = now + wait
 
     def advanced(self, now: Micros, wait: Micros, *, done: bool) -> None:
-        """The oldest unacknowledged number was acknowledged; `done` when nothing else is under
-        way, else the next one is given so much time."""
+        """Restart the timer after the oldest unacknowledged number was acknowledged; stop it if
+        nothing else is under way (`done`)."""
         self._timeout = wait
         self._repeated = False
         self._attempts = 0
         self.due = None if done else now + wait
 
     def again(self, now: Micros) -> bool:
-        """The time is up: wait twice as long for the repetition. False: it was the last one."""
+        """Double the timeout because the time is up (RFC 6298, section 5.5); return False if that
+        was the last retransmission."""
         self._repeated = True
         self._attempts += self._timeout >= FIRST_TIMEOUT
         self._timeout = min(2 * self._timeout, LONGEST_TIMEOUT)

@@ -1,1 +1,2 @@
-"""From a submission to deliveries: whom a message is for, and whether it can be accepted."""
+"""From a submission to deliveries: which devices a message is for, and whether it can be
+accepted."""

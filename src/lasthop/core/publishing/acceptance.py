@@ -1,9 +1,8 @@
 """From a validated submission to an owned message: targets resolved, deliveries begun, all or
 nothing.
 
-Doors validate form; this module checks what only the gateway knows (who exists, whose mailbox is
-full, which keys were used) and does so for a whole batch before it changes anything.
-"""
+Doors validate the form; this module checks what only the gateway knows (which devices exist, whose
+mailbox is full, which keys were used) and does so for a whole batch before it changes anything."""
 
 from __future__ import annotations
 
@@ -38,14 +37,14 @@ from lasthop.store.commit import KeyRow
 DEVICE = TargetKind.DEVICE
 
 RECENT_KEYS = 100_000
-"""Idempotency keys remembered here; older ones are looked up in the store before a submission comes
-in. The number must exceed what can be accepted while such a look-up is under way."""
+"""Number of idempotency keys remembered in memory; older ones are looked up in the store before a
+submission comes in. The number must exceed what can be accepted while such a look-up is under
+way."""
 
 
 @dataclass(frozen=True, slots=True)
 class Idempotency:
-    """A publisher's key for a request, the request's digest, and what the store knows of the
-    key."""
+    """A publisher's key for a request, the request's digest, and the store's row of the key."""
 
     key: str
     digest: bytes
@@ -53,20 +52,18 @@ class Idempotency:
 
 
 def own_key(source: str, key: str) -> str:
-    """What the store keeps an idempotency key under: no other source has the same.
+    """Return the form of an idempotency key in the store, which differs between sources.
 
-    A key is printable, so that none has a line feed by itself.
-    """
+    A key is printable, so that no key contains a line feed itself."""
     return f"{source}\n{key}"
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a publisher gets once it is durable: ids in the order of the submissions.
+    """The answer to a publisher once the commit is durable: ids in the order of the submissions.
 
     When the idempotency key was known nothing new is accepted; `repeated` has the keys of the
-    messages that it stands for, whose ids are to be read from the store.
-    """
+    messages that it stands for, whose ids are to be read from the store."""
 
     ids: list[str]
     repeated: list[int] | None = None
@@ -74,14 +71,15 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Withdrawal:
-    """The outcome of a cancellation or replacement, per delivery; each is one or the other."""
+    """The outcome of a cancellation or replacement: how many deliveries were taken back, and for
+    how many it was too late."""
 
     taken_back: int
     too_late: int
 
 
 class Acceptance:
-    """Takes messages in, and takes them back while that is possible."""
+    """Accepts messages, and takes them back while that is possible."""
 
     def __init__(self, deliveries: Deliveries, fanouts: Fanouts) -> None:
         self._deliveries = deliveries
@@ -90,7 +88,7 @@ class Acceptance:
         self._recent: dict[tuple[str, str], KeyRow] = {}
 
     def remember(self, row: KeyRow) -> None:
-        """An idempotency key that was used."""
+        """Remember an idempotency key that was used, and forget the oldest beyond the limit."""
         self._recent[row.app, row.key] = row
         if len(self._recent) > RECENT_KEYS:
             del self._recent[next(iter(self._recent))]
@@ -104,7 +102,7 @@ class Acceptance:
         *,
         once: Idempotency | None,
     ) -> Receipt:
-        """Own a batch, and never twice under one idempotency key."""
+        """Accept a batch, and never twice under one idempotency key."""
         if not submissions:
             raise InvalidRequest("there is nothing to publish")
         repeated = self.repeated(app, source, once) if once is not None else None
@@ -119,9 +117,9 @@ class Acceptance:
         return Receipt([format_id(m.key, m.salt) for m in messages])
 
     def repeated(self, app: str, source: str, once: Idempotency) -> list[int] | None:
-        """The keys of the messages that a publisher's idempotency key stands for, by its earlier
-        use here or as found in the store; `None` if it is new. A different request is a
-        conflict."""
+        """Return the keys of the messages that a publisher's idempotency key stands for, from its
+        earlier use or the row found in the store; None if the key is new. A different request under
+        the same key is a conflict."""
         row = self._recent.get((app, own_key(source, once.key))) or once.found
         if row is None:
             return None
@@ -135,7 +133,8 @@ class Acceptance:
     def accept(
         self, app: str, source: str, submissions: Sequence[Submission], now: Micros
     ) -> list[Message]:
-        """Own a batch: every submission or none. A refusal of one among several names it."""
+        """Accept a batch: every submission or none. The error of one among several names its
+        index."""
         reached: list[Mapping[int, Device]] = []
         try:
             for submission in submissions:
@@ -153,7 +152,7 @@ class Acceptance:
         ]
 
     def cancel(self, app: str, key: int, now: Micros) -> Withdrawal | None:
-        """Take a message back from everyone who has not been sent it; `None` when nothing of it is
+        """Take a message back from every device that has not been sent it; None if nothing of it is
         open."""
         item = self.find(app, key)
         if item is None:
@@ -197,15 +196,15 @@ class Acceptance:
         *,
         attach: Callable[[Item], None],
     ) -> Message:
-        """Own one message for these devices, of which there must be some; `attach` sees it before
-        its first delivery."""
+        """Accept one message for these devices, of which there must be some; `attach` gets it
+        before its first delivery."""
         self._check_form(app, submission, now)
         self._check_room([submission], [devices])
         return self._own(app, source, submission, devices, now, attach)
 
     def hold(self, app: str, source: str, submission: Submission, now: Micros) -> Item:
-        """Own a message, and begin no delivery of it: it is to be accepted again, or dropped, when
-        somebody has looked at it."""
+        """Own a message without beginning a delivery: a surrogate decides whether it is accepted
+        again or dropped."""
         self._check(app, submission, now)
         item = self._deliveries.own(self._make(app, source, submission, now))
         item.spreading = True
@@ -230,8 +229,8 @@ class Acceptance:
     def _check_room(
         self, submissions: Sequence[Submission], reached: list[Mapping[int, Device]]
     ) -> None:
-        """A sender to one device is told when its mailbox is full; for one among many the delivery
-        is suppressed."""
+        """Raise an error if the mailbox of a target device is full; for one device among many the
+        delivery is suppressed instead."""
         limit = self._deliveries.limits.open_per_device
         alone: dict[Device, int] = {}
         for submission, devices in zip(submissions, reached, strict=True):
@@ -287,20 +286,21 @@ class Acceptance:
         return message
 
     def find(self, app: str, key: int) -> Item | None:
-        """An app's message, if any of it is open; another app's does not exist, and what the
-        gateway itself has to say is nobody's to take back."""
+        """Return an app's message if any of it is open. Raise an error for a message of another
+        app, and for one of the gateway itself, which no publisher can take back."""
         item = self._deliveries.items.get(key)
         if item is not None and (item.message.app != app or item.message.source == GATEWAY):
             raise NotFound("no such message", id=f"{key:016x}")
         return item
 
     def withdraw(self, item: Item, step: Step, now: Micros, reason: str) -> Withdrawal:
-        """Take a message back: as a whole if its decider wants it so, otherwise wherever no part
-        of it has left."""
+        """Take a message back: as a whole if its decider wants it so, otherwise every delivery of
+        which no part has left."""
         as_a_whole = item.decider.withdraw(step, now, reason)
         if as_a_whole is not None:
             return Withdrawal(*as_a_whole)
-        # Of a large fan-out those that were not begun never begin: nothing of them is in the log.
+        # Deliveries of a large fan-out that have not begun never begin: they leave nothing in the
+        # log.
         taken_back = self._fanouts.stop(item.message.key, now)
         too_late = 0
         for delivery in list(item.deliveries):

@@ -1,10 +1,9 @@
-"""One message, its devices: deliveries begun in bounded durable batches, in the order of a lane.
+"""The deliveries of one message to many devices, begun in bounded durable batches and in order.
 
-Few devices have theirs in the commit that accepts the message. For many, a batch follows the
-commit of the one before, so that a large topic holds up nobody; what the same source sends to one
-of its devices meanwhile waits behind it. So it does behind a message of which nobody knows yet
-which of its devices want it.
-"""
+The deliveries to a few devices begin in the commit that accepts the message. For many, each batch
+follows the commit of the one before, so that a large topic holds up nobody; a later message of the
+same source to one of these devices waits behind it. So it does behind a message of which it is not
+known yet which of its devices want it."""
 
 from __future__ import annotations
 
@@ -27,14 +26,16 @@ from lasthop.wire import tracecontext
 ACCEPTED, DEVICE = Kind.ACCEPTED, TargetKind.DEVICE
 
 MOST_ASKED = 16
-"""When more than this wait in a lane, one more joins them rather than asks them all."""
+"""Fan-outs in a lane that are asked whether a new message has to wait for them; behind more than
+these it waits without asking."""
 
 BATCHES_PER_TURN = 4
-"""Batches of all messages together that are begun between two turns of the driver, whoever sends
-them: a delivery takes some five microseconds, so 2,000 take 10 ms."""
+"""Batches of all messages together that begin between two turns of the driver: a delivery takes
+some five microseconds, so 2,000 take 10 ms."""
 
 PASSED_OVER = 10
-"""Devices that do not want a message cost as much as one delivery that is begun."""
+"""Number of devices that do not want a message which cost as much time as one delivery that
+begins."""
 
 
 class Fanout:
@@ -53,32 +54,32 @@ class Fanout:
     ) -> None:
         self.item = item
         self.selection = selection
-        """Which of the devices want it, if not all of them do."""
+        """Which of the devices want the message; None if all of them do."""
         self.lane = order_of(item.message)
         self.devices = devices
-        """Still to come, highest number first."""
+        """The devices whose deliveries have not begun, highest number first."""
         self.shared = True
-        """Whether others may have the same list, as before the first delivery."""
+        """Whether other fan-outs may have the same list, as before the first delivery."""
         self.last = last
         self.stored = stored
-        """Whether the store knows of it: most are done in one commit."""
+        """Whether the store has a row of the fan-out: most are done in one commit and need none."""
         item.spreading = True
 
     @property
     def judged(self) -> bool:
-        """Whether it is known which of the devices want it."""
+        """Whether it is known which of the devices want the message."""
         return self.selection is None or self.selection.known
 
     @property
     def members(self) -> tuple[int, ...]:
-        """The numbers of those who are still to come, and of those who have come with them."""
+        """The numbers of the devices whose deliveries are still to begin or are open, sorted."""
         begun = (delivery.session.device.number for delivery in self.item.deliveries)
         return tuple(sorted({*begun, *(device.number for device in self.devices)}))
 
     def awaits(self, devices: Mapping[int, Device]) -> bool:
-        """Whether one of these devices is still to have its delivery."""
+        """Return whether the delivery to one of these devices is still to begin."""
         if len(devices) > 1:
-            return True  # Probably, and waiting without need does no harm.
+            return True  # Probably; waiting without need does no harm.
         coming = self.devices
         for number in devices:
             at = bisect_left(coming, -number, key=lambda device: -device.number)
@@ -88,20 +89,21 @@ class Fanout:
 
 
 class Fanouts:
-    """Begins deliveries."""
+    """Begins the deliveries of accepted messages, in order and in batches."""
 
     def __init__(self, deliveries: Deliveries) -> None:
         self._deliveries = deliveries
         self._moments = deliveries.moments
         self._under_way: dict[int, Fanout] = {}
-        """By message key, oldest first."""
+        """The fan-outs that are under way by message key, oldest first."""
         self._lanes: dict[OrderKey, dict[int, Fanout]] = {}
         self._sorted: tuple[Mapping[int, Device], int, list[Device]] = ({}, 0, [])
-        """The devices of the last message, when they were sorted, and how."""
+        """The devices of the last message, the state of the registry then, and the devices
+        sorted."""
         self._left = BATCHES_PER_TURN * deliveries.limits.fanout_batch
 
     def turned(self) -> None:
-        """The driver has served everybody else: there is time again."""
+        """Allow the next batches: the driver has served all other work since the last ones."""
         self._left = BATCHES_PER_TURN * self._deliveries.limits.fanout_batch
 
     def begin(
@@ -127,8 +129,8 @@ class Fanouts:
             self._left -= self._deliver_batch(fanout, self._deliveries.limits.fanout_batch, now)
 
     def _ordered(self, devices: Mapping[int, Device]) -> list[Device]:
-        """Devices with the highest number first. A batch has many messages for the same ones, whom
-        sorting takes longer than anything else that is done at once."""
+        """Return devices with the highest number first. A batch has many messages for the same
+        devices, and sorting takes longer than anything else that is done at once."""
         changes = self._deliveries.registry.changes
         if self._sorted[0] is not devices or self._sorted[1] != changes:
             order = sorted(devices.values(), key=lambda d: -d.number)
@@ -136,7 +138,7 @@ class Fanouts:
         return self._sorted[2]
 
     def _note(self, fanout: Fanout, cursor: int) -> None:
-        """Write how far a fan-out has come, if that is ever to be known."""
+        """Write how far a fan-out has come, unless it is done and the store does not know of it."""
         done = not fanout.devices
         if done and not fanout.stored:
             return
@@ -151,7 +153,8 @@ class Fanouts:
         fanout.stored = True
 
     def _is_behind(self, fanout: Fanout, devices: Mapping[int, Device]) -> bool:
-        """Whether an earlier message of its lane is still to come to one of its devices."""
+        """Return whether an earlier message of the lane is still to begin for one of these
+        devices."""
         ahead = self._lanes.get(fanout.lane, {})
         return len(ahead) > MOST_ASKED or any(f.awaits(devices) for f in ahead.values())
 
@@ -164,28 +167,27 @@ class Fanouts:
             rule.find_out(fanout.lane, fanout.item, fanout.selection)
 
     def go_on(self, key: int, now: Micros) -> None:
-        """It is known now who wants a message."""
+        """Continue with a message after it has become known which devices want it."""
         fanout = self._under_way.get(key)
         if fanout is not None:
             self._advance(self._lanes[fanout.lane], fanout.lane[0], now)
             self._deliveries.commits.hurry()
 
     def undecided(self, key: int) -> bool:
-        """Whether nobody knows yet which devices want this message."""
+        """Return whether it is not known yet which devices want this message."""
         fanout = self._under_way.get(key)
         return fanout is not None and not fanout.judged
 
     def still_to_come(self, key: int) -> list[Device]:
-        """Devices whose delivery of this message has not begun."""
+        """Return the devices whose delivery of this message has not begun."""
         fanout = self._under_way.get(key)
         return fanout.devices if fanout is not None else []
 
     def stop(self, key: int, now: Micros) -> int:
-        """Begin no more deliveries of a message; returns how many never begin.
+        """Begin no more deliveries of a message, and return how many never begin.
 
         If they fit into one commit they all begin now, so that the log can say how they ended; not
-        so if nobody knows yet whose they are.
-        """
+        so if it is not known yet which devices want the message."""
         fanout = self._under_way.get(key)
         if fanout is None:
             return 0
@@ -199,17 +201,16 @@ class Fanouts:
         return count
 
     def hasten(self, key: int, now: Micros) -> None:
-        """Begin all deliveries of a message that are still to come."""
+        """Begin all deliveries of a message that have not begun."""
         fanout = self._under_way.get(key)
         if fanout is not None:
             self._deliver_batch(fanout, len(fanout.devices), now)
 
     def proceed(self, now: Micros) -> None:
-        """Write the next batch of the fan-outs that are under way; lanes take turns.
+        """Begin the next batch of the fan-outs that are under way; lanes take turns.
 
-        In each lane the oldest goes first, and the next one only when that is done: so nobody gets
-        a later message of a source before an earlier one.
-        """
+        In each lane the oldest goes first, and the next one only when that is done: so no device
+        gets a later message of a source before an earlier one."""
         if not self._under_way:
             return
         left = BATCHES_PER_TURN * self._deliveries.limits.fanout_batch
@@ -218,11 +219,11 @@ class Fanouts:
                 break
             self._lanes[lane] = fanouts = self._lanes.pop(lane)
             left -= self._advance(fanouts, lane[0], now)
-        # The next batch follows on this one's commit, so that must not dawdle.
+        # The next batch waits for this one's commit, so the commit must not wait for more changes.
         self._deliveries.commits.hurry()
 
     def _advance(self, lane: dict[int, Fanout], app: str, now: Micros) -> int:
-        """Write the next batch of a lane; returns what it cost."""
+        """Begin the next batch of a lane, and return its cost in deliveries."""
         most = self._deliveries.limits.fanout_batch
         for capacity in self._moments.capacity:
             most = min(most, capacity(app))
@@ -235,15 +236,15 @@ class Fanouts:
         return cost
 
     def resume(self, row: FanoutRow) -> None:
-        """Go on with a fan-out that a stop interrupted: for those who are subscribed now, or were
-        in the group when it was accepted."""
+        """Continue a fan-out that a stop interrupted: for the present subscribers, or for those who
+        were in the group when the message was accepted."""
         item = self._deliveries.items[row.message]
         message = item.message
         rule = self._moments.targets[message.target.kind]
         try:
             reached = rule.resume(item)
         except NotFound:
-            reached = {}  # Everyone who was meant has been removed since.
+            reached = {}  # All devices of the target have been removed since.
         if reached is None:
             return
         devices = [d for n, d in reached.items() if row.cursor < n <= row.last]
@@ -254,7 +255,8 @@ class Fanouts:
         self._deliveries.commits.hurry()
 
     def _deliver_batch(self, fanout: Fanout, most: int, now: Micros) -> int:
-        """Begin up to so many deliveries; returns how many, or what passing others over cost."""
+        """Begin up to `most` deliveries, and return the cost: their number, and a share for each
+        device that did not want the message."""
         deliveries = self._deliveries
         begun = passed = 0
         cursor = fanout.last
@@ -277,7 +279,7 @@ class Fanouts:
         return begun + passed // PASSED_OVER
 
     def _stop_spreading(self, fanout: Fanout) -> None:
-        """Everyone has theirs, or shall not have it any more."""
+        """End a fan-out: all deliveries have begun, or the rest shall not begin any more."""
         item = fanout.item
         item.spreading = False
         fanout.devices = []
@@ -290,7 +292,7 @@ class Fanouts:
         self._deliveries.release(item)
 
     def deliver(self, item: Item, device: Device, now: Micros) -> None:
-        """Begin one delivery, of a message that goes to one after the other."""
+        """Begin one delivery of a message that goes to one device after the other."""
         self._deliver(item, device, now)
 
     def _deliver(self, item: Item, device: Device, now: Micros, remark: str = "") -> None:
@@ -310,7 +312,8 @@ class Fanouts:
             now=now,
         )
         reason = decision.reason
-        # What is decided for a whole group, or belongs to a whole queue, is nobody else's to judge.
+        # A delivery that its group or queue decides about is not judged by its own gates and
+        # sender.
         alone = decider is deliveries.plain
         kept_by: Gate | None = None
         if alone:
@@ -336,6 +339,7 @@ class Fanouts:
             event.before = message.deliver_before
         if message.headers:
             event.trace = tracecontext.of_message(message.headers)
+        # Messages of the gateway itself that a device needs to stay consistent arrive all the same.
         if full and not self._must_arrive(message.content_type):
             deliveries.step(delivery, Step.SUPPRESS, now, "mailbox full")
             return

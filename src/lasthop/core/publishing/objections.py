@@ -1,8 +1,7 @@
-"""Whether what somebody asks for can be met at all by the devices that it is for.
+"""Whether a request can be met at all by the devices that it is for.
 
-Who sends to one device is told at once that its wishes leave no way; nothing is stored then. For
-one among many the delivery is suppressed with the same words.
-"""
+A publisher who sends to one device is told at once that its preferences leave no way; nothing is
+stored then. For one device among many the delivery is suppressed with the same words."""
 
 from __future__ import annotations
 
@@ -15,14 +14,15 @@ from lasthop.core.registry import Device
 from lasthop.errors import Contradiction
 
 FEW = 16
-"""Devices of one user that are all asked. To know that nobody can have a message takes a proof for
-each of them; beyond this it is accepted, and every delivery says for itself what became of it."""
+"""Number of devices of one user that are all checked. To know that none can have a message takes a
+proof for each; beyond this the message is accepted, and every delivery records what became of
+it."""
 
 
 def check_possible(
     deliveries: Deliveries, devices: Mapping[int, Device], asked: Asked, now: Micros
 ) -> None:
-    """Refuse what none of these devices can ever have as it is asked for."""
+    """Raise an error for a message that none of these devices can ever have as it is asked for."""
     if len(devices) > FEW:
         return
     first: Contradiction | None = None
@@ -38,7 +38,8 @@ def check_possible(
 def check_possible_for_all(
     deliveries: Deliveries, devices: Mapping[int, Device], asked: Asked, now: Micros
 ) -> None:
-    """Refuse what one of these devices can never have, where all must."""
+    """Raise an error for a message that one of these devices can never have, where all must have
+    it."""
     for device in devices.values():
         error = _objection(deliveries, device, asked, now)
         if error is not None:
@@ -50,7 +51,7 @@ def _objection(
 ) -> Contradiction | None:
     sender = deliveries.session(device).sender
     if sender is deliveries.sender:
-        return None  # As most: it takes everything at any time.
+        return None  # Like most devices, it accepts everything at any time.
     against = sender.objection(asked, now)
     if against is None:
         return None

@@ -1,4 +1,4 @@
-"""A message that somebody wants sent, before the gateway owns it."""
+"""A request to send a message, before the gateway has accepted it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lasthop.message import (
 
 
 class Submission(msgspec.Struct, gc=False):
-    """A message that somebody wants sent, valid in form. Times are absolute."""
+    """A request to send a message, valid in form. Times are absolute."""
 
     target: Target
     body: bytes = b""
@@ -50,28 +50,30 @@ class Submission(msgspec.Struct, gc=False):
     stream: bool = False
     pull: bool = False
     unsaid: frozenset[str] = frozenset()
-    """Of handling, reliability and pull: what the sender leaves to the app's behaviour."""
+    """Those of `handling`, `reliability` and `pull` that the sender leaves to the app's
+    behaviour."""
 
 
 SAID = tuple(name for name in Submission.__struct_fields__ if name != "unsaid")
-"""What a message has from its submission, by the same name."""
+"""The fields that a message gets from its submission, under the same names."""
 
 message_of = maker(
     Message,
     {name: name for name in SAID},
     [name for name in Message.__struct_fields__ if name not in SAID],
 )
-"""The message that a submission becomes: `message_of(submission, key=, salt=, app=, source=,
+"""Makes the message of a submission: `message_of(submission, key=, salt=, app=, source=,
 accepted_at=)`."""
 
 submission_of: Callable[[Message], Submission] = maker(
     Submission, {name: name for name in SAID}, ()
 )
-"""What somebody would submit to have a message sent."""
+"""Makes the submission by which a message could be sent again."""
 
 
 def check_times(submission: Submission, now: Micros) -> None:
-    """Refuse what is too late for everyone, or tolerates no delay that there is."""
+    """Raise an error if a submission is too late for every device, or its delay tolerance is not a
+    possible one."""
     tolerance = submission.delay_tolerance
     if tolerance is not None and not 0 <= tolerance <= MAX_DELAY:
         raise InvalidRequest(
