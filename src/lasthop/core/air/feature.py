@@ -1,10 +1,10 @@
-"""Over the air: from pending to a carrier, and what its outcome means.
+"""Deliveries through carriers: the choice of a route, the release, and what the carrier's outcome
+means.
 
 A device with routes needs no contact. A release chooses the route; when it is durable the parcel
-goes to the driver, whose carrier reports one outcome. What left without an answer is tried again a
-few times, what could not leave for as long as our patience lasts; a crash in between counts as no
-answer.
-"""
+goes to the driver, whose carrier reports one outcome. A parcel without an answer is sent again a
+few times, one that could not leave for as long as `carried_patience` lasts; a crash in between
+counts as no answer."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ from lasthop.wire import tracecontext
 from lasthop.wire.pap.codes import abort_code
 
 FIRST_PAUSE: Micros = 10 * SECOND
-"""Before a second try: a phone that comes out of a lift is back by then."""
+"""The pause before a second attempt: a phone that comes out of a lift is back by then."""
 
 LONGEST_PAUSE: Micros = 15 * MINUTE
-"""A device that has been away for hours is looked for four times an hour."""
+"""The longest pause: a device that has been away for hours is tried four times an hour."""
 
 NO_ANSWER = 4000
-"""PAP's code for what its publisher may try again, and we do no longer."""
+"""PAP's code for a push that its publisher may try again, after the gateway has given it up."""
 
 _STRICT = frozenset({DeliveryMethod.CONFIRMED, DeliveryMethod.CONFIRMED_WITH_RESPONSE})
 
 SWEEP = 1024
-"""Failures remembered before those of deliveries that have ended are looked for."""
+"""Number of remembered failures at which those of ended deliveries are first removed."""
 
 
 class AirFeature(CoreFeature):
@@ -66,30 +66,31 @@ class AirFeature(CoreFeature):
         self.hosts = HostIndex()
         spine.deliveries.registry.index(self.hosts)
         self._variants = spine.identity.variants
-        """Those that this gateway has carriers for."""
+        """The variants that this gateway has carriers for."""
         self._under_way: dict[tuple[int, int], tuple[Delivery, Route]] = {}
-        """With a carrier, by message and device."""
+        """The deliveries that are with a carrier and their routes, by message and device."""
         self._failures: dict[Delivery, Counter[Route]] = {}
-        """What was tried in vain since the start."""
+        """Failed attempts since the start, by delivery and route."""
         self._sweep_at = SWEEP
         self._fetching: dict[int, list[tuple[Delivery, RouteSelection]]] = {}
-        """What waits for its body, by its message's key."""
+        """The deliveries that wait for their body from the store, by its key."""
 
     def check_device(self, app: str, record: DeviceRecord, device: Device | None) -> None:
-        # What was registered when its carrier was here stays, whatever else is changed.
+        # A route that was registered while its carrier was configured stays, whatever else is
+        # changed.
         known = () if device is None else device.record.routes
         for route in record.routes:
             if route not in known:
                 check_variant(route.variant)
 
     def pump(self, session: Session, now: Micros) -> None:
-        """Release what may leave now, best first."""
+        """Release the deliveries that may leave now, best first."""
         released: list[tuple[Delivery, RouteSelection]] = []
         most = self._deliveries.limits.carried_per_device
         kept: list[Delivery] = []
         while (delivery := session.best()) is not None:
             if not delivery.decider.carried:
-                # What needs the device's answer waits for the device itself.
+                # A delivery that needs the device's answer waits for the device itself.
                 session.take_best()
                 kept.append(delivery)
                 continue
@@ -118,10 +119,10 @@ class AirFeature(CoreFeature):
             self._deliveries.commits.when_durable(partial(self._leave, released))
 
     def divert(self, delivery: Delivery, refusal: RouteRefusal, now: Micros) -> None:
-        """The device is there, and its link is not what the publisher requires: take one of its
-        routes, if it has any."""
+        """Send a delivery over one of the device's routes, because its channel is not what the
+        publisher requires; give it up if there is no route."""
         if not delivery.decider.carried:
-            # What needs the device's answer cannot go where none comes back.
+            # No answer comes back over the air, so a delivery that needs one cannot leave.
             self._deliveries.give_up(delivery, Step.GIVE_UP, now, refusal.reason, code=refusal.code)
             return
         if delivery.session.sender.rests(delivery, now):
@@ -131,7 +132,7 @@ class AirFeature(CoreFeature):
             self._deliveries.commits.when_durable(partial(self._leave, [(delivery, selected)]))
 
     def _release(self, delivery: Delivery, now: Micros) -> RouteSelection | None:
-        """Choose the route; without one the delivery ends here."""
+        """Release a delivery over the best route; give it up and return None if there is none."""
         deliveries = self._deliveries
         session = delivery.session
         message = delivery.item.message
@@ -155,7 +156,7 @@ class AirFeature(CoreFeature):
         return selected
 
     def _leave(self, released: list[tuple[Delivery, RouteSelection]], now: Micros) -> None:
-        """The release is durable."""
+        """Hand over deliveries whose release is durable, and fetch the bodies that are missing."""
         missing: list[int] = []
         for delivery, selected in released:
             if delivery.item.resident:
@@ -177,7 +178,7 @@ class AirFeature(CoreFeature):
 
     def _hand_over(self, delivery: Delivery, selected: RouteSelection, now: Micros) -> None:
         if delivery.state is not SENDING:
-            return  # Its device was removed meanwhile.
+            return  # The device was removed meanwhile.
         deliveries = self._deliveries
         message = delivery.item.message
         device = delivery.session.device
@@ -206,10 +207,10 @@ class AirFeature(CoreFeature):
         deliveries.effects.append(Carry(message.key, device.number, parcel))
 
     def carried(self, message: int, device: int, outcome: Outcome, now: Micros) -> None:
-        """A carrier has reported on the one parcel of this message for this device that it had."""
+        """Take a carrier's report on the one parcel of this message for this device that it had."""
         delivery, route = self._under_way.pop((message, device))
         if delivery.state is not SENDING:
-            return  # Its device was removed meanwhile.
+            return  # The device was removed meanwhile.
         deliveries = self._deliveries
         match outcome:
             case Sent():
@@ -227,7 +228,7 @@ class AirFeature(CoreFeature):
             case Unanswered():
                 self._unanswered(delivery, route, outcome.reason, now)
             case NotReached():
-                # Nothing of it has left: it can still be taken back, and truly.
+                # Nothing of it has left, so that it can still be taken back reliably.
                 delivery.attempts -= 1
                 self._unreached(delivery, route, outcome.reason, now)
         deliveries.touch(delivery.session)
@@ -254,7 +255,8 @@ class AirFeature(CoreFeature):
             self._again(delivery, route, reason, now)
 
     def _again(self, delivery: Delivery, route: Route, reason: str, now: Micros) -> None:
-        """Another try: over another route at once, if one is left, else after a pause."""
+        """Requeue a delivery: at once if a route is left that has not failed, else after a
+        pause."""
         failures = self._failures.setdefault(delivery, Counter())
         failures[route] += 1
         self._deliveries.step(delivery, Step.REQUEUE, now, reason)
@@ -269,12 +271,12 @@ class AirFeature(CoreFeature):
             self._sweep_at = SWEEP + 2 * len(open_ones)
 
     def reachable_at(self, host: str, now: Micros) -> None:
-        """The client at this address has opened a session or a connection."""
+        """Note that the client at this host has opened a session or a connection."""
         for device in self.hosts.at(host):
             self.reachable(self._deliveries.session(device), now)
 
     def reaches(self, session: Session) -> bool:
-        """Whether the device has a route."""
+        """Return whether the device has a route."""
         return bool(session.device.record.routes)
 
     def opened(self, session: Session) -> None:
@@ -291,14 +293,15 @@ class AirFeature(CoreFeature):
             self.reachable(session, now)
 
     def reachable(self, session: Session, now: Micros) -> None:
-        """The device can be reached, perhaps in another way: what failed before is tried now."""
+        """Try again now what failed before: the device can be reached, perhaps in another way."""
         for delivery in session.mailbox.values():
             if delivery.state is PENDING and self._failures.pop(delivery, None) is not None:
                 session.enqueue(delivery)
                 self._deliveries.touch(session)
 
     def _answer(self, delivery: Delivery, content: ReturnedContent, now: Micros) -> None:
-        """The client returned content: the publisher gets it, if it wanted any."""
+        """Accept the content that a client returned as an answer, if the publisher asked for
+        one."""
         message = delivery.item.message
         session = delivery.session
         if message.method is not DeliveryMethod.CONFIRMED_WITH_RESPONSE:
@@ -314,7 +317,7 @@ class AirFeature(CoreFeature):
         try:
             (reply,) = self._acceptance.accept(session.device.app, source, [answer], now)
         except Rejected:
-            return  # Too large to keep; the push was confirmed all the same.
+            return  # The answer is too large; the push was confirmed all the same.
         note_reply(self._deliveries, session, message.key, reply.key)
         self._deliveries.commits.record(
             Kind.REPLIED, now, session, msg=message.key, other=reply.key

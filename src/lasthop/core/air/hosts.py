@@ -1,4 +1,4 @@
-"""Which devices are reached over the air at which address."""
+"""Which devices are reached over the air at which host."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from lasthop.core.registry import Device, DeviceRecord, Index
 
 
 class HostIndex(Index):
-    """The devices with a route to each host."""
+    """Finds the devices that have a route to a host."""
 
     def __init__(self) -> None:
         self._by_host: dict[str, dict[int, Device]] = {}
@@ -23,7 +23,7 @@ class HostIndex(Index):
         self._forget(device, device.record)
 
     def at(self, host: str) -> list[Device]:
-        """The devices that are reached at this address."""
+        """Return the devices that have a route to this host."""
         return list(self._by_host.get(host, {}).values())
 
     def _forget(self, device: Device, record: DeviceRecord) -> None:

@@ -282,7 +282,7 @@ class Contacts:
         for delivery in session.under_way():
             before = delivery.item.message.deliver_before
             if before is not None and now >= before:
-                self._deliveries.give_up(delivery, Step.EXPIRE, now, "too late when a new epoch began")
+                self._deliveries.give_up(delivery, Step.EXPIRE, now, "too late for the new epoch")
                 continue
             delivery.redelivered = delivery.redelivered or delivery.attempts > 0
             self._deliveries.step(delivery, Step.REQUEUE, now, "a new epoch began")

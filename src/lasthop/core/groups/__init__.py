@@ -1,1 +1,1 @@
-"""Groups and queues: who belongs to them, and messages whose deliveries depend on each other."""
+"""Groups and queues: their members, and messages whose deliveries depend on each other."""

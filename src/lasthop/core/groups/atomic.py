@@ -1,9 +1,8 @@
-"""Atomic multicast: all members of a group are shown a message, or none of them.
+"""Atomic messages: all members of a group are shown a message, or none of them.
 
 Members get the message, store it and show nothing. When all of them have it the gateway decides
-once to release it; if that has not come about by deliver_before, or it is taken back earlier, it is
-aborted for all. Either way a decision follows, which no member misses.
-"""
+once to release it; if that has not come about by `deliver_before`, or the message is taken back
+earlier, it is aborted for all. Either way a decision follows, which no member misses."""
 
 from __future__ import annotations
 
@@ -45,11 +44,12 @@ class AtomicMessage(GroupDecider):
         super().__init__(groups.deliveries, item)
         self._groups = groups
         self._size = len(members)
-        """Frozen: nobody joins, and whoever cannot have it any more aborts it."""
+        """The number of members, which is fixed: nobody joins, and a member that can no longer have
+        the message aborts it."""
         self._had = 0
-        """Members that have it."""
+        """Number of members that have the message."""
         self._broken = ""
-        """Why it must be aborted, if it must."""
+        """Why the message must be aborted; empty if it need not be."""
         self.standing = Standing.HELD
         before = item.message.deliver_before
         assert before is not None, "an atomic message has a deadline"
@@ -57,11 +57,11 @@ class AtomicMessage(GroupDecider):
 
     @property
     def holds(self) -> bool:
-        """Whether members show nothing of it for now."""
+        """Whether members show nothing of the message for now."""
         return self.standing is Standing.HELD
 
     def begin(self, members: tuple[int, ...], now: Micros) -> None:
-        """It was accepted for these."""
+        """Store the members of a message that was accepted, and watch the deadline."""
         self._note(now, members)
         self.deliveries.timers.add(self.before, self)
 
@@ -72,11 +72,11 @@ class AtomicMessage(GroupDecider):
         self.deliveries.commits.open.of(GroupChanges).group_messages[key] = row
 
     def watch(self, delivery: Delivery, deadline: Micros) -> None:
-        """The deadline is that of all members together."""
+        """Do nothing: the deadline is that of all members together."""
 
     def frame(self, delivery: Delivery, frame: MessageFrame) -> MessageFrame:
         if not self.holds:
-            return frame  # Once it is released, it is shown like any other.
+            return frame  # A released message is shown like any other.
         headers = msgspec.structs.replace(frame.headers or PLAIN_HEADERS, binding=Binding.ATOMIC)
         return msgspec.structs.replace(frame, headers=headers)
 
@@ -87,21 +87,21 @@ class AtomicMessage(GroupDecider):
             self.deliveries.step(delivery, Step.RECEIVE, now)
             return
         self.deliveries.step(delivery, Step.RECEIVE, now, HELD)
-        detach(delivery)  # The number has said all that it can. Another one will say the rest.
+        detach(delivery)  # The decision's own number tells when the message was shown.
         self._had += 1
         self._consider(now)
 
     def acknowledged(self, delivery: Delivery, now: Micros) -> None:
-        """Of what comes after the release, and is shown as it comes, the number tells that it was
-        shown; of what is held only that the device has it."""
+        """Take the step for a closed number: after the release it tells that the message was shown,
+        before only that the device has it."""
         if self.standing is Standing.RELEASED:
             self.deliveries.step(delivery, Step.DELIVER, now, RELEASED)
         else:
             self.received(delivery, now)
 
     def forgotten(self, delivery: Delivery, now: Micros) -> None:
-        """The device has lost it: it has to come again, and to be shown at once if that is decided
-        already."""
+        """Send the message again to a device that has lost it, to be shown at once if that is
+        decided already."""
         session = delivery.session
         self.deliveries.step(delivery, Step.REQUEUE, now, "lost with the device's memory")
         detach(delivery)
@@ -112,7 +112,7 @@ class AtomicMessage(GroupDecider):
         self.deliveries.touch(session)
 
     def shown(self, delivery: Delivery, now: Micros) -> None:
-        """The application of a member has had it."""
+        """Note that the application of a member has got the message."""
         if delivery.state < DELIVERED:
             self.deliveries.step(delivery, Step.DELIVER, now, RELEASED)
 
@@ -120,7 +120,7 @@ class AtomicMessage(GroupDecider):
         if self.standing is Standing.HELD and not self._broken:
             name = delivery.session.device.name
             self._broken = f"{name} can no longer have it ({delivery.state.name.lower()})"
-            # Not now: whoever ends a delivery is in the middle of something.
+            # Not now: the caller is in the middle of ending a delivery.
             self.deliveries.timers.add(delivery.changed_at, self)
         elif self.standing is Standing.RELEASED and not self.item.deliveries:
             key = self.item.message.key
@@ -134,7 +134,7 @@ class AtomicMessage(GroupDecider):
             self._release(now)
 
     def woken(self, now: Micros) -> None:
-        """Its deadline has come, or something that makes it impossible."""
+        """Abort the message if its deadline has come or a member cannot have it."""
         if self.standing is not Standing.HELD:
             return
         if self._broken:
@@ -145,7 +145,7 @@ class AtomicMessage(GroupDecider):
     def _release(self, now: Micros) -> None:
         self.standing = Standing.RELEASED
         message = self.item.message
-        # It was in time, and now it is owed to every member, however long one stays away.
+        # All members had it in time: it is owed to each now, however long one stays away.
         message.deliver_before = None
         self._note(now)
         self._groups.settled(message, Standing.RELEASED, RELEASED, now, count=self._size)
@@ -187,7 +187,7 @@ class AtomicMessage(GroupDecider):
         return never_begun + len(deliveries)
 
     def withdraw(self, step: Step, now: Micros, reason: str) -> tuple[int, int]:
-        """All of it, or it is too late."""
+        """Take back the message from all members; too late after the decision."""
         if self.standing is not Standing.HELD:
             return 0, len(self.item.deliveries)
         return self._abort(step, now, reason), 0
@@ -202,7 +202,7 @@ class AtomicMessage(GroupDecider):
     # After a restart.
 
     def resume(self, row: GroupMessageRow) -> None:
-        """As it stood; before its deliveries are opened again."""
+        """Restore the state, before the deliveries are restored."""
         self.standing = Standing(row.state)
         if self.standing is Standing.RELEASED:
             self.item.message.deliver_before = None
@@ -219,7 +219,8 @@ class AtomicMessage(GroupDecider):
 
 
 class ReleaseNotice(GroupDecider):
-    """The message that tells members to show what they hold: its end is the end of that."""
+    """The message that tells members to show what they hold; its acknowledgement ends that
+    delivery."""
 
     __slots__ = ("_atomic_message",)
 
@@ -237,7 +238,7 @@ class ReleaseNotice(GroupDecider):
             self._atomic_message.shown(subject, now)
 
     def dropped(self, delivery: Delivery, now: Micros) -> None:
-        """The device does not have what it was to show: it gets that once more, to be shown."""
+        """Send the message once more, to be shown, to a device that no longer has it."""
         self.deliveries.step(
             delivery, Step.GIVE_UP, now, "the device no longer had what it is about"
         )

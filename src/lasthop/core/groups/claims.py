@@ -1,9 +1,8 @@
-"""First-ack-wins: all members of a group are shown a message, and the one that claims it first may
-act on it.
+"""Claims: all members of a group are shown a message, and the one that claims it first may act on
+it.
 
-The claim is granted once, and that is durable before anybody hears of it. The others are told; who
-has not been shown the message never is.
-"""
+The claim is granted once, and that is durable before any device is told. The others are told; a
+member that has not been shown the message never is."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ from lasthop.wire.hop.decisions import GroupDecision, GroupVerdict
 
 
 class ClaimedMessage(msgspec.Struct, array_like=True):
-    """What is to be known of a claimable message when none of its deliveries is open any more."""
+    """What has to be known of a claimable message after its deliveries have ended."""
 
     app: str
     group: str
@@ -40,16 +39,16 @@ _decode = msgspec.msgpack.Decoder(ClaimedMessage).decode
 
 
 class ClaimBook(GroupBook, Protocol):
-    """What claims of all groups have in common."""
+    """The interface of the feature that has all claims."""
 
     def over(self, record: ClaimRecord) -> None:
-        """Nobody can claim a message any more."""
+        """Move the record of a message that can no longer be claimed to the recent ones."""
         ...
 
 
 class ClaimRecord:
-    """One claimable message, as long as somebody may ask for it. It outlives its deliveries: what
-    was shown today may be claimed tomorrow."""
+    """The record of one claimable message, as long as a device may ask for it. It outlives the
+    deliveries: a message that was shown today may be claimed tomorrow."""
 
     __slots__ = ("_groups", "about", "key", "members", "standing", "winner")
 
@@ -65,7 +64,7 @@ class ClaimRecord:
 
     @classmethod
     def of(cls, groups: ClaimBook, message: Message, members: tuple[int, ...]) -> ClaimRecord:
-        """Of a message that was just accepted."""
+        """Return the record of a message that was just accepted."""
         before = message.deliver_before
         if before is None:
             before = message.accepted_at + groups.deliveries.limits.claim_patience
@@ -81,14 +80,14 @@ class ClaimRecord:
 
     @classmethod
     def resume(cls, groups: ClaimBook, row: GroupMessageRow) -> ClaimRecord:
-        """As it stood before a restart."""
+        """Return the record as the store has it."""
         claim = cls(groups, row.message, _decode(row.record), row.members)
         claim.standing = Standing(row.state)
         claim.winner = row.device
         return claim
 
     def note(self, now: Micros) -> None:
-        """Write it with the open commit."""
+        """Write the record with the open commit."""
         row = GroupMessageRow(
             self.key,
             self.standing,
@@ -102,12 +101,12 @@ class ClaimRecord:
 
     @property
     def name(self) -> str:
-        """Of whoever has claimed it; empty when the device is gone since."""
+        """The name of the device that has claimed the message; empty if that device was removed."""
         device = self._groups.deliveries.registry.numbered(self.winner)
         return device.name if device is not None else ""
 
     def claim(self, device: Device, now: Micros) -> GroupDecision:
-        """Somebody wants it. Asking again gets the same answer."""
+        """Decide about a device's claim. A repeated claim gets the same answer."""
         if self.standing is Standing.CLAIMABLE:
             if device.number not in self.members:
                 raise Forbidden("this message was not for this device", id=f"{self.key:016x}")
@@ -134,7 +133,8 @@ class ClaimRecord:
     def close(
         self, standing: Standing, reason: str, now: Micros, step: Step = Step.SUPPRESS
     ) -> None:
-        """Nobody may claim it any more; `step` ends what has not left."""
+        """End the time in which the message can be claimed; `step` ends the deliveries that have
+        not left."""
         self._close(standing, reason, "", now, step)
         self._groups.deliveries.commits.record(
             Kind.SETTLED,
@@ -171,7 +171,8 @@ class ClaimRecord:
         self._groups.deliveries.announce_message(self.key)
 
     def _retract(self, step: Step, reason: str, now: Micros) -> dict[int, Device]:
-        """Take it back from those who have nothing of it; the others, who have to be told."""
+        """Take the message back from the members that have nothing of it; return the others, which
+        have to be told."""
         deliveries = self._groups.deliveries
         left = set(self.members) - {self.winner}
         item = deliveries.items.get(self.key)
@@ -188,13 +189,13 @@ class ClaimRecord:
         return {number: device for number, device in found if device is not None}
 
     def woken(self, now: Micros) -> None:
-        """Its time is over."""
+        """Close the claim if its time is over."""
         if self.standing is Standing.CLAIMABLE and now >= self.about.before:
             self.close(Standing.UNCLAIMED, "nobody claimed it in time", now)
 
 
 class ClaimableMessage(GroupDecider):
-    """The open deliveries of a message that can be claimed."""
+    """Decides about the open deliveries of a claimable message."""
 
     __slots__ = ("_groups", "claim")
 
@@ -204,7 +205,8 @@ class ClaimableMessage(GroupDecider):
         self.claim = claim
 
     def dropped(self, delivery: Delivery, now: Micros) -> None:
-        """Too late, or let go unseen because somebody else has it."""
+        """Take the step for a message that the device dropped: too late, or unseen because another
+        member has claimed it."""
         before = self.item.message.deliver_before
         late = before is not None and now >= before
         if late or self.claim.standing is Standing.CLAIMABLE:
@@ -215,8 +217,8 @@ class ClaimableMessage(GroupDecider):
             self.deliveries.step(delivery, Step.SUPPRESS, now, reason)
 
     def withdraw(self, step: Step, now: Micros, reason: str) -> tuple[int, int]:
-        """Take back the right to act on it, and the message from those who were not shown it; too
-        late once somebody has claimed it."""
+        """Take back the right to act on the message, and the message from members that were not
+        shown it; too late once it is claimed."""
         claim = self.claim
         if claim.standing is not Standing.CLAIMABLE:
             return 0, len(self.item.deliveries)

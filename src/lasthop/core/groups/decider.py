@@ -1,4 +1,4 @@
-"""What holds the deliveries of one message together: it decides their steps."""
+"""The decider of all deliveries of one message to a group or queue."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from lasthop.wire.hop.frames import Skip
 
 
 class Standing(IntEnum):
-    """How a bond stands. The numbers are stored: never reuse one."""
+    """The state of a group message as a whole. The numbers are stored: never reuse one."""
 
     SPREADING = 1
     """A plain message for a group, whose deliveries are being begun."""
     SPREAD = 2
     HELD = 3
-    """Atomic: members have it or get it, and show nothing."""
+    """An atomic message that members have or get, and do not show yet."""
     RELEASED = 4
     ABORTED = 5
     CLAIMABLE = 6
     CLAIMED = 7
     UNCLAIMED = 8
-    """Nobody claimed it in time."""
+    """A claimable message that no member claimed in time."""
     CANCELLED = 9
     REPLACED = 10
     EXPIRED = 11
-    """Of a queue: nobody came for it."""
+    """A queue entry that no consumer took in time."""
 
 
 WITHDRAWN: dict[Step, Standing] = {
@@ -48,7 +48,7 @@ WITHDRAWN: dict[Step, Standing] = {
 
 
 class Settled(Protocol):
-    """Puts down in the log what was decided about a message as a whole."""
+    """Records the decision about a message as a whole in the log."""
 
     def __call__(
         self, message: Message, standing: Standing, reason: str, now: Micros, *, count: int
@@ -56,7 +56,7 @@ class Settled(Protocol):
 
 
 class GroupBook(Protocol):
-    """What the messages of all groups have in common."""
+    """The interface of the feature that has the messages of all groups."""
 
     @property
     def deliveries(self) -> Deliveries: ...
@@ -68,7 +68,7 @@ class GroupBook(Protocol):
     def settled(self) -> Settled: ...
 
     def report(self, message: Message, decision: GroupDecision, now: Micros) -> None:
-        """Tell the device that sent a message what was decided about it."""
+        """Send the decision about a message to the device that sent it."""
         ...
 
 
@@ -86,10 +86,11 @@ class GroupDecider(Decider):
         item.decider = self
 
     def supersede(self, delivery: Delivery, replace_key: str) -> None:
-        """The message as a whole stands under its replace key, not each delivery."""
+        """Do nothing: the message as a whole is registered under its replace key, not each
+        delivery."""
 
     def skip(self, delivery: Delivery) -> None:
-        """Whoever took it back has told the device already."""
+        """Return None: the decision that took the delivery back has told the device already."""
 
     def withdraw(self, step: Step, now: Micros, reason: str) -> tuple[int, int]:
         return 0, len(self.item.deliveries)
@@ -98,16 +99,16 @@ class GroupDecider(Decider):
         return {}
 
     def restored(self, now: Micros) -> None:
-        """All deliveries are back after a restart."""
+        """Resume after a restart, when all deliveries of the message are restored."""
 
     def reopened(self, delivery: Delivery, now: Micros) -> bool:
-        # The device holds it, or it was taken from it: no number is under way.
+        # The device holds it, or a queue has taken it back: no number of it is under way.
         return delivery.seq < 0 and delivery.state is not State.PENDING
 
 
 def detach(delivery: Delivery) -> None:
-    """Its number, if it has one, stands for it no longer: what the device says of that does not
-    concern it, and a device that does not have the number need not wait for it."""
+    """Let a delivery's number stand for a skip: a later report about the number does not concern
+    the delivery, and a device that does not have the number need not wait for it."""
     outbound, seq = delivery.session.lane.outbound, delivery.seq
     if seq >= 0 and outbound.get(seq) is delivery:
         outbound.put(seq, Skip(seq))
@@ -115,8 +116,9 @@ def detach(delivery: Delivery) -> None:
 
 
 def close_number(deliveries: Deliveries, delivery: Delivery) -> None:
-    """It was called back: the device need not wait for its number, should that not have left, as
-    soon as it is durable why. One that has it already does not mind."""
+    """Tell the device not to wait for the number of a delivery that was taken back, in case the
+    number has not left, as soon as the reason is durable. A device that has the number ignores
+    this."""
     session, seq = delivery.session, delivery.seq
     if seq < 0 or not session.greeted or not session.lane.outbound.awaits(seq):
         return
@@ -131,5 +133,5 @@ def close_number(deliveries: Deliveries, delivery: Delivery) -> None:
 
 
 def is_under_way(delivery: Delivery) -> bool:
-    """Whether the device may have some of it."""
+    """Return whether the device may have some of the delivery."""
     return delivery.state is SENDING or bool(delivery.attempts)

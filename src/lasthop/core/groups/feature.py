@@ -1,5 +1,5 @@
-"""Messages for groups and queues: what is asked of them, what binds them, and everyone who has to
-hear of it."""
+"""Groups and queues as a feature: acceptance of their messages, membership, claims, and the
+decisions that devices are told."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ GROUP, QUEUE = TargetKind.GROUP, TargetKind.QUEUE
 ATOMIC, CLAIM = Binding.ATOMIC, Binding.CLAIM
 
 SWEEP = 1024
-"""Replace keys that are looked through at least."""
+"""Number of replace keys at which ended ones are first removed."""
 
 FIRM = frozenset({Reliability.AT_LEAST_ONCE_PROCESSING, Reliability.EXACTLY_ONCE})
 
@@ -75,13 +75,13 @@ class Consumer(SessionPart):
         self.queues: list[SharedQueue] = []
 
     def before_sending(self, now: Micros) -> None:
-        """There may be room for more."""
+        """Put the device into the rings of its queues: it may have room for more."""
         for queue in self.queues:
             queue.look_at(self._session)
 
 
 class GroupFeature(CoreFeature, Gate):
-    """Binds deliveries together, and knows the queues."""
+    """Binds the deliveries of group messages together, and has the queues."""
 
     def __init__(self, spine: Spine) -> None:
         self.deliveries = deliveries = spine.deliveries
@@ -92,21 +92,21 @@ class GroupFeature(CoreFeature, Gate):
         self.decisions = DecisionNotices(deliveries, spine.fanouts)
         self._claims: dict[int, ClaimRecord] = {}
         self._over: dict[int, ClaimRecord] = {}
-        """Contests that are over, oldest first; some are still asked for."""
+        """Claim records that are over, oldest first; devices may still ask for some."""
         self._queues: dict[tuple[str, str], SharedQueue] = {}
         self.stirred: list[SharedQueue] = []
-        """Queues of which something may be given to somebody."""
+        """Queues of which an entry may be given to a consumer."""
         self._replaceable: dict[tuple[str, str, Target, str], GroupDecider] = {}
         self._sweep_at = SWEEP
         self._rows: dict[int, GroupMessageRow] = {}
-        """While the gateway comes back: what held messages together."""
+        """The rows of group messages, while the gateway is restored."""
         self._rosters: dict[int, tuple[int, ...]] = {}
-        """While the gateway comes back: who messages for groups are for."""
+        """The members that messages for groups are for, while the gateway is restored."""
         self._consumers: dict[Session, Consumer] = {}
         self._holding: set[Session] = set()
-        """Devices in contact that know how to hold a message back until a decision comes."""
+        """Devices in contact that can hold a message back until a decision comes."""
         self._aside: dict[Session, list[Delivery]] = {}
-        """What waits until its device does."""
+        """Deliveries that wait until their device can hold them back."""
 
     def targets(self) -> Mapping[TargetKind, TargetRule]:
         return {
@@ -140,7 +140,7 @@ class GroupFeature(CoreFeature, Gate):
     # What a message for a group has to pass.
 
     def intake(self, arrival: Arrival, now: Micros) -> bool:
-        """Whoever sends a message that is decided about as a whole is told what was decided."""
+        """Remember the key under which the sending device is told the decision about a message."""
         if arrival.submission.binding:
             arrival.submission.correlation = arrival.frame.key
         return False
@@ -150,7 +150,7 @@ class GroupFeature(CoreFeature, Gate):
             raise InvalidRequest("only a message for a group is atomic or can be claimed")
 
     def leaving(self, delivery: Delivery, channel: int, now: Micros) -> Leaving:
-        """What is bound waits for a device that knows how to hold it back."""
+        """Let a bound message wait for a device that can hold it back."""
         session = delivery.session
         if not delivery.item.message.binding or session in self._holding:
             return Leaving.GO
@@ -168,8 +168,8 @@ class GroupFeature(CoreFeature, Gate):
     # Acceptance.
 
     def reach(self, app: str, submission: Submission, now: Micros) -> Mapping[int, Device]:
-        """Who a message for a group is for; nobody yet, if it is for a queue. Refuses what cannot
-        be promised."""
+        """Return the members that a message for a group is for; none yet, if it is for a queue.
+        Raise an error for what cannot be promised."""
         target, binding = submission.target, submission.binding
         if target.kind is QUEUE:
             self.records.known(app, target)
@@ -204,7 +204,7 @@ class GroupFeature(CoreFeature, Gate):
                 raise QuotaExceeded("mailbox full", retry_after=60, device=device.name, limit=limit)
 
     def begin(self, item: Item, devices: Mapping[int, Device], now: Micros) -> None:
-        """A message for a group or queue was accepted: bind it before its deliveries begin."""
+        """Bind a message for a group or queue that was accepted, before its deliveries begin."""
         message = item.message
         members = tuple(sorted(devices))
         group_message: GroupDecider | None = None
@@ -228,15 +228,15 @@ class GroupFeature(CoreFeature, Gate):
     def _supersede(
         self, group_message: GroupDecider, message: Message, replace_key: str, now: Micros
     ) -> None:
-        """What its publisher has under the same key in the same group or queue makes room, if it
-        still can, as a whole."""
+        """Replace the publisher's message under the same key in the same group or queue, as a
+        whole, if that is still possible."""
         at = (message.app, message.source, message.target, replace_key)
         old = self._replaceable.get(at)
         self._replaceable[at] = group_message
         if old is not None and old.item.message.key in self.deliveries.items:
             old.withdraw(Step.REPLACE, now, f"replaced under {replace_key!r}")
         if len(self._replaceable) > self._sweep_at:
-            # What is over stays until then, so that its end costs nothing.
+            # Ended ones are removed only here, so that the end of a message costs nothing.
             live = self._replaceable.items()
             self._replaceable = {
                 k: b for k, b in live if b.item.message.key in self.deliveries.items
@@ -246,7 +246,7 @@ class GroupFeature(CoreFeature, Gate):
     def settled(
         self, message: Message, standing: Standing, reason: str, now: Micros, *, count: int
     ) -> None:
-        """Put down what was decided about a message as a whole."""
+        """Record the decision about a message as a whole."""
         self.deliveries.commits.record(
             Kind.SETTLED,
             now,
@@ -261,7 +261,7 @@ class GroupFeature(CoreFeature, Gate):
         self.deliveries.announce_message(message.key)
 
     def is_undecided(self, key: int) -> bool:
-        """Whether it is open what becomes of a message as a whole."""
+        """Return whether a message as a whole is not decided yet."""
         item = self.deliveries.items.get(key)
         group_message = item.decider if item is not None else None
         if isinstance(group_message, AtomicMessage):
@@ -271,13 +271,13 @@ class GroupFeature(CoreFeature, Gate):
         return key in self._claims
 
     def report(self, message: Message, decision: GroupDecision, now: Micros) -> None:
-        """Tell the device that sent it."""
+        """Send the decision about a message to the device that sent it."""
         self.decisions.report(message.app, message.source, message.correlation, decision, now)
 
     # Claims.
 
     def claim(self, session: Session, key: int, about: int | None, now: Micros) -> None:
-        """A device wants to act on a message; it gets its answer once that is durable."""
+        """Decide about a device's claim; the device is told once that is durable."""
         claim = self._claims.get(key) or self._over.get(key)
         if claim is None or claim.about.app != session.device.app:
             raise NotFound("no such message can be claimed", id=f"{key:016x}")
@@ -286,14 +286,15 @@ class GroupFeature(CoreFeature, Gate):
             self.decisions.answer(session.device, about, decision, now)
 
     def over(self, claim: ClaimRecord) -> None:
-        """Nobody can claim it any more; who has may ask again for a while."""
+        """Move the record of a message that can no longer be claimed to the recent ones, for
+        devices that ask again."""
         self._claims.pop(claim.key, None)
         self._over[claim.key] = claim
         if len(self._over) > RECENT_GROUP_MESSAGES:
             del self._over[next(iter(self._over))]
 
     def take_back(self, app: str, key: int, now: Micros) -> tuple[int, int] | None:
-        """Take back the right to act on a message of which no delivery is open; None: there is no
+        """Take back the right to act on a message of which no delivery is open; None if there is no
         such right."""
         claim = self._claims.get(key)
         if claim is None or claim.about.app != app:
@@ -305,7 +306,7 @@ class GroupFeature(CoreFeature, Gate):
     # Groups and queues.
 
     def queue(self, app: str, name: str) -> SharedQueue:
-        """The queue of this name, which is known."""
+        """Return the queue of this name, which has a record."""
         queue = self._queues.get((app, name))
         if queue is None:
             record = self.records.find(app, Target(QUEUE, name)) or GroupRecord()
@@ -316,7 +317,7 @@ class GroupFeature(CoreFeature, Gate):
         return queue
 
     def make(self, app: str, target: Target, record: GroupRecord, now: Micros) -> bool:
-        """Let there be a group or queue, or change it; false when it was just so."""
+        """Create a group or queue, or change it; return False if nothing changes."""
         changed = self.records.make(app, target, record, now)
         if target.kind is QUEUE:
             queue = self.queue(app, target.name)
@@ -326,7 +327,7 @@ class GroupFeature(CoreFeature, Gate):
         return changed
 
     def remove(self, app: str, target: Target, now: Micros) -> int:
-        """Let there be none; how many devices belonged to it."""
+        """Remove a group or queue, and return how many members it had."""
         self.records.known(app, target)
         if target.kind is QUEUE:
             queue = self.queue(app, target.name)
@@ -339,22 +340,22 @@ class GroupFeature(CoreFeature, Gate):
         return len(members)
 
     def join(self, app: str, name: str, target: Target, now: Micros) -> bool:
-        """Put a device into a group, or let it take from a queue; false when it did."""
+        """Add a device to a group or queue; return False if it was a member."""
         return self._enter(self.deliveries.named(app, name), target, now, by_itself=False)
 
     def leave(self, app: str, name: str, target: Target, now: Micros) -> bool:
-        """Take a device out of a group or queue; false when it was not in it."""
+        """Remove a device from a group or queue; return False if it was not a member."""
         return self._quit(self.deliveries.named(app, name), target, now)
 
     def _enter(self, session: Session, target: Target, now: Micros, *, by_itself: bool) -> bool:
-        """A device joins a group, or takes from a queue from now on."""
+        """Add a device to a group, or to the consumers of a queue."""
         changed = self.records.join(session, target, now, by_itself=by_itself)
         if changed and target.kind is QUEUE:
             self._consumes(session, target.name)
         return changed
 
     def _quit(self, session: Session, target: Target, now: Micros) -> bool:
-        """A device belongs to a group or queue no longer."""
+        """Remove a device from a group, or from the consumers of a queue."""
         changed = self.records.leave(session, target, now)
         if changed and target.kind is QUEUE:
             queue = self.queue(session.device.app, target.name)
@@ -390,7 +391,7 @@ class GroupFeature(CoreFeature, Gate):
             self._forgot(session, now)
 
     def _forgot(self, session: Session, now: Micros) -> None:
-        """A device has lost its memory: what it held for a decision it holds no more."""
+        """Send again the atomic messages that a device held when it lost its memory."""
         for delivery in list(session.mailbox.values()):
             group_message = delivery.decider
             if isinstance(group_message, AtomicMessage) and delivery.state is State.RECEIVED:
@@ -413,7 +414,7 @@ class GroupFeature(CoreFeature, Gate):
             self.stirred.append(queue)
 
     def settle(self, now: Micros) -> None:
-        """Give what waits to consumers that have room."""
+        """Give waiting entries to consumers that have room."""
         if not self.stirred:
             return
         stirred, self.stirred = self.stirred, []
@@ -483,13 +484,15 @@ class GroupFeature(CoreFeature, Gate):
     # Whom messages are for.
 
     def roster(self, key: int) -> dict[int, Device]:
-        """Those whom a message for a group was for when it was accepted, and who still are here."""
+        """Return the members that a message for a group was for when it was accepted, as far as
+        they exist."""
         registry = self.deliveries.registry
         found = ((number, registry.numbered(number)) for number in self._rosters.pop(key, ()))
         return {number: device for number, device in found if device is not None}
 
     def remember_roster(self, item: Item, members: tuple[int, ...]) -> None:
-        """Keep whom a message is for until all of them have theirs, unless its bond knows."""
+        """Store the members of a message until all deliveries have begun, unless its decider stores
+        them."""
         if not isinstance(item.decider, (AtomicMessage, ClaimableMessage)):
             key = item.message.key
             state = Standing.SPREADING if members else Standing.SPREAD
@@ -536,19 +539,19 @@ class QueueTarget(PlainTarget):
         return True
 
     def resume(self, item: Item) -> None:
-        """It is offered to consumers again."""
+        """Return None: the entry is offered to consumers again."""
 
     def begin(self, item: Item, devices: Mapping[int, Device], now: Micros) -> None:
         self._groups.begin(item, devices, now)
 
 
 class DecisionWord:
-    """What was decided about a message, as it travels."""
+    """How a decision about a group message travels."""
 
     must_arrive = True
 
     def frame(self, delivery: Delivery) -> MessageFrame:
-        """An instruction to the device, not a message for its application."""
+        """Return the frame of an instruction to the device, which its application does not get."""
         message = delivery.item.message
         seq = delivery.seq if delivery.seq >= 0 else None
         decides = Headers(operation=Operation.DECISION, in_reply_to=message.in_reply_to)

@@ -1,4 +1,4 @@
-"""Who belongs to which group, and who takes from which queue."""
+"""The members of groups and the consumers of queues."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lasthop.message import Target, TargetKind
 
 
 class MemberIndex(Index):
-    """The members of all groups and the consumers of all queues."""
+    """Finds the members of a group and the consumers of a queue."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
@@ -31,11 +31,11 @@ class MemberIndex(Index):
         return found
 
     def of(self, app: str, target: Target) -> Mapping[int, Device]:
-        """Who belongs to a group, or takes from a queue."""
+        """Return the members of a group, or the consumers of a queue."""
         return self._members.get((app, str(target)), {})
 
     def join(self, device: Device, target: Target) -> bool:
-        """Let a device belong to a group or queue; false when it did."""
+        """Add a device to a group or queue; return False if it was a member."""
         record = str(target)
         if not self._enter(device, record):
             return False
@@ -43,7 +43,7 @@ class MemberIndex(Index):
         return True
 
     def leave(self, device: Device, target: Target) -> bool:
-        """Let a device belong to a group or queue no longer; false when it did not."""
+        """Remove a device from a group or queue; return False if it was not a member."""
         record = str(target)
         if not self._forget(device, record):
             return False

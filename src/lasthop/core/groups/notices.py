@@ -1,5 +1,5 @@
-"""Telling devices what was decided: ordinary messages, numbered, durable and in order, that never
-expire."""
+"""Notices that tell devices a group's decisions: ordinary messages, numbered, durable and in order,
+that never expire."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lasthop.wire.hop.frames import DECISION_TYPE
 
 
 class DecisionNotices:
-    """Says what was decided."""
+    """Sends devices the decisions about group messages."""
 
     def __init__(self, deliveries: Deliveries, fanouts: Fanouts) -> None:
         self._deliveries = deliveries
@@ -34,8 +34,8 @@ class DecisionNotices:
         priority: int = DEFAULT_PRIORITY,
         bind: Callable[[Item], object] | None = None,
     ) -> None:
-        """Tell these devices what was decided about a message; `bind` sees what they are told
-        before its first delivery."""
+        """Send these devices the decision about a message; `bind` gets the notice before its first
+        delivery."""
         if not devices:
             return
         deliveries = self._deliveries
@@ -59,14 +59,15 @@ class DecisionNotices:
         deliveries.commits.hurry()
 
     def answer(self, device: Device, about: int, decision: GroupDecision, now: Micros) -> None:
-        """Tell one device."""
+        """Send one device the decision about a message."""
         target = Target(TargetKind.DEVICE, device.name)
         self.tell(device.app, target, {device.number: device}, about, decision, now)
 
     def report(
         self, app: str, source: str, correlation: int | None, decision: GroupDecision, now: Micros
     ) -> None:
-        """Tell the device that sent a message, if it was one and still is there."""
+        """Send the decision to the device that sent the message, if a device sent it and still
+        exists."""
         kind, _, name = source.partition(":")
         if kind == TargetKind.DEVICE and correlation is not None:
             device = self._deliveries.registry.find(app, name)

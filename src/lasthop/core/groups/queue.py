@@ -1,4 +1,5 @@
-"""A shared queue: messages wait in it, and go round the consumers that are there and have room."""
+"""A shared queue: messages wait in it, and go round the consumers that are in contact and have
+room."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from lasthop.errors import QuotaExceeded
 
 
 class SharedQueue:
-    """One queue of an app."""
+    """One queue of an app, with its waiting entries and its consumers."""
 
     def __init__(
         self,
@@ -30,7 +31,7 @@ class SharedQueue:
         stir: Callable[[SharedQueue], None],
         settled: Settled,
     ) -> None:
-        """`stir` is told when something may be given to somebody."""
+        """Build a queue; `stir` is called when an entry may be given to a consumer."""
         self.deliveries = deliveries
         self.fanouts = fanouts
         self.record = record
@@ -38,32 +39,33 @@ class SharedQueue:
         self.stirred = False
         self._stir = stir
         self._waiting: list[tuple[int, int, QueueEntry]] = []
-        """By priority, then in order of acceptance; those that are gone stay until their turn."""
+        """The waiting entries by priority, then in order of acceptance; ended ones stay until their
+        turn."""
         self._aside: list[QueueEntry] = []
-        """What no consumer that is here can have."""
+        """Entries that no consumer in contact can have."""
         self.length = 0
-        """How many wait."""
+        """Number of entries that wait for a consumer."""
         self.consumers: dict[int, Session] = {}
         self._ring: deque[Session] = deque()
-        """Consumers that may have room, whose turn it is first."""
+        """Consumers that may have room; the one whose turn is next comes first."""
         self._ringed: set[Session] = set()
         self._hands: dict[Session, dict[int, QueueEntry]] = {}
-        """What every consumer has, by message."""
+        """The entries that each consumer has, by message key."""
 
     def check_room(self) -> None:
-        """Refuse what does not fit."""
+        """Raise an error if the queue is full."""
         most = self.deliveries.limits.queue_length
         if self.length >= most:
             raise QuotaExceeded("the queue is full", retry_after=60, limit=most)
 
     def accept(self, item: Item, now: Micros) -> QueueEntry:
-        """A new message."""
+        """Add a new message to the queue, and return its entry."""
         entry = QueueEntry(self, item)
         entry.begin(now)
         return entry
 
     def add(self, entry: QueueEntry) -> None:
-        """It waits for a consumer; what comes back stands before those accepted later."""
+        """Let an entry wait for a consumer; one that comes back is before those accepted later."""
         entry.waiting = True
         self.length += 1
         message = entry.item.message
@@ -71,7 +73,7 @@ class SharedQueue:
         self._stir(self)
 
     def gone(self, entry: QueueEntry) -> None:
-        """It waits no longer; its place is cleared when its turn comes."""
+        """Count an entry as no longer waiting; it is removed when its turn comes."""
         if entry.waiting:
             entry.waiting = False
             self.length -= 1
@@ -79,7 +81,7 @@ class SharedQueue:
     # Consumers.
 
     def join(self, session: Session) -> None:
-        """One more consumer."""
+        """Add a consumer, and look again at the entries that no other one can have."""
         self.consumers[session.device.number] = session
         self._look_again()
         self.look_at(session)
@@ -93,25 +95,25 @@ class SharedQueue:
                 self.add(entry)
 
     def leave(self, session: Session, reason: str, now: Micros) -> None:
-        """One consumer less. What has not left for it goes to others at once, and the rest when
-        the queue's patience is over."""
+        """Remove a consumer. Entries that have not left for it go to others at once, and the rest
+        when the queue's patience is over."""
         self.consumers.pop(session.device.number, None)
         self.lost(session, reason, now)
 
     def lost(self, session: Session, reason: str, now: Micros) -> None:
-        """A consumer is not there."""
+        """Take back the entries that have not left for a consumer that is no longer in contact."""
         for entry in list(self._hands.get(session, {}).values()):
             if entry.active is not None and entry.active.state is PENDING:
                 entry.take_back(reason, now)
 
     def remove(self, session: Session, reason: str, now: Micros) -> None:
-        """A consumer is gone for good, with what it had in its hands."""
+        """Remove a consumer whose device is removed, and take back all entries that it has."""
         self.consumers.pop(session.device.number, None)
         for entry in list(self._hands.get(session, {}).values()):
             entry.take_back(reason, now)
 
     def look_at(self, session: Session) -> None:
-        """A consumer may have room."""
+        """Put a consumer that may have room into the ring."""
         if session.greeted and session not in self._ringed:
             self._ringed.add(session)
             self._ring.append(session)
@@ -119,11 +121,11 @@ class SharedQueue:
                 self._stir(self)
 
     def took(self, session: Session, entry: QueueEntry) -> None:
-        """A consumer has it in its hands."""
+        """Note that a consumer has an entry."""
         self._hands.setdefault(session, {})[entry.item.message.key] = entry
 
     def returned(self, session: Session, entry: QueueEntry) -> None:
-        """A consumer has a message in its hands no longer."""
+        """Note that a consumer no longer has an entry."""
         hands = self._hands.get(session)
         if hands is not None:
             hands.pop(entry.item.message.key, None)
@@ -133,11 +135,11 @@ class SharedQueue:
 
     @property
     def busy(self) -> bool:
-        """Whether a message waits in it, or is with somebody."""
+        """Whether an entry waits in the queue, or a consumer has one."""
         return self.length > 0 or bool(self._hands)
 
     def holding(self, session: Session) -> int:
-        """How many messages a consumer has."""
+        """Return the number of entries that a consumer has."""
         return len(self._hands.get(session, ()))
 
     def _has_room(self, session: Session, size: int) -> bool:
@@ -152,17 +154,16 @@ class SharedQueue:
     # Round and round.
 
     def offer(self, now: Micros) -> None:
-        """Give what waits to those who have room, each in turn.
+        """Give waiting entries to consumers that have room, each in turn.
 
-        Every step gives a message away, or takes a consumer out of the ring until something changes
-        for it: so it costs what it moves.
-        """
+        Every step gives an entry away, or takes a consumer out of the ring until something changes
+        for it: so the cost is that of what is moved."""
         while self._ring and (entry := self._first()) is not None:
             session = self._next(entry)
             if session is None:
                 if not self._ring:
                     return
-                # Those who are there have all had it.
+                # All consumers in contact have had it.
                 heapq.heappop(self._waiting)
                 self._aside.append(entry)
                 continue
@@ -180,7 +181,8 @@ class SharedQueue:
         return None
 
     def _next(self, entry: QueueEntry) -> Session | None:
-        """Whose turn it is, if anybody's: those who are left in the ring have had this one."""
+        """Return the consumer whose turn it is; None if those that are left in the ring cannot have
+        this entry."""
         size = entry.item.size
         passed = 0
         while self._ring and passed < len(self._ring):
@@ -197,7 +199,7 @@ class SharedQueue:
         return None
 
     def another(self, entry: QueueEntry, but: Session) -> bool:
-        """Whether somebody else could have it now."""
+        """Return whether another consumer could have the entry now."""
         for session in list(self._ring):
             if session is but:
                 continue

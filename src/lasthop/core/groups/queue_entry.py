@@ -1,8 +1,7 @@
-"""One message of a shared queue: it is with one consumer at a time, and with nobody while it waits.
+"""One message of a shared queue: one consumer has it at a time, and none while it waits.
 
-What a consumer has had in its hands and not finished goes to another one, marked as redelivered.
-Its delivery to the first is parked meanwhile, and ends when the message does.
-"""
+A message that a consumer has got and not finished goes to another one, marked as redelivered. The
+delivery to the first is parked meanwhile, and ends when the queue entry ends."""
 
 from __future__ import annotations
 
@@ -30,30 +29,30 @@ PARKED = State.PARKED
 
 
 class QueueEntry(GroupDecider):
-    """A message that one consumer is to have."""
+    """A message in a queue that one consumer is to have."""
 
     __slots__ = ("_queue", "active", "left", "over", "parked", "spent", "until", "waiting")
 
     def __init__(self, queue: SharedQueue, item: Item) -> None:
         super().__init__(queue.deliveries, item)
         self._queue = queue
-        item.spreading = True  # Deliveries of it are to come, until it is over.
+        item.spreading = True  # More deliveries may begin until the entry is over.
         self.active: Delivery | None = None
-        """With whom it is now."""
+        """The delivery to the consumer that has the message now; None while it waits."""
         self.parked: dict[int, Delivery] = {}
-        """Deliveries to consumers that it was taken from, by device."""
+        """Deliveries to consumers that the message was taken from, by device number."""
         self.spent: set[int] | None = None
-        """Consumers that cannot have it."""
+        """The numbers of consumers that cannot have the message; None if there are none."""
         self.left = False
-        """Some consumer may have had it."""
+        """Whether a consumer may have got the message."""
         self.until: Micros = 0
-        """How long the one who has it may take."""
+        """The time until which the present consumer may take."""
         self.waiting = False
-        """It stands among those that wait."""
+        """Whether the entry is among those that wait for a consumer."""
         self.over = False
 
     def begin(self, now: Micros) -> None:
-        """It was accepted."""
+        """Store the entry of a message that was accepted, and let it wait."""
         key = self.item.message.key
         self.deliveries.commits.open.fanouts[key] = FanoutRow(key, 0, 0, done=False)
         self._watch(now)
@@ -67,7 +66,7 @@ class QueueEntry(GroupDecider):
             self.deliveries.timers.add(message.deliver_after, self)
 
     def wait(self, now: Micros) -> None:
-        """Nobody has it: its turn comes, if its time has."""
+        """Let the entry wait for a consumer, if the message's delay is over."""
         after = self.item.message.deliver_after
         if not (self.over or self.waiting) and (after is None or now >= after):
             self._queue.add(self)
@@ -75,7 +74,7 @@ class QueueEntry(GroupDecider):
     # With a consumer.
 
     def give(self, session: Session, now: Micros) -> None:
-        """This consumer has it from now on."""
+        """Give the message to a consumer."""
         number = session.device.number
         delivery = self.parked.pop(number, None)
         if delivery is None:
@@ -90,7 +89,7 @@ class QueueEntry(GroupDecider):
         self._allow(now)
 
     def take_back(self, reason: str, now: Micros) -> None:
-        """Whoever has it does not any more, as far as we are concerned."""
+        """Park the delivery to the present consumer, and let the entry wait for another one."""
         delivery = self.active
         assert delivery is not None
         self._let_go(delivery)
@@ -106,20 +105,20 @@ class QueueEntry(GroupDecider):
         self._queue.returned(delivery.session, self)
 
     def woken(self, now: Micros) -> None:
-        """Its delay is over, or its deadline is here, or a consumer takes too long."""
+        """Act on the end of a delay, on the deadline, or on a consumer that takes too long."""
         before = self.item.message.deliver_before
         if self.over:
             return
         if before is not None and now >= before:
             if self.active is None:
                 self._expire(now)
-            return  # Otherwise its delivery has its own deadline.
+            return  # An active delivery has a timer for its own deadline.
         delivery = self.active
         if delivery is None:
             self.wait(now)
         elif now >= self.until:
             if self._is_leaving(delivery) or not self._queue.another(self, delivery.session):
-                # Nobody else could have it: then whoever has it may as well go on.
+                # No other consumer could have it: then the present one may as well go on.
                 self._allow(now)
             else:
                 seconds = self._queue.record.patience / SECOND
@@ -130,8 +129,8 @@ class QueueEntry(GroupDecider):
         self.deliveries.timers.add(self.until, self)
 
     def _is_leaving(self, delivery: Delivery) -> bool:
-        """Whether its number is about to leave over the open channel, and cannot be called
-        back."""
+        """Return whether the delivery's number is about to leave over the open channel, and cannot
+        be called back."""
         session = delivery.session
         unsent = not delivery.attempts or delivery.sent_in != session.contacts
         return delivery.state is SENDING and unsent and session.channel != 0
@@ -154,7 +153,7 @@ class QueueEntry(GroupDecider):
         elif delivery.state in (State.EXPIRED, State.TIMED_OUT) and self._is_late(now):
             self._finish(Step.EXPIRE, now, "deliver_before has passed")
         else:
-            # This consumer cannot have it, whoever it was; another one may.
+            # This consumer cannot have it, for whatever reason; another one may.
             self.spent = (self.spent or set()) | {number}
             self.left = self.left or is_under_way(delivery)
             self.wait(now)
@@ -171,7 +170,7 @@ class QueueEntry(GroupDecider):
             self._stand(Standing.EXPIRED, reason, now)
 
     def _finish(self, step: Step, now: Micros, reason: str) -> None:
-        """Its story ends here: that of everybody who was to have it, too."""
+        """End the entry, and the deliveries to all consumers that do not have the message."""
         self.over = True
         key = self.item.message.key
         self._queue.gone(self)
@@ -190,14 +189,14 @@ class QueueEntry(GroupDecider):
         self.deliveries.release(self.item)
 
     def _stand(self, standing: Standing, reason: str, now: Micros) -> None:
-        """Nobody ever had it, so no delivery tells of its end."""
+        """Store the outcome of an entry without deliveries, of which no delivery tells the end."""
         message = self.item.message
         row = GroupMessageRow(message.key, standing, open=False, at=now)
         self.deliveries.commits.open.of(GroupChanges).group_messages[message.key] = row
         self._queue.settled(message, standing, reason, now, count=0)
 
     def withdraw(self, step: Step, now: Micros, reason: str) -> tuple[int, int]:
-        """It is taken back, unless some consumer may have had it."""
+        """Take the message back, unless a consumer may have got it."""
         active = self.active
         if self.over or self.left or (active is not None and not active.revocable):
             return 0, max(1, len(self.item.deliveries))
@@ -210,7 +209,7 @@ class QueueEntry(GroupDecider):
     # After a restart.
 
     def resume(self, *, over: bool) -> None:
-        """Before its deliveries are opened again."""
+        """Restore the entry before its deliveries are restored."""
         self.over = over
         self.item.spreading = not over
 

@@ -1,5 +1,5 @@
-"""Named groups and queues of an app, and who belongs to them: by an administrator's word, or by the
-devices' own where that is open to them."""
+"""Named groups and queues of an app and their members, which administrators change, or the devices
+themselves where a group is open."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from lasthop.message import Target, TargetKind
 from lasthop.store.groups import GroupChanges, GroupRow
 
 MAX_GROUPS = 10_000
-"""Groups and queues of an app: they are kept in memory, and listed."""
+"""Number of groups and queues of an app: they are kept in memory, and listed."""
 
 KINDS = frozenset({TargetKind.GROUP, TargetKind.QUEUE})
 
 
 class GroupRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What is known of a group or a queue beside its members."""
+    """What is stored of a group or a queue besides its members."""
 
     title: str = ""
     open: bool = True
-    """Whether devices may join by themselves."""
+    """Whether devices may join without an administrator."""
     made_at: Micros = 0
     patience: Micros = 60 * SECOND
-    """Of a queue: how long a consumer may take over a message before another one gets it. Longer
-    than the longest piece of work, or that is done twice."""
+    """For a queue, how long a consumer may take over a message before another one gets it. This has
+    to be longer than the longest piece of work, or that is done twice."""
     prefetch: int = 16
-    """Of a queue: messages that a consumer has at a time. More make a slow one hoard them, fewer
-    make a fast one wait for the next."""
+    """For a queue, the number of messages that a consumer has at a time. More make a slow consumer
+    hoard them, fewer make a fast one wait for the next."""
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -43,7 +43,7 @@ _decode = msgspec.msgpack.Decoder(GroupRecord).decode
 
 
 class GroupRecords:
-    """All groups and queues."""
+    """The records of all groups and queues, by app."""
 
     def __init__(self, deliveries: Deliveries, members: MemberIndex) -> None:
         self._deliveries = deliveries
@@ -52,23 +52,23 @@ class GroupRecords:
         self._count: dict[str, int] = {}
 
     def restore(self, rows: Iterable[GroupRow]) -> None:
-        """As the store has them."""
+        """Add the groups and queues that the store has."""
         for row in rows:
             self._keep(row.app, row.target, _decode(row.record))
 
     def find(self, app: str, target: Target) -> GroupRecord | None:
-        """A group or queue, if there is one of this name."""
+        """Return the record of a group or queue; None if there is none of this name."""
         return self._records.get((app, str(target)))
 
     def known(self, app: str, target: Target) -> GroupRecord:
-        """A group or queue that there must be."""
+        """Return the record of a group or queue; raise an error if there is none."""
         record = self.find(app, target)
         if record is None:
             raise NotFound(f"no such {target.kind}", app=app, name=target.name)
         return record
 
     def all(self, app: str, kind: TargetKind) -> list[tuple[str, GroupRecord]]:
-        """Those of an app, by name."""
+        """Return the groups or queues of an app, sorted by name."""
         start = f"{kind}:"
         found = [
             (target.removeprefix(start), record)
@@ -78,7 +78,7 @@ class GroupRecords:
         return sorted(found)
 
     def make(self, app: str, target: Target, record: GroupRecord, now: Micros) -> bool:
-        """Let there be a group or queue, or change it; false when it was just so."""
+        """Create a group or queue, or change it; return False if nothing changes."""
         check_name(target.name)
         before = self.find(app, target)
         if before is None and self._count.get(app, 0) >= MAX_GROUPS:
@@ -91,14 +91,14 @@ class GroupRecords:
         return True
 
     def remove(self, app: str, target: Target) -> None:
-        """Let there be none, when everybody has left it."""
+        """Remove a group or queue after all its members have left."""
         del self._records[app, str(target)]
         self._count[app] -= 1
         self._note(app, target, b"")
 
     def join(self, session: Session, target: Target, now: Micros, *, by_itself: bool) -> bool:
-        """A device belongs to it from now on; false when it did. What nobody has made is made by
-        the first who joins."""
+        """Add a device to a group or queue; return False if it was a member. A group that does not
+        exist is created by the first device that joins."""
         device = session.device
         record = self.find(device.app, target)
         if record is not None and not record.open and by_itself:
@@ -114,7 +114,7 @@ class GroupRecords:
         return True
 
     def leave(self, session: Session, target: Target, now: Micros) -> bool:
-        """A device belongs to a group or queue no longer; false when it did not."""
+        """Remove a device from a group or queue; return False if it was not a member."""
         check_name(target.name)
         if not self._members.leave(session.device, target):
             return False
@@ -139,7 +139,7 @@ class GroupRecords:
 
 
 def parse_group(text: str | None) -> Target:
-    """Read `group:NAME` or `queue:NAME`."""
+    """Return the target that `group:NAME` or `queue:NAME` stands for, or raise an error."""
     kind, colon, name = (text or "").partition(":")
     if not colon or kind not in KINDS:
         raise InvalidRequest("name a group or a queue: group:NAME or queue:NAME", target=text)

@@ -2,9 +2,8 @@
 
 A body above `Limits.segment` goes ahead in pieces while its delivery is still pending. Only when
 the device has all of it durably is the message released, without its body: it takes its number and
-its place in order then. What has a higher priority leaves in between; a message that is cancelled
-or expires meanwhile was never more than bytes that belong to nothing.
-"""
+its place in order then. Messages of a higher priority leave in between; if the message is cancelled
+or expires meanwhile, the device drops bytes that belong to no message."""
 
 from __future__ import annotations
 
@@ -30,14 +29,14 @@ from lasthop.wire.hop.frames import Ending, EndStatus, Headers, MessageFrame, Ta
 from lasthop.wire.hop.transfer import CORRUPT, FIRST_LIMIT, Sending
 
 WINDOW = 1 << 20
-"""Bytes of a body that are kept when it had to be read from the store again: memory is tight."""
+"""Bytes of a body that are kept after it was read from the store again: memory is tight."""
 
 GONE = "the message is not open any more"
 _PLAIN = Headers()
 
 
 class BodySource:
-    """The body of one delivery, as something that is sent in pieces."""
+    """The body of one delivery, as the source of a transfer."""
 
     __slots__ = (
         "_bodies",
@@ -96,7 +95,7 @@ class BodySource:
             self._bodies.fetch(self)
 
     def fetched(self, body: bytes) -> None:
-        """The store has handed the body out."""
+        """Take the body from the store, and keep a window of it."""
         self._fetching = False
         self._checksum = zlib.crc32(body)
         offset = self._window[0]
@@ -122,10 +121,10 @@ class BodySource:
         return 0
 
     def lost(self, now: Micros) -> None:
-        """All of it is here."""
+        """Do nothing: the gateway has the whole body, so that it can be sent from the start."""
 
     def taken(self, offset: int, now: Micros) -> None:
-        """Only all of it counts."""
+        """Do nothing: a body counts only when the device has all of it."""
 
     def last_word(self) -> Ending | None:
         item = self.delivery.item
@@ -146,7 +145,8 @@ class BodySource:
     def stopped(self, reason: str, now: Micros) -> None:
         self._stopped = reason
         if reason == CORRUPT:
-            # It had another one for the same message: that goes, and this one comes from the start.
+            # The device had another body for the same message: it drops that, and this one is sent
+            # from the start.
             if self.delivery.ahead:
                 self._bodies.resend(self.delivery, now)
         elif not self._pulled:
@@ -163,7 +163,8 @@ class Bodies(Gate, DeliveryObserver):
         self._segment = deliveries.limits.segment
         self._fetching: dict[int, list[BodySource]] = {}
         self._earlier = deliveries.commits.durable_key
-        """What was accepted before this start: the device may have some of it already."""
+        """Messages up to this key were accepted before this start: the device may have parts of
+        them."""
 
     def attach(self, item: Item) -> None:
         """Let a message with a large body, or one that is pulled, pass this gate."""
@@ -171,12 +172,12 @@ class Bodies(Gate, DeliveryObserver):
         item.observe(self)
 
     def ended(self, delivery: Delivery) -> None:
-        """What went ahead of it may be of no use now."""
+        """Let the session look at its transfers: a body that went ahead may be of no use now."""
         if delivery.session.transfers:
             self._deliveries.touch(delivery.session)
 
     def leaving(self, delivery: Delivery, channel: int, now: Micros) -> Leaving:
-        """A large body goes ahead of its message."""
+        """Return whether a message may be released: a large body goes ahead of it."""
         session = delivery.session
         line = session.line_of(channel) or session.line
         if delivery.ahead or not takes_pieces(line) or self.is_poke(delivery, line):
@@ -193,8 +194,8 @@ class Bodies(Gate, DeliveryObserver):
         return Leaving.WAIT
 
     def weight(self, delivery: Delivery) -> int:
-        """Bytes of its body that are to leave with a message, or ahead of it: none if the device
-        has them, or will pull them. What a channel cannot carry in pieces counts whole."""
+        """Return the bytes of the body that leave with a message or ahead of it: none if the device
+        has them, or will pull them. A body counts whole if a channel cannot carry pieces."""
         session, size = delivery.session, delivery.item.size
         lines = [line for line in session.lines if line.greeted]
         if not all(takes_pieces(line) for line in lines):
@@ -205,11 +206,12 @@ class Bodies(Gate, DeliveryObserver):
         return size if outgoing is None else size - outgoing.sending.taken
 
     def is_poke(self, delivery: Delivery, line: ChannelState) -> bool:
-        """Whether the device is told of the message and pulls its body when it wants."""
+        """Return whether the device only gets the message's headers, and pulls the body when it
+        wants."""
         message = delivery.item.message
         firm = message.reliability >= Reliability.AT_LEAST_ONCE_PROCESSING
         if not (firm and delivery.decider.pulled):
-            return False  # It may be over before the device can ask.
+            return False  # The delivery may end before the device can ask.
         if message.pull:
             return takes_pieces(line)
         behaviour = self._deliveries.behaviours.get(message.app)
@@ -218,7 +220,8 @@ class Bodies(Gate, DeliveryObserver):
         return takes_pieces(line) and line.link in behaviour.pull_on
 
     def frame(self, delivery: Delivery, channel: ChannelState, frame: MessageFrame) -> MessageFrame:
-        """The message without its body, where that has gone ahead or waits to be pulled."""
+        """Return the message without its body, where the body has gone ahead or waits to be
+        pulled."""
         if not takes_pieces(channel):
             return frame
         if delivery.ahead:
@@ -234,14 +237,14 @@ class Bodies(Gate, DeliveryObserver):
         delivery.ahead = False
 
     def pull(self, session: Session, key: int | None) -> None:
-        """A device asks for the body of a message that it has not finished with."""
+        """Send a device the body of an open message that it asks for."""
         if key is None or not self._begin_pull(session, key):
             raise NotFound("there is no such message to pull", id=f"{key or 0:016x}")
 
     def is_known(self, delivery: Delivery) -> bool:
-        """Whether the device may know of the message. One that left is known also when it is to
-        leave once more, under a new number, and when we have gone back to a copy of the store that
-        does not say so."""
+        """Return whether the device may know of the message. A message that left is known also when
+        it is to leave once more, under a new number, and when the store was restored from a backup
+        that does not say so."""
         if delivery.state is PENDING:
             message = delivery.item.message
             restored = message.key <= self._earlier and not message.binding
@@ -249,17 +252,18 @@ class Bodies(Gate, DeliveryObserver):
         return delivery.state in (SENDING, State.RECEIVED)
 
     def wanted(self, session: Session, taken: Taken) -> bool:
-        """Whether what the device has a part of is still to come. What it had begun to pull when
-        we stopped begins again."""
+        """Return whether a body that the device has a part of is still to come. A pull that a stop
+        interrupted begins again."""
         delivery = session.mailbox.get(taken.transfer)
         if delivery is None:
             return False
         if delivery.ahead and delivery.state is SENDING and not taken.limit:
-            # It went ahead, and the device does not have it: once more, and its message again.
+            # The body went ahead, and the device does not have it: send it and its message once
+            # more.
             self._begin_pull(session, taken.transfer)
         again = self.is_known(delivery) and self.is_poke(delivery, session.line)
         if delivery.ahead or delivery.item.message.stream:
-            return True  # Its message is on its way.
+            return True  # The message is on its way.
         if delivery.state is PENDING and not again:
             return True
         return self._begin_pull(session, taken.transfer)
@@ -282,11 +286,11 @@ class Bodies(Gate, DeliveryObserver):
         self._fetching[key].append(source)
 
     def resend(self, delivery: Delivery, now: Micros) -> None:
-        """Send a message once more whose body had not been with the device after all."""
+        """Send a message once more whose body was not with the device after all."""
         self._dispatcher.resend(delivery.session, delivery, now, "its body had been lost")
 
     def fetched(self, messages: Mapping[int, Message]) -> None:
-        """Bodies have come back from the store."""
+        """Give bodies that came back from the store to their transfers."""
         if not self._fetching:
             return
         for key, message in messages.items():
@@ -295,13 +299,13 @@ class Bodies(Gate, DeliveryObserver):
                 self._deliveries.touch(source.delivery.session)
 
     def arrived(self, delivery: Delivery) -> None:
-        """The device has a whole body: its message may follow."""
+        """Let a message follow its body, which the device has as a whole."""
         session = delivery.session
         session.sender.changed()
         self._deliveries.touch(session)
 
     def refused(self, delivery: Delivery, reason: str, now: Micros) -> None:
-        """The device will not take it."""
+        """Give a delivery up whose body the device refuses."""
         if delivery.state is PENDING:
             self._deliveries.give_up(
                 delivery, Step.GIVE_UP, now, reason or "the device does not take it"

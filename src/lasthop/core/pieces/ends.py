@@ -1,4 +1,4 @@
-"""The two ends of a stream that are devices, as the courier sees them."""
+"""The two ends of a stream that are devices, as the piece pump uses them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class FromDevice:
-    """The end at which a device sends."""
+    """The end of a stream at which a device sends."""
 
     stream = True
 
@@ -46,7 +46,7 @@ class FromDevice:
             streams.abort(stream, ending.reason or "the device gave it up", now)
             streams.sender_done(stream, now)
         elif self.receiving.received < ending.size:
-            self._end = ending  # It has overtaken some of the pieces.
+            self._end = ending  # The end has overtaken some of the pieces.
             self.receiving.again()
         else:
             try:
@@ -55,7 +55,8 @@ class FromDevice:
                 streams.stop(stream, str(error), now)
 
     def answer(self) -> Ending | None:
-        """What the device is told of the end, once that is durable; before, how far we are."""
+        """Return how the stream ended, once that is durable; None before, after updating the
+        position."""
         stream = self._stream
         record = stream.record
         receiving = self.receiving
@@ -70,7 +71,7 @@ class FromDevice:
 
 
 class ToDevice:
-    """The end at which a device receives."""
+    """The end of a stream at which a device receives."""
 
     def __init__(self, streams: Streams, stream: Stream, session: Session) -> None:
         self._streams = streams

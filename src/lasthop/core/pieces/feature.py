@@ -1,4 +1,4 @@
-"""Bodies and streams in pieces, as a part of the gateway."""
+"""Bodies and streams in pieces, as a feature of the gateway."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from lasthop.wire.hop.frames import (
 
 
 class PieceFeature(CoreFeature):
-    """Everything that travels in pieces, both ways."""
+    """Bodies and streams that travel in pieces, in both directions."""
 
     def __init__(self, spine: Spine) -> None:
         deliveries = spine.deliveries
@@ -61,8 +61,8 @@ class PieceFeature(CoreFeature):
             self._bodies.attach(item)
 
     def intake(self, arrival: Arrival, now: Micros) -> bool:
-        """A stream is opened, and is nobody else's to look at; a body that came ahead joins its
-        message."""
+        """Open the stream that a message asks for, which no other feature sees; or add the body
+        that came ahead to its message."""
         headers, session = arrival.headers, arrival.session
         if headers.stream and not arrival.answers_to:
             self._open_stream(arrival, now)
@@ -103,7 +103,8 @@ class PieceFeature(CoreFeature):
         self._pump.again(session)
 
     def drained(self, channel: int, now: Micros) -> None:
-        """The answer to a `Feed`: the piece has left the channel's unsent buffer."""
+        """Take the driver's report on a `SendPiece` effect: the piece has left the channel's unsent
+        buffer."""
         found = self._contacts.find(channel)
         if found is not None:
             self._pump.drained(*found, now)

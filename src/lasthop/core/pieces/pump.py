@@ -1,8 +1,7 @@
 """Pieces to and from devices: one at a time, after every message that may leave.
 
-A piece is handed to a line only when the one before has left its unsent buffer. A message never
-waits for more than that one, however much is under way.
-"""
+A piece is handed to a channel only when the one before has left its unsent buffer. A message never
+waits for more than that one, however much is under way."""
 
 from __future__ import annotations
 
@@ -23,28 +22,28 @@ OVER = "it is over here"
 UNKNOWN = "no such stream"
 
 MOST_OVER = 1024
-"""Last words that are kept until a device confirms them. One that asks about ever more that is over
-and confirms nothing gets its answers, but we remember no more of them."""
+"""Number of ENDING frames that are kept until a device confirms them. A device that asks about ever
+more ended transfers and confirms nothing gets its answers, but they are not remembered."""
 
 
 def takes_pieces(channel: ChannelState) -> bool:
-    """Whether a device takes bodies and streams in pieces over a channel."""
+    """Return whether a device accepts bodies and streams in pieces over a channel."""
     return bool(channel.features & Feature.STREAMS)
 
 
 class PiecePump:
-    """Carries pieces for all sessions."""
+    """Sends and receives the pieces of all sessions."""
 
     def __init__(self, deliveries: Deliveries) -> None:
         self._deliveries = deliveries
         self._transfers: dict[Session, SessionTransfers] = {}
         self.begin_upload: Callable[[Session, int], PieceSink | None] = lambda _session, _key: None
-        """What to do with the first piece of a body that a device sends."""
+        """Begins the upload of a body when its first piece comes; None if it cannot begin now."""
         self.wanted: Callable[[Session, Taken], bool] = lambda _session, _taken: False
-        """Whether something that the device has part of is still to come, or begins now."""
+        """Returns whether a body that the device has a part of is still to come, or begins now."""
 
     def transfers(self, session: Session) -> SessionTransfers:
-        """What a session has under way, to be added to."""
+        """Return the transfers of a session, which are made when first needed."""
         transfers = self._transfers.get(session)
         if transfers is None:
             transfers = self._transfers[session] = SessionTransfers(session, self)
@@ -53,23 +52,23 @@ class PiecePump:
         return transfers
 
     def find(self, session: Session) -> SessionTransfers | None:
-        """What a session has under way, if anything ever was."""
+        """Return the transfers of a session; None if it never had any."""
         return self._transfers.get(session)
 
     def removed(self, session: Session) -> None:
-        """A device is gone."""
+        """Forget the transfers of a device that is removed."""
         self._transfers.pop(session, None)
 
     def send(self, session: Session, key: int, outgoing: Transfer) -> None:
-        """Begin to send something."""
+        """Begin to send a body or a stream to a device."""
         transfers = self.transfers(session)
         transfers.outgoing[key] = outgoing
         transfers.forget_end(key)
         self._deliveries.touch(session)
 
     def again(self, session: Session, *, alone: bool = False) -> None:
-        """A contact begins, `alone` with one channel, or one of several has ended: find out how far
-        everything is."""
+        """Ask how far every transfer is: a contact begins, `alone` with one channel, or one of
+        several channels has ended."""
         transfers = self._transfers.get(session)
         if transfers is None:
             return
@@ -78,18 +77,18 @@ class PiecePump:
             outgoing.sending.again()
         for key, sink in list(transfers.incoming.items()):
             sink.receiving.again()
-            # Within a contact the last word may have gone down with a line, and is said once more.
+            # Within a contact the ENDING may have been lost with a channel, and is sent once more.
             if sink.over and alone:
                 del transfers.incoming[key]
         if alone:
-            transfers.over.clear()  # The device says of what it has a part.
+            transfers.over.clear()  # The device reports the bodies that it has a part of.
         transfers.told.clear()
         transfers.said.clear()
         transfers.claimed.clear()
         self._deliveries.touch(session)
 
     def joined(self, session: Session) -> None:
-        """There is one more channel: words may overtake one another."""
+        """Note that there is one more channel, so that frames may overtake one another."""
         transfers = self._transfers.get(session)
         if transfers is not None:
             transfers.alone = False
@@ -97,7 +96,7 @@ class PiecePump:
     # What a device says.
 
     def piece(self, session: Session, piece: Piece, now: Micros) -> None:
-        """Bytes, or a question how far we are."""
+        """Take a piece of a device's transfer; an empty one asks how far the gateway is."""
         transfers = self.transfers(session)
         sink = transfers.incoming.get(piece.transfer)
         if sink is None and not piece.stream:
@@ -115,7 +114,7 @@ class PiecePump:
         self._deliveries.touch(session)
 
     def taken(self, session: Session, taken: Taken, now: Micros) -> None:
-        """The device says how far it is."""
+        """Take the device's report of how far it has a transfer."""
         transfers = self.transfers(session)
         outgoing = transfers.outgoing.get(taken.transfer)
         if outgoing is None:
@@ -125,23 +124,24 @@ class PiecePump:
         transfers.due = None
         source = outgoing.source
         behind = taken.offset < source.floor
-        # The first word in a contact is meant; later it may have been overtaken. And if the device
-        # has what we never had, we are an older copy of ourselves.
+        # The first report in a contact is current; a later one may have been overtaken. A device
+        # that has more than the gateway ever had of a stream shows that this store is an older
+        # copy.
         if behind or (outgoing.sending.stream and taken.offset > source.available):
             if not behind or (transfers.alone and not outgoing.sending.known):
                 source.lost(now)
                 self._deliveries.touch(session)
             return
-        # Of a body the device can have more than there is if it is another one under the same key,
-        # of a life of ours that a copy of the store does not know. It lets go of that when it hears
-        # how this one ends.
+        # A device can have more of a body than there is if it has another body of the same key,
+        # from a life of the store that this copy does not know. It drops that when it gets the
+        # ENDING of this one.
         offset = min(taken.offset, source.available)
         outgoing.sending.heard(Taken(taken.transfer, offset, taken.limit), source.available)
         source.taken(offset, now)
         self._deliveries.touch(session)
 
     def ending(self, session: Session, ending: Ending, now: Micros) -> None:
-        """The device says how a transfer ends, its own or one of ours."""
+        """Take the device's ENDING of a transfer, in either direction."""
         transfers = self.transfers(session)
         key = ending.transfer
         self._deliveries.touch(session)
@@ -160,7 +160,7 @@ class PiecePump:
             elif outgoing.sending.said_end or (
                 ending.stream and outgoing.source.last_word() is not None
             ):
-                # Of a body, what was not asked for may be about an earlier attempt.
+                # A confirmation of a body that was not asked for may be about an earlier attempt.
                 del transfers.outgoing[key]
                 outgoing.source.confirmed(now)
             return
@@ -169,7 +169,7 @@ class PiecePump:
             transfers.said.discard(key)
             sink.ending(ending, now)
         elif ending.stream or ending.status == EndStatus.ABORTED:
-            # It was over and forgotten, and our word to say so was lost.
+            # The transfer has ended and is forgotten, and the gateway's ENDING was lost.
             self._say(session, Ending(key, EndStatus.CONFIRMED, stream=ending.stream))
 
     def _abort(self, session: Session, transfers: SessionTransfers, key: int, reason: str) -> None:
@@ -189,7 +189,7 @@ class PiecePump:
     # What leaves.
 
     def pump(self, session: Session, transfers: SessionTransfers, now: Micros) -> None:
-        """Say what is to be said, and let the next pieces leave."""
+        """Send a device what there is to tell it about transfers, and let the next pieces leave."""
         if not session.greeted or not takes_pieces(session.line):
             return
         frames = self._words(session, transfers, now)
@@ -200,7 +200,7 @@ class PiecePump:
         self._await(session, transfers, now)
 
     def _words(self, session: Session, transfers: SessionTransfers, now: Micros) -> list[Frame]:
-        """Everything but pieces: it takes next to no room."""
+        """Return all frames about transfers except pieces: they take next to no room."""
         frames: list[Frame] = []
         step = self._deliveries.limits.stream_window // 4
         for key, sink in transfers.incoming.items():
@@ -238,7 +238,8 @@ class PiecePump:
         return frames
 
     def _feed(self, session: Session, transfers: SessionTransfers, now: Micros) -> bool:
-        """Hand one piece to a line that has none; false when there is no such line or piece."""
+        """Hand one piece to a channel that has none in its buffer; return False if there is no such
+        channel or piece."""
         if all(line.busy or line.paused or not line.greeted for line in session.lines):
             return False
         sender = session.sender
@@ -262,7 +263,7 @@ class PiecePump:
         return False
 
     def drained(self, session: Session, line: ChannelState, now: Micros) -> None:
-        """The last piece has left a line's unsent buffer."""
+        """Note that the last piece has left a channel's unsent buffer."""
         if line.busy:
             line.busy = False
             if line.pace is not None:
@@ -272,7 +273,8 @@ class PiecePump:
     # Channels that lose frames.
 
     def _await(self, session: Session, transfers: SessionTransfers, now: Micros) -> None:
-        """If nothing is heard for a while, something was lost."""
+        """Set a timer on a channel that loses frames, as long as a report of the device is
+        expected."""
         if session.retransmission is None or transfers.armed is not None:
             return
         if transfers.over or any(
@@ -282,11 +284,11 @@ class PiecePump:
             self._deliveries.timers.add(transfers.armed, _Patience(self, session, transfers))
 
     def overdue(self, session: Session, transfers: SessionTransfers) -> None:
-        """The time to hear of something is up."""
+        """Ask again about every transfer, because no report came in time."""
         transfers.armed = None
         if self._transfers.get(session) is transfers and session.greeted:
             if transfers.due is not None:
-                # Its answer may be overtaken by what was said before we asked once more.
+                # An answer may be overtaken by one that was sent before this question.
                 transfers.alone = False
                 for outgoing in transfers.outgoing.values():
                     outgoing.sending.again()
@@ -295,15 +297,15 @@ class PiecePump:
 
 
 def _owed(session: Session, outgoing: Transfer) -> int:
-    """How far the device will have to say that it has a transfer: without a grant, as far as it
-    has gone."""
+    """Return the offset that the device has to report: without a grant, what has been sent so
+    far."""
     if session.sender.covers(outgoing):
         return outgoing.source.available
     return outgoing.sending.cursor
 
 
 class _Patience:
-    """Waits for the answer to what may have been lost."""
+    """The timer target that repeats a question whose answer may have been lost."""
 
     __slots__ = ("_pump", "_session", "_transfers")
 

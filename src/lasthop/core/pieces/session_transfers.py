@@ -1,4 +1,4 @@
-"""What one session has under way in pieces. A device that sends and gets nothing large has none."""
+"""The transfers of one session. A device that sends and receives nothing large has none."""
 
 from __future__ import annotations
 
@@ -13,43 +13,45 @@ from lasthop.wire.hop.transfer import Receiving
 
 
 class PieceSink(Protocol):
-    """Something that a device sends in pieces."""
+    """A body or a stream that a device sends in pieces."""
 
     receiving: Receiving
 
     @property
     def stream(self) -> bool:
-        """Whether it is a stream, or the body of a message."""
+        """Whether the device sends a stream; otherwise the body of a message."""
         ...
 
     @property
     def over(self) -> bool:
-        """Nothing is kept of it: it is there to give its last word in this contact."""
+        """Whether nothing is kept of the transfer: it exists only to repeat its ENDING in this
+        contact."""
         ...
 
     def piece(self, piece: Piece, now: Micros) -> None:
-        """Bytes have come."""
+        """Take a piece that has come."""
         ...
 
     def ending(self, ending: Ending, now: Micros) -> None:
-        """The device says how it ends."""
+        """Take the device's ENDING of the transfer."""
         ...
 
     def answer(self) -> Ending | None:
-        """Our last word, once there is one: it is said again until the device stops asking."""
+        """Return the gateway's ENDING, once there is one; it is repeated until the device stops
+        asking."""
         ...
 
 
 class Pump(Protocol):
-    """Lets pieces leave."""
+    """Sends the pieces of a session's transfers."""
 
     def pump(self, session: Session, transfers: SessionTransfers, now: Micros) -> None:
-        """Say what is to be said to a device, and let the next pieces leave."""
+        """Send a device what there is to tell it about transfers, and let the next pieces leave."""
         ...
 
 
 class SessionTransfers(SessionPart):
-    """What one session has under way."""
+    """The bodies and streams of one session that travel in pieces."""
 
     __slots__ = (
         "_pump",
@@ -71,27 +73,29 @@ class SessionTransfers(SessionPart):
         self._pump = pump
         self.outgoing: dict[int, Transfer] = {}
         self.incoming: dict[int, PieceSink] = {}
-        """By the key that the device gave."""
+        """The incoming transfers, by the key that the device gave."""
         self.claimed: dict[int, None] = {}
-        """Bodies of the device that are with their messages, in this contact."""
+        """Bodies of the device that were joined with their messages in this contact."""
         self.said: set[int] = set()
-        """Incoming transfers whose last word was said in this contact."""
+        """Incoming transfers whose ENDING was sent in this contact."""
         self.over: dict[int, Ending] = {}
-        """Bodies of which there will be no more: what the device has not confirmed to have heard in
-        this contact."""
+        """The ENDING of bodies that will not be continued, until the device confirms it in this
+        contact."""
         self.told: set[int] = set()
-        """Those of them that were said, and not over a line that is gone."""
+        """The keys in `over` whose ENDING was sent, over a channel that is still open."""
         self.turns = 0
         self.alone = False
-        """Whether this contact has had one channel only: then no word is a late one."""
+        """Whether this contact has had one channel only: then no frame can be overtaken by a later
+        one."""
         self.due: Micros | None = None
-        """On a channel that loses frames: when to ask again."""
+        """When to ask again on a channel that loses frames; None if there is nothing to ask."""
         self.armed: Micros | None = None
 
     def after_sending(self, now: Micros) -> None:
         self._pump.pump(self._session, self, now)
 
     def forget_end(self, key: int) -> bool:
-        """The device has heard that a body is over, or it begins anew. Whether it was over."""
+        """Forget the ENDING of a body, because the device has confirmed it or the body is sent
+        again; return whether there was one."""
         self.told.discard(key)
         return self.over.pop(key, None) is not None

@@ -1,9 +1,8 @@
-"""One stream: the window of it that the gateway holds, and how it ends.
+"""One stream: the window of its bytes that the gateway holds, and how it ends.
 
-Bytes come in order from one sender and go in order to one receiver; either is a device or somebody
-at the REST door. The gateway holds what the receiver has not taken, and the sender waits when that
-is a whole window. Every position is durable, so a stream goes on after any break.
-"""
+Bytes come in order from one sender and go in order to one receiver; either is a device or a client
+of the REST interface. The gateway holds what the receiver has not taken, and the sender waits when
+that is a whole window. Every position is durable, so a stream goes on after any break."""
 
 from __future__ import annotations
 
@@ -18,15 +17,15 @@ from lasthop.errors import Conflict, InvalidRequest
 
 
 class StreamState(StrEnum):
-    """How far a stream is. Both ends may differ in what they know of it."""
+    """The state of a stream. The two ends may know of it at different times."""
 
     OPEN = "open"
     COMPLETE = "complete"
-    """The sender has ended it; the receiver may not have all of it yet."""
+    """The sender has ended the stream; the receiver may not have all of it yet."""
     ABORTED = "aborted"
-    """The sender, or the gateway, has given it up."""
+    """The sender, or the gateway, has given the stream up."""
     STOPPED = "stopped"
-    """The receiver wants no more of it."""
+    """The receiver wants no more of the stream."""
 
 
 class StreamRecord(msgspec.Struct, array_like=True, tag="stream"):
@@ -36,11 +35,11 @@ class StreamRecord(msgspec.Struct, array_like=True, tag="stream"):
     source: str
     target: str
     sender: int
-    """Device number; 0: it comes in over REST."""
+    """The number of the sending device; 0 if the stream comes in over REST."""
     theirs: int
-    """The key that the sending device gave it."""
+    """The key that the sending device gave the stream."""
     receiver: int
-    """Device number; 0: it is fetched over REST."""
+    """The number of the receiving device; 0 if the stream is fetched over REST."""
     priority: int
     opened_at: Micros
     content_type: str = ""
@@ -48,18 +47,18 @@ class StreamRecord(msgspec.Struct, array_like=True, tag="stream"):
     received: int = 0
     taken: int = 0
     checksum: int = 0
-    """CRC-32 of what was received."""
+    """CRC-32 of all bytes received so far."""
     state: StreamState = StreamState.OPEN
     reason: str = ""
     sender_done: bool = False
     receiver_done: bool = False
     moved_at: Micros = 0
-    """When it last came any further."""
+    """When bytes of the stream last came in or were taken."""
     queue: str | None = None
 
 
 class Stream:
-    """A stream that is not over."""
+    """A stream that is not over, with the bytes that the receiver has not taken."""
 
     __slots__ = ("_chunks", "durable", "ended", "key", "record", "watch_due")
 
@@ -67,28 +66,29 @@ class Stream:
         self.key = key
         self.record = record
         self.durable = record.received
-        """Bytes that may be handed on."""
+        """Number of bytes that are durable, and may be handed on."""
         self.ended = record.state is not StreamState.OPEN
-        """Whether its end is durable."""
+        """Whether the end of the stream is durable."""
         self._chunks: deque[tuple[int, bytes]] = deque()
         self.watch_due: Micros = 0
 
     @property
     def open(self) -> bool:
-        """Whether the sender may send."""
+        """Whether the sender may send more."""
         return self.record.state is StreamState.OPEN
 
     @property
     def over(self) -> bool:
-        """Whether both ends know how it ended."""
+        """Whether both ends know how the stream ended."""
         return self.record.sender_done and self.record.receiver_done
 
     def restore(self, offset: int, body: bytes) -> None:
-        """A piece that the store has."""
+        """Add a piece that the store has."""
         self._chunks.append((offset, body))
 
     def fresh(self, offset: int, body: bytes, window: int) -> bytes:
-        """What of these bytes is new and fits into the window."""
+        """Return those of these bytes that are new and fit into the window; raise an error after
+        the end or behind a gap."""
         record = self.record
         if not self.open:
             raise Conflict(
@@ -102,7 +102,7 @@ class Stream:
         return body[record.received - offset :][:room]
 
     def append(self, body: bytes, now: Micros) -> int:
-        """Take bytes that are new and fit; returns the offset of the first."""
+        """Append new bytes, and return the offset of the first."""
         record = self.record
         offset = record.received
         record.received += len(body)
@@ -112,7 +112,7 @@ class Stream:
         return offset
 
     def check_end(self, size: int | None, checksum: int | None) -> None:
-        """Whether what the sender believes to have sent is what came."""
+        """Raise an error if the sender's size or checksum is not that of what was received."""
         record = self.record
         if size is not None and size != record.received:
             raise Conflict("not all of the stream has come", size=size, position=record.received)
@@ -124,7 +124,7 @@ class Stream:
             )
 
     def read(self, offset: int, size: int) -> bytes:
-        """Durable bytes from here on, at most so many; none if they were handed on."""
+        """Return up to `size` durable bytes from `offset`; none if they were handed on."""
         size = min(size, self.durable - offset)
         found: list[bytes] = []
         for start, chunk in self._chunks:
@@ -138,8 +138,8 @@ class Stream:
         return found[0] if len(found) == 1 else b"".join(found)
 
     def taken(self, offset: int, now: Micros) -> int | None:
-        """The receiver has what is below; returns where the first piece that is kept begins, if
-        some are kept no longer."""
+        """Note that the receiver has all bytes below `offset`; return the offset of the first piece
+        that is kept, or None if no piece was dropped."""
         record = self.record
         if offset <= record.taken:
             return None
@@ -153,5 +153,5 @@ class Stream:
         return self._chunks[0][0] if self._chunks else record.received
 
     def drop(self) -> None:
-        """Nobody will have the rest."""
+        """Drop the bytes that no receiver will take."""
         self._chunks.clear()

@@ -1,9 +1,8 @@
-"""All streams: opening, growing, ending, and what is told of them.
+"""All streams: how they are opened, grow and end, and the events about them.
 
-A stream is opened by a message, whose key is its own: the receiving device gets that like any
-other, in order, and then its pieces. The log has a line when it opens, sparse ones on the way and
-one when it ends.
-"""
+A stream is opened by a message and has the key of that message: the receiving device gets the
+message like any other, in order, and then the pieces. The log has an event when a stream opens, few
+on the way and one when it ends."""
 
 from __future__ import annotations
 
@@ -32,10 +31,10 @@ from lasthop.store.streams import PieceRow, StreamChanges, StreamRow, StreamsRes
 from lasthop.wire.hop.transfer import Sending
 
 PROGRESS = 8 << 20
-"""Bytes after which the log hears of a stream again."""
+"""Bytes after which one more event records the progress of a stream."""
 
 NO_ROOM_YET = 30
-"""Seconds after which to try again to open a stream."""
+"""Seconds after which a sender may try again to open a stream."""
 
 
 class Streams(DeliveryObserver):
@@ -50,7 +49,7 @@ class Streams(DeliveryObserver):
         self._uploads = uploads
         self._open: dict[int, Stream] = {}
         self.restored = StreamsRestored()
-        """While the gateway comes back: what the store knows."""
+        """What the store knows, while the gateway is restored."""
 
     # Opening.
 
@@ -64,7 +63,7 @@ class Streams(DeliveryObserver):
         sender: Session | None = None,
         theirs: int = 0,
     ) -> Stream:
-        """Begin a stream to a device, or to whoever fetches it over REST."""
+        """Open a stream to a device, or to a publisher that fetches it over REST."""
         target = submission.target
         if target.kind not in (TargetKind.DEVICE, TargetKind.PUBLISHER):
             raise InvalidRequest(
@@ -144,32 +143,32 @@ class Streams(DeliveryObserver):
     # Asking.
 
     def find(self, app: str, key: int) -> Stream:
-        """An open stream of an app."""
+        """Return an open stream of an app; raise an error if there is none."""
         stream = self._open.get(key)
         if stream is None or stream.record.app != app:
             raise no_such_stream(key)
         return stream
 
     def get(self, key: int) -> Stream | None:
-        """An open stream, whoever it belongs to."""
+        """Return an open stream of any app; None if there is none."""
         return self._open.get(key)
 
     def of(self, app: str) -> list[Stream]:
-        """The open streams of an app, oldest first."""
+        """Return the open streams of an app, oldest first."""
         return [stream for stream in self._open.values() if stream.record.app == app]
 
     @property
     def window(self) -> int:
-        """How much of a stream is held at most."""
+        """Bytes of a stream that are held at most."""
         return self._deliveries.limits.stream_window
 
     # Growing.
 
     def append(self, stream: Stream, offset: int, body: bytes, now: Micros) -> int:
-        """Take what is new and fits; returns the position, which is durable with the open commit.
+        """Take bytes that are new and fit, and return the position, which is durable with the open
+        commit.
 
-        Bytes that came before are passed over; a gap is refused.
-        """
+        Bytes that came before are ignored; a gap is refused."""
         body = stream.fresh(offset, body, self.window)
         if body:
             start = stream.append(body, now)
@@ -185,7 +184,7 @@ class Streams(DeliveryObserver):
         self._stir(stream)
 
     def taken(self, stream: Stream, offset: int, now: Micros) -> None:
-        """The receiver has what is below."""
+        """Note that the receiver has all bytes below `offset`."""
         before = stream.record.taken
         kept_from = stream.taken(offset, now)
         if offset > before:
@@ -203,22 +202,23 @@ class Streams(DeliveryObserver):
     def end(
         self, stream: Stream, now: Micros, *, size: int | None = None, checksum: int | None = None
     ) -> None:
-        """The sender has sent everything. Saying so again changes nothing."""
+        """End a stream after the sender has sent everything. A repeated call changes nothing."""
         if stream.record.state is StreamState.COMPLETE:
             stream.check_end(size, checksum)
             return
         if not stream.open:
+            # Raises the error that says how the stream ended.
             stream.fresh(0, b"", 0)
         stream.check_end(size, checksum)
         self._close(stream, StreamState.COMPLETE, "", now)
 
     def abort(self, stream: Stream, reason: str, now: Micros) -> None:
-        """The sender gives it up."""
+        """Abort a stream because its sender, or the gateway, gives it up."""
         if stream.open or stream.record.state is StreamState.COMPLETE:
             self._close(stream, StreamState.ABORTED, reason, now)
 
     def stop(self, stream: Stream, reason: str, now: Micros) -> None:
-        """The receiver wants no more."""
+        """Stop a stream because its receiver wants no more of it."""
         if stream.open or stream.record.state is StreamState.COMPLETE:
             self._close(stream, StreamState.STOPPED, reason, now)
 
@@ -248,12 +248,13 @@ class Streams(DeliveryObserver):
         self._stir(stream)
 
     def sender_done(self, stream: Stream, now: Micros) -> None:
-        """The sender knows how it ended."""
+        """Note that the sender knows how the stream ended."""
         stream.record.sender_done = True
         self._settle(stream, now)
 
     def receiver_done(self, stream: Stream, now: Micros) -> None:
-        """The receiver knows how it ended, and has everything if it ended well."""
+        """Note that the receiver knows how the stream ended, and has everything if it is
+        complete."""
         record = stream.record
         if record.state is StreamState.COMPLETE:
             self.taken(stream, record.received, now)
@@ -261,10 +262,10 @@ class Streams(DeliveryObserver):
         self._settle(stream, now)
 
     def _settle(self, stream: Stream, now: Micros) -> None:
-        """When both ends are through with it, only its row is left."""
+        """Forget a stream of which both ends know how it ended; only its row is left."""
         record = stream.record
         if record.receiver_done and record.state is StreamState.COMPLETE and stream.ended:
-            # What the sender says from now on is answered as for any stream that is over.
+            # The receiver has everything: whatever the sender says from now on needs no stream.
             record.sender_done = True
         self._note(stream)
         if stream.over and self._open.pop(stream.key, None) is not None:
@@ -276,7 +277,7 @@ class Streams(DeliveryObserver):
         self._stir(stream)
 
     def removed(self, session: Session, now: Micros) -> None:
-        """A device is gone, and its streams with it."""
+        """Abort the streams of a device that is removed, and drop its uploads."""
         self._uploads.removed(session)
         number = session.device.number
         for stream in list(self._open.values()):
@@ -294,7 +295,7 @@ class Streams(DeliveryObserver):
         return None if session is None else session.mailbox.get(stream.key)
 
     def announced(self, stream: Stream, session: Session) -> bool:
-        """Whether the device has the message that opened it."""
+        """Return whether the device has the message that opened the stream."""
         delivery = session.mailbox.get(stream.key)
         if delivery is None:
             return (
@@ -303,7 +304,7 @@ class Streams(DeliveryObserver):
         return delivery.state is State.RECEIVED
 
     def ended(self, delivery: Delivery) -> None:
-        """The message that opened a stream has ended: if not well, the stream ends with it."""
+        """Abort a stream if the delivery of the message that opened it has failed."""
         stream = self._open.get(delivery.item.message.key)
         if stream is None:
             return
@@ -340,7 +341,7 @@ class Streams(DeliveryObserver):
         )
 
     def _stir(self, stream: Stream) -> None:
-        """Something about it is different: whoever deals with it shall look."""
+        """Let the sessions at both ends, and those who watch the stream, look at it again."""
         for number in (stream.record.sender, stream.record.receiver):
             session = self._session(number)
             if session is not None:
@@ -349,12 +350,12 @@ class Streams(DeliveryObserver):
             self._deliveries.effects.append(Changed(stream.key, 0, None))
 
     def _watch(self, stream: Stream) -> None:
-        """Give it up when it has not moved for too long."""
+        """Set a timer that gives a stream up when it has not moved for too long."""
         due = stream.record.moved_at + self._deliveries.limits.stream_patience
         self._deliveries.timers.add(due, _StreamPatience(self, stream))
 
     def woken(self, stream: Stream, now: Micros) -> None:
-        """Has it moved?"""
+        """Give a stream up if it has not moved for too long; otherwise wait on."""
         if self._open.get(stream.key) is not stream:
             return
         if now < stream.record.moved_at + self._deliveries.limits.stream_patience:
@@ -365,7 +366,7 @@ class Streams(DeliveryObserver):
         self._settle(stream, now)
 
     def finish(self, now: Micros) -> None:
-        """Go on where we stopped: their messages are back."""
+        """Restore the streams and uploads, after the messages that opened them were restored."""
         restored, self.restored = self.restored, StreamsRestored()
         pieces: dict[int, list[PieceRow]] = {}
         for piece in restored.pieces:
@@ -388,7 +389,7 @@ class Streams(DeliveryObserver):
 
 
 class _StreamPatience:
-    """Looks after a stream that may have been forgotten."""
+    """The timer target that checks whether a stream still moves."""
 
     __slots__ = ("_stream", "_streams")
 
@@ -404,12 +405,12 @@ _decode = msgspec.json.Decoder(StreamRecord | UploadRecord).decode
 
 
 def no_such_stream(key: int) -> NotFound:
-    """The refusal to whoever names a stream that is not there, for him."""
+    """Return the error for a stream that does not exist, or not for this caller."""
     return NotFound("no such stream is open", id=f"{key:016x}")
 
 
 def read_record(row: StreamRow) -> StreamRecord | None:
-    """What the store keeps of a stream; `None` for a body that was coming in."""
+    """Return what the store has of a stream; None if the row is of an upload."""
     if not row.record:
         return None
     record = _decode(row.record)

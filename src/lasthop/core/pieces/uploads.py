@@ -1,9 +1,8 @@
-"""Large bodies from devices: they come ahead in pieces, and their message claims them.
+"""Large bodies from devices, which come in pieces ahead of their messages.
 
 Every piece is durable before it is acknowledged, so that neither a break nor a crash costs more
 than what was under way. The bodies are in memory while they grow; how many at a time is limited,
-and of those whose device has gone away the oldest makes room for others.
-"""
+and of those whose device is not in contact the oldest is dropped to make room for others."""
 
 from __future__ import annotations
 
@@ -23,7 +22,8 @@ from lasthop.wire.hop.frames import Ending, EndStatus, Piece
 from lasthop.wire.hop.transfer import FIRST_LIMIT, Receiving
 
 MOST_CLAIMED = 256
-"""Bodies of which late copies of pieces are recognised, on channels that double frames."""
+"""Number of claimed bodies of which late copies of pieces are recognised, on channels that
+duplicate frames."""
 
 
 class UploadRecord(msgspec.Struct, array_like=True, frozen=True, tag="body"):
@@ -31,11 +31,11 @@ class UploadRecord(msgspec.Struct, array_like=True, frozen=True, tag="body"):
 
     device: int
     theirs: int
-    """The key that the device gave its message."""
+    """The key that the device gave the message."""
 
 
 class Upload:
-    """One body that is coming in."""
+    """One body that is coming in from a device."""
 
     stream = False
 
@@ -47,15 +47,15 @@ class Upload:
         self.receiving = Receiving(limit=FIRST_LIMIT)
         self.parts: list[bytes] = []
         self.over = False
-        """The store has nothing of it any more."""
+        """Whether the upload has ended, so that the store has nothing of it."""
         self._most = uploads.most(session.device.app)
         self._checksum = 0
         self._answer: Ending | None = None
         self._end: Ending | None = None
-        """The end, if it has overtaken some of the pieces."""
+        """The device's ENDING, if it has overtaken some of the pieces."""
 
     def add(self, body: bytes) -> None:
-        """More of it, in order."""
+        """Add the next bytes of the body."""
         self.parts.append(body)
         self._checksum = zlib.crc32(body, self._checksum)
 
@@ -73,12 +73,12 @@ class Upload:
             self.ending(self._end, now)
 
     def durable(self, offset: int, now: Micros) -> None:
-        """What is below is safe."""
+        """Note that all bytes below `offset` are durable."""
         self.receiving.durable = max(self.receiving.durable, offset)
         self.grow()
 
     def grow(self) -> None:
-        """Take some more."""
+        """Raise the limit up to which the device may send, and let it be told."""
         window = self._uploads.window
         self.receiving.grant(min(self.receiving.durable + window, self._most + 1))
         self._uploads.touch(self.session)
@@ -101,7 +101,7 @@ class Upload:
 
     @property
     def complete(self) -> bool:
-        """Whether the device has been told that we have all of it."""
+        """Whether the device has been told that the gateway has the whole body."""
         return self._answer is not None and self._answer.status == EndStatus.CONFIRMED
 
     def _stop(self, reason: str) -> None:
@@ -113,7 +113,7 @@ class Upload:
 
 
 class Uploads:
-    """Every body that is coming in."""
+    """Every body that is coming in from a device."""
 
     def __init__(self, deliveries: Deliveries, pump: PiecePump) -> None:
         self._deliveries = deliveries
@@ -122,17 +122,17 @@ class Uploads:
         self.window = deliveries.limits.stream_window
         self._last = 0
         self._open: dict[int, Upload] = {}
-        """By our key, the oldest first."""
+        """The open uploads by the gateway's own key, oldest first."""
         self._waiting: dict[tuple[Session, int], None] = {}
-        """Those for which there was no room, in the order in which they came."""
+        """The uploads for which there was no room, in the order in which they came."""
 
     def begin(self, session: Session, theirs: int) -> Upload | None:
-        """A device wants to send a body; `None` while there is no room for it."""
+        """Begin an upload for a device; return None while there is no room for it."""
         transfers = self._pump.transfers(session)
         if theirs in transfers.claimed:
-            return None  # A copy of a piece that has come late.
+            return None  # A late copy of a piece of a body that was claimed.
         limits = self._deliveries.limits
-        # Those that are complete wait for their message, which may wait for this one.
+        # Complete uploads do not count: each waits for its message, which may wait for this upload.
         growing = [upload for upload in self._open.values() if not upload.complete]
         theirs_growing = sum(upload.session is session for upload in growing)
         full = len(growing) >= limits.uploads and not self._make_room()
@@ -140,22 +140,22 @@ class Uploads:
             if len(self._waiting) < limits.uploads * limits.uploads_per_device:
                 self._waiting[session, theirs] = None
             return None
-        # It may have waited for room, and asked again when there was some.
+        # The upload may have waited for room.
         self._waiting.pop((session, theirs), None)
-        # Below zero, so that no message ever has the same key.
+        # Negative, so that no message ever has the same key.
         self._last += 1
         upload = Upload(self, session, theirs, -self._last)
         self._add(upload)
         return upload
 
     def _hoards(self, session: Session) -> bool:
-        """Whether a device has too much here that it does not send the messages for."""
+        """Return whether a device has too many bytes here without sending the messages for them."""
         theirs = [upload for upload in self._open.values() if upload.session is session]
         size = sum(upload.receiving.received for upload in theirs)
         return size > self._deliveries.limits.uploads_per_device * self.most(session.device.app)
 
     def most(self, app: str) -> int:
-        """Bytes of a body that an app takes."""
+        """Return the bytes that a body of an app may have."""
         limits = self._deliveries.limits
         behaviour = self._deliveries.behaviours.get(app)
         return limits.body if behaviour is None else behaviour.most(limits.body)
@@ -166,7 +166,8 @@ class Uploads:
         upload.grow()
 
     def _make_room(self) -> bool:
-        """Let go of one whose device is away and would have to send the rest anyway."""
+        """Drop an upload whose device is not in contact; return False if there is none. The device
+        would have to send the rest anyway."""
         for upload in self._open.values():
             if not upload.session.greeted and not upload.complete:
                 self.forget(upload)
@@ -175,7 +176,7 @@ class Uploads:
         return False
 
     def keep(self, upload: Upload, offset: int, body: bytes) -> None:
-        """Make some bytes durable, and then acknowledge them."""
+        """Make bytes of an upload durable, and then acknowledge them."""
         changes = self._deliveries.commits.open.of(StreamChanges)
         if not offset:
             record = UploadRecord(upload.session.device.number, upload.theirs)
@@ -184,15 +185,16 @@ class Uploads:
         self.when_durable(partial(upload.durable, offset + len(body)))
 
     def when_durable(self, action: Callable[[Micros], None]) -> None:
-        """Once everything so far is safe."""
+        """Call `action` once everything so far is durable."""
         self._deliveries.commits.when_durable(action)
 
     def touch(self, session: Session) -> None:
-        """There may be something to say to this device."""
+        """Let the session send what there is to tell the device."""
         self._deliveries.touch(session)
 
     def forget(self, upload: Upload) -> None:
-        """It is over: the message has it, or nobody will."""
+        """End an upload: its message has the body, or it was given up; then begin those that
+        wait."""
         if self._open.pop(upload.key, None) is None:
             return
         upload.over = True
@@ -204,12 +206,12 @@ class Uploads:
                 self.begin(session, theirs)
 
     def removed(self, session: Session) -> None:
-        """The device is gone."""
+        """Drop the uploads of a device that is removed."""
         for upload in [upload for upload in self._open.values() if upload.session is session]:
             self.forget(upload)
 
     def claim(self, session: Session, theirs: int | None, size: int) -> bytes:
-        """The body that came ahead of a message; from here on it is the message's."""
+        """Return the body that came ahead of a message, and end its upload."""
         transfers = self._pump.transfers(session)
         upload = transfers.incoming.get(theirs or 0)
         if not isinstance(upload, Upload) or upload.over or upload.receiving.received != size:
@@ -222,7 +224,7 @@ class Uploads:
         return b"".join(upload.parts)
 
     def restore(self, key: int, record: UploadRecord, pieces: list[PieceRow]) -> None:
-        """Take up what was coming in when we stopped."""
+        """Restore an upload that was open when the gateway stopped."""
         self._last = max(self._last, -key)
         device = self._deliveries.registry.numbered(record.device)
         if device is None:

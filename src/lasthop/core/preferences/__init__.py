@@ -1,1 +1,1 @@
-"""Devices that say which links they like, when, and what they can afford."""
+"""Devices with preferences: which links they use, when, and what they can afford."""

@@ -1,4 +1,4 @@
-"""How many messages a device has been sent of those that it wants only so many of."""
+"""Counts of messages sent to a device, for its caps."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class Caps:
             self._counted.append((cap, counter))
 
     def covering(self, queue: str | None) -> list[CapCounter]:
-        """The counts that a message of this queue is one more of."""
+        """Return the counters that count a message of this queue."""
         if not self._counted:
             return []
         return [counter for cap, counter in self._counted if cap.covers(queue)]
 
     def encode(self) -> bytes:
-        """As the store keeps them."""
+        """Return the caps and counts as the store keeps them."""
         return _encode(self._counted)
 
     def restore(self, state: bytes, preferences: Preferences) -> None:
-        """Go on with an earlier count."""
+        """Restore the counts from the store, for the caps of these preferences."""
         self._counted = _decode(state)
         self.change(preferences)

@@ -1,9 +1,8 @@
-"""A device that says which links it likes, when it wants to be left alone, and what it can afford.
+"""The state of a device that has preferences about links, quiet hours and costs.
 
 `DevicePreferences` is what the gateway knows of one such device: its preferences, its budgets, what
-is held and for how long. It asks `decision` and keeps the books; `core.dispatch` does the sending.
-Devices without preferences have none and cost nothing.
-"""
+is held and for how long. It asks `decision` and keeps the budgets; `core.dispatch` does the
+sending. Devices without preferences have none and cost nothing."""
 
 from __future__ import annotations
 
@@ -34,23 +33,23 @@ from lasthop.decision.transmission import choose
 from lasthop.message import Quality
 
 BUDGETS, CAPS = "budgets", "caps"
-"""The names under which the store keeps them."""
+"""The names under which the store keeps the budgets and the caps of a device."""
 
 
 class HeldQueue:
-    """Deliveries of one lane that wait behind the first of them: in order of acceptance, or where
-    a cap chooses among them the best first."""
+    """Deliveries of one lane that wait behind the first of them: in order of acceptance, or the
+    best first where a cap chooses among them."""
 
     __slots__ = ("by_rank", "queue", "reason")
 
     def __init__(self, reason: str, *, by_rank: bool = False) -> None:
         self.by_rank = by_rank
-        """More wait than may come, and the best shall come first."""
+        """Whether the best comes first, because a cap lets fewer come than wait."""
         self.queue: list[tuple[float, int, Delivery]] = []
         self.reason = reason
 
     def add(self, delivery: Delivery) -> None:
-        """One more waits; one that comes back after its release has its old place."""
+        """Add a delivery; one that comes back after its release gets its old place."""
         self._push(delivery, delivery.place)
 
     def _push(self, delivery: Delivery, place: int) -> None:
@@ -58,20 +57,20 @@ class HeldQueue:
         heapq.heappush(self.queue, (-rank, place, delivery))
 
     def take_over(self, other: HeldQueue) -> None:
-        """Those who waited elsewhere wait here."""
+        """Take the deliveries of another queue."""
         for _, place, delivery in other.queue:
-            self._push(delivery, place)  # As it was: it may have another place by now.
+            self._push(delivery, place)  # Its old place: the delivery may have another one by now.
 
     @property
     def order(self) -> tuple[int, float, int]:
-        """Whose turn it is among lanes: by priority, then by rank under a cap, then by who came
-        first."""
+        """The sort key of the queue among lanes: by priority, then by rank under a cap, then by
+        acceptance."""
         rank, key, delivery = self.queue[0]
         return -delivery.item.message.priority, rank, key
 
 
 class DevicePreferences:
-    """One device's wishes, and what came of them."""
+    """One device's preferences, its budgets, and the deliveries that they hold back."""
 
     def __init__(
         self,
@@ -88,32 +87,34 @@ class DevicePreferences:
         self.caps = Caps(preferences)
         self.held: dict[OrderKey, HeldQueue] = {}
         self.parked: dict[Delivery, None] = {}
-        """Under way, and no link may carry it again just now."""
+        """Released deliveries that no link may carry again just now."""
         self.promised: dict[Delivery, Reserved] = {}
-        """To leave again, once the place that is reserved for it is so durably: what is spent
-        without a trace would be spent once more."""
+        """Deliveries that leave again once their reservation is durable: after a crash a
+        reservation without a trace would be spent a second time."""
         self.resting: dict[Delivery, None] = {}
-        """What carriers are to have at a better time; each has a timer."""
+        """Deliveries that carriers are to have at a better time; each has a timer."""
         self.reconsider = False
-        """Links, limits or wishes have changed since what is held was last looked at."""
+        """Whether links, limits or preferences have changed since the held deliveries were last
+        looked at."""
         self.due: Micros | None = None
-        """For when it stands among the gateway's timers."""
+        """The time for which the device is among the gateway's timers; None if it is not."""
         self.spent = False
-        """Something was spent since it was last asked whether a link has reached its limit."""
+        """Whether something was spent since the links were last checked against their limits."""
         self.closures: dict[str, Closure] = {}
         """Links that have reached their limits, by label."""
         self.wanted: tuple[str, ...] = ()
-        """Links that the device would do well to open."""
+        """Links that the device should open."""
         self.told: tuple[int, tuple[str, ...]] = (0, ())
-        """The contact in which it was told so, and what."""
+        """The contact in which the device was told of `wanted`, and what it was told."""
 
     @property
     def budgets(self) -> Budgets:
-        """What may be spent, and what was."""
+        """The device's budgets, with what has been spent of them."""
         return self.ledger.budgets
 
     def restore(self, name: str, state: bytes, now: Micros) -> None:
-        """Go on with what an earlier life kept under a name. What was reserved may have left."""
+        """Restore budgets or caps from the store, by name. What was reserved counts as spent,
+        because it may have left."""
         if name == CAPS:
             self.caps.restore(state, self.preferences)
         else:
@@ -121,13 +122,13 @@ class DevicePreferences:
             self.budgets.change(self.preferences.limits)
 
     def woken(self, now: Micros) -> None:
-        """Something that is held may leave now."""
+        """Look again at the held deliveries: one of them may leave now."""
         self.due = None
         self.reconsider = True
         self.deliveries.touch(self.session)
 
     def write(self) -> None:
-        """Put budgets and caps, and what all devices share, into the open commit."""
+        """Write budgets and caps, and the budgets that all devices share, with the open commit."""
         device = self.session.device.number
         commit = self.deliveries.commits.open
         commit.remember(device, BUDGETS, encode_budgets(self.budgets))
@@ -138,7 +139,7 @@ class DevicePreferences:
             commit.remember(0, BUDGETS, encode_budgets(shared))
 
     def prefer(self, preferences: Preferences) -> None:
-        """The device wants it otherwise from now on; what was used stays used."""
+        """Replace the preferences; what was spent stays spent."""
         self.ledger.change(preferences.limits, zone_name=preferences.zone)
         self.preferences = preferences
         self.caps.change(preferences)
@@ -151,8 +152,8 @@ class DevicePreferences:
     # Decisions.
 
     def choice(self, delivery: Delivery, size: int, now: Micros) -> Choice | Unsatisfiable:
-        """Over which link a delivery goes now, or what it waits for; so many bytes of its body are
-        still to leave."""
+        """Return over which link a delivery goes now, or what it waits for; `size` bytes of its
+        body are still to leave."""
         message = delivery.item.message
         since = max(message.accepted_at, message.deliver_after or 0)
         slot = self.slot(delivery, now)
@@ -172,7 +173,7 @@ class DevicePreferences:
     def link_for(
         self, question: Question, queue: str | None, quality: Quality | None, now: Micros
     ) -> Choice:
-        """Over which link something of a queue goes now, or what it waits for."""
+        """Return over which link something of a queue goes now, or what it waits for."""
         preferences = self.preferences
         chosen = choose(
             question,
@@ -190,7 +191,8 @@ class DevicePreferences:
         return chosen
 
     def slot(self, delivery: Delivery, now: Micros) -> Slot | Unsatisfiable | None:
-        """When a delivery may come; `None`: at any time. What has left before is not held."""
+        """Return when a delivery may be sent; None for at any time. A delivery that has left before
+        is not held."""
         if delivery.attempts:
             return None
         message = delivery.item.message
@@ -198,7 +200,8 @@ class DevicePreferences:
         return self._slot(message, since, now)
 
     def _slot(self, message: Asked, since: Micros, now: Micros) -> Slot | Unsatisfiable | None:
-        """When a message may come; `None`: at any time, as far as the device is concerned."""
+        """Return when a message may be sent; None for at any time, as far as the device is
+        concerned."""
         preferences = self.preferences
         caps = self.caps.covering(message.queue)
         if not (preferences.quiet or preferences.digests or caps):
@@ -208,8 +211,8 @@ class DevicePreferences:
         return earliest(asked, now, rank=message.rank)
 
     def objection(self, message: Asked, now: Micros) -> Unsatisfiable | NoLink | None:
-        """Why something that comes in now can never be sent as its publisher asks, while the
-        device wants what it wants: nobody needs to wait to know."""
+        """Return why a message that comes in now can never be sent as its publisher asks, under the
+        present preferences; None if it can."""
         slot = self._slot(message, max(now, message.deliver_after or 0), now)
         if isinstance(slot, Unsatisfiable):
             return slot
@@ -224,23 +227,23 @@ class DevicePreferences:
                 yield self.link_of(line)
 
     def link_of(self, line: ChannelState) -> Link:
-        """A line as the decision sees it: what the device declared, corrected by what was
-        measured."""
+        """Return a channel as a link for the decision: what the device declared, corrected by what
+        was measured."""
         declared = self.preferences.link(line.link) or Link(line.link or "link", Tariff())
         link = msgspec.structs.replace(declared, channel=line.channel)
         return line.gauge.estimate.applied(link) if line.gauge is not None else link
 
     def closed(self, label: str, now: Micros) -> Closure | None:
-        """Whether a link must not be used at present."""
+        """Return the closure of a link that must not be used at present; None if it may be used."""
         return self.budgets.closure(label, tariff=self.tariff(label), now=now)
 
     def tariff(self, label: str) -> Tariff:
-        """What a link charges, as far as the device has said."""
+        """Return the tariff of a link, as far as the device has declared it."""
         declared = self.preferences.link(label)
         return Tariff() if declared is None else declared.tariff
 
     def look_for_closures(self, now: Micros) -> None:
-        """Whether one of the links that are up has reached its limit."""
+        """Find the open links that have reached their limits."""
         for line in self.session.lines:
             closure = self.closed(line.link, now)
             if closure is not None:
@@ -249,7 +252,7 @@ class DevicePreferences:
     # The books.
 
     def reserve(self, delivery: Delivery, choice: Choice, now: Micros) -> None:
-        """Take what a delivery will cost out of the budgets, until it has left or not."""
+        """Reserve what a delivery will cost in the budgets, until it has left or is refunded."""
         queue = delivery.item.message.queue or ""
         self.ledger.reserve(delivery, choice, queue=queue, now=now)
         if not delivery.attempts:
@@ -257,7 +260,7 @@ class DevicePreferences:
                 cap.record(now)
 
     def left(self, delivery: Delivery, now: Micros) -> int:
-        """It was handed to its channel: the money is spent. Returns how much, with what its body
+        """Charge a delivery that was handed to its channel; return the money, with what its body
         has cost ahead of it."""
         reserved = self.ledger.reserved(delivery)
         assert reserved is not None
@@ -269,7 +272,7 @@ class DevicePreferences:
         return money + self.grants.paid(delivery.item.message.key)
 
     def refund(self, delivery: Delivery, now: Micros) -> None:
-        """It did not leave."""
+        """Take back the reservation of a delivery that did not leave."""
         if self.ledger.refund(delivery, now):
             self._refunded(delivery, now)
 
@@ -280,7 +283,8 @@ class DevicePreferences:
         self.reconsider = True
 
     def acknowledged(self, delivery: Delivery, now: Micros) -> ChannelState | None:
-        """The device has it. Returns the line that carried it, if that is to be told of again."""
+        """Note that the device has a delivery; return the channel that carried it if its
+        measurements are to be logged again, otherwise None."""
         channel = self.ledger.acknowledged(delivery, now)
         line = None if channel is None else self.session.line_of(channel)
         if line is None or line.gauge is None:
@@ -292,7 +296,7 @@ class DevicePreferences:
         return line
 
     def ended(self, delivery: Delivery, now: Micros) -> None:
-        """It has come to its end."""
+        """Forget a delivery that has ended, and take back its reservation if it has one."""
         if self.ledger.ended(delivery, now):
             self._refunded(delivery, now)
         self.parked.pop(delivery, None)
@@ -301,5 +305,5 @@ class DevicePreferences:
 
 
 TELL_EVERY: Micros = 10 * SECOND
-"""Between two entries in the log about one line: delays change with the network, not with the
-message."""
+"""The time between two events about the measurements of one channel: delays change with the
+network, not with the message."""

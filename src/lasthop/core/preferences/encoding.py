@@ -1,4 +1,4 @@
-"""Preferences as devices and the REST door write them."""
+"""The JSON form of preferences, as devices and the REST interface use it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def decode_preferences(body: bytes) -> Preferences:
-    """Preferences as devices and the REST door send them, checked as a whole."""
+    """Return the preferences of a JSON body, checked as a whole."""
     try:
         return _decode(body)
     except msgspec.ValidationError as error:
@@ -25,5 +25,5 @@ def decode_preferences(body: bytes) -> Preferences:
 
 
 def encode_preferences(preferences: Preferences) -> bytes:
-    """The same, to be shown and logged."""
+    """Return preferences as JSON, to be shown and logged."""
     return _encode(preferences)

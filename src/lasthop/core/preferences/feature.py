@@ -1,4 +1,4 @@
-"""Preferences as a part of the gateway: a device that has some gets a sender of its own."""
+"""Preferences as a feature: a device that has some gets a sender of its own."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from lasthop.wire.hop.frames import CloseCode, Headers, Hello, MessageFrame, Ope
 
 
 class PreferenceFeature(CoreFeature):
-    """Gives senders to devices that have preferences, or limits in common with all others."""
+    """Gives senders to devices that have preferences, and to all if they share limits."""
 
     def __init__(self, spine: Spine) -> None:
         self.deliveries = spine.deliveries
@@ -40,7 +40,7 @@ class PreferenceFeature(CoreFeature):
         self.scheduler = PreferenceScheduler(spine.deliveries)
         shared, zone = spine.identity.shared, spine.identity.zone
         self.shared = Budgets(shared, zone_name=zone) if shared else None
-        """What all devices together may use."""
+        """The budgets that all devices share; None if there are none."""
 
     def operations(self) -> Mapping[int, Operate]:
         return {Operation.PREFERENCES: self._prefer}
@@ -49,14 +49,13 @@ class PreferenceFeature(CoreFeature):
         self._change(session, decode_preferences(frame.body), now)
 
     def prefer(self, app: str, name: str, preferences: Preferences, now: Micros) -> Device:
-        """Say for a device which links it likes, when it wants to be left alone, and what it can
-        afford."""
+        """Set the preferences of a device: links, quiet hours and costs."""
         session = self.deliveries.named(app, name)
         self._change(session, preferences, now)
         return session.device
 
     def _change(self, session: Session, preferences: Preferences, now: Micros) -> None:
-        """A device wants its messages sent like this from now on."""
+        """Apply new preferences of a device from now on."""
         device = session.device
         device.record.preferences = preferences
         self.deliveries.commits.open.devices[device.number] = device.row()
@@ -64,13 +63,13 @@ class PreferenceFeature(CoreFeature):
         self.deliveries.commits.record(Kind.PREFERENCES_CHANGED, now, session, terms=terms)
         device_preferences = preferences_of(session)
         if device_preferences is None:
-            self._steer(session, preferences)
+            self._add_sender(session, preferences)
         else:
             device_preferences.grants.revoke(now)
             device_preferences.prefer(preferences)
         self.deliveries.touch(session)
 
-    def _steer(self, session: Session, preferences: Preferences) -> DevicePreferences:
+    def _add_sender(self, session: Session, preferences: Preferences) -> DevicePreferences:
         device_preferences = DevicePreferences(self.deliveries, session, preferences, self.shared)
         session.sender = PreferenceSender(self, device_preferences)
         return device_preferences
@@ -78,10 +77,10 @@ class PreferenceFeature(CoreFeature):
     def meeting(
         self, session: Session, channel: int, hello: Hello, now: Micros
     ) -> CloseChannel | None:
-        """A link that has reached its limit ends as soon as it begins."""
+        """Refuse a contact over a link that has reached its limit."""
         device_preferences = preferences_of(session)
         if device_preferences is None and self.shared is not None:
-            device_preferences = self._steer(session, Preferences())
+            device_preferences = self._add_sender(session, Preferences())
         closure = (
             None if device_preferences is None else device_preferences.closed(hello.link or "", now)
         )
@@ -103,7 +102,7 @@ class PreferenceFeature(CoreFeature):
             preferences = device.record.preferences
             if preferences is None and device.number not in kept:
                 continue
-            device_preferences = self._steer(
+            device_preferences = self._add_sender(
                 self.deliveries.session(device), preferences or Preferences()
             )
             for row in kept.get(device.number, ()):
@@ -111,7 +110,7 @@ class PreferenceFeature(CoreFeature):
 
 
 class PreferenceSender(Sender):
-    """Sends to one device as it prefers, within what it can afford."""
+    """Sends to one device according to its preferences and budgets."""
 
     def __init__(self, feature: PreferenceFeature, device_preferences: DevicePreferences) -> None:
         self._feature = feature
@@ -119,7 +118,7 @@ class PreferenceSender(Sender):
         self._deliveries = feature.deliveries
         self.device_preferences = device_preferences
         self._promised: list[tuple[Delivery, Reserved]] = []
-        """What is to leave once its price is durably reserved."""
+        """Deliveries that leave once their price is durably reserved."""
 
     def objection(self, asked: Asked, now: Micros) -> Objection | None:
         return self.device_preferences.objection(asked, now)
@@ -157,7 +156,7 @@ class PreferenceSender(Sender):
         reason: str,
         now: Micros,
     ) -> None:
-        """What they cost is reserved, and that is durable: they leave."""
+        """Send deliveries whose price is durably reserved."""
         waiting = self.device_preferences.promised
         kept = [one for one, reserved in promised if waiting.get(one) is reserved]
         for delivery in kept:
@@ -172,7 +171,7 @@ class PreferenceSender(Sender):
         self.device_preferences.refund(delivery, now)
 
     def acknowledged(self, session: Session, received: Iterable[object], now: Micros) -> None:
-        """Learn what a channel is like from when the device has what left over it."""
+        """Measure a channel by when the device acknowledges what left over it."""
         for delivery in received:
             line = None
             if isinstance(delivery, Delivery):
@@ -204,12 +203,13 @@ class PreferenceSender(Sender):
         self.device_preferences.grants.revoke(now)
 
     def patience(self, channel: ChannelState) -> Micros:
-        """When to ask the algorithm again, which knows when a receipt is missing, and whether a
+        """Return when to choose again: the choice knows when a receipt is missing, and whether a
         deadline comes first."""
         return min(FIRST_TIMEOUT, receipt_timeout(self.device_preferences.link_of(channel), 0))
 
     def settled(self, session: Session, now: Micros) -> None:
-        """End the channels over links that have just reached their limits, and say until when."""
+        """Close the channels over links that have just reached their limits, and tell the device
+        until when."""
         closures, self.device_preferences.closures = self.device_preferences.closures, {}
         for line in session.lines if closures else ():
             closure = closures.get(line.link)
@@ -246,12 +246,13 @@ class PreferenceSender(Sender):
 
 
 def preferences_of(session: Session) -> DevicePreferences | None:
-    """What is known of a device that has preferences."""
+    """Return the state of a device that has preferences; None if it has none."""
     sender = session.sender
     return sender.device_preferences if isinstance(sender, PreferenceSender) else None
 
 
 def link_closed(channel: int, closure: Closure, now: Micros) -> CloseChannel:
-    """Send a device away over a link that has reached its limit, and say when it may come back."""
+    """Return the effect that closes a channel over a link which has reached its limit, with the
+    time after which the device may come back."""
     wait = -(-(closure.until - now) // MILLISECOND)
     return CloseChannel(channel, CloseCode.LINK_CLOSED, str(closure.reason()), wait)

@@ -1,10 +1,9 @@
-"""What of bodies and streams may leave over which link, for devices that have preferences: bytes
-are reserved before they leave, and paid for as far as they left.
+"""Grants of bytes to bodies and streams, for devices that have preferences: bytes are reserved
+before they leave, and paid for as far as they left.
 
 A body is granted as a whole, so that none is begun that cannot be afforded; a stream, which may
 never end, some bytes at a time. Nothing of a grant leaves before it is durable: after a crash all
-of it counts as spent.
-"""
+of it counts as spent."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Grants:
-    """What is granted to the transfers of one device."""
+    """The grants of one device's transfers."""
 
     __slots__ = ("_device_preferences", "_given", "_paid")
 
@@ -32,14 +31,15 @@ class Grants:
         self._device_preferences = device_preferences
         self._given: dict[Transfer, Grant] = {}
         self._paid: dict[int, int] = {}
-        """Money that the bodies of messages have cost, by their keys, until somebody asks."""
+        """Money that the bodies of messages have cost, by message key, until `paid` is called."""
 
     def covers(self, outgoing: Transfer) -> bool:
-        """Whether bytes of a transfer are granted."""
+        """Return whether bytes of a transfer are granted."""
         return outgoing in self._given
 
     def give(self, deliveries: Deliveries, now: Micros) -> Micros | None:
-        """Grant what may leave; returns when to ask again, if that is known."""
+        """Grant the bytes that may leave now; return when to ask again, or None if that is not
+        known."""
         transfers = self._device_preferences.session.transfers
         for outgoing in [o for o in self._given if transfers.get(o.sending.transfer) is not o]:
             self._over(outgoing, now)
@@ -51,8 +51,8 @@ class Grants:
         return due
 
     def ask(self, outgoing: Transfer, deliveries: Deliveries, now: Micros) -> Micros | None:
-        """Grant the bytes that a transfer could send now; returns when to ask again, if it may not
-        and that is known."""
+        """Grant the bytes that a transfer could send now; return when to ask again if it may not,
+        or None if that is not known."""
         size = _hunger(outgoing, now)
         if not size:
             return None
@@ -78,28 +78,30 @@ class Grants:
         deliveries.touch(self._device_preferences.session)
 
     def allowance(self, outgoing: Transfer) -> tuple[int, int]:
-        """The channel over which a transfer may go on, and by how many bytes."""
+        """Return the channel over which a transfer may continue, and how many bytes; (0, 0) if
+        none."""
         grant = self._given.get(outgoing)
         return (0, 0) if grant is None or not grant.durable else (grant.channel, grant.left)
 
     def leaves(self, outgoing: Transfer, size: int, now: Micros) -> None:
-        """So many bytes of a transfer are handed to their channel."""
+        """Note that `size` bytes of a transfer are handed to their channel."""
         grant = self._given[outgoing]
         grant.leave(size)
         if not grant.left:
             self._over(outgoing, now)
 
     def revoke(self, now: Micros) -> None:
-        """The links are others than before: whatever has not left is decided anew."""
+        """Take back all grants, because the links have changed: what has not left is decided about
+        again."""
         for outgoing in list(self._given):
             self._over(outgoing, now)
 
     def paid(self, key: int) -> int:
-        """What the body of a message has cost since this was last asked."""
+        """Return what the body of a message has cost since the last call."""
         return self._paid.pop(key, 0)
 
     def _over(self, outgoing: Transfer, now: Micros) -> None:
-        """No more of a grant will leave: what did is paid for."""
+        """End a grant, and pay for the bytes of it that left."""
         grant = self._given.pop(outgoing)
         device_preferences = self._device_preferences
         charge = grant.settle(device_preferences.ledger, outgoing, device_preferences.tariff, now)
@@ -109,7 +111,7 @@ class Grants:
 
 
 def _hunger(outgoing: Transfer, now: Micros) -> int:
-    """Bytes to ask for: of a body all that is left of it."""
+    """Return the bytes to ask for: of a body all that is left, of a stream some."""
     sending, source = outgoing.sending, outgoing.source
     could = sending.room(source.available, STREAM_GRANT)
     if not could or not source.announced() or source.refusal(now) is not None:

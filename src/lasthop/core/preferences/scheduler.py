@@ -1,8 +1,7 @@
-"""Over which link, lane by lane, for devices that have preferences.
+"""The choice of links, lane by lane, for devices that have preferences.
 
-What may not leave yet holds up its own lane and no other: order is kept within a lane. A release
-reserves its price, and the price is paid when the message is handed to its link.
-"""
+A delivery that may not leave yet holds up its own lane and no other: order is kept within a lane. A
+release reserves the price, and the price is paid when the message is handed to its link."""
 
 from __future__ import annotations
 
@@ -29,17 +28,17 @@ AHEAD = "its body goes ahead of it"
 
 
 class PreferenceScheduler:
-    """Decides for devices that have preferences, and keeps their books."""
+    """Decides about deliveries to devices that have preferences, and keeps their budgets."""
 
     def __init__(self, deliveries: Deliveries) -> None:
         self._deliveries = deliveries
         self._changed: dict[DevicePreferences, None] = {}
-        """Whose budgets are to be written."""
+        """The devices whose budgets are to be written."""
 
     def pump(
         self, session: Session, device_preferences: DevicePreferences, now: Micros
     ) -> list[Delivery]:
-        """Release what may leave now, the best lane first."""
+        """Release the deliveries that may leave now, the best lane first."""
         released: list[Delivery] = []
         if device_preferences.reconsider:
             device_preferences.reconsider = False
@@ -74,12 +73,13 @@ class PreferenceScheduler:
         held = device_preferences.held.pop(lane)
         while held.queue:
             if lane in device_preferences.held:
-                # Its first one is held again, and is where the others wait now.
+                # The first delivery is held again: the others wait behind it in its new queue.
                 device_preferences.held[lane].take_over(held)
                 return
             _, place, delivery = held.queue[0]
             if delivery.state is not PENDING or delivery.place != place:
-                # Its decider may have thought better of it, and may have let it go again since.
+                # Its decider may have taken it back, and may have queued it again since at another
+                # place.
                 heapq.heappop(held.queue)
                 continue
             if not session.has_credit(delivery.item.size):
@@ -117,7 +117,8 @@ class PreferenceScheduler:
                 return
             body = session.transfers.get(delivery.item.message.key)
             if body is not None:
-                # Before the next one is asked about what is left.
+                # Reserve the bytes of this body before another delivery is asked about the rest of
+                # the budget.
                 self._arm(device_preferences, device_preferences.grants.ask(body, deliveries, now))
             self._let_ahead(device_preferences, delivery)
         else:
@@ -129,7 +130,7 @@ class PreferenceScheduler:
             released.append(delivery)
 
     def _let_ahead(self, device_preferences: DevicePreferences, delivery: Delivery) -> None:
-        """Its lane waits until its body has arrived."""
+        """Hold a delivery's lane until its body has arrived."""
         held = HeldQueue(AHEAD)
         held.add(delivery)
         device_preferences.held[delivery.decider.order(delivery)] = held
@@ -158,8 +159,8 @@ class PreferenceScheduler:
         delivery: Delivery,
         now: Micros,
     ) -> ChannelState | None:
-        """The line for something that has been released; `None`: no link may carry it just now, or
-        it is promised."""
+        """Return the channel for a released delivery; None if no link may carry it just now, or if
+        it leaves once its price is durably reserved."""
         device_preferences.parked.pop(delivery, None)
         reserved = device_preferences.ledger.reserved(delivery)
         if reserved is not None:
@@ -179,16 +180,17 @@ class PreferenceScheduler:
             device_preferences.parked[delivery] = None
             self._arm(device_preferences, choice.until)
             return None
-        return session.line  # It is late, which whoever sends it notices.
+        return session.line  # It is late: the dispatcher ends it.
 
     def settle(self, session: Session, device_preferences: DevicePreferences, now: Micros) -> None:
-        """Something was decided: note what it cost, and tell the device what it could do."""
+        """Note what was spent, close links that have reached their limits, and tell the device
+        which links it could open."""
         if device_preferences.ledger.changed:
             device_preferences.ledger.changed = False
             self._changed[device_preferences] = None
             device_preferences.spent = True
         if device_preferences.spent and not session.lane.outbound.in_flight:
-            # Not before: what it has carried would be sent again, for money, over another.
+            # Not while anything is in flight: it would be sent again, for money, over another link.
             device_preferences.spent = False
             device_preferences.look_for_closures(now)
         wanted = session.contacts, device_preferences.wanted

@@ -1,10 +1,8 @@
-"""Client addresses and who they stand for: what an initiator writes, mapped to devices, users and
-groups.
+"""Client addresses: what an initiator writes, mapped to devices, users and groups.
 
 An address is found in this order: a record of its own, which may name any target; the devices that
 have it; and, for a user-defined identifier, the user or else the device of that name. A device and
-a user are persons, for whom any one device will do; a topic and an app are groups.
-"""
+a user are persons, for whom any one device will do; a topic and an app are groups."""
 
 from __future__ import annotations
 
@@ -22,49 +20,50 @@ from lasthop.wire.pap.addresses import IPV4, IPV6, MAN, PLMN, URI, USER, ClientA
 GROUPS = frozenset({TargetKind.TOPIC, TargetKind.APP, TargetKind.GROUP})
 
 ALWAYS_SERVED = frozenset({USER, PLMN, IPV4, IPV6, MAN, URI})
-"""An address of one of these types that nobody has is unknown. Any other type is served as soon as
-somebody has an address of it."""
+"""Address types of which an address that no device has is unknown. Any other type is served as soon
+as one device has an address of it."""
 
 
 class AddressNotServed(Rejected):
-    """Nobody here can have an address of this type, or of this gateway."""
+    """The error for an address of a type that is not served here, or of another gateway."""
 
     code = "address_not_served"
     pap_code = 2002
 
 
 class AddressUnknown(NotFound):
-    """A good address that nobody has."""
+    """The error for a valid address that no device has."""
 
     code = "address_unknown"
     pap_code = 2003
 
 
 class AddressPlace(NamedTuple):
-    """Who an address stands for now."""
+    """The target and devices that an address stands for now."""
 
     target: Target
     devices: Mapping[int, Device]
     everyone: bool = False
-    """Whether each of the devices counts, or any one will do."""
+    """Whether each of the devices counts; otherwise any one of them will do."""
 
 
 class AddressBook(Index):
-    """All addresses, by app and by type and value."""
+    """All client addresses, by app and by type and value."""
 
     def __init__(self) -> None:
         self._targets: dict[tuple[str, str], Target] = {}
         self._devices: dict[tuple[str, str], dict[int, Device]] = {}
         self._types: Counter[tuple[str, str]] = Counter()
-        """How many records there are of each type."""
+        """Number of addresses of each type, by app and type."""
 
     def restore(self, rows: Iterable[AddressRow]) -> None:
-        """Fill from a store."""
+        """Add the addresses that the store has."""
         for row in rows:
             self.point(row.app, row.address, _target(row.target))
 
     def point(self, app: str, address: str, target: Target | None) -> AddressRow:
-        """Let an address stand for a target, or for none any more."""
+        """Let an address stand for a target, or remove it if `target` is None; return the row for
+        the store."""
         if target is None:
             if self._targets.pop((app, address), None) is None:
                 raise NotFound("no such address", app=app, address=address)
@@ -80,7 +79,7 @@ class AddressBook(Index):
         return AddressRow(app, address, str(target))
 
     def targets(self, app: str) -> dict[str, Target]:
-        """The app's addresses that stand for a target."""
+        """Return the app's addresses that stand for a target."""
         return {address: t for (of, address), t in self._targets.items() if of == app}
 
     def added(self, device: Device) -> None:
@@ -104,8 +103,8 @@ class AddressBook(Index):
             self._count(device.app, address, -1)
 
     def check(self, app: str, addresses: Iterable[str], device: Device | None) -> None:
-        """Refuse addresses of networks that another device has. User-defined identifiers may be
-        shared."""
+        """Raise an error for an address of a network that another device has. User-defined
+        identifiers may be shared."""
         for address in addresses:
             others = self._devices.get((app, address), {})
             if address.startswith(f"{USER}:") or not others:
@@ -115,11 +114,12 @@ class AddressBook(Index):
                 raise Conflict("another device has this address", address=address, of=holder.name)
 
     def at(self, app: str, address: str) -> Mapping[int, Device]:
-        """The devices that have this address themselves."""
+        """Return the devices that have this address themselves."""
         return self._devices.get((app, address), {})
 
     def find(self, app: str, address: ClientAddress, registry: Registry) -> AddressPlace:
-        """Who an address stands for; raises `AddressNotServed` or `AddressUnknown`."""
+        """Return what an address stands for; raise `AddressNotServed` or `AddressUnknown` if
+        nothing."""
         short = address.short
         target = self._targets.get((app, short))
         if target is None:
@@ -137,7 +137,7 @@ class AddressBook(Index):
         return AddressPlace(target, devices, target.kind in GROUPS)
 
     def _named(self, app: str, address: ClientAddress, registry: Registry) -> Target:
-        """A user-defined identifier may be the name of a user or of a device."""
+        """Return the user, or else the device, whose name is a user-defined identifier."""
         if address.type != USER:
             if address.type in ALWAYS_SERVED or (app, address.type) in self._types:
                 raise AddressUnknown("nobody is at this address", address=address.text)

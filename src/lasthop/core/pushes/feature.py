@@ -1,9 +1,8 @@
-"""Pushes of PAP initiators: a front to the same messages, with what only PAP asks for.
+"""Pushes of PAP initiators: the same messages as any, with what only PAP asks for.
 
 A push is one message. To one address it goes like any other; to several it goes to all devices that
-they stand for, each once, and every address is reported by itself. What is open of a push hangs on
-its message's `Item`; how it ended is in the rows of its deliveries.
-"""
+they stand for, each once, and every address is reported separately. What is open of a push is an
+observer of its message's `Item`; how it ended is in the rows of its deliveries."""
 
 from __future__ import annotations
 
@@ -45,47 +44,49 @@ from lasthop.wire.pap.outcomes import RELEASED, REPLACEMENT, PushReport, cancel_
 from lasthop.wire.pap.uaprof import fits
 
 MAX_LISTED = 100_000
-"""Devices that the addresses of a push stand for together, where they must be listed; one with
-several addresses counts for each. At seven octets each they are a row of 700 kB. A single group is
-not listed and has no limit."""
+"""Number of devices that the addresses of a push stand for together, where they must be listed; a
+device with several addresses counts for each. At seven octets each they are a row of 700 kB. A
+single group is not listed and has no limit."""
 
 MAX_HASTENED = 10_000
-"""Deliveries that are begun at once when a push is to be taken back in part while it fans out."""
+"""Number of deliveries that are begun at once when a push is taken back in part while it fans
+out."""
 
 RETRY_SPREADING = 5.0
-"""Seconds. A hundred thousand deliveries are begun in about as many."""
+"""Seconds after which an initiator may try again; a hundred thousand deliveries are begun in about
+as many."""
 
 
 class PushUnknown(NotFound):
-    """No such push of this initiator."""
+    """The error for a push that this initiator has not submitted."""
 
     code = "push_unknown"
 
 
 class CapabilitiesMismatch(Rejected):
-    """No client at the address is as the initiator assumes."""
+    """The error if no client at the address has the capabilities that the initiator assumes."""
 
     code = "capabilities_mismatch"
     pap_code = 2005
 
 
 class NotReplaceable(Rejected):
-    """The push to be replaced is pending nowhere."""
+    """The error if the push to be replaced is not pending at any address."""
 
     code = "not_replaceable"
     pap_code = 3003
 
 
 class TooManyDevices(TooLarge):
-    """The addresses of one push stand for too many devices."""
+    """The error if the addresses of one push stand for too many devices."""
 
     code = "too_many_devices"
     pap_code = 3005
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A push that an initiator wants sent, valid in form. Who its addresses stand for replaces the
-    target of the submission."""
+    """An initiator's request to send a push, valid in form. The target of the submission is set to
+    what the addresses stand for."""
 
     push_id: str
     addresses: tuple[str, ...]
@@ -93,17 +94,17 @@ class Order(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     notify_to: str = ""
     version: str = ""
     assumed: Mapping[str, tuple[str, ...]] = {}
-    """What the clients should be able to do, by the names of UAProf. Devices that are known to
+    """The capabilities that clients should have, by the names of UAProf. Devices that are known to
     differ do not get the push."""
     known: KnownPush | None = None
-    """What the store has of this push-id."""
+    """The store's row of this push-id; None if it is new."""
     replace: ReplaceMethod | None = None
     replaced: KnownPush | None = None
-    """What the store has of the push to be replaced."""
+    """The store's row of the push to be replaced."""
 
 
 class PushFeature(CoreFeature):
-    """Takes pushes in, takes them back, and says what became of them."""
+    """Accepts pushes, takes them back, and reports their outcome."""
 
     def __init__(self, spine: Spine) -> None:
         self._deliveries = deliveries = spine.deliveries
@@ -118,7 +119,7 @@ class PushFeature(CoreFeature):
         deliveries.registry.index(self.addresses)
         self._ids = PushIds()
         self._open: dict[int, PushInProgress] = {}
-        """By message."""
+        """The open pushes, by message key."""
         self._restored: dict[int, OpenPush] = {}
 
     def _watch(self, row: PushRow, item: Item) -> PushInProgress:
@@ -127,7 +128,7 @@ class PushFeature(CoreFeature):
         return push
 
     def closed(self, push: PushInProgress) -> None:
-        """A push is over: the store knows how it ended."""
+        """Forget a push that is over: the store knows how it ended."""
         self._open.pop(push.row.message, None)
 
     def note(self, row: PushRow) -> None:
@@ -135,7 +136,8 @@ class PushFeature(CoreFeature):
         self._deliveries.commits.open.of(PushChanges).pushes[row.id] = row
 
     def listed(self, key: int) -> dict[int, Device]:
-        """The devices that the addresses of an open push stood for and that there still are."""
+        """Return the devices that the addresses of an open push stood for, as far as they still
+        exist."""
         return self._open[key].reach(self._deliveries.registry)
 
     def targets(self) -> Mapping[TargetKind, TargetRule]:
@@ -155,14 +157,14 @@ class PushFeature(CoreFeature):
         return self.notifications.next_due()
 
     def point(self, app: str, address: str, target: Target | None) -> None:
-        """Let an address stand for a target, or for none any more."""
+        """Let an address stand for a target, or remove it if `target` is None."""
         row = self.addresses.point(app, address, target)
         self._deliveries.commits.open.of(PushChanges).addresses[app, address] = row
         self._deliveries.commits.hurry()
 
     def submit(self, app: str, source: str, order: Order, now: Micros) -> Message:
-        """Own a push, or refuse it with nothing done. One unknown address among several does not
-        keep the others from theirs."""
+        """Accept a push, or refuse it with nothing changed. One unknown address among several does
+        not keep the push from the others."""
         identity = identify(app, source, order.push_id)
         self._ids.check(identity, order.known, order.push_id)
         self.notifications.check_room(order.notify_to)
@@ -198,14 +200,14 @@ class PushFeature(CoreFeature):
         return message
 
     def is_used(self, identity: bytes) -> bool:
-        """Whether a push-id was used lately, by a push that need not be durable yet."""
+        """Return whether a push-id was used lately, by a push that need not be durable yet."""
         return self._ids.is_used(identity)
 
     def _resolve(
         self, app: str, order: Order, now: Micros
     ) -> list[tuple[str, AddressPlace | LasthopError]]:
-        """Who the addresses stand for, each once; if none stands for anybody who can have it, why
-        the first does not."""
+        """Return what each address stands for, each once. If no address stands for a device that
+        can have the push, raise the error of the first."""
         found: list[tuple[str, AddressPlace | LasthopError]] = []
         for text in dict.fromkeys(order.addresses):
             try:
@@ -225,7 +227,7 @@ class PushFeature(CoreFeature):
         return found
 
     def find(self, app: str, text: str) -> AddressPlace:
-        """Who an address stands for now."""
+        """Return what an address stands for now."""
         address = parse_address(text)
         if self._ppg_names and address.gateway not in self._ppg_names:
             raise AddressNotServed("an address of another gateway", gateway=address.gateway)
@@ -234,7 +236,8 @@ class PushFeature(CoreFeature):
     def _replacing(
         self, order: Order, places: list[tuple[str, AddressPlace | LasthopError]], now: Micros
     ) -> tuple[list[tuple[str, AddressPlace | LasthopError]], list[Delivery]]:
-        """Who gets the new push, and which deliveries of the old one it takes the place of."""
+        """Return the addresses that get the new push, and the deliveries of the old one whose place
+        it takes."""
         if order.replaced is None:
             raise PushUnknown("there is no push to replace", push_id=order.push_id)
         assert order.replace is not None
@@ -265,7 +268,7 @@ class PushFeature(CoreFeature):
         return kept, list(taken_back.values())
 
     def _pending(self, message: int, now: Micros) -> dict[int, Delivery]:
-        """The deliveries of a message that can be taken back, by device."""
+        """Return the deliveries of a message that can be taken back, by device number."""
         item = self._deliveries.items.get(message)
         if item is None:
             return {}
@@ -273,7 +276,7 @@ class PushFeature(CoreFeature):
         return {d.session.device.number: d for d in item.deliveries if d.revocable}
 
     def _hasten(self, item: Item, now: Micros) -> None:
-        """Begin every delivery that is still to come, so that each can be taken back by itself."""
+        """Begin every delivery that has not begun, so that each can be taken back separately."""
         key = item.message.key
         many = len(self._fanouts.still_to_come(key)) > MAX_HASTENED
         if many or self._fanouts.undecided(key):
@@ -285,10 +288,11 @@ class PushFeature(CoreFeature):
     def cancel(
         self, known: KnownPush, addresses: Iterable[str], now: Micros
     ) -> list[tuple[str, int]] | None:
-        """Take a push back at these addresses, or at all: at each of them wholly or not at all.
+        """Take a push back at these addresses, or at all if there are none: at each of them wholly
+        or not at all.
 
-        A code for each; `None` when nothing of the push is open, so that it can only be too late.
-        """
+        Return a code for each address; None if nothing of the push is open, so that it can only be
+        too late."""
         item = self._deliveries.items.get(known.message)
         push = self._open.get(known.message)
         if item is None or push is None:
@@ -313,8 +317,8 @@ class PushFeature(CoreFeature):
                 self._deliveries.step(delivery, Step.CANCEL, now, reason)
 
     def reports(self, known: KnownPush) -> list[tuple[str, PushReport]] | None:
-        """What is reported of a push that is open, address by address; `None` when it is over, and
-        the store knows."""
+        """Return the reports of an open push by address; None if the push is over, and the store
+        has them."""
         push = self._open.get(known.message)
         if push is None:
             return None
@@ -323,7 +327,8 @@ class PushFeature(CoreFeature):
     # After a restart.
 
     def restore(self, restored: Restored, now: Micros) -> None:
-        """Go on telling initiators, and keep what the store knows until the messages are there."""
+        """Restore addresses and notifications, and keep the open pushes until their messages are
+        restored."""
         kept = restored.of(PushesRestored)
         self.addresses.restore(kept.addresses)
         self._restored = {push.row.message: push for push in kept.pushes}
@@ -331,7 +336,7 @@ class PushFeature(CoreFeature):
         self.notifications.restore(kept.notifications, rows)
 
     def attach(self, item: Item, *, spreading: bool) -> None:
-        """A message is back: so is its push, if it came with one."""
+        """Restore the push of a restored message, if it was one."""
         found = self._restored.pop(item.message.key, None)
         if found is None:
             return
@@ -346,12 +351,12 @@ class PushFeature(CoreFeature):
             push.ended_before(row.device, State(row.state), row.code, row.changed_at, row.reply)
 
     def finish(self, now: Micros) -> None:
-        """Every message is back; whatever is left was over."""
+        """Drop the restored pushes without an open message: they were over."""
         self._restored.clear()
 
 
 class ListedTarget(PlainTarget):
-    """The devices that several addresses of one push stood for when it was accepted."""
+    """The devices that the addresses of one push stood for when it was accepted."""
 
     def __init__(self, deliveries: Deliveries, fanouts: Fanouts, pushes: PushFeature) -> None:
         super().__init__(deliveries, fanouts)
@@ -362,7 +367,8 @@ class ListedTarget(PlainTarget):
 
 
 def _fitting(place: AddressPlace, order: Order) -> AddressPlace:
-    """Of the devices at an address those that are as the initiator assumes, as far as we know."""
+    """Return the devices at an address that have the assumed capabilities, as far as these are
+    known."""
     devices = {
         number: device
         for number, device in place.devices.items()
@@ -378,7 +384,7 @@ def _fitting(place: AddressPlace, order: Order) -> AddressPlace:
 def _spread(
     push_id: str, places: list[tuple[str, AddressPlace | LasthopError]]
 ) -> tuple[Target, dict[int, Device], tuple[Addressee, ...]]:
-    """Target and devices of the message, and what is kept of each address."""
+    """Return the target and devices of the message, and what is stored of each address."""
     if len(places) == 1:
         ((text, place),) = places
         assert isinstance(place, AddressPlace)

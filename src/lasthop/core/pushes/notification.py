@@ -1,13 +1,12 @@
-"""Result notifications: telling an initiator what became of a push, until it has heard.
+"""Result notifications: telling an initiator the outcome of a push, until it has confirmed.
 
-A notification is noted in the commit in which the outcome became final, and leaves after it. What
-fails is tried again, later and later, until the initiator has answered or its patience is up; all
-of it survives a restart. An initiator may hear the same outcome twice (push-id and address tell
-that it is the same), never two different ones.
+A notification is stored in the commit in which the outcome became final, and leaves after it. What
+fails is tried again, later and later, until the initiator has answered or the time is up; all of it
+survives a restart. An initiator may get the same outcome twice (push-id and address identify it),
+never two different ones.
 
-When a destination does not answer at all, everything for it waits, and one attempt at a time finds
-out whether it is back.
-"""
+When a destination does not answer at all, all its notifications wait, and one attempt at a time
+finds out whether it is back."""
 
 from __future__ import annotations
 
@@ -38,28 +37,30 @@ PRODUCT = "lasthop"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotificationPatience:
-    """How initiators are told."""
+    """How long and how often the gateway tries to notify initiators."""
 
     first_pause: Micros = 5 * SECOND
-    """Before the second attempt; every further pause is twice as long,"""
+    """The pause before the second attempt; every further pause is twice as long as the one
+    before."""
     longest_pause: Micros = 30 * MINUTE
-    """up to this. Each is shortened by up to a half at random, so that those who failed together do
-    not come back together."""
+    """The limit of the pauses. Each pause is shortened by up to a half at random, so that
+    notifications which failed together are not repeated together."""
     give_up_after: Micros = DAY
-    """An initiator that was away for longer asks for the status."""
+    """How long a notification is tried; an initiator that was away for longer asks for the
+    status."""
     response_wait: Micros = 30 * SECOND
-    """How long a device's answer may come after the delivery that it answers."""
+    """How long after the delivery the answer of its device is waited for."""
     window: int = 8
-    """Under way to one destination."""
+    """Notifications under way to one destination."""
     in_flight: int = 64
-    """Under way to all: each holds a connection and a body."""
+    """Notifications under way to all destinations: each holds a connection and a body."""
     waiting: int = 100_000
-    """For one destination. Its initiator gets no further pushes in until it listens; some 600 bytes
-    each."""
+    """Notifications that wait for one destination, at some 600 bytes each. Beyond this its
+    initiator's pushes are refused until it accepts notifications."""
 
 
 class Notification:
-    """One outcome that an initiator is to hear."""
+    """One outcome of which an initiator is to be notified."""
 
     __slots__ = ("destination", "push", "queued", "row")
 
@@ -68,7 +69,7 @@ class Notification:
         self.push = push
         self.destination = destination
         self.queued = False
-        """In its destination's queue, or under way."""
+        """Whether the notification is in its destination's queue, or under way."""
 
     @property
     def key(self) -> tuple[int, int]:
@@ -76,22 +77,22 @@ class Notification:
 
 
 class Destination:
-    """Where notifications go: one scheme, host and port."""
+    """The place that notifications are posted to: one scheme, host and port."""
 
     __slots__ = ("closed_until", "count", "failures", "in_flight", "queue")
 
     def __init__(self) -> None:
         self.queue: deque[Notification] = deque()
         self.count = 0
-        """All that it has not heard."""
+        """Number of notifications that the destination has not confirmed."""
         self.in_flight = 0
         self.failures = 0
-        """Attempts in a row that nobody answered."""
+        """Number of attempts in a row that got no answer."""
         self.closed_until: Micros = 0
 
 
 class Notifications:
-    """Everything that initiators are still to hear."""
+    """All notifications that initiators have not confirmed."""
 
     def __init__(
         self,
@@ -108,14 +109,14 @@ class Notifications:
         self._pending: dict[tuple[int, int], Notification] = {}
         self._destinations: dict[str, Destination] = {}
         self._ready: dict[Destination, None] = {}
-        """Destinations with something in their queue that only waits for others."""
+        """Destinations whose queue waits only because of the limit for all destinations."""
         self._timers: Timers[Notification | Destination] = Timers()
         self._in_flight = 0
         self._awaited: dict[tuple[int, int], Callable[[int], None]] = {}
-        """Who waits for the answer of a device to a message."""
+        """By message and device, the function to call when the device answers."""
 
     def replied(self, message: int, device: int, reply: int) -> None:
-        """A device has answered a message: it may be waited for."""
+        """Pass a device's answer to the notification that waits for it, if there is one."""
         heard = self._awaited.get((message, device))
         if heard is not None:
             heard(reply)
@@ -124,7 +125,7 @@ class Notifications:
         return len(self._pending)
 
     def check_room(self, url: str) -> None:
-        """Refuse to owe a destination more than it has been willing to hear."""
+        """Raise an error if too many notifications wait for a destination."""
         limit = self._patience.waiting
         known = self._destinations.get(_origin(url)) if url else None
         if known is not None and known.count >= limit:
@@ -142,10 +143,10 @@ class Notifications:
         reply: int = 0,
         awaited_from: int = 0,
     ) -> None:
-        """Note an outcome in the open commit; it leaves when that is durable.
+        """Store a notification in the open commit, and send it when that is durable.
 
-        A device's answer that goes along may still be on its way: then it is waited for a while.
-        """
+        The device's answer, which goes along, may still be on its way: then the notification waits
+        for it."""
         wait = self._patience.response_wait if awaited_from and not reply else 0
         row = NotificationRow(
             push.message,
@@ -165,7 +166,7 @@ class Notifications:
         self._deliveries.commits.when_durable(partial(self._due, notification))
 
     def restore(self, rows: Iterable[NotificationRow], pushes: Mapping[int, PushRow]) -> None:
-        """Go on where the last life ended."""
+        """Continue with the notifications that the store has."""
         for row in rows:
             if row.message in pushes:
                 notification = self._enter(row, pushes[row.message])
@@ -185,7 +186,7 @@ class Notifications:
         return notification
 
     def _replied(self, notification: Notification, reply: int) -> None:
-        """The device has answered: the outcome need not wait any longer."""
+        """Send a notification together with the device's answer, which has come."""
         if notification.queued or notification.row.reply:
             return
         self._forget_wait(notification.row)
@@ -197,11 +198,11 @@ class Notifications:
         self._awaited.pop((row.message, row.awaited_from), None)
 
     def next_due(self) -> Micros | None:
-        """When `wake` wants to be called."""
+        """Return when `wake` has to be called next; None if never."""
         return self._timers.next_due()
 
     def wake(self, now: Micros) -> None:
-        """Time has passed."""
+        """Send the notifications that are due, and try destinations again whose pause is over."""
         for due in self._timers.due(now):
             if isinstance(due, Notification):
                 self._due(due, now)
@@ -220,9 +221,10 @@ class Notifications:
         self._pump(notification.destination, now)
 
     def _pump(self, destination: Destination, now: Micros) -> None:
-        """Send what may be sent there now."""
+        """Send a destination the notifications that may be sent now."""
         if now < destination.closed_until:
-            return  # A timer looks again.
+            return  # A timer tries again at that time.
+        # One attempt finds out whether a destination that did not answer is back.
         window = 1 if destination.failures else self._patience.window
         while destination.queue and destination.in_flight < window:
             if self._in_flight >= self._patience.in_flight:
@@ -255,7 +257,7 @@ class Notifications:
         return Notify(row.message, row.place, push.notify_to, document, row.reply)
 
     def answered(self, message: int, place: int, answer: PapAnswer, now: Micros) -> None:
-        """What came of a `Notify`."""
+        """Take the initiator's answer to a `Notify` effect."""
         notification = self._pending[message, place]
         destination = notification.destination
         destination.in_flight -= 1

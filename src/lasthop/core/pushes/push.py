@@ -1,4 +1,4 @@
-"""A push that is not over: what is known of each of its addresses so far."""
+"""A push that is not over: the reports of its addresses so far."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _PENDING = PushReport(MessageState.PENDING, 1000)
 
 
 class OpenPushes(Protocol):
-    """All pushes that are not over."""
+    """The interface of the feature that has all pushes which are not over."""
 
     def closed(self, push: PushInProgress) -> None:
-        """A push is over."""
+        """Forget a push that is over."""
         ...
 
     def note(self, row: PushRow) -> None:
@@ -37,8 +37,8 @@ class OpenPushes(Protocol):
 
 
 class PushInProgress(DeliveryObserver):
-    """The open side of one push. `_best` has, for each address, the report so far of what has
-    ended there: reports are folded one by one, so that a group costs no memory."""
+    """The open side of one push. `_best` has the report so far of each address: the reports of
+    ended deliveries are combined one by one, so that a group costs no memory."""
 
     __slots__ = (
         "_best",
@@ -66,9 +66,9 @@ class PushInProgress(DeliveryObserver):
         self._told = [False] * count
         self._last_at = item.message.accepted_at
         self._left: list[int] = []
-        """Deliveries that have not ended, where devices are listed."""
+        """Number of deliveries that have not ended, by address, if the devices are listed."""
         self._where: dict[int, list[int]] = {}
-        """The addresses that a device has, likewise."""
+        """The addresses of each device, if the devices are listed."""
         if self.listed:
             for place, addressee in enumerate(row.addresses):
                 self._left.append(len(addressee.devices or ()))
@@ -82,16 +82,16 @@ class PushInProgress(DeliveryObserver):
         return self.row.addresses[0].devices is not None
 
     def places(self, number: int) -> Iterable[int]:
-        """The addresses that stand for this device."""
+        """Return the indexes of the addresses that stand for a device."""
         return self._where[number] if self.listed else (0,)
 
     def reach(self, registry: Registry) -> dict[int, Device]:
-        """The listed devices that there still are."""
+        """Return the listed devices that still exist."""
         found = ((number, registry.numbered(number)) for number in self._where)
         return {number: device for number, device in found if device is not None}
 
     def ended(self, delivery: Delivery) -> None:
-        """One of its deliveries has come to its end."""
+        """Add the report of a delivery that has ended, and settle the addresses that it decides."""
         number = delivery.session.device.number
         at = delivery.changed_at
         for place in self._fold(number, delivery.state, delivery.code, at, delivery.reply):
@@ -100,12 +100,14 @@ class PushInProgress(DeliveryObserver):
             self.settle(place, best, at, number)
 
     def ended_before(self, number: int, state: State, code: int, at: Micros, reply: int) -> None:
-        """A delivery had ended before the restart; what was to be told of it has been noted."""
+        """Add the report of a delivery that ended before a restart; its notifications are stored
+        already."""
         for place in self._fold(number, state, code, at, reply):
             self._told[place] = True
 
     def _fold(self, number: int, state: State, code: int, at: Micros, reply: int) -> Iterable[int]:
-        """Take a delivery's end in; the addresses whose outcome it decides."""
+        """Combine a delivery's end with the reports so far, and return the addresses that it
+        decides."""
         report = report_of(state, code, at, self._item.message.method)
         self._last_at = at
         decided: list[int] = []
@@ -128,7 +130,7 @@ class PushInProgress(DeliveryObserver):
         self._best[place] = combine(known, audience_of(self.row.addresses[place]))
 
     def over(self, item: Item) -> None:
-        """Whatever was not told is now."""
+        """Close the push, and settle every address that has not been settled."""
         self._pushes.closed(self)
         for place, told in enumerate(self._told):
             if not told:
@@ -136,7 +138,7 @@ class PushInProgress(DeliveryObserver):
                 self.settle(place, combine(()) if best is None else best, self._last_at)
 
     def settle(self, place: int, report: PushReport, at: Micros, device: int = 0) -> None:
-        """The outcome at an address is known, once and for all."""
+        """Make the outcome at an address final, and notify the initiator if it asked for that."""
         self._told[place] = True
         self._best[place] = report
         if not self.row.notify_to:
@@ -156,12 +158,12 @@ class PushInProgress(DeliveryObserver):
         )
 
     def resume(self, place: int, report: PushReport) -> None:
-        """An outcome that was known before the restart, and told where it was final."""
+        """Restore an outcome that was known before a restart, and notified if it was final."""
         self._take(place, report)
         self._told[place] = bool(self.row.addresses[place].code)
 
     def report(self, place: int) -> PushReport:
-        """What is reported of an address now."""
+        """Return the present report of an address."""
         addressee = self.row.addresses[place]
         best = self._best[place]
         unfinished = self._left[place] > 0 if self.listed else self._open
@@ -174,11 +176,10 @@ class PushInProgress(DeliveryObserver):
         return bool(self._item.deliveries) or self._item.spreading
 
     def cancellable(self, asked: set[int]) -> set[int]:
-        """Those of the asked addresses from which the push can be taken back entirely.
+        """Return those of the asked addresses from which the push can be taken back entirely.
 
         No delivery of it may have left, none may have ended in a way that outweighs cancellation,
-        and no device may have another address that keeps it.
-        """
+        and no device may have another address that keeps the push."""
         possible = {place for place in asked if self._might_cancel(place)}
         for delivery in self._item.deliveries:
             if not delivery.revocable:
@@ -202,7 +203,8 @@ class PushInProgress(DeliveryObserver):
         return after.state is MessageState.CANCELLED
 
     def stopped(self, item: Item, now: Micros) -> None:
-        """Those whose delivery had not begun leave no trace but this."""
+        """Note the time of the withdrawal in the push's row: deliveries that had not begun leave no
+        other trace."""
         self.row = replace(self.row, withdrawn_at=now)
         self._pushes.note(self.row)
         self._last_at = now

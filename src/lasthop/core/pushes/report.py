@@ -1,8 +1,8 @@
-"""What PAP reports of a delivery: one table from our states to its states and codes.
+"""What PAP reports of a delivery: one table from the states of the life cycle to PAP's states and
+codes.
 
 Where a delivery ended with a more exact code (a transformation that failed, a bearer that is
-missing, the reason of a client that refused), that is reported instead.
-"""
+missing, the reason of a client that refused), that code is reported instead."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from lasthop.wire.pap.outcomes import Audience, PushReport, combine
 
 
 class ReportedState(NamedTuple):
-    """How one of our states is reported."""
+    """The PAP state and code by which a state of the life cycle is reported."""
 
     state: MessageState
     code: int
     method: DeliveryMethod | None = None
-    """How it was really delivered."""
+    """The method by which the push was really delivered; None if it was not delivered."""
 
 
 REPORTS: dict[State, ReportedState] = {
-    # Ours to send, on its way, or on the device and not with its application.
+    # Not sent yet, on its way, or on the device and not with its application.
     State.PENDING: ReportedState(MessageState.PENDING, 1000),
     State.SENDING: ReportedState(MessageState.PENDING, 1000),
     State.RECEIVED: ReportedState(MessageState.PENDING, 1000),
     State.PARKED: ReportedState(MessageState.PENDING, 1000),
-    # The client has confirmed it (5.1.2.2.5.2), or nobody was asked (5.1.2.2.5.1).
+    # The client has confirmed it (5.1.2.2.5.2), or no confirmation was asked for (5.1.2.2.5.1).
     State.DELIVERED: ReportedState(MessageState.DELIVERED, 1000, DeliveryMethod.CONFIRMED),
     State.SENT: ReportedState(MessageState.DELIVERED, 1000, DeliveryMethod.UNCONFIRMED),
     # Its deliver-before-timestamp passed first (5.1.2.2.4).
@@ -41,11 +41,11 @@ REPORTS: dict[State, ReportedState] = {
     # Taken back by a cancellation (5.4), or by the push that replaces it (5.1.1.1).
     State.CANCELLED: ReportedState(MessageState.CANCELLED, 1000),
     State.REPLACED: ReportedState(MessageState.CANCELLED, 1000),
-    # The client refused it: 5026 to 5030 where it said why.
+    # The client refused it: codes 5026 to 5030 where it said why.
     State.ABORTED: ReportedState(MessageState.ABORTED, 5000),
     # It left, and no confirmation came.
     State.TIMED_OUT: ReportedState(MessageState.TIMEOUT, 4000),
-    # 2005, 2006, 3006, 3007, 3009, 3010 or 4000 where it is known why.
+    # Code 2005, 2006, 3006, 3007, 3009, 3010 or 4000 where it is known why.
     State.UNDELIVERABLE: ReportedState(MessageState.UNDELIVERABLE, 3003),
     # Another device of a queue has it; no push goes to a queue.
     State.REASSIGNED: ReportedState(MessageState.PENDING, 1000),
@@ -57,7 +57,7 @@ _UNREACHED = frozenset({2002, 2003, 2005})
 
 
 def report_of(state: State, code: int, at: Micros, method: DeliveryMethod) -> PushReport:
-    """What is reported of one delivery; `method` is the one that was asked for."""
+    """Return the report of one delivery; `method` is the one that was asked for."""
     line = REPORTS[state]
     if code not in STATES[line.state].codes:
         code = line.code
@@ -69,26 +69,26 @@ def report_of(state: State, code: int, at: Micros, method: DeliveryMethod) -> Pu
 
 
 def refused(addressee: Addressee, at: Micros) -> PushReport:
-    """What is reported of an address for which the push was not accepted."""
+    """Return the report of an address for which the push was not accepted."""
     undeliverable = addressee.code in _UNREACHED
     state = MessageState.UNDELIVERABLE if undeliverable else MessageState.REJECTED
     return PushReport(state, addressee.code, at)
 
 
 def withdrawn(at: Micros) -> PushReport:
-    """What is reported of deliveries that were cancelled before they had begun."""
+    """Return the report of deliveries that were cancelled before they had begun."""
     return PushReport(MessageState.CANCELLED, 1000, at)
 
 
 def audience_of(addressee: Addressee) -> Audience:
-    """Whether any one device will do."""
+    """Return whether all devices of an address count, or any one of them."""
     return Audience.EVERYONE if addressee.everyone else Audience.PERSON
 
 
 def reports_of(
     push: PushRow, accepted_at: Micros, method: DeliveryMethod, deliveries: Iterable[DeliveryRow]
 ) -> list[tuple[str, PushReport]]:
-    """What is reported of a push that is over, address by address, from what the store has."""
+    """Return the reports of a push that is over, by address, from the rows in the store."""
     by_device = {
         row.device: report_of(State(row.state), row.code, row.changed_at, method)
         for row in deliveries

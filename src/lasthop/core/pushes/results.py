@@ -1,4 +1,4 @@
-"""A result notification as it is posted."""
+"""A result notification as it is posted to an initiator."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ _OF_THE_ENTITY = frozenset({"content-type", "content-length", "content-transfer-
 
 
 def write_result(notify: Notify, reply: Message | None) -> tuple[str, bytes]:
-    """Content type and body, with the client's answer as a second entity (5.2.2).
+    """Return the content type and body, with the client's answer as a second entity (5.2.2).
 
-    An answer that the store has forgotten meanwhile cannot go along any more.
-    """
+    The answer is left out if the store no longer has it."""
     content = None
     if reply is not None:
         headers = [("Content-Type", reply.content_type), *reply.headers]
@@ -25,7 +24,7 @@ def write_result(notify: Notify, reply: Message | None) -> tuple[str, bytes]:
 
 
 def _is_header(header: tuple[str, str]) -> bool:
-    """Whether it can stand in an entity; a device may have sent anything."""
+    """Return whether a header can be part of an entity; a device may have sent anything."""
     try:
         format_headers((header,))
     except ValueError:

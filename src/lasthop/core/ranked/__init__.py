@@ -1,1 +1,1 @@
-"""Ranked topics in the gateway: what is worth a device's while, and when it goes there."""
+"""Ranked topics in the gateway: which messages are worth sending to a device, and when."""

@@ -1,5 +1,5 @@
-"""All ranked topics of a gateway: who subscribes to them, who is there, and what devices say of
-them."""
+"""All ranked topics of a gateway: their subscriptions, the devices in contact, and what devices
+report."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ TOPIC = TargetKind.TOPIC
 T = TypeVar("T")
 
 INVENTORY = -1
-"""Instead of a count of reports: the device will say what it keeps."""
+"""The value of `_there` for a device that will report its inventory before anything is decided for
+it."""
 
 HAD = "the application has had it"
 
@@ -90,7 +91,7 @@ class RankedTopics(SessionPart):
 
 
 class RankedFeature(CoreFeature):
-    """Owns the keepers of all sessions."""
+    """Owns the ranked subscriptions of all sessions."""
 
     def __init__(self, spine: Spine) -> None:
         self._deliveries = deliveries = spine.deliveries
@@ -99,16 +100,17 @@ class RankedFeature(CoreFeature):
         spine.terms = self
         self._parts: dict[Session, RankedTopics] = {}
         self._restored: FeedsRestored | None = None
-        """While the gateway comes back."""
+        """The feeds from the store, while the gateway is restored; otherwise None."""
         self.lanes = FeedQueue(deliveries, self)
         self._there: dict[Session, int] = {}
-        """Devices in contact that understand ranked topics, and how many of their numbers must be
-        here before anything is decided for them."""
+        """Devices in contact that understand ranked topics, and how many of their numbers must have
+        come before anything is decided for them."""
         self._storage: dict[Session, int | None] = {}
         self._reranking: deque[tuple[int, list[Delivery]]] = deque()
-        """Messages with a new rank, and the deliveries whose feeds do not know of it."""
+        """Messages with a new rank, and the deliveries whose feeds have not been told of it."""
         self._queued_again: list[tuple[int, bool, float, RankedDelivery]] = []
-        """After a restart: what had been queued, by stamp, words before messages, best first."""
+        """Deliveries that were queued before a restart: by stamp, instructions before messages,
+        best first."""
 
     def operations(self) -> Mapping[int, Operate]:
         return {Operation.LOOK: self._look, Operation.REPORT: self._report}
@@ -124,16 +126,16 @@ class RankedFeature(CoreFeature):
     # Subscriptions.
 
     def subscriptions(self, session: Session) -> Mapping[str, RankedSubscription]:
-        """The feeds of a device, by topic."""
+        """Return the feeds of a device, by topic."""
         part = self._parts.get(session)
         return {} if part is None else part.subscriptions
 
     def subscription(self, session: Session, topic: str) -> RankedSubscription | None:
-        """The feed of a topic, if the subscription has terms."""
+        """Return a device's feed of a topic; None if its subscription has no terms."""
         return self.subscriptions(session).get(topic)
 
     def add(self, subscription: RankedSubscription) -> None:
-        """A device has a feed of a topic, or another one than before."""
+        """Add a device's feed of a topic, or replace it."""
         session = subscription.session
         part = self._parts.get(session)
         if part is None:
@@ -142,13 +144,13 @@ class RankedFeature(CoreFeature):
         part.subscriptions[subscription.topic] = subscription
 
     def muted(self, session: Session) -> Mapping[str, bool]:
-        """The feeds of a device, and whether they are quiet now."""
+        """Return the topics of a device's feeds, and whether each is muted now."""
         return {
             topic: subscription.muted for topic, subscription in self.subscriptions(session).items()
         }
 
     def subscribe(self, session: Session, topic: str, terms: TopicTerms, now: Micros) -> bool:
-        """Give a subscription terms, or others; false when it has them."""
+        """Give a subscription these terms; return False if it has them already."""
         old = self.subscription(session, topic)
         if old is not None and old.terms == terms:
             return False
@@ -156,7 +158,7 @@ class RankedFeature(CoreFeature):
         return True
 
     def amended(self, session: Session, changes: Mapping[str, object], now: Micros) -> None:
-        """The user's clock may be another one."""
+        """Renew the feeds whose terms depend on the user's time zone, if that has changed."""
         if "zone" not in changes:
             return
         zone = session.device.record.zone
@@ -200,12 +202,12 @@ class RankedFeature(CoreFeature):
     def _inherit(
         self, subscription: RankedSubscription, old: RankedSubscription, now: Micros
     ) -> None:
-        """New terms for what is there already."""
+        """Let a feed with new terms take over the messages of the old one."""
         subscription.lane.extendleft(reversed(old.lane))
         subscription.policy.succeed(old.policy)
         entries = [entry for key in old.feed.entries() if (entry := old.feed.entry(key))]
         before, fresh = old.feed.state(), subscription.feed.state().agenda
-        # The hours are those of the new terms; what was shown today was shown.
+        # The quiet hours are those of the new terms; the count of what was shown today goes on.
         agenda = msgspec.structs.replace(
             before.agenda, quiet=fresh.quiet, next_change=fresh.next_change
         )
@@ -218,7 +220,7 @@ class RankedFeature(CoreFeature):
             subscription.take(RankChanged(entry.key, entry.rank), now)
 
     def unsubscribe(self, session: Session, topic: str, now: Micros) -> None:
-        """End a feed: what is held is given up, what is kept on the device is forgotten."""
+        """End a feed: give up its open deliveries, and tell the device to forget what it keeps."""
         subscription = self._drop(session, topic)
         if subscription is None:
             return
@@ -264,7 +266,8 @@ class RankedFeature(CoreFeature):
         return [ranked for ranked in found if ranked is not None and ranked.feed is subscription]
 
     def policies_changed(self, now: Micros) -> int:
-        """Ask the book again for every feed; how many follow another policy now."""
+        """Choose the policy of every feed again after a reload; return how many feeds changed
+        theirs."""
         changed = 0
         for part in self._parts.values():
             for subscription in part.subscriptions.values():
@@ -272,7 +275,7 @@ class RankedFeature(CoreFeature):
         return changed
 
     def follow(self, subscription: RankedSubscription, now: Micros) -> bool:
-        """Let a feed follow the policy that the book has for it."""
+        """Let a feed use the policy that is configured for it; return False if it does already."""
         device = subscription.session.device
         choice = subscription.terms.choice(
             self._book.choose(device.app, device.name, subscription.topic)
@@ -285,13 +288,13 @@ class RankedFeature(CoreFeature):
     # Messages.
 
     def decide(self, delivery: Delivery) -> None:
-        """Let a delivery of a ranked topic be decided by its feed."""
+        """Let the feed of a ranked topic decide about a delivery."""
         subscription = self.takes(delivery.session, delivery.item.message)
         if subscription is not None:
             RankedDelivery(self._deliveries, self, delivery, subscription)
 
     def takes(self, session: Session, message: Message) -> RankedSubscription | None:
-        """The feed that decides about this message for a device."""
+        """Return the feed that decides about this message for a device; None if there is none."""
         target = message.target
         if target.kind is not TOPIC or message.content_type == FEED_TYPE:
             return None
@@ -305,7 +308,7 @@ class RankedFeature(CoreFeature):
         delivered: Sequence[int],
         now: Micros,
     ) -> int:
-        """Give a message another rank; returns how many deliveries are still open."""
+        """Give a message another rank; return how many of its deliveries are still open."""
         item = self._acceptance.find(app, message.key)
         if item is not None:
             message = item.message
@@ -328,7 +331,8 @@ class RankedFeature(CoreFeature):
     def _rerank(
         self, item: Item | None, message: Message, delivered: Iterable[Session], now: Micros
     ) -> None:
-        """A message is worth more, or less; `delivered` have had it."""
+        """Tell the feeds of a message's new rank; the sessions in `delivered` have received the
+        message."""
         if item is not None:
             self._reranking.append((message.key, list(item.deliveries)))
             self.proceed(now)
@@ -340,7 +344,7 @@ class RankedFeature(CoreFeature):
                 self._deliveries.touch(session)
 
     def proceed(self, now: Micros) -> None:
-        """Tell the next feeds of new ranks, as many as a commit is to have."""
+        """Tell the next feeds of new ranks, as many as one commit is to have."""
         left = self._deliveries.limits.fanout_batch
         while self._reranking and left:
             deliveries = self._reranking[0][1]
@@ -360,7 +364,8 @@ class RankedFeature(CoreFeature):
     def introduced(
         self, session: Session, hello: Hello, now: Micros, *, resumed: bool, forgot: bool
     ) -> None:
-        """A device is there; it may have something to report first."""
+        """Note that a device is in contact; it may have something to report before anything is
+        decided."""
         self._there.pop(session, None)
         if not hello.features & Feature.FEEDS:
             return
@@ -373,11 +378,13 @@ class RankedFeature(CoreFeature):
             self._there[session] = 0
             self._lost(session, frozenset(), now)
             for delivery in self.unread(session):
-                # It was to be shown when the device lost its memory, which would have told.
+                # It was to be shown when the device lost its memory, which would have reported
+                # that.
                 self._deliveries.give_up(delivery, Step.GIVE_UP, now, "the device lost its memory")
 
     def _lost(self, session: Session, held: frozenset[int], now: Micros) -> None:
-        """The device keeps these and nothing else."""
+        """Take back the messages that a device has lost: it keeps those in `held` and nothing
+        else."""
         for subscription in self.subscriptions(session).values():
             lost: list[int] = []
             for key in subscription.feed.on_device():
@@ -399,7 +406,7 @@ class RankedFeature(CoreFeature):
                 subscription.take(Lost(tuple(lost)), now)
 
     def ready(self, session: Session) -> bool:
-        """Whether decisions can be taken for a device in contact."""
+        """Return whether decisions can be taken for a device in contact."""
         awaited = self._there.get(session)
         return awaited == 0 and session.greeted
 
@@ -434,7 +441,7 @@ class RankedFeature(CoreFeature):
                 subscription.take(ContactDown(), now)
 
     def unread(self, session: Session) -> list[Delivery]:
-        """What a device keeps, as far as is known here."""
+        """Return the deliveries that a device keeps unread, as far as the gateway knows."""
         if session not in self._parts:
             return []
         found = (ranked_of(delivery) for delivery in session.mailbox.values())
@@ -443,7 +450,7 @@ class RankedFeature(CoreFeature):
     # What devices say.
 
     def look(self, session: Session, topic: str, look: Look, key: int | None, now: Micros) -> None:
-        """The user wants to see the best."""
+        """Show a user who looks at a ranked topic the best messages."""
         subscription = self.subscription(session, topic)
         if subscription is None:
             raise NotFound("there is no ranked subscription to this topic", topic=topic)
@@ -458,7 +465,8 @@ class RankedFeature(CoreFeature):
             policy=subscription.choice.label,
         )
         subscription.looking = key
-        # Both sides agree on what is kept, but for what is on its way: that is not news here.
+        # Both sides agree on what is kept, except for messages on their way, which the feed knows
+        # already.
         known = min(look.queue_size, subscription.feed.unread_there)
         subscription.take(Read(look.wanted, known), now)
         if subscription.looking is not None:  # There was nothing to show.
@@ -466,7 +474,7 @@ class RankedFeature(CoreFeature):
             subscription.say(ShowKept(()), reply_to=key)
 
     def report(self, session: Session, topic: str | None, report: Report, now: Micros) -> None:
-        """What became of kept messages."""
+        """Take a device's report of what became of the messages that it keeps."""
         if report.reads:
             subscription = self.subscription(session, topic or "")
             if subscription is None and not topic:
@@ -539,7 +547,8 @@ class RankedFeature(CoreFeature):
             subscription.take(Unread((Held(key, message.rank, message.deliver_before),)), now)
 
     def _inventory(self, session: Session, inventory: Inventory, now: Micros) -> None:
-        """What the device keeps after all that may have been forgotten on either side."""
+        """Compare what the device says that it keeps with the feeds, after either side may have
+        forgotten."""
         held = frozenset(item.key for _, items in inventory for item in items)
         self._lost(session, held, now)
         for topic, items in inventory:
@@ -551,7 +560,7 @@ class RankedFeature(CoreFeature):
                 ranked = subscription.delivery(item.key)
                 if place is Place.DEVICE:
                     if ranked is not None and ranked.stamp and ranked.delivery.state is PENDING:
-                        # It would come again, and the device would know it.
+                        # It would be sent again although the device has it.
                         delivery = ranked.delivery
                         session.dequeue(delivery)
                         self._deliveries.step(delivery, Step.RELEASE, now, "the device has it")
@@ -568,7 +577,8 @@ class RankedFeature(CoreFeature):
             self._deliveries.touch(session)
 
     def acknowledged(self, ranked: RankedDelivery, now: Micros) -> None:
-        """The number of a feed's delivery is closed: the device has it, or has done as told."""
+        """Take the step for a closed number: the device has stored the message, or has followed the
+        instruction."""
         subscription, delivery = ranked.feed, ranked.delivery
         if ranked.instructs or subscription is None or not ranked.keep:
             self._deliveries.step(delivery, Step.DELIVER, now)
@@ -587,7 +597,7 @@ class RankedFeature(CoreFeature):
     # After a restart.
 
     def wait_again(self, ranked: RankedDelivery, now: Micros) -> None:
-        """A delivery that has not left is back: it is queued again if it was queued."""
+        """Let a restored delivery that has not left wait again, in the queue if it was queued."""
         message = ranked.delivery.item.message
         if ranked.stamp:
             row = (ranked.stamp, not ranked.instructs, -message.rank, ranked)
@@ -610,7 +620,7 @@ class RankedFeature(CoreFeature):
             self._restored = None
 
     def queue_again(self) -> None:
-        """Everything is back: let what was queued have its turn."""
+        """Queue again what was queued before a restart, now that everything is restored."""
         queued, self._queued_again = self._queued_again, []
         for stamp, _, _, ranked in sorted(queued, key=lambda row: row[:3]):
             if ranked.delivery.state is PENDING:
@@ -619,7 +629,7 @@ class RankedFeature(CoreFeature):
     # Context.
 
     def mute(self, session: Session, topic: str, quiet: bool, now: Micros) -> None:
-        """The user's context makes a topic quiet, or no longer."""
+        """Mute a topic because of the user's context, or end that."""
         subscription = self.subscription(session, topic)
         if subscription is not None and subscription.muted != quiet:
             subscription.muted = quiet
@@ -634,12 +644,13 @@ class RankedFeature(CoreFeature):
 
 
 def _end_of(delivery: Delivery) -> Step:
-    """How to give up a delivery of which the device may have nothing."""
+    """Return the step that gives up a delivery of which the device may have nothing."""
     return Step.SUPPRESS if delivery.state is PENDING else Step.GIVE_UP
 
 
 def _understood(decode: Callable[[bytes], T], body: bytes) -> T:
-    """A body of bytes; what is wrong with it is answered, and does not end the channel."""
+    """Return a decoded body; raise an error that is answered instead of one that closes the
+    channel."""
     try:
         return decode(body)
     except MalformedFrame as error:

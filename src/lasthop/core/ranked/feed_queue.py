@@ -1,5 +1,5 @@
 """From a feed's lane to the session's queue: messages and instructions, in the order in which the
-feed spoke."""
+feed decided."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TAKEN_BACK = {Why.RANK: "its rank fell", Why.ROOM: "the device needed the room"}
 
 
 class FeedQueue:
-    """Lets feeds speak to their devices."""
+    """Queues the messages and instructions of feeds for their devices."""
 
     def __init__(self, deliveries: Deliveries, common: RankedSteps) -> None:
         self._deliveries = deliveries
@@ -27,7 +27,8 @@ class FeedQueue:
         self._turns = count(1)
 
     def flush(self, subscription: RankedSubscription, now: Micros) -> None:
-        """Queue what can be queued now. What has to come again waits until it has come once."""
+        """Queue the steps that can be queued now. A message that is to be sent again waits until
+        the device has acknowledged it once."""
         lane = subscription.lane
         said: list[Instruction] = []
         forgotten: set[int] = set()
@@ -61,7 +62,7 @@ class FeedQueue:
             self._instruct(subscription, said, None, now)
 
     def queue(self, ranked: RankedDelivery, stamp: int) -> None:
-        """Its turn comes after everything that was queued before it."""
+        """Queue a delivery after everything that was queued before it."""
         delivery = ranked.delivery
         ranked.stamp = stamp
         ranked.turn = next(self._turns)
@@ -69,7 +70,8 @@ class FeedQueue:
         self._deliveries.touch(delivery.session)
 
     def _forget(self, subscription: RankedSubscription, forget: Forget, now: Micros) -> bool:
-        """Whether the device has to be told: not of what never left."""
+        """Prepare a message to be forgotten; return False if it never left, so that the device need
+        not be told."""
         (key,) = forget.keys
         ranked = subscription.delivery(key)
         if ranked is None:
@@ -87,7 +89,7 @@ class FeedQueue:
         return True
 
     def take_back(self, ranked: RankedDelivery, reason: str, now: Micros) -> None:
-        """The device does not have it any more, or will not have it soon: it is ours again."""
+        """Requeue a delivery that the device no longer has, or will drop soon."""
         assert ranked.feed is not None
         delivery = ranked.delivery
         ranked.forget = False
@@ -104,7 +106,7 @@ class FeedQueue:
         reply_to: int | None,
         now: Micros,
     ) -> None:
-        """Say these things in one message that nobody else sees."""
+        """Send these instructions in one message for the device itself."""
         if not said and reply_to is None:
             return
         deliveries = self._deliveries
@@ -134,5 +136,6 @@ class FeedQueue:
 
 
 def shown_by(said: list[Instruction] | tuple[Instruction, ...]) -> tuple[int, ...]:
-    """What the application has had when these have been followed."""
+    """Return the keys of the messages that the application has got when these instructions are
+    followed."""
     return tuple(key for one in said if isinstance(one, ShowKept) for key in one.keys)

@@ -1,4 +1,4 @@
-"""A delivery that a feed decides about, or by which it speaks to the device."""
+"""A delivery of a ranked topic, or an instruction of its feed to the device."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 
 
 class RankedSteps(Protocol):
-    """What all ranked deliveries of a gateway have in common."""
+    """The interface of the feature that handles all ranked deliveries."""
 
     def acknowledged(self, ranked: RankedDelivery, now: Micros) -> None:
-        """The number of a ranked delivery is closed."""
+        """Take the step for a ranked delivery whose number is closed."""
         ...
 
     def wait_again(self, ranked: RankedDelivery, now: Micros) -> None:
-        """A ranked delivery that has not left is back after a restart."""
+        """Let a ranked delivery that has not left wait again after a restart."""
         ...
 
 
 class RankedDelivery(Decider):
-    """Decides one delivery of a ranked topic: it waits until its feed lets it go, and its number
-    says less than that of others. A message that is kept on the device has been seen by nobody
+    """Decides one delivery of a ranked topic: it waits until its feed lets it go. Its closed number
+    only says that the device has it: a message that is kept on the device has not been shown
     yet."""
 
     __slots__ = (
@@ -69,21 +69,22 @@ class RankedDelivery(Decider):
         delivery.place = 0
         self.turn = 0
         self.feed = subscription
-        """Who decides about it; nobody any more when the subscription has ended."""
+        """The feed that decides about the delivery; None when the subscription has ended."""
         self.arrived = False
-        """Whether the feed knows of it: not before its deliver_after."""
+        """Whether the feed knows of the message: not before its `deliver_after`."""
         self.keep = False
-        """It goes into the device's queue."""
+        """Whether the device keeps the message in its own queue until it is read."""
         self.forget = False
-        """The device will be told to forget it as soon as it has it."""
+        """Whether the device will be told to forget the message as soon as it has it."""
         self.shown: tuple[int, ...] | None = None
-        """Only of instructions: what the application has had when it has followed them."""
+        """For an instruction, the keys of the messages that the application gets by it; None for a
+        message."""
         self.followed = True
-        """False once the device has said that it did not do as instructed."""
+        """False once the device has reported that it did not follow the instruction."""
 
     @property
     def stamp(self) -> int:
-        """When its turn to leave is, among keys; 0 while it is not to leave."""
+        """The turn of the delivery to leave, compared with keys; 0 while it is not to leave."""
         return self.delivery.place
 
     @stamp.setter
@@ -92,17 +93,17 @@ class RankedDelivery(Decider):
 
     @property
     def key(self) -> int:
-        """The key of its message."""
+        """The key of the delivery's message."""
         return self.delivery.item.message.key
 
     @property
     def instructs(self) -> bool:
-        """Whether it is the feed's word and not a message of the topic."""
+        """Whether this is an instruction of the feed and not a message of the topic."""
         return self.shown is not None
 
     @property
     def on_device(self) -> bool:
-        """Whether the device keeps it until it is read."""
+        """Whether the device keeps the message until it is read."""
         return self.keep and self.delivery.state is State.RECEIVED
 
     def began(self, delivery: Delivery, event: Event, until: Micros | None, now: Micros) -> bool:
@@ -114,11 +115,12 @@ class RankedDelivery(Decider):
         if self.feed is not None:
             return self.feed.due(self, now)
         if not self.stamp:
-            self.stamp = self.key  # Nobody decides about it any more: it takes its own turn.
+            self.stamp = self.key  # Without a feed it leaves in the order of its key.
         return False
 
     def numbers(self, delivery: Delivery) -> bool:
-        """By its number the device tells what became of it, whatever its publisher asked for."""
+        """Return True: by the number the device reports what became of the delivery, whatever its
+        publisher asked for."""
         return True
 
     def released(self, delivery: Delivery, now: Micros, reason: str) -> Event:
@@ -129,14 +131,14 @@ class RankedDelivery(Decider):
         return event
 
     def received(self, delivery: Delivery, now: Micros) -> None:
-        """Only a closed number tells something of a ranked delivery."""
+        """Do nothing: only a closed number tells something of a ranked delivery."""
 
     def acknowledged(self, delivery: Delivery, now: Micros) -> None:
         self._common.acknowledged(self, now)
 
     def dropped(self, delivery: Delivery, now: Micros) -> None:
-        """A device could not do all that it was told: its report says what it did. A message came
-        too late."""
+        """Note that the device could not follow an instruction, of which its report says more; or
+        that a message came too late."""
         if not self.instructs:
             super().dropped(delivery, now)
             return
@@ -155,7 +157,8 @@ class RankedDelivery(Decider):
         return msgspec.structs.replace(frame, headers=headers)
 
     def order(self, delivery: Delivery) -> OrderKey:
-        """All that the feed of a ranked topic sends is in order, whoever sent it first."""
+        """Return one order key for everything that the feed of a ranked topic sends, whatever its
+        source."""
         message = delivery.item.message
         if not self.stamp:
             return super().order(delivery)
@@ -163,7 +166,7 @@ class RankedDelivery(Decider):
         return message.app, "feed:", topic, DEFAULT_PRIORITY
 
     def rank(self, delivery: Delivery) -> float:
-        """What a feed sends has its order from the feed."""
+        """Return 0 for a queued delivery: the feed has put it in order."""
         return 0.0 if self.stamp else super().rank(delivery)
 
     def reopened(self, delivery: Delivery, now: Micros) -> bool:
@@ -179,6 +182,6 @@ class RankedDelivery(Decider):
 
 
 def ranked_of(delivery: Delivery | None) -> RankedDelivery | None:
-    """What decides a delivery, if that is a ranked topic."""
+    """Return the decider of a delivery of a ranked topic; None for any other delivery."""
     decider = None if delivery is None else delivery.decider
     return decider if isinstance(decider, RankedDelivery) else None

@@ -1,4 +1,4 @@
-"""What is stored of a feed, beside its deliveries and the rows of its events."""
+"""What is stored of a feed, besides its deliveries and the rows of its messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from lasthop.decision.volume.memory import FeedState
 from lasthop.decision.volume.policy_choice import PolicyChoice
 
 HOT, COLD = 0, 1
-"""The parts of a feed's row: one changes with everything, the other seldom and is larger."""
+"""The parts of a feed's row: the first changes with every message, the second seldom and is
+larger."""
 
 PLACES: dict[Place, int] = {
     Place.DELAYED: 1,
@@ -20,27 +21,28 @@ PLACES: dict[Place, int] = {
     Place.BELOW: 4,
     Place.DEVICE: 5,
 }
-"""Stored: never reuse a number."""
+"""The number of each place in the store: never reuse one."""
 
 PLACE_OF = {number: place for place, number in PLACES.items()}
 
 OVER, SHOWN, EARLY = 0, 6, 7
-"""Of what the feed is done with: closed, or waiting for the device's word; of what it does not know
-yet, because of its deliver_after."""
+"""Places of messages that the feed has closed, that wait for the device's report, or that the feed
+does not know yet because of their `deliver_after`."""
 
 NOT_FOLLOWED = 8
-"""Of an instruction: the device has said that it did not do as told. Others need no row."""
+"""The place of an instruction that the device has reported not to have followed; other instructions
+need no row."""
 
 
 class Hot(msgspec.Struct, omit_defaults=True):
-    """A feed from one moment to the next."""
+    """The part of a feed's state that changes with every message."""
 
     state: FeedState = FeedState()
     choice: PolicyChoice = PolicyChoice()
     lessons: list[list[Any]] = []
-    """What its policy was taught since its memory was last written."""
+    """What the policy has learned since its memory was last written."""
     lane: list[list[Any]] = []
-    """What is to be said to the device and cannot be said yet."""
+    """Instructions to the device that cannot be sent yet."""
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -49,15 +51,15 @@ _decode_cold = msgspec.msgpack.Decoder(dict[str, Any]).decode
 
 
 def pack(record: Hot | dict[str, Any]) -> bytes:
-    """As the store keeps it."""
+    """Return a part of a feed as the store keeps it."""
     return _encode(record)
 
 
 def unpack_hot(data: bytes) -> Hot:
-    """The part that changes with everything."""
+    """Return the part of a feed that changes with every message."""
     return _decode_hot(data)
 
 
 def unpack_cold(data: bytes) -> dict[str, Any]:
-    """A policy's memory."""
+    """Return the memory of a feed's policy."""
     return _decode_cold(data)

@@ -1,4 +1,5 @@
-"""Ranked topics after a stop or a crash: every feed as the store has it, out of contact."""
+"""Restoring ranked topics after a stop or a crash: every feed as the store has it, out of
+contact."""
 
 from __future__ import annotations
 
@@ -31,22 +32,22 @@ from lasthop.wire.hop.frames import FEED_TYPE
 
 
 class FeedBook(RankedSteps, Protocol):
-    """Where feeds are found, and added."""
+    """The interface of the feature that has all feeds."""
 
     def add(self, subscription: RankedSubscription) -> None:
-        """A device has a feed of a topic."""
+        """Add a device's feed of a topic."""
         ...
 
     def subscription(self, session: Session, topic: str) -> RankedSubscription | None:
-        """The feed of a topic, if there is one."""
+        """Return the session's feed of a topic; None if there is none."""
         ...
 
     def queue_again(self) -> None:
-        """Let what was queued have its turn."""
+        """Queue the deliveries again that were queued before the restart."""
         ...
 
     def follow(self, subscription: RankedSubscription, now: Micros) -> bool:
-        """Let a feed follow the policy that is in force for it."""
+        """Let a feed use the policy that is in force for it; return whether it changed."""
         ...
 
 
@@ -83,7 +84,7 @@ class FeedsRestored:
                 self._subscriptions.append(subscription)
 
     def decide(self, delivery: Delivery) -> None:
-        """Let a delivery of a ranked topic that is back be decided by its feed, as it stands."""
+        """Let the feed decide about a restored delivery of a ranked topic, by its stored place."""
         message, session = delivery.item.message, delivery.session
         row = self._kept.get((message.key, session.device.number))
         instructs = message.content_type == FEED_TYPE and message.target.kind is TargetKind.DEVICE
@@ -101,7 +102,7 @@ class FeedsRestored:
             ranked.stamp, ranked.keep, ranked.forget = row.stamp, row.keep, row.forget
 
     def finish(self, now: Micros) -> None:
-        """Everything is there: go on."""
+        """Resume all feeds after everything has been restored."""
         self._feeds.queue_again()
         for subscription in self._subscriptions:
             for key in subscription.feed.entries():
@@ -109,7 +110,7 @@ class FeedsRestored:
                 entry = subscription.feed.entry(key)
                 if ranked is None or entry is None:
                     continue
-                # A stop may have come between a message's new rank and its feeds.
+                # The gateway may have stopped between a message's new rank and its feeds.
                 if entry.rank != ranked.delivery.item.message.rank:
                     subscription.rank_changed(ranked, now)
             self._feeds.follow(subscription, now)

@@ -1,9 +1,8 @@
-"""One device's feed of one topic in the gateway: the engine's feed, its deliveries, and what is to
-be said to the device.
+"""One device's feed of one topic in the gateway: the engine's feed, its deliveries, and the
+instructions to the device.
 
-The feed decides at once; what it wants said is put in a lane and leaves it in order: a message
-before the instruction that shows it, an instruction to forget before the message comes again.
-"""
+The feed decides at once; what it sends is put in a lane and leaves it in order: a message before
+the instruction that shows it, an instruction to forget before the message comes again."""
 
 from __future__ import annotations
 
@@ -65,21 +64,21 @@ _encode = msgspec.json.Encoder().encode
 
 
 class QueuedSend(msgspec.Struct):
-    """In the lane: a message leaves for the device."""
+    """A step in the lane: a message that leaves for the device."""
 
     key: int
     keep: bool = True
 
 
 class Say(msgspec.Struct):
-    """In the lane: an instruction, maybe the answer to a look."""
+    """A step in the lane: an instruction to the device, maybe the answer to a look."""
 
     instruction: Instruction
     reply_to: int | None = None
 
 
 class RankedSubscription:
-    """Owns a feed."""
+    """A ranked subscription of one device, which owns the feed of the topic."""
 
     def __init__(
         self,
@@ -101,23 +100,24 @@ class RankedSubscription:
         self.feed.track()
         self.lane: deque[QueuedSend | Say] = deque()
         self.armed: Micros | None = None
-        """For when it stands among the gateway's timers."""
+        """The time for which the feed is among the gateway's timers; None if it is not."""
         self.muted = False
         self._changed: set[int] = set()
         """Messages whose rows are to be written though the feed did not move them."""
         self._new = True
         self.gone = False
-        """The subscription has ended, or has other terms: nothing is written of this one."""
+        """Whether the subscription has ended or was replaced by other terms: nothing is written of
+        this one."""
         self.dirty = False
         self.looking: int | None = None
-        """The look that is being answered."""
+        """The key of the look that is being answered; None if there is none."""
 
     def _subscription(self) -> Subscription:
         record = self.session.device.record
         return self.terms.subscription(record.zone, retention=self._deliveries.limits.retained)
 
     def describe(self) -> str:
-        """The terms and the policy, for the log."""
+        """Return the terms and the policy as JSON, for the log."""
         said = {
             "subscription": _unusual(self.subscription),
             "policy": self.choice.policy,
@@ -132,7 +132,7 @@ class RankedSubscription:
     def begin(
         self, ranked: RankedDelivery, accepted: Event, until: Micros | None, now: Micros
     ) -> None:
-        """A delivery was accepted: consider it, now or when its delay is over."""
+        """Consider a delivery that was accepted, now or when its delay is over."""
         self.mark(accepted)
         if until is None:
             self.arrive(ranked, now)
@@ -141,13 +141,13 @@ class RankedSubscription:
             self.note(ranked.key)
 
     def arrive(self, ranked: RankedDelivery, now: Micros) -> None:
-        """A message may be considered from now on."""
+        """Tell the feed of a message that may be considered from now on."""
         message = ranked.delivery.item.message
         ranked.arrived = True
         self.take(Arrived(message.key, message.rank, message.deliver_before), now)
 
     def take(self, given: Input, now: Micros) -> None:
-        """Tell the feed, and do what it wants done."""
+        """Give the feed an input, and carry out its effects."""
         effects = self.feed.take(given, now)
         self.note()
         if effects:
@@ -155,7 +155,7 @@ class RankedSubscription:
         self._arm()
 
     def woken(self, now: Micros) -> None:
-        """A time has come that the feed had asked for, maybe long ago."""
+        """Wake the feed at a time that it asked for, maybe long ago."""
         if self.armed is None or now < self.armed:
             return
         self.armed = None
@@ -167,7 +167,7 @@ class RankedSubscription:
             self._arm()
 
     def due(self, ranked: RankedDelivery, now: Micros) -> bool:
-        """A delivery's own time has come; false if that is for the dispatcher to deal with."""
+        """Act on a time of a delivery; return False if the dispatcher has to deal with it."""
         delivery = ranked.delivery
         if delivery.state is not PENDING or ranked.instructs:
             return False
@@ -181,7 +181,7 @@ class RankedSubscription:
         return delivery.state >= DELIVERED or not ranked.stamp
 
     def ended(self, ranked: RankedDelivery) -> None:
-        """A delivery is over, whoever said so."""
+        """Tell the feed that a delivery has ended, for whatever reason."""
         key, delivery = ranked.key, ranked.delivery
         if ranked.instructs:
             if not ranked.followed:
@@ -197,7 +197,7 @@ class RankedSubscription:
             self.take(given, delivery.changed_at)
 
     def follow(self, choice: PolicyChoice, now: Micros) -> None:
-        """Another policy is in force."""
+        """Replace the policy, which takes over what the old one has learned."""
         policy = policy_of(choice, self.subscription.max)
         policy.succeed(self.policy)
         self.choice, self.policy = choice, policy
@@ -207,32 +207,32 @@ class RankedSubscription:
         self._tell(Kind.POLICY_CHANGED, now, terms=self.describe())
 
     def rank_changed(self, ranked: RankedDelivery, now: Micros) -> None:
-        """The message is worth more, or less."""
+        """Tell the feed that a message has another rank."""
         message = ranked.delivery.item.message
         if self.feed.place(message.key) is not Place.ENDED:
             self._tell(Kind.RANK_CHANGED, now, msg=message.key, rank=message.rank)
             self.take(RankChanged(message.key, message.rank), now)
 
     def why(self, ranked: RankedDelivery) -> str:
-        """Why a delivery leaves."""
+        """Return the reason for the event of a delivery that leaves."""
         if ranked.instructs:
             return "what the feed says"
         key = ranked.key
         return ASKED if self.feed.place(key) is Place.ENDED else self.feed.why(key)
 
     def mark(self, event: Event) -> None:
-        """An event of a delivery is about this topic and policy."""
+        """Add the topic and the policy to an event of a delivery."""
         event.topic = self.topic
         event.policy = self.choice.label
 
     def say(self, instruction: Instruction, *, reply_to: int | None = None) -> None:
-        """Let the device know, after what was said before."""
+        """Send the device an instruction, after those before it."""
         self.lane.append(Say(instruction, reply_to))
         self.note()
         self._deliveries.touch(self.session)
 
     def delivery(self, key: int) -> RankedDelivery | None:
-        """The open delivery of a message, if it is this feed's."""
+        """Return the open delivery of a message if this feed decides about it; otherwise None."""
         ranked = ranked_of(self.session.mailbox.get(key))
         return ranked if ranked is not None and ranked.feed is self else None
 
@@ -263,7 +263,7 @@ class RankedSubscription:
         for key in effect.keys:
             self._tell(Kind.READ, now, msg=key, reason=effect.reason)
             if effect.reason != ASKED and key in sent:
-                sent[key].keep = False  # It goes to the application as it comes.
+                sent[key].keep = False  # The device gives it to the application at once.
             else:
                 kept.append(key)
         if kept and effect.reason != ASKED:
@@ -273,7 +273,7 @@ class RankedSubscription:
             self.looking = None
 
     def retract(self, key: int, reason: str, now: Micros) -> None:
-        """The device forgets it; an application that has had it may want to know."""
+        """Tell the device to forget a message; an application that has it may want to know."""
         self._tell(Kind.RETRACTED, now, msg=key, reason=reason)
         why = Why.ROOM if reason == NO_ROOM else Why.RANK
         self.lane.append(Say(Forget(why, (key,))))
@@ -300,7 +300,7 @@ class RankedSubscription:
     # What is stored.
 
     def note(self, key: int | None = None) -> None:
-        """Write it with the open commit."""
+        """Write the feed, and with `key` the row of that message, with the open commit."""
         if key is not None:
             self._changed.add(key)
         if not self.dirty:
@@ -308,7 +308,7 @@ class RankedSubscription:
             self._deliveries.commits.note(self)
 
     def write(self, commit: Commit) -> None:
-        """Put into a commit what has changed."""
+        """Write the changed rows of the feed into a commit."""
         self.dirty = False
         if self.gone:
             return
@@ -349,7 +349,7 @@ class RankedSubscription:
         )
 
     def restore(self, hot: Hot, memory: dict[str, Any], entries: list[EntryState]) -> None:
-        """Go on where an earlier life was."""
+        """Restore the feed from the store."""
         self.policy.remember(memory, hot.lessons)
         self.feed.resume(hot.state, entries)
         self.feed.moved()
@@ -366,7 +366,7 @@ class RankedSubscription:
 
 
 def _place(ranked: RankedDelivery | None) -> int:
-    """How a delivery stands that the feed has nothing to decide about."""
+    """Return the stored place of a delivery that the feed has nothing to decide about."""
     if ranked is None:
         return OVER
     if ranked.instructs:
@@ -381,7 +381,7 @@ def _parked(step: QueuedSend | Say) -> list[Any]:
 
 
 def _unusual(value: Subscription | Tuning) -> dict[str, Any]:
-    """The fields that differ from their defaults."""
+    """Return the fields that differ from their defaults."""
     return {
         field.name: item
         for field in dataclasses.fields(value)
@@ -390,7 +390,7 @@ def _unusual(value: Subscription | Tuning) -> dict[str, Any]:
 
 
 def stored_step(row: list[Any]) -> QueuedSend | Say:
-    """A step of the lane as it was stored."""
+    """Return a step of the lane from its stored form."""
     if isinstance(row[0], int):
         return QueuedSend(row[0], row[1])
     return Say(decode_instructions(row[0])[0], row[1])

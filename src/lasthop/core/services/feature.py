@@ -1,5 +1,5 @@
-"""What devices arrange among themselves through the gateway: who is asked when somebody gathers,
-and which services are offered, withdrawn and looked for."""
+"""Services that devices offer, withdraw and look for through the gateway, and requests by which a
+device gathers the answers of several others."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from lasthop.wire.hop.frames import ASKED_TYPE, Headers, MessageFrame, Operation
 from lasthop.wire.hop.services import Service, decode_question, decode_service, encode
 
 MOST_ASKED = 2000
-"""Devices that one request may gather from: their names are one message, and so is the answer of
-each."""
+"""Number of devices that one request may gather from: their names are one message, and so is the
+answer of each."""
 
 JSON = "application/json"
 
 
 class ServiceFeature(CoreFeature):
-    """Services, and requests that gather answers: answers devices in the gateway's own name."""
+    """Services and requests that gather answers, about which the gateway answers devices itself."""
 
     def __init__(self, spine: Spine) -> None:
         self._deliveries = spine.deliveries
@@ -74,7 +74,8 @@ class ServiceFeature(CoreFeature):
     # Requests that gather.
 
     def intake(self, arrival: Arrival, now: Micros) -> bool:
-        """Whoever gathers is told whose answers to wait for."""
+        """Tell a device that gathers answers which devices will answer, when its request is
+        accepted."""
         headers, submission = arrival.headers, arrival.submission
         if headers.gather and headers.reply_within is not None and not arrival.answers_to:
             asked = self._asked_by(arrival.session, submission, now)
@@ -86,7 +87,8 @@ class ServiceFeature(CoreFeature):
         return False
 
     def _asked_by(self, session: Session, submission: Submission, now: Micros) -> list[str] | None:
-        """Who will get a request that gathers, but for who asks; None if nobody can tell yet."""
+        """Return the names of the devices that will get a gathering request, except the sender's;
+        None if they are not known yet."""
         target = submission.target
         if target.kind in (TargetKind.SERVICE, TargetKind.QUEUE):
             raise InvalidRequest(
@@ -112,20 +114,20 @@ class ServiceFeature(CoreFeature):
         before: Micros | None,
         now: Micros,
     ) -> None:
-        """Let the device that gathers know whose answers to wait for."""
-        # Without a word about them it gathers until its deadline.
+        """Tell a gathering device whose answers to wait for."""
+        # A device that is not told gathers until its deadline, so a refusal here does no harm.
         with suppress(QuotaExceeded, Expired, Contradiction):
             self._answer(session, frame, msgspec.json.encode(asked), ASKED_TYPE, before, now)
 
     def offer(self, session: Session, service: Service, now: Micros) -> bool:
-        """A device offers a service; false when it did."""
+        """Let a device offer a service; return False if it does already."""
         if not self.book.offer(session.device, service, here=session.greeted):
             return False
         self._changed(session, f"it offers {service.title}", now)
         return True
 
     def withdraw(self, session: Session, body: bytes, now: Micros) -> bool:
-        """A device offers a service no longer; false when it did not."""
+        """End a device's offer of a service; return False if there was none."""
         name = body.decode(errors="replace")
         if not self.book.withdraw(session.device, name):
             return False
@@ -133,7 +135,7 @@ class ServiceFeature(CoreFeature):
         return True
 
     def find(self, session: Session, frame: MessageFrame, now: Micros) -> None:
-        """Say which services there are."""
+        """Answer a device that looks for services with those that match."""
         question = decode_question(frame.body)
         offers = self.book.find(session.device.app, question)
         self._answer(session, frame, encode(offers), JSON, None, now)

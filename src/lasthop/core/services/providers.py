@@ -1,9 +1,8 @@
-"""Services that devices offer: who offers which, and who of them gets the next request.
+"""The devices that offer services, and which of them gets the next request.
 
 Requests go round the devices that are in contact, in the order in which they came into contact;
-when none is, round all that offer the service. Both are a step in a dictionary, however many there
-are.
-"""
+when none is, round all that offer the service. Both are a step in a dictionary, however many
+devices there are."""
 
 from __future__ import annotations
 
@@ -25,11 +24,12 @@ from lasthop.wire.hop.services import (
 )
 
 MOST_OFFERED = 32
-"""Services of one device."""
+"""Number of services of one device: they are stored in its record."""
 
 MOST_FOUND = 100
 LARGEST_ANSWER = 512 << 10
-"""Offers in an answer, and their bytes: it is a message, whose body has a limit."""
+"""Number of offers in an answer, and their bytes: the answer is a message, whose body has a
+limit."""
 
 
 class _Providers:
@@ -40,10 +40,10 @@ class _Providers:
     def __init__(self) -> None:
         self.everyone: dict[int, Device] = {}
         self.here: dict[int, Device] = {}
-        """Those in contact, whose turn it is first."""
+        """The devices in contact; the one whose turn is next comes first."""
 
     def next(self) -> Device:
-        """Whose turn it is; then it is the others'."""
+        """Return the device whose turn it is, and put it behind the others."""
         waiting = self.here or self.everyone
         number = next(iter(waiting))
         device = waiting[number] = waiting.pop(number)
@@ -60,7 +60,7 @@ class ServiceIndex(Index):
     def __init__(self) -> None:
         self._providers: dict[tuple[str, str], _Providers] = {}
         self._titles: dict[str, dict[str, Service]] = {}
-        """Of an app, the interface of every name and version."""
+        """By app, the interface of every name and version."""
 
     def added(self, device: Device) -> None:
         for service in device.record.services.values():
@@ -74,7 +74,8 @@ class ServiceIndex(Index):
         raise NotFound("a service is found when a message for it is accepted", target=name)
 
     def offer(self, device: Device, service: Service, *, here: bool) -> bool:
-        """Let a device offer a service, in place of an earlier version; false when it did."""
+        """Let a device offer a service, in place of an earlier version; return False if it does
+        already."""
         record = device.record
         old = record.services.get(service.name)
         if old == service:
@@ -97,7 +98,7 @@ class ServiceIndex(Index):
         return True
 
     def withdraw(self, device: Device, name: str) -> bool:
-        """A device offers a service no longer; false when it did not."""
+        """End a device's offer of a service; return False if there was none."""
         services = dict(device.record.services)
         service = services.pop(name, None)
         if service is None:
@@ -107,20 +108,20 @@ class ServiceIndex(Index):
         return True
 
     def came(self, device: Device) -> None:
-        """A device that offers something is in contact."""
+        """Note that a device which offers services is in contact."""
         for service in device.record.services.values():
             for name in (service.name, service.title):
                 self._providers[device.app, name].here[device.number] = device
 
     def went(self, device: Device) -> None:
-        """And is no longer."""
+        """Note that a device which offers services is no longer in contact."""
         for service in device.record.services.values():
             for name in (service.name, service.title):
                 self._providers[device.app, name].here.pop(device.number, None)
 
     def assign(self, app: str, submission: Submission) -> None:
-        """Choose who gets a message for a service; from here on it is a message for that device,
-        which is told for which service."""
+        """Choose the device that gets a message for a service: the message's target becomes that
+        device, and a header names the service."""
         name = submission.target.name
         providers = self._providers.get((app, name))
         if providers is None:
@@ -130,7 +131,7 @@ class ServiceIndex(Index):
         submission.headers = (*submission.headers, (SERVICE_HEADER, service))
 
     def find(self, app: str, question: Question) -> Offers:
-        """What there is, in the order of names and versions."""
+        """Return the offers that match a question, sorted by name and version."""
         found: list[Offer] = []
         room = LARGEST_ANSWER
         for offer in self._matching(app, question):

@@ -1,1 +1,2 @@
-"""The messages of apps that have a surrogate: what waits for its word, and what comes of it."""
+"""The messages of apps that have a surrogate: those that wait for its verdict, and what follows
+from it."""

@@ -1,9 +1,8 @@
-"""Who has to be asked before a message goes on: it waits, durably, until its surrogate has spoken.
+"""Surrogates as a feature: a message of their apps waits, durably, until its surrogate has decided.
 
-An input is given to the surrogate as often as it takes, and counts once: the state, the messages
-that it caused and its own end are in one commit. What fails too often goes on as it is, or is
-refused.
-"""
+A mail is given to the surrogate as often as it takes, and counts once: the changes of the state,
+the messages that it caused and its own end are in one commit. A message that fails too often goes
+on as it is, or is refused."""
 
 from __future__ import annotations
 
@@ -31,11 +30,11 @@ from lasthop.surrogate.mail import Verdict
 from lasthop.wire.hop.frames import MessageFrame
 
 FIRST_REST = 100 * MILLISECOND
-"""After a failure: long enough for a passing trouble, short beside the deadline of a message. It
-grows fourfold each time."""
+"""The pause after a failure: long enough for a passing trouble, short beside the deadline of a
+message. It grows fourfold each time."""
 
 NOT_ASKED = ("surrogate:", GATEWAY)
-"""Sources whose messages pass: what surrogates send themselves, and what the gateway says."""
+"""Sources whose messages no surrogate is asked about: surrogates themselves, and the gateway."""
 
 REMEMBERED_REASON = 200
 
@@ -44,7 +43,7 @@ BY_SURROGATE = "surrogate:"
 
 
 class AnsweredForDevice(Gate):
-    """What a surrogate answered for a device is the device's answer to whoever asked."""
+    """Sends an answer that a surrogate gave for a device as the device's own answer."""
 
     def frame(self, delivery: Delivery, channel: ChannelState, frame: MessageFrame) -> MessageFrame:
         name = delivery.item.message.source.removeprefix(BY_SURROGATE)
@@ -53,7 +52,7 @@ class AnsweredForDevice(Gate):
 
 
 class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
-    """The posts of all apps that have a surrogate."""
+    """The queues of all apps that have a surrogate."""
 
     def __init__(self, spine: Spine) -> None:
         self._deliveries = spine.deliveries
@@ -65,9 +64,9 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
             app: SurrogateQueue(app, of_app, self._touch) for app, of_app in terms.items()
         }
         self._awaited: dict[tuple[int, int], Consultation] = {}
-        """Deliveries that wait, by message and device."""
+        """Deliveries that wait for a verdict, by message and device."""
         self._held: dict[int, Consultation] = {}
-        """What devices sent and waits, by message."""
+        """Messages of devices that wait for a verdict, by message key."""
         self._number = 0
         self._rows: dict[tuple[int, int], ConsultRow] = {}
         self._held_rows: dict[int, ConsultRow] = {}
@@ -122,14 +121,14 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
         return True
 
     def ended(self, delivery: Delivery) -> None:
-        """A delivery has ended: it waits no longer."""
+        """End the consultation of a delivery that has ended."""
         key = (delivery.item.message.key, delivery.session.device.number)
         consultation = self._awaited.get(key)
         if consultation is not None:
             self._close(consultation)
 
     def intake(self, arrival: Arrival, now: Micros) -> bool:
-        """What a device sends waits for the surrogate."""
+        """Hold a message of a device until the surrogate has decided."""
         session = arrival.session
         device = session.device
         if device.app not in self._posts:
@@ -149,7 +148,7 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
         return True
 
     def forgotten(self, session: Session) -> None:
-        """A device is gone: nothing of what it sent goes on."""
+        """Drop the waiting messages of a device that is removed."""
         for consultation in [c for c in self._held.values() if c.session is session]:
             self._close(consultation)
             self._outcomes.let_fall(consultation)
@@ -185,7 +184,7 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
             self._touch(post)
 
     def _close(self, consultation: Consultation) -> None:
-        """It waits no longer, whatever became of it."""
+        """End a consultation, whatever became of it."""
         consultation.over = True
         self._note(consultation, done=True)
         key = consultation.item.message.key
@@ -201,7 +200,7 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
     # The driver.
 
     def after_settling(self, now: Micros) -> None:
-        """Give surrogates what waits for them."""
+        """Give surrogates the mails that wait for them."""
         if not self._touched:
             return
         posts, self._touched = self._touched, {}
@@ -213,7 +212,7 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
                 self._deliveries.effects.append(Fetch([post.fetching]))
 
     def fetched(self, messages: Mapping[int, Message], now: Micros) -> None:
-        """The answer to a `Fetch`, of whomever."""
+        """Take bodies that came back from the store, some fetched for other parts."""
         for post in self._posts.values():
             if post.fetching in messages:
                 key, post.fetching = post.fetching, None
@@ -225,9 +224,9 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
         self.after_settling(now)
 
     def consulted(self, app: str, number: int, verdict: Verdict, now: Micros) -> str | None:
-        """The surrogate's word about the next of what it was given. A reason comes back when that
-        cannot be done: then nothing of it counts, and the surrogate starts over from the state as
-        it is."""
+        """Carry out the surrogate's verdict about the next of the mails that it was given. Return
+        None, or the reason if the verdict cannot be followed: then nothing of it counts, and the
+        surrogate starts over from the stored state."""
         post = self._posts.get(app)
         if post is None or not post.flight or post.flight[0].number != number:
             return "this was not asked"
@@ -249,8 +248,8 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
     def failed(
         self, app: str, number: int, reason: str, now: Micros, *, hopeless: bool = False
     ) -> None:
-        """Nothing came of the next of what the surrogate was given; `hopeless` when nothing can
-        come of any of it."""
+        """Note that the surrogate failed at the next of the mails that it was given; `hopeless`
+        when it cannot deal with any of them."""
         post = self._posts.get(app)
         if post is None or not post.flight or post.flight[0].number != number:
             return
@@ -287,16 +286,16 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
             self._outcomes.give_up(post, consultation, reason, now)
 
     def post(self, app: str) -> SurrogateQueue | None:
-        """An app's post, to look at."""
+        """Return the queue of an app, to look at; None if the app has no surrogate."""
         return self._posts.get(app)
 
     @property
     def waiting(self) -> int:
-        """How many messages of all apps wait."""
+        """Number of waiting messages of all apps."""
         return sum(post.waiting for post in self._posts.values())
 
     def outcomes(self) -> dict[tuple[str, ...], int]:
-        """How often each came of a message since the start, by app and outcome."""
+        """Return the number of messages since the start, by app and outcome."""
         return {
             (app, outcome): count
             for app, post in self._posts.items()
@@ -322,7 +321,7 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
             self._revisions[revision.message, revision.device] = revision
 
     def reopening(self, delivery: Delivery, row: DeliveryRow) -> None:
-        """A delivery is back, and carries what its surrogate made of it."""
+        """Give a restored delivery the content that its surrogate made of it."""
         key = (delivery.item.message.key, delivery.session.device.number)
         revision = self._revisions.pop(key, None)
         if revision is not None:
@@ -352,7 +351,7 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
         return True
 
     def finish(self, now: Micros) -> None:
-        """All deliveries are back: now what devices sent."""
+        """Hold again the messages of devices, after all deliveries were restored."""
         for message in self._restored_held:
             self._hold_again(self._held_rows.pop(message.key), message, now)
         for row in (*self._rows.values(), *self._held_rows.values()):

@@ -1,5 +1,5 @@
-"""What a surrogate made of a message for one device: the same message, with other content, which is
-stored under a key of its own."""
+"""A message with other content for one device, as its surrogate changed it; the content is stored
+under a key of its own."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from lasthop.store.surrogates import RevisionRow, SurrogateChanges
 
 
 class Revision(Item):
-    """Stands for its message in one delivery, until that is over."""
+    """The item that stands for a message in one delivery, with changed content, until the delivery
+    ends."""
 
     __slots__ = ("_deliveries", "_key", "origin")
 
     def __init__(
         self, deliveries: Deliveries, delivery: Delivery, message: Message, key: int, size: int
     ) -> None:
-        """Let a delivery carry other content. Nothing of it has left."""
+        """Give a delivery other content. Nothing of the delivery has left."""
         origin = delivery.item
         super().__init__(message, origin.decider)
         self._deliveries = deliveries
@@ -40,7 +41,7 @@ class Revision(Item):
         return self.origin
 
     def note(self, device: int, *, open: bool) -> None:  # noqa: A002
-        """Write it with the open commit."""
+        """Write the revision with the open commit."""
         message = self.message
         changes = self._deliveries.commits.open.of(SurrogateChanges)
         changes.revisions[self._key] = RevisionRow(

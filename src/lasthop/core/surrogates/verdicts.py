@@ -1,8 +1,7 @@
-"""What comes of a surrogate's word: checked as a whole, then done as a whole.
+"""What follows from a surrogate's verdict: checked as a whole, then done as a whole.
 
 Until `check` returns nothing has changed; after it nothing can be refused. Everything that is done
-is in the open commit, together with the end of the input.
-"""
+is in the open commit, together with the end of the consultation."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ from lasthop.surrogate.surrogate import MOST_SENDS
 
 
 class VerdictRules:
-    """Does what surrogates decide."""
+    """Carries out the verdicts of surrogates."""
 
     def __init__(self, deliveries: Deliveries, acceptance: Acceptance) -> None:
         self._deliveries = deliveries
@@ -37,8 +36,8 @@ class VerdictRules:
     def check(
         self, post: SurrogateQueue, consultation: Consultation, verdict: Verdict, now: Micros
     ) -> Message | None:
-        """Take in what the surrogate sends, all or nothing; returns its answer, if it gives one.
-        Raises `LasthopError` when the verdict as a whole cannot be followed."""
+        """Accept the messages that the surrogate sends, all or none; return its answer, if it gives
+        one. Raises `LasthopError` when the verdict as a whole cannot be followed."""
         size, limit = post.size_with(verdict.state), post.terms.state
         if size > limit:
             raise TooLarge("the state is too large", size=size, limit=limit)
@@ -59,7 +58,7 @@ class VerdictRules:
         return messages[-1] if answers else None
 
     def remember(self, post: SurrogateQueue, verdict: Verdict) -> None:
-        """The surrogate's state has changed."""
+        """Store the changes of the surrogate's state."""
         if verdict.state:
             post.change(verdict.state)
             rows = self._deliveries.commits.open.of(SurrogateChanges).states
@@ -74,7 +73,7 @@ class VerdictRules:
         answer: Message | None,
         now: Micros,
     ) -> None:
-        """Do with the message what the surrogate wants."""
+        """Do with the message what the surrogate decided."""
         if verdict.action is MailAction.RELAY:
             content = verdict.content
             before = consultation.content
@@ -98,7 +97,7 @@ class VerdictRules:
     def give_up(
         self, post: SurrogateQueue, consultation: Consultation, reason: str, now: Micros
     ) -> None:
-        """The surrogate cannot do it: go on without it, or not at all."""
+        """Relay or refuse a message at which the surrogate failed, as its terms say."""
         if post.terms.failing is Failing.RELAY:
             told = f"relayed as it is, since its surrogate failed: {reason}"
             self.pass_on(consultation, None, told, now)
@@ -129,21 +128,22 @@ class VerdictRules:
         if content is not None:
             submission = msgspec.structs.replace(submission, **msgspec.structs.asdict(content))
         try:
-            # Under a new key, also if nothing has changed: keys are in the order of verdicts then.
+            # Under a new key, even if nothing has changed, so that keys are in the order of
+            # verdicts.
             (message,) = self._acceptance.accept(message.app, message.source, [submission], now)
         except LasthopError as error:
             remark(self._deliveries, consultation, told, now)
-            # Nobody is there any more, or it is too late: its sender hears of it as always.
+            # The target is gone, or it is too late: the sender is told of the refusal as always.
             key = consultation.sent_as or None
             refuse(self._acceptance, consultation.session, key, error, now)
             return
-        # In the log it is the message that others get.
+        # The log names the message that others get.
         remark(self._deliveries, consultation, told, now, message.key)
         if consultation.answers:
             answered(self._deliveries, consultation.session, consultation.answers, message, now)
 
     def let_fall(self, consultation: Consultation) -> None:
-        """A message of a device goes no further."""
+        """Forget a message of a device that goes no further."""
         consultation.item.spreading = False
         self._deliveries.release(consultation.item)
 
@@ -179,7 +179,8 @@ def remark(
     now: Micros,
     key: int | None = None,
 ) -> None:
-    """Put into the log what the surrogate did; with a message of a device, as which it goes on."""
+    """Record what the surrogate did; for a message of a device, with the key under which it goes
+    on."""
     delivery = consultation.delivery
     if delivery is not None:
         deliveries.commits.record_step(delivery, Kind.CONSULTED, now, told)
@@ -207,7 +208,7 @@ def _submission(send: OutgoingMail, now: Micros) -> Submission:
 
 
 def _answer(consultation: Consultation, content: Content) -> Submission:
-    """To whoever sent the message; a device knows its own requests by the keys it gave them."""
+    """Return the answer to the sender of a message; a device knows its requests by its own keys."""
     request = consultation.item.message
     kind, _, name = request.source.partition(":")
     if kind == TargetKind.DEVICE:

@@ -1,4 +1,4 @@
-"""One app's post: what waits for its surrogate, in order, and what the surrogate remembers."""
+"""One app's queue: what waits for its surrogate, in order, and the surrogate's state."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from lasthop.surrogate.mail import Content, Mail, Way
 from lasthop.surrogate.state import apply, entry_size, size_after
 
 MOST_GIVEN = 64
-"""Inputs that the surrogate is given together: a round trip to another process costs as much as
-some ten inputs."""
+"""Number of mails that the surrogate is given together: a round trip to another process costs as
+much as some ten mails."""
 
 MOST_GIVEN_BYTES = 1 << 20
 
@@ -27,7 +27,7 @@ _content_of = maker(Content, {name: name for name in Content.__struct_fields__},
 
 
 class Failing(StrEnum):
-    """What becomes of a message at which the surrogate fails time and again."""
+    """What becomes of a message at which the surrogate has failed too often."""
 
     RELAY = "relay"
     REFUSE = "refuse"
@@ -35,19 +35,19 @@ class Failing(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SurrogateTerms:
-    """What a surrogate may take up. Each number says who it protects."""
+    """The limits of a surrogate. The description of each says what it protects."""
 
     attempts: int = 3
-    """At one input; then `failing` says what becomes of it."""
+    """Attempts at one mail; then `failing` says what becomes of it."""
     failing: Failing = Failing.RELAY
     queue: int = 10_000
-    """Messages that wait for it; then publishers are asked to come back later."""
+    """Messages that wait for the surrogate; beyond this publishers are asked to come back later."""
     state: int = 4 << 20
-    """Bytes of its state, which is in memory here and in its worker."""
+    """Bytes of the surrogate's state, which is in memory here and in its worker."""
 
 
 class Consultation:
-    """One message, to or from one device, that waits for the surrogate's word."""
+    """One message, to or from one device, that waits for the surrogate's verdict."""
 
     __slots__ = (
         "answers",
@@ -76,24 +76,25 @@ class Consultation:
         self.session = session
         self.item = item
         self.delivery = delivery
-        """What waits, of a message to the device; none for a message of the device."""
+        """The waiting delivery of a message to the device; None for a message of the device."""
         self.answers = answers
         self.sent_as = sent_as
         self.attempts = 0
         self.ready = False
-        """Its time has come."""
+        """Whether the delay of the message is over, so that the surrogate may get it."""
         self.content: Content | None = None
-        """What it says, once somebody has asked: its body may be left to the store after that."""
+        """The content that the surrogate was given, kept because the body may be evicted after
+        that."""
         self.over = False
-        """It ended in another way while it waited."""
+        """Whether the message ended in another way while it waited."""
 
     def __lt__(self, other: Consultation) -> bool:
-        """Whose turn it is."""
+        """Order two consultations by priority, then by number."""
         mine, theirs = self.item.message.priority, other.item.message.priority
         return (-mine, self.number) < (-theirs, other.number)
 
     def row(self, *, done: bool = False) -> ConsultRow:
-        """As the store keeps it."""
+        """Return the consultation as the store keeps it."""
         return ConsultRow(
             self.number,
             self.session.device.app,
@@ -107,7 +108,7 @@ class Consultation:
         )
 
     def mail(self, now: Micros) -> Mail:
-        """As the surrogate sees it."""
+        """Return the message as the surrogate gets it."""
         m = self.item.message
         self.content = _content_of(m)
         device = self.session.device
@@ -132,7 +133,7 @@ class Consultation:
 
 
 class SurrogateQueue:
-    """What waits for one app's surrogate, and its state as it counts."""
+    """The consultations that wait for one app's surrogate, and the surrogate's durable state."""
 
     def __init__(
         self, app: str, terms: SurrogateTerms, wake: Callable[[SurrogateQueue], None]
@@ -142,24 +143,25 @@ class SurrogateQueue:
         self.state: dict[str, bytes] = {}
         self.state_size = 0
         self.waiting = 0
-        """How many have not been heard of, those included that wait for their time."""
+        """Number of consultations without a verdict, including those whose delay is not over."""
         self.flight: deque[Consultation] = deque()
-        """Those that the surrogate has been given."""
+        """The consultations that the surrogate has been given."""
         self.resting = False
-        """Nothing is given until a failure has been slept over."""
+        """Whether the surrogate is given nothing until the pause after a failure is over."""
         self.fetching: int | None = None
-        """The message whose body is being read from the store."""
+        """The key of the message whose body is being read from the store; None if there is none."""
         self.outcomes: Counter[str] = Counter()
-        """Since the start, for people."""
+        """Number of messages by outcome since the start, for the metrics."""
         self._ready: list[Consultation] = []
         self._wake = wake
 
     def put(self, consultation: Consultation) -> None:
-        """Its time has come."""
+        """Queue a consultation whose delay is over."""
         heapq.heappush(self._ready, consultation)
 
     def take(self) -> list[Consultation]:
-        """What the surrogate is to be given now; `fetching` says what is missing for more."""
+        """Return the consultations that the surrogate is to be given now; `fetching` names a body
+        that is missing for more."""
         if self.flight or self.resting or self.fetching is not None:
             return []
         size = 0
@@ -178,27 +180,27 @@ class SurrogateQueue:
         return list(self.flight)
 
     def give_back(self) -> None:
-        """The surrogate has not dealt with what it was given."""
+        """Queue again the consultations that the surrogate was given and has not dealt with."""
         for consultation in self.flight:
             if not consultation.over:
                 self.put(consultation)
         self.flight.clear()
 
     def size_with(self, changes: dict[str, bytes]) -> int:
-        """How large the state is with these changes."""
+        """Return the size of the state with these changes, in bytes."""
         return size_after(self.state, self.state_size, changes)
 
     def change(self, changes: dict[str, bytes]) -> None:
-        """Change the state."""
+        """Apply changes to the surrogate's state."""
         self.state_size = self.size_with(changes)
         apply(self.state, changes)
 
     def restore(self, name: str, value: bytes) -> None:
-        """An entry of the state as the store has it."""
+        """Add an entry of the state that the store has."""
         self.state[name] = value
         self.state_size += entry_size(name, value)
 
     def woken(self, now: Micros) -> None:
-        """The failure has been slept over."""
+        """End the pause after a failure."""
         self.resting = False
         self._wake(self)

@@ -1,1 +1,2 @@
-"""Topics: who subscribes to which, with which filter, and what is advertised."""
+"""Topics: which devices subscribe to which topic, with which filter, and which topics are
+advertised."""

@@ -1,5 +1,5 @@
 """Topics that publishers advertise and withdraw. A topic needs no advertisement to be used; an
-advertised one can be found, and whoever subscribes to it is told when it is withdrawn."""
+advertised one can be found, and its subscribers are told when it is withdrawn."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from lasthop.wire.hop.feeds import TopicWithdrawn, encode_instructions
 from lasthop.wire.hop.frames import FEED_TYPE
 
 MAX_ADVERTISED = 10_000
-"""Topics of an app: they are kept in memory, and listed."""
+"""Number of advertised topics of an app: they are kept in memory, and listed."""
 
 
 class AdvertisedTopics:
-    """What there is to subscribe to."""
+    """The topics that publishers advertise, by app."""
 
     def __init__(self, deliveries: Deliveries, fanouts: Fanouts) -> None:
         self._deliveries = deliveries
@@ -31,7 +31,7 @@ class AdvertisedTopics:
         self._count: dict[str, int] = {}
 
     def restore(self, rows: Iterable[TopicRow]) -> None:
-        """As the store has them."""
+        """Add the advertisements that the store has."""
         for row in rows:
             self._keep(row)
 
@@ -41,16 +41,17 @@ class AdvertisedTopics:
         self._topics[row.app, row.topic] = row
 
     def find(self, app: str, topic: str) -> TopicRow | None:
-        """An advertisement, also of a topic that was withdrawn."""
+        """Return the advertisement of a topic, also if it was withdrawn; None if there never was
+        one."""
         return self._topics.get((app, topic))
 
     def all(self, app: str) -> list[TopicRow]:
-        """What is advertised now, by name."""
+        """Return what an app advertises now, sorted by name."""
         rows = [row for row in self._topics.values() if row.app == app and not row.withdrawn_at]
         return sorted(rows, key=lambda row: row.topic)
 
     def advertise(self, app: str, topic: str, source: str, title: str, now: Micros) -> bool:
-        """Let it be known that a topic will have messages; false when it is known already."""
+        """Advertise a topic; return False if it is advertised with the same title already."""
         topic = check_topic(topic)
         row = self.find(app, topic)
         if row is not None and not row.withdrawn_at:
@@ -66,8 +67,8 @@ class AdvertisedTopics:
         return True
 
     def withdraw(self, app: str, topic: str, source: str, now: Micros, *, force: bool) -> int:
-        """Let it be known that there will be no more; how many subscribers are told. Only who
-        advertised it, or an administrator (`force`), may."""
+        """Withdraw an advertisement, and return how many subscribers are told. Only the publisher
+        that advertised the topic, or an administrator (`force`), may do so."""
         row = self.find(app, topic)
         if row is None or row.withdrawn_at:
             raise NotFound("no such topic is advertised", topic=topic)
@@ -83,7 +84,7 @@ class AdvertisedTopics:
         return len(devices)
 
     def subscribed(self, session: Session, topic: str, now: Micros) -> None:
-        """A device subscribes: if it comes too late it is told."""
+        """Tell a device that has just subscribed if the topic was withdrawn before."""
         device = session.device
         row = self.find(device.app, topic)
         if row is not None and row.withdrawn_at:

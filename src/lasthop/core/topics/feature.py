@@ -1,5 +1,5 @@
-"""Topics as a part of the gateway: publishing to subscribers, subscribing, and subscriptions that
-follow a device's context."""
+"""Topics as a feature: publishing to subscribers, subscribing, and subscriptions that follow a
+device's context."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _decode_context = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 class TopicFeature(CoreFeature):
-    """Everything about topics but their terms."""
+    """Topics and subscriptions, except for the terms of ranked topics."""
 
     def __init__(self, spine: Spine) -> None:
         self._deliveries = deliveries = spine.deliveries
@@ -77,7 +77,7 @@ class TopicFeature(CoreFeature):
         self._unread.fetched(messages)
 
     def matched(self, key: int, reading: Reading, now: Micros) -> None:
-        """The driver has read a message: go on with it."""
+        """Continue with a message that the driver has matched with the filters."""
         if self._unread.answered(key, reading):
             self._fanouts.go_on(key, now)
 
@@ -96,16 +96,16 @@ class TopicFeature(CoreFeature):
         *,
         xpath: str | None = None,
     ) -> bool:
-        """Subscribe a device to a topic; false when it was, with the same terms and filter."""
+        """Subscribe a device to a topic; return False if it is, with the same terms and filter."""
         session = self._deliveries.named(app, name)
         return self.subscriptions.subscribe(session, topic, now, terms, xpath=xpath)
 
     def unsubscribe(self, app: str, name: str, topic: str, now: Micros) -> bool:
-        """End a device's subscription; false when there was none."""
+        """End a device's subscription; return False if there was none."""
         return self.subscriptions.unsubscribe(self._deliveries.named(app, name), topic, now)
 
     def set_rules(self, app: str, name: str, rules: list[ContextRule], now: Micros) -> None:
-        """Let a device's subscriptions follow its context."""
+        """Let a device's subscriptions follow its context by these rules."""
         self.subscriptions.set_rules(self._deliveries.named(app, name), rules, now)
 
     # What devices ask.
@@ -125,7 +125,7 @@ class TopicFeature(CoreFeature):
     def _context(
         self, session: Session, frame: MessageFrame, headers: Headers, now: Micros
     ) -> None:
-        """A device says where it is and what it does: its subscriptions may follow."""
+        """Store a device's report of its place and activity, and let its subscriptions follow."""
         limit, body = self._deliveries.limits.context, frame.body
         if len(body) > limit:
             raise TooLarge("context too large", size=len(body), limit=limit)
@@ -141,7 +141,7 @@ class TopicFeature(CoreFeature):
 
 
 class TopicTarget(PlainTarget):
-    """The subscribers of a topic, of whom some have a filter."""
+    """The subscribers of a topic, some of whom have a filter."""
 
     def __init__(
         self, deliveries: Deliveries, fanouts: Fanouts, index: TopicIndex, unread: FilterQueue
@@ -154,7 +154,7 @@ class TopicTarget(PlainTarget):
         self, app: str, what: Message | Submission, devices: Mapping[int, Device], *, resident: bool
     ) -> Selection | None:
         if what.content_type == FEED_TYPE:
-            return None  # What the gateway itself says about a topic concerns every subscriber.
+            return None  # Notices of the gateway about a topic concern every subscriber.
         body = what.body if resident else None
         return self._filters.sieve(app, what.target.name, devices, what.content_type, body)
 
@@ -169,12 +169,12 @@ class TopicTarget(PlainTarget):
 
 
 class FeedWord:
-    """What the gateway says about a topic, as it travels."""
+    """How the gateway's own notices about a topic travel."""
 
     must_arrive = False
 
     def frame(self, delivery: Delivery) -> MessageFrame:
-        """An instruction to the device, not a message for its application."""
+        """Return the frame of an instruction to the device, which its application does not get."""
         message = delivery.item.message
         seq = delivery.seq if delivery.seq >= 0 else None
         topic = message.target.topic or message.queue

@@ -1,8 +1,9 @@
-"""Messages that wait until the driver's worker has read them for the filters of their subscribers.
+"""Messages that wait until the driver's worker has matched them with the filters of their
+subscribers.
 
-One is with the driver at a time. Lanes take turns, so that a sender of large messages keeps other
-senders waiting for one of them only; the body of a message that waits may be left to the store.
-"""
+One message is with the driver at a time. Lanes take turns, so that a sender of large messages keeps
+other senders waiting for one of them only; the body of a waiting message may be in the store
+only."""
 
 from __future__ import annotations
 
@@ -19,24 +20,24 @@ from lasthop_xml.xpath.reading import Reading
 
 
 class FilterQueue:
-    """Asks the driver about one message after the other."""
+    """Asks the driver to match one message after the other with the filters."""
 
     def __init__(self, deliveries: Deliveries, filters: Filters) -> None:
         self._deliveries = deliveries
         self._filters = filters
         self._waiting: dict[OrderKey, deque[tuple[Item, Sieve]]] = {}
-        """By lane; whose turn is next comes first."""
+        """The waiting messages by lane; the lane that is next comes first."""
         self._asked: tuple[Item, Sieve] | None = None
         self._fetching = False
 
     def put(self, lane: OrderKey, item: Item, sieve: Sieve) -> None:
-        """Let a message wait for its reading."""
+        """Let a message wait until it is matched with the filters."""
         self._waiting.setdefault(lane, deque()).append((item, sieve))
         self._ask()
 
     def answered(self, message: int, reading: Reading) -> bool:
-        """Take the driver's word about the message that it was asked about; false if it was asked
-        about another one."""
+        """Take the driver's answer about a message; return False if the driver was asked about
+        another one."""
         if self._asked is None or self._asked[0].message.key != message:
             return False
         self._filters.judge(self._asked[1], reading)
@@ -45,7 +46,7 @@ class FilterQueue:
         return True
 
     def fetched(self, messages: Mapping[int, Message]) -> None:
-        """Go on with a message whose body had been left to the store."""
+        """Continue with a message whose body was in the store only."""
         if self._fetching and self._asked is not None:
             message = messages.get(self._asked[0].message.key)
             if message is not None:
@@ -60,7 +61,7 @@ class FilterQueue:
             if waiting:
                 self._waiting[lane] = waiting
             if not item.spreading:
-                continue  # It was taken back while it waited.
+                continue  # The message was taken back while it waited.
             self._asked = item, sieve
             if item.resident:
                 self._match(item.message)

@@ -1,9 +1,8 @@
-"""Subscriptions that look into messages: XPath expressions, all of an app matched in one pass.
+"""Subscriptions with a filter: XPath expressions, all of an app matched with a message in one pass.
 
-A message is read only if somebody among those whom it would reach has such a subscription. Small
-ones are read at once, within what one turn of the driver may take; the others wait for the driver,
-which has a worker for them (`core.topics.filter_queue`).
-"""
+A body is parsed only if one of the devices that it would reach has a filter. Small bodies are
+parsed at once, within what one turn of the driver may take; the others wait for the driver, which
+has a worker for them (`core.topics.filter_queue`)."""
 
 from __future__ import annotations
 
@@ -19,12 +18,12 @@ from lasthop_xml.xpath.reading import NO_XML, Outcome, Reading, read, reads
 from lasthop_xml.xpath.subscriptions import Subscriptions
 
 MOST_FILTERS = 100_000
-"""Different expressions of one app: one takes some 2 kB."""
+"""Number of different expressions of one app: an expression takes some 2 kB."""
 
 WORK_PER_TURN: Final = 1000
-"""What all messages together may cost between two turns of the driver, in events of a document that
-meets few short expressions. The dearest form takes 10 microseconds for one: so this is 10 ms, in
-which nobody else is served."""
+"""The cost of all messages together between two turns of the driver, in events of a document that
+meets few short expressions. The dearest form takes 10 microseconds for one event: so this is 10 ms,
+in which nothing else is served."""
 
 BYTES_PER_EVENT: Final = 8
 """Bytes of a body that cost as much as an event, whatever is in them."""
@@ -34,7 +33,7 @@ CHARACTERS_PER_EVENT: Final = 64
 their steps may have to be looked at for each element."""
 
 LIMITS: Final = DEFAULT_LIMITS
-"""Of what the driver's worker reads: 100,000 events take about a second."""
+"""The limits of what the driver's worker parses: 100,000 events take about a second."""
 
 
 class _Table:
@@ -45,17 +44,18 @@ class _Table:
     def __init__(self) -> None:
         self.subscriptions: Subscriptions[str] = Subscriptions(most=MOST_FILTERS)
         self.holders: Counter[str] = Counter()
-        """How many subscriptions have each expression."""
+        """Number of subscriptions that have each expression."""
         self.born: dict[str, int] = {}
-        """When each came, in the order of all expressions."""
+        """The number at which each expression was added, counted over all expressions."""
         self.devices: dict[int, Device] = {}
-        """Those that have a filter."""
+        """The devices that have a filter, by number."""
         self.length = 0
-        """Characters of all expressions."""
+        """Number of characters of all expressions together."""
 
 
 class Sieve:
-    """One message before its subscribers' filters. Without a `reading` nobody can tell yet."""
+    """Which subscribers of a topic want one message, by their filters. As long as there is no
+    `reading` that is not known."""
 
     __slots__ = ("_filters", "_known", "_topic", "app", "reading")
 
@@ -68,12 +68,12 @@ class Sieve:
 
     @property
     def known(self) -> bool:
-        """Whether the message has been read."""
+        """Whether the message has been parsed."""
         return self.reading is not None
 
     def wants(self, device: Device) -> str | None:
-        """None if the device does not want the message; otherwise a remark, which is empty unless
-        the device gets it because nobody can tell."""
+        """Return None if the device does not want the message; otherwise a remark, which is empty
+        unless the device gets the message because the filter could not be applied."""
         reading = self.reading
         assert reading is not None, "nobody has read it yet"
         record = device.record
@@ -92,7 +92,7 @@ class Sieve:
 
 
 class Filters:
-    """All expressions, by app."""
+    """The filter expressions of all subscriptions, by app."""
 
     def __init__(self) -> None:
         self._tables: dict[str, _Table] = {}
@@ -100,25 +100,26 @@ class Filters:
         self._changes: dict[tuple[str, str], bool] | None = None
         self._left = WORK_PER_TURN
         self.outcomes: Counter[Outcome] = Counter()
-        """Of all messages that filters were to look at since the start, for people."""
+        """Number of messages by how parsing them for filters ended, since the start; for the
+        metrics."""
 
     def turned(self) -> None:
-        """The driver has served everybody else: there is time again."""
+        """Allow more parsing: the driver has served all other work since the last turn."""
         self._left = WORK_PER_TURN
 
     def add(self, device: Device) -> None:
-        """Enter the filters of a device, as its record says."""
+        """Add the filters that a device's record has."""
         for xpath in device.record.filters.values():
             self._enter(device, xpath)
 
     def remove(self, device: Device) -> None:
-        """A device is gone."""
+        """Remove all filters of a device."""
         for topic in list(device.record.filters):
             self.set(device, topic, "")
 
     def set(self, device: Device, topic: str, xpath: str) -> bool:
-        """Give a subscription a filter, or with an empty one none; false when it was so. Raises
-        what is wrong with the expression, and then has changed nothing."""
+        """Give a subscription a filter, or remove it if `xpath` is empty; return False if nothing
+        changes. If the expression is wrong an error is raised, and nothing has changed."""
         filters = device.record.filters
         old = filters.get(topic, "")
         if old == xpath:
@@ -140,8 +141,8 @@ class Filters:
         content_type: str,
         body: bytes | None,
     ) -> Sieve | None:
-        """What a message for a topic's subscribers has to pass; None if nobody has a filter. Its
-        body may be in the store only."""
+        """Return which subscribers want a message for a topic; None if none of them has a filter. A
+        body that is in the store only is None."""
         table = self._tables.get(app)
         if table is None or table.devices.keys().isdisjoint(devices):
             return None
@@ -153,32 +154,32 @@ class Filters:
         return sieve
 
     def judge(self, sieve: Sieve, reading: Reading) -> None:
-        """Let a message be known by what was read of it."""
+        """Settle which subscribers want a message by what parsing it found."""
         sieve.reading = reading
         self.outcomes[reading.outcome] += 1
 
     def read(self, app: str, content_type: str, body: bytes) -> Reading:
-        """Read a body here, however long that takes: for drivers without a worker."""
+        """Parse a body here, however long that takes: for drivers without a worker."""
         table = self._tables.get(app)
         subscriptions = Subscriptions[str]() if table is None else table.subscriptions
         return read(subscriptions, content_type, body, LIMITS)
 
     def born(self, app: str, xpath: str) -> int:
-        """When an expression came, which somebody must have."""
+        """Return the number at which an expression of a subscription was added."""
         return self._tables[app].born[xpath]
 
     def expressions(self) -> Iterable[tuple[str, str]]:
-        """All expressions, with the app of each."""
+        """Return all expressions, with the app of each."""
         return [(app, xpath) for app, table in self._tables.items() for xpath in table.holders]
 
     def changes(self) -> Mapping[tuple[str, str], bool] | None:
-        """Which expressions have come (or else gone) since this was asked before; None the first
-        time."""
+        """Return which expressions were added (True) or removed (False) since the last call; None
+        at the first call."""
         changes, self._changes = self._changes, {}
         return changes
 
     def _read_now(self, table: _Table, content_type: str, body: bytes) -> Reading | None:
-        """Read a body if there is time for it; None if there is not."""
+        """Parse a body if there is time for it in this turn; None if there is not."""
         if not reads(content_type):
             return NO_XML
         weight = 1 + table.length // CHARACTERS_PER_EVENT
@@ -191,7 +192,7 @@ class Filters:
         if reading.outcome is Outcome.READ:
             self._left -= size + weight * reading.events
         else:
-            self._left = 0  # It may have taken all of it.
+            self._left = 0  # How much work was done is unknown: it may have taken all.
         return None if reading.outcome is Outcome.TOO_LARGE else reading
 
     def _enter(self, device: Device, xpath: str) -> None:
@@ -209,7 +210,7 @@ class Filters:
         self._tables[app] = table
 
     def _leave(self, device: Device, xpath: str) -> None:
-        """A device has an expression no longer in one of its subscriptions."""
+        """Remove an expression from one of a device's subscriptions."""
         table = self._tables[device.app]
         table.holders[xpath] -= 1
         if not table.holders[xpath]:

@@ -1,4 +1,4 @@
-"""Who subscribes to which topic, by name or by pattern."""
+"""The subscribers of topics, by name or by pattern."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from lasthop.core.topics.patterns import PatternTree, is_pattern
 
 
 class TopicIndex(Index):
-    """The subscribers of all topics."""
+    """Finds the subscribers of a topic, by its name and by patterns."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self.filters = Filters()
         self._by_topic: dict[tuple[str, str], dict[int, Device]] = {}
         self._by_pattern: dict[str, PatternTree[Device]] = {}
-        """Of an app, subscriptions to many topics at once."""
+        """The subscriptions to patterns, by app."""
         self._last_matched: tuple[tuple[int, str, str], dict[int, Device]] = ((-1, "", ""), {})
-        """Who was last found for a topic by patterns, and when: batches ask time and again."""
+        """The devices last found for a topic by patterns, and the state of the registry then:
+        batches ask for the same topic again and again."""
 
     def added(self, device: Device) -> None:
         if device.record.filters:
@@ -43,14 +44,14 @@ class TopicIndex(Index):
         return self._last_matched[1]
 
     def subscribe(self, device: Device, topic: str) -> bool:
-        """Add a subscription; false when it was there."""
+        """Add a subscription; return False if it exists already."""
         if not self._enter(device, topic):
             return False
         device.record.subscriptions.append(topic)
         return True
 
     def unsubscribe(self, device: Device, topic: str) -> bool:
-        """Remove a subscription; false when there was none."""
+        """Remove a subscription; return False if there was none."""
         if not self._forget(device, topic):
             return False
         device.record.subscriptions.remove(topic)
@@ -59,7 +60,7 @@ class TopicIndex(Index):
         return True
 
     def names(self, app: str) -> list[str]:
-        """The topics of an app that somebody has subscribed to by name, in no order."""
+        """Return the topics of an app that a device has subscribed to by name, in no order."""
         return [topic for of, topic in self._by_topic if of == app]
 
     def _enter(self, device: Device, topic: str) -> bool:

@@ -1,8 +1,7 @@
 """Subscriptions to many topics at once: `*` stands for one word, `#` for any number, none included.
 
-A tree of words, in which a topic is followed along all branches that fit. What it costs depends on
-the branches that fit, not on how many patterns there are.
-"""
+The patterns are a tree of words, in which a topic is followed along all branches that fit. The cost
+depends on the branches that fit, not on how many patterns there are."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ T = TypeVar("T")
 
 
 def is_pattern(topic: str) -> bool:
-    """Whether this stands for more than one topic."""
+    """Return whether a subscription's topic is a pattern, which stands for more than one topic."""
     return ONE in topic or MANY in topic
 
 
@@ -34,11 +33,11 @@ class PatternTree(Generic[T]):
         self._count = 0
 
     def __len__(self) -> int:
-        """How many subscriptions there are."""
+        """Return the number of subscriptions in the tree."""
         return self._count
 
     def add(self, pattern: str, number: int, subscriber: T) -> bool:
-        """Subscribe; false when it was so."""
+        """Add a subscription; return False if it exists already."""
         node = self._root
         for word in pattern.split("."):
             node = node.next.setdefault(word, _Node())
@@ -49,7 +48,8 @@ class PatternTree(Generic[T]):
         return True
 
     def remove(self, pattern: str, number: int) -> bool:
-        """End a subscription, and forget words that nobody needs; false when there was none."""
+        """Remove a subscription, and the nodes that no other one needs; return False if there was
+        none."""
         path = [self._root]
         words = pattern.split(".")
         for word in words:
@@ -67,10 +67,11 @@ class PatternTree(Generic[T]):
         return True
 
     def match(self, topic: str) -> dict[int, T]:
-        """Everyone with a pattern that fits, each once, by number."""
+        """Return the subscribers with a pattern that fits a topic, each once, by number."""
         found: dict[int, T] = {}
         words = topic.split(".")
-        # Several `#` reach the same place in many ways; it is looked at once.
+        # Several `#` reach the same node in many ways; it is visited once, or the cost would
+        # explode.
         seen: set[tuple[int, int]] = set()
         open_: list[tuple[_Node[T], int]] = [(self._root, 0)]
         while open_:

@@ -1,5 +1,5 @@
-"""Who wants which topic, with which terms: by a device's word, an administrator's, or the rules
-that follow its context."""
+"""Changes of subscriptions and their terms: by a device, by an administrator, or by the rules that
+follow a device's context."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Subscriptions:
         by_rule: bool = False,
         xpath: str | None = None,
     ) -> bool:
-        """Add a subscription, or give one terms or a filter; false when it was there with the same
-        ones. A filter that is not given stays as it is; an empty one goes."""
+        """Add a subscription, or change its terms or filter; return False if nothing changes. A
+        filter that is not given stays as it is; an empty one is removed."""
         device = session.device
         record = device.record
         topic = check_subscription(topic)
@@ -46,12 +46,12 @@ class Subscriptions:
                 raise InvalidRequest("subscriptions have no terms here", topic=topic)
             if is_pattern(topic):
                 raise InvalidRequest("terms are for one topic, not for a pattern", topic=topic)
-            # What is wrong with the terms is said before anything is changed.
+            # Raise an error for wrong terms before anything is changed.
             terms.subscription(record.zone, retention=self._deliveries.limits.retained)
         most = self._deliveries.limits.subscriptions_per_device
         if len(record.subscriptions) >= most and topic not in record.subscriptions:
             raise QuotaExceeded("too many subscriptions", retry_after=60, limit=most)
-        # What is wrong with an expression, too.
+        # The same for a wrong expression.
         filtered = xpath is not None and self._index.filters.set(device, topic, xpath)
         new = self._index.subscribe(device, topic)
         if topic in record.ruled and not by_rule:
@@ -75,7 +75,7 @@ class Subscriptions:
         return changed or filtered
 
     def unsubscribe(self, session: Session, topic: str | None, now: Micros) -> bool:
-        """Remove a subscription; false when there was none."""
+        """Remove a subscription; return False if there was none."""
         device = session.device
         topic = check_subscription(topic)
         if not self._index.unsubscribe(device, topic):
@@ -103,11 +103,10 @@ class Subscriptions:
         self.context_changed(session, now)
 
     def context_changed(self, session: Session, now: Micros) -> None:
-        """A device is somewhere else, or busy, or not: subscribe it to what follows from that.
+        """Subscribe a device to what follows from its new context, by its rules.
 
-        The first rule that means a topic decides about it. What a device subscribed to itself is
-        its own business.
-        """
+        The first rule that yields a topic decides about it. Subscriptions that the device made
+        itself are left alone."""
         record = session.device.record
         if record.rules:
             self._follow_rules(session, plain(record.context), now)
@@ -132,7 +131,8 @@ class Subscriptions:
         self._note(session)
 
     def _mute(self, session: Session, now: Micros) -> None:
-        """Topics that are quiet in some context: are they, in this one?"""
+        """Mute the topics whose terms or rules make them quiet in the present context, and unmute
+        the others."""
         muted = self._spine.terms.muted(session) if self._spine.terms is not None else {}
         if self._spine.terms is None or not muted:
             return
