@@ -250,7 +250,7 @@ def test_a_device_has_only_so_many_channels(rig: Rig) -> None:
         rig.join()
     (refusal,) = rig.disconnected
     assert refusal.code is CloseCode.OVERLOADED
-    assert refusal.reason == "a device has 4 channels"
+    assert refusal.reason == "a device may have 4 channels at most"
 
 
 def test_a_fresh_contact_replaces_every_channel(rig: Rig) -> None:

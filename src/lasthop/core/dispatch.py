@@ -251,7 +251,7 @@ class Dispatcher:
                 self._time_out(delivery, now)
 
     def _time_out(self, delivery: Delivery, now: Micros) -> None:
-        self._deliveries.step(delivery, Step.TIME_OUT, now, "the device has not been back to tell")
+        self._deliveries.step(delivery, Step.TIME_OUT, now, "the device has not come back to say")
 
     def _patience(self, session: Session, channel: int) -> Micros:
         """Return the microseconds to wait for the receipt of a delivery that left over a
@@ -357,7 +357,7 @@ class Dispatcher:
         for gate in delivery.item.gates:
             frame = gate.frame(delivery, line, frame)
         if len(frame.body) + ENVELOPE > line.max_frame and too_large(frame, line.max_frame):
-            deliveries.step(delivery, Step.GIVE_UP, now, "larger than what the device takes")
+            deliveries.step(delivery, Step.GIVE_UP, now, "larger than the device accepts")
             if delivery.seq >= 0:
                 self._close(session, [Skip(delivery.seq)])
             deliveries.touch(session)

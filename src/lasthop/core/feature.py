@@ -119,7 +119,7 @@ class Decider:
 
     def dropped(self, delivery: Delivery, now: Micros) -> None:
         """Take the step that follows when the device dropped the delivery as too late."""
-        self.steps.step(delivery, Step.EXPIRE, now, "too late when it was to be used")
+        self.steps.step(delivery, Step.EXPIRE, now, "dropped by the device as too late")
 
     def ended(self, delivery: Delivery) -> None:
         """The delivery has ended, for whatever reason."""

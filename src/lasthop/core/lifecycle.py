@@ -2,7 +2,7 @@
 
 A delivery is one message for one device. Odin's four states and the states that PAP reports
 (`core.report`) are both views of the states here, kept apart where they differ: what PAP calls
-`delivered` for an unconfirmed push is our `SENT`, and Odin's Received is not its Delivered.
+`delivered` for an unconfirmed push is `SENT` here, and Odin's Received is not its Delivered.
 
     PENDING ──▶ SENDING ──▶ RECEIVED ──▶ DELIVERED
        │  ▲        │  │ ▲       │

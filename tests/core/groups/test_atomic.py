@@ -277,7 +277,7 @@ def test_a_device_that_cannot_hold_is_sent_nothing_until_it_can(rig: Crew) -> No
             "group:crew",
             {**CLAIM, "reliability": Reliability.BEST_EFFORT},
             InvalidRequest,
-            "the application confirms",
+            "needs the reliability exactly-once",
         ),
         ("queue:none", {}, NotFound, "no such queue"),
     ],

@@ -205,7 +205,7 @@ class TestMany:
 
     def test_an_atomic_message_is_refused_if_one_member_can_never_have_it(self, rig: Rig) -> None:
         for name, preferences in (("phone", QUIET), ("watch", None)):
-            add(rig, name, preferences, records=["group:crew"])
+            add(rig, name, preferences, memberships=["group:crew"])
         deadline = rig.now + SOON
         with pytest.raises(Contradiction) as refused:
             rig.publish(to("group:crew", deliver_before=deadline, binding=Binding.ATOMIC))

@@ -190,7 +190,7 @@ def test_publishers_to_one_device_are_sent_away_while_too_many_wait() -> None:
     office = Office(queue=2)
     office.connect()
     office.publish(to("phone"), to("phone"))
-    with pytest.raises(QuotaExceeded, match="its surrogate has too much to do"):
+    with pytest.raises(QuotaExceeded, match="too many messages wait for the surrogate"):
         office.publish(to("phone"))
     office.run()
     office.say()

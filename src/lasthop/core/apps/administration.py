@@ -102,7 +102,7 @@ class Administration:
         deliveries = self._deliveries
         if behaviour is not None and (behaviour.max_size or 0) > deliveries.limits.largest_body:
             raise InvalidRequest(
-                "max_size is above what this gateway takes; what is larger is a stream",
+                "max_size is above the limit of this gateway; send larger bodies as streams",
                 limit=deliveries.limits.largest_body,
             )
         row = deliveries.behaviours.set(app, behaviour)

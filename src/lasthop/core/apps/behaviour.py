@@ -44,17 +44,17 @@ class BehaviourSubject(Protocol):
 class Behaviour(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
 ):
-    """What holds for all messages of one app."""
+    """The behaviour of all messages of one app: defaults, limits and fixed fields."""
 
     handling: Annotated[
         Literal["foreground", "notify", "background", "silent"],
-        Meta(description="How the device treats a message that does not say"),
+        Meta(description="How the device treats a message that does not choose a handling"),
     ] = "foreground"
     reliability: Annotated[
         Literal[
             "best-effort", "at-least-once-delivery", "at-least-once-processing", "exactly-once"
         ],
-        Meta(description="How hard a message is tried that does not say"),
+        Meta(description="How reliably a message is delivered that does not choose a reliability"),
     ] = "exactly-once"
     pull: Annotated[
         bool, Meta(description="Devices get a poke, and pull the body when they want it")
@@ -66,14 +66,14 @@ class Behaviour(
     content_types: Annotated[
         tuple[_Type, ...],
         Meta(
-            description="What bodies may be; type/* is any of a type. Empty: anything",
+            description="Content types that bodies may have; type/* is any of a type. Empty: all",
             max_length=MAX_TYPES,
         ),
     ] = ()
-    max_size: Annotated[int, Meta(ge=0, description="Bytes of a body")] | None = None
+    max_size: Annotated[int, Meta(ge=0, description="Bytes that a body may have")] | None = None
     fixed: Annotated[
         tuple[Literal["handling", "reliability", "pull"], ...],
-        Meta(description="What a message may not choose for itself", max_length=3),
+        Meta(description="Fields that a message may not choose for itself", max_length=3),
     ] = ()
 
     def apply(self, asked: BehaviourSubject, *, limit: int) -> None:

@@ -207,7 +207,7 @@ class Contacts:
             return
         if len(session.lines) >= MOST_LINES:
             most = CloseChannel(
-                channel, CloseCode.OVERLOADED, f"a device has {MOST_LINES} channels"
+                channel, CloseCode.OVERLOADED, f"a device may have {MOST_LINES} channels at most"
             )
             self._deliveries.effects.append(most)
             return
@@ -246,7 +246,7 @@ class Contacts:
             if hello.token is None or not device.accepts(hello.token):
                 raise Unauthorized("wrong token", device=hello.device)
         elif not (self._terms.open_house and local):
-            raise Unauthorized("this device has no token and may come from this machine only")
+            raise Unauthorized("this device has no token and may connect from this machine only")
         return device
 
     def register(self, app: str, name: str, record: DeviceRecord, now: Micros) -> Device:
@@ -326,7 +326,7 @@ class Contacts:
         outbound = session.lane.outbound
         highest = ack.individual[-1][1] if ack.individual else ack.received
         if highest > session.lane.sendable:
-            raise OutOfOrder("acknowledged what was never sent", number=highest - 1)
+            raise OutOfOrder("a number was acknowledged that was never sent", number=highest - 1)
         oldest = outbound.received
         progress = outbound.acknowledge(ack)
         session.sender.acknowledged(session, progress.received, now)
@@ -355,7 +355,7 @@ class Contacts:
     def _drop(self, session: Session, ranges: tuple[tuple[int, int], ...], now: Micros) -> None:
         for first, stop in ranges:
             if stop > session.lane.sendable:
-                raise OutOfOrder("dropped what was never sent", number=stop - 1)
+                raise OutOfOrder("a number was dropped that was never sent", number=stop - 1)
             for seq in range(max(first, session.lane.outbound.delivered), stop):
                 delivery = session.lane.outbound.get(seq)
                 if not isinstance(delivery, Delivery) or delivery.state >= DELIVERED:

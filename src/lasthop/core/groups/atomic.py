@@ -239,9 +239,7 @@ class ReleaseNotice(GroupDecider):
 
     def dropped(self, delivery: Delivery, now: Micros) -> None:
         """Send the message once more, to be shown, to a device that no longer has it."""
-        self.deliveries.step(
-            delivery, Step.GIVE_UP, now, "the device no longer had what it is about"
-        )
+        self.deliveries.step(delivery, Step.GIVE_UP, now, "the device no longer had the message")
         subject = self._subject(delivery)
         if subject is not None and subject.state is State.RECEIVED:
             self._atomic_message.forgotten(subject, now)

@@ -193,7 +193,7 @@ class GroupFeature(CoreFeature, Gate):
     def _check_firm(self, submission: Submission) -> None:
         if submission.reliability not in FIRM:
             raise InvalidRequest(
-                "this needs a reliability by which the application confirms: exactly-once or"
+                "an atomic, claimable or queued message needs the reliability exactly-once or"
                 " at-least-once-processing"
             )
 

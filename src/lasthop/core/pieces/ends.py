@@ -112,7 +112,7 @@ class ToDevice:
         return self._stream.record.taken
 
     def lost(self, now: Micros) -> None:
-        self._streams.abort(self._stream, "one of the two has lost what it had of it", now)
+        self._streams.abort(self._stream, "the gateway or the device has lost bytes of it", now)
 
     def taken(self, offset: int, now: Micros) -> None:
         self._streams.taken(self._stream, offset, now)

@@ -118,7 +118,7 @@ class Stream:
             raise Conflict("not all of the stream has come", size=size, position=record.received)
         if checksum is not None and checksum != record.checksum:
             raise InvalidRequest(
-                "the checksum is not that of what came",
+                "the checksum is not that of the bytes received",
                 checksum=f"{checksum:08x}",
                 expected=f"{record.checksum:08x}",
             )

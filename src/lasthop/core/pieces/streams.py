@@ -362,7 +362,7 @@ class Streams(DeliveryObserver):
             self._watch(stream)
             return
         stream.record.sender_done = stream.record.receiver_done = True
-        self.abort(stream, "it has not moved for too long", now)
+        self.abort(stream, "no bytes moved for too long", now)
         self._settle(stream, now)
 
     def finish(self, now: Micros) -> None:

@@ -249,7 +249,7 @@ class DevicePreferences:
             if closure is not None:
                 self.closures[closure.link] = closure
 
-    # The books.
+    # The budgets.
 
     def reserve(self, delivery: Delivery, choice: Choice, now: Micros) -> None:
         """Reserve what a delivery will cost in the budgets, until it has left or is refunded."""

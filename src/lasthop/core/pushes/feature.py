@@ -230,7 +230,7 @@ class PushFeature(CoreFeature):
         """Return what an address stands for now."""
         address = parse_address(text)
         if self._ppg_names and address.gateway not in self._ppg_names:
-            raise AddressNotServed("an address of another gateway", gateway=address.gateway)
+            raise AddressNotServed("the address is of another gateway", gateway=address.gateway)
         return self.addresses.find(app, address, self._deliveries.registry)
 
     def _replacing(
@@ -262,9 +262,11 @@ class PushFeature(CoreFeature):
                 some = Target(TargetKind.PUSH, order.push_id)
                 kept.append((text, AddressPlace(some, sent, place.everyone)))
             else:
-                kept.append((text, NotReplaceable("the old push is no longer pending there")))
+                kept.append((text, NotReplaceable("the push to be replaced is not pending there")))
         if not any(isinstance(place, AddressPlace) for _, place in kept):
-            raise NotReplaceable("the old push is pending nowhere", push_id=order.push_id)
+            raise NotReplaceable(
+                "the push to be replaced is pending nowhere", push_id=order.push_id
+            )
         return kept, list(taken_back.values())
 
     def _pending(self, message: int, now: Micros) -> dict[int, Delivery]:
@@ -375,7 +377,7 @@ def _fitting(place: AddressPlace, order: Order) -> AddressPlace:
         if fits(order.assumed, device.record.capabilities)
     }
     if not devices:
-        raise CapabilitiesMismatch("no client there is as it is assumed to be")
+        raise CapabilitiesMismatch("no client at this address has the assumed capabilities")
     if len(devices) == len(place.devices):
         return place
     return AddressPlace(Target(TargetKind.PUSH, order.push_id), devices, place.everyone)

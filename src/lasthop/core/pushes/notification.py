@@ -232,7 +232,7 @@ class Notifications:
                 return
             notification = destination.queue.popleft()
             if now >= notification.row.first_at + self._patience.give_up_after:
-                self._end(notification, Kind.NOTIFICATION_GIVEN_UP, "nobody heard in time", now)
+                self._end(notification, Kind.NOTIFICATION_GIVEN_UP, "no answer in time", now)
                 continue
             destination.in_flight += 1
             self._in_flight += 1

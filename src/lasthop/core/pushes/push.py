@@ -78,7 +78,7 @@ class PushInProgress(DeliveryObserver):
     @property
     def listed(self) -> bool:
         """Whether the devices of each address are listed; otherwise there is one address, and
-        every delivery is its own."""
+        every delivery belongs to it."""
         return self.row.addresses[0].devices is not None
 
     def places(self, number: int) -> Iterable[int]:

@@ -478,7 +478,7 @@ class RankedFeature(CoreFeature):
         if report.reads:
             subscription = self.subscription(session, topic or "")
             if subscription is None and not topic:
-                raise InvalidRequest("a report of reads names their topic")
+                raise InvalidRequest("a report of reads must name their topic")
             for read in report.reads:
                 self._read(session, subscription, topic or "", read.at, read.wanted, read.keys, now)
         self._had(session, report.had, now)

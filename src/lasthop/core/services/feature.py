@@ -92,7 +92,7 @@ class ServiceFeature(CoreFeature):
         target = submission.target
         if target.kind in (TargetKind.SERVICE, TargetKind.QUEUE):
             raise InvalidRequest(
-                "a service or a queue is asked, not gathered from", target=str(target)
+                "a request to a service or a queue cannot gather answers", target=str(target)
             )
         device = session.device
         rule = self._deliveries.moments.targets[target.kind]
@@ -103,7 +103,7 @@ class ServiceFeature(CoreFeature):
         if selection is not None:
             reached = {n: d for n, d in reached.items() if selection.wants(d) is not None}
         if len(reached) > MOST_ASKED:
-            raise TooLarge("too many to gather from", size=len(reached), limit=MOST_ASKED)
+            raise TooLarge("too many devices to gather from", size=len(reached), limit=MOST_ASKED)
         return [other.name for number, other in reached.items() if number != device.number]
 
     def _tell_asked(

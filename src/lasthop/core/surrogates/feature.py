@@ -104,7 +104,7 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
 
     def _full(self, app: str) -> QuotaExceeded:
         limit = self._posts[app].terms.queue
-        return QuotaExceeded("its surrogate has too much to do", retry_after=5, limit=limit)
+        return QuotaExceeded("too many messages wait for the surrogate", retry_after=5, limit=limit)
 
     def keep(self, delivery: Delivery, *, ready: bool) -> None:
         consultation = Consultation(
@@ -229,7 +229,7 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
         surrogate starts over from the stored state."""
         post = self._posts.get(app)
         if post is None or not post.flight or post.flight[0].number != number:
-            return "this was not asked"
+            return "the surrogate was not asked about this"
         consultation = post.flight[0]
         try:
             made = self._outcomes.check(post, consultation, verdict, now)

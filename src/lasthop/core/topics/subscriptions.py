@@ -43,7 +43,7 @@ class Subscriptions:
         topic = check_subscription(topic)
         if terms is not None:
             if self._spine.terms is None:
-                raise InvalidRequest("subscriptions have no terms here", topic=topic)
+                raise InvalidRequest("this gateway has no ranked topics", topic=topic)
             if is_pattern(topic):
                 raise InvalidRequest("terms are for one topic, not for a pattern", topic=topic)
             # Raise an error for wrong terms before anything is changed.
@@ -64,7 +64,7 @@ class Subscriptions:
             if new:
                 self._deliveries.commits.record(Kind.SUBSCRIBED, now, session, topic=topic)
         if filtered and not changed:
-            reason = "it looks into the messages of a topic" if xpath else "it looks no longer"
+            reason = "a filter was set" if xpath else "a filter was removed"
             self._deliveries.commits.record(
                 Kind.CONTEXT_CHANGED, now, session, topic=topic, reason=reason
             )
