@@ -4,7 +4,8 @@ Every change is noted here together with the event that records it. The driver t
 makes it durable and says so; only then are the effects let go that depend on it. While one commit
 is being written, the next one collects changes: that is all of group commit. Only when that one has
 become large is it handed over before the first is durable, so that the disk need not wait for a
-busy event loop."""
+busy event loop.
+"""
 
 from __future__ import annotations
 
@@ -131,7 +132,8 @@ class Commits:
     def record_step(self, delivery: Delivery, kind: Kind, now: Micros, reason: str) -> Event:
         """Record the next event of a delivery, and write the delivery's row.
 
-        The event is encoded when the commit is taken: until then the caller may add facts to it."""
+        The event is encoded when the commit is taken: until then the caller may add facts to it.
+        """
         if delivery.departure is not None:
             self._record_departure(delivery, delivery.departure, now)
         session = delivery.session
@@ -159,7 +161,8 @@ class Commits:
 
         Nothing waits for this event, and most deliveries are acknowledged by then: so their row is
         written once less. A crash in between loses the event; a restart assumes that the delivery
-        may have left."""
+        may have left.
+        """
         if delivery.departure is not None:
             self._record_departure(delivery, delivery.departure, now)
         device = delivery.session.device

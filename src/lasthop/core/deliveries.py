@@ -2,7 +2,8 @@
 
 `Deliveries` is the state that acceptance, dispatch and contacts share. `step` is the sole place
 where a delivery moves through the life cycle: it looks the step up in the table, records the event
-and the row, and forgets deliveries that have ended."""
+and the row, and forgets deliveries that have ended.
+"""
 
 from __future__ import annotations
 
@@ -160,6 +161,7 @@ class Deliveries:
         before = delivery.state
         state, kind = TRANSITIONS[before, step]
         session = delivery.session
+        # It is under way no longer, whatever follows: its credit is free.
         if before is SENDING:
             session.lane.arrive(delivery.seq, delivery.item.size)
         delivery.state = state
@@ -176,6 +178,7 @@ class Deliveries:
             event.link = line.link
         if state >= DELIVERED:
             delivery.code = code
+            # The plain sender keeps nothing for a delivery, and most sessions have it.
             if session.sender is not self.sender:
                 session.sender.ended(delivery, now)
             self._end(delivery)
@@ -189,7 +192,9 @@ class Deliveries:
         """End a delivery without a report of the device: by `step` if nothing of it ever left.
 
         Otherwise the application may have had the message all the same, and the delivery times
-        out."""
+        out.
+        """
+        # A link had it: to call it expired or cancelled could be false, `timed out` is true.
         if delivery.attempts:
             return self.step(delivery, Step.TIME_OUT, now, f"{reason}; the device may have had it")
         return self.step(delivery, step, now, reason, code=code)
@@ -225,6 +230,7 @@ class Deliveries:
     def _end(self, delivery: Delivery) -> None:
         session = delivery.session
         item = delivery.item
+        # The content may be a revision for this delivery only, which ends with it.
         if type(item) is not Item:
             item = item.unwrap(delivery)
         message = item.message
@@ -249,7 +255,7 @@ class Deliveries:
         while self._resident_bytes > self.limits.resident:
             item = next(iter(resident.values()))
             if item.stored_key > self.commits.durable_key:
-                # Keys ascend: if the oldest body is not in the store yet, no other one is.
+                # The store lacks the oldest: those behind it are newer, or were just read back.
                 return
             del resident[item.stored_key]
             self._resident_bytes -= item.size

@@ -2,7 +2,8 @@
 what is too late.
 
 A release gives a delivery its sequence number; the frame leaves when that is durable. Between the
-two nothing can be taken back, and after the deadline nothing leaves."""
+two nothing can be taken back, and after the deadline nothing leaves.
+"""
 
 from __future__ import annotations
 
@@ -42,6 +43,7 @@ class Dispatcher:
     def pump(self, session: Session, now: Micros) -> None:
         """Release what the device accepts now, best first, and send it when the release is
         durable."""
+        # What left in an earlier contact has the lower numbers, so it goes first.
         if session.lane.sent_to != ALL and session.greeted and not session.paused:
             self._go_on(session, now)
         released = session.sender.pump(session, now)
@@ -61,7 +63,8 @@ class Dispatcher:
     ) -> None:
         """Send deliveries whose release is durable, in the contact for which it was decided.
 
-        If that contact is over, the next one begins with everything that is unacknowledged."""
+        If that contact is over, the next one begins with everything that is unacknowledged.
+        """
         if session.contacts == contact and session.greeted:
             session.lane.sendable = sendable
             self.transmit(session, released, now)
@@ -152,6 +155,7 @@ class Dispatcher:
             again = delivery.state is RECEIVED or (delivery.attempts and delivery.seq >= 0)
             if again and not outbound.awaits(delivery.seq):
                 continue  # Acknowledged while its body was fetched, or while no link could have it.
+            # A body that the device has, or will pull, need not be in memory.
             if item.resident or (item.gates and not weight_of(delivery)):
                 if plain and item.message.quality is None:
                     self._put(session, line, delivery, frames, now, reason)
@@ -162,6 +166,7 @@ class Dispatcher:
                     self._put(session, chosen, delivery, theirs, now, reason)
                 continue
             key = item.stored_key
+            # Deliveries of one message share one read of its body.
             if key not in self._fetching:
                 self._fetching[key] = {}
                 missing.append(key)
@@ -214,7 +219,7 @@ class Dispatcher:
         if delivery.decider is not self._deliveries.plain and delivery.decider.due(delivery, now):
             return
         if delivery.state is State.PARKED:
-            return  # Whoever parked it knows how late it is.
+            return  # The queue that parked it has its own timer.
         if delivery.state is PENDING:
             if late:
                 self._deliveries.give_up(delivery, Step.EXPIRE, now, "deliver_before has passed")
@@ -222,7 +227,7 @@ class Dispatcher:
                 session.enqueue(delivery)
                 self._deliveries.touch(session)
         elif delivery.seq < 0:
-            return  # Whoever has it will tell.
+            return  # Without a number its carrier, or its decider, ends it.
         elif late and delivery.state < DELIVERED and not session.channel:
             # Released and late: only the device knows whether it was in time. In contact its next
             # acknowledgement tells; it drops what is late and says so.
@@ -242,7 +247,7 @@ class Dispatcher:
         if session.channel:
             return
         if now < session.lost_at + session.preserve:
-            self.preserve(session)  # It has been back in between.
+            self.preserve(session)  # The device has been back in between.
             return
         kept = (delivery for part in session.parts for delivery in part.on_device())
         for delivery in (*session.under_way(), *kept):
@@ -377,4 +382,4 @@ class Dispatcher:
             event.cost = session.sender.left(delivery, now) / MILLION
         if message.reliability is BEST_EFFORT and delivery.seq < 0:
             deliveries.step(delivery, Step.HAND_OVER, now, "best effort")
-            deliveries.touch(session)  # It took credit while it was leaving.
+            deliveries.touch(session)  # Its credit is free again.

@@ -34,8 +34,8 @@ class SendPiece:
 
 @dataclass(frozen=True, slots=True)
 class SentElsewhere:
-    """Update a channel's compression state with frames that the device got over another of its
-    channels."""
+    """Let the flow control of a channel know of acknowledgements that the device got over another
+    of its channels."""
 
     channel: int
     frames: list[Frame]

@@ -4,7 +4,8 @@ Attached to a message are its *gates*, which must all agree to a release, one *d
 of its deliveries, and *observers* that are told how they end. Attached to a session are *parts*,
 the state of features for that device, and one *sender*, which says whether and over which channel a
 delivery leaves. The spine knows all of them only by their moments: the methods here do nothing, and
-a feature overrides those in which it takes part."""
+a feature overrides those in which it takes part.
+"""
 
 from __future__ import annotations
 

@@ -48,7 +48,8 @@ class Lane(Generic[T]):
         """Return whether the device accepts one more message of `size` bytes.
 
         One message may exceed the window of bytes when nothing is under way, so that a message of
-        any size is sent at some time."""
+        any size is sent at some time.
+        """
         window = self.window
         outbound = self.outbound
         # By number, as the device counts: a gap that is not acknowledged holds back what follows.

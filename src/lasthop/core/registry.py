@@ -194,7 +194,8 @@ class Registry:
         """Return the devices that a target stands for now; raise an error if a name stands for
         none.
 
-        A topic may have no subscribers: its publisher need not know them."""
+        A topic may have no subscribers: its publisher need not know them.
+        """
         if target.kind is DEVICE:
             device = self._by_name.get((app, target.name)) or self.named(app, target.name)
             return {device.number: device}
@@ -203,6 +204,7 @@ class Registry:
             if not found:
                 raise NotFound("no device of this user", app=app, user=target.name)
             return found
+        # Without an index it is the target `app:`, all devices of the app.
         index = self._by_kind.get(target.kind)
         return self._by_app.get(app, {}) if index is None else index.reach(app, target.name)
 

@@ -1,6 +1,7 @@
 """Restoring the core after a stop or a crash, from the store and nothing else.
 
-What was under way is still under way: the device will say how much of it arrived."""
+What was under way is still under way: the device will say how much of it arrived.
+"""
 
 from __future__ import annotations
 
@@ -101,6 +102,7 @@ def _carried_before(deliveries: Deliveries, delivery: Delivery, now: Micros) -> 
 
 def _under_way_again(deliveries: Deliveries, delivery: Delivery, now: Micros) -> None:
     session = delivery.session
+    # Every number under way was restored as a skip: anything else is a damaged store.
     if not isinstance(session.lane.outbound.get(delivery.seq), Skip):
         raise StoreBroken(
             "an open delivery has a number that is not under way",

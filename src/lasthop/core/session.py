@@ -2,7 +2,8 @@
 
 A session keeps order: the mailbox holds the open deliveries, best first; `outbound` those that have
 a sequence number and have not reached the application yet. A session decides nothing and sends
-nothing: `core.dispatch` and `core.contacts` move deliveries through it."""
+nothing: `core.dispatch` and `core.contacts` move deliveries through it.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ class Session:
     """The lasting side of one device's conversation with the gateway.
 
     There is one session for every device, and most are idle: what only a busy session needs is made
-    when it is needed."""
+    when it is needed.
+    """
 
     __slots__ = (
         "_waiting",
@@ -192,7 +194,7 @@ class Session:
     def line_of(self, channel: int) -> ChannelState | None:
         """Return the state of this channel; None if it is not one of the session's."""
         if not channel:
-            return None  # It has not left: no line has this number.
+            return None  # The number of a delivery that has not left.
         if self.line.channel == channel:
             return self.line
         return next((line for line in self.lines if line.channel == channel), None)
@@ -226,7 +228,8 @@ class Session:
         """Put a pending delivery in its place: by priority, then in order of acceptance, unless its
         decider says otherwise.
 
-        A delivery that comes back after its release keeps its place before those accepted later."""
+        A delivery that comes back after its release keeps its place before those accepted later.
+        """
         if self._waiting is None:
             self._waiting = []
         heapq.heappush(self._waiting, (-delivery.priority, delivery.place, delivery))

@@ -15,7 +15,8 @@ class Timers(Generic[T]):
     """Items by due time, first in first out within a microsecond.
 
     An item is never removed early: the code that takes it out checks whether it still matters. That
-    makes cancelling free, at the price of keeping a dead entry until its time comes."""
+    makes cancelling free, at the price of keeping a dead entry until its time comes.
+    """
 
     __slots__ = ("_count", "_heap")
 

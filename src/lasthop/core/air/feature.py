@@ -4,7 +4,8 @@ means.
 A device with routes needs no contact. A release chooses the route; when it is durable the parcel
 goes to the driver, whose carrier reports one outcome. A parcel without an answer is sent again a
 few times, one that could not leave for as long as `carried_patience` lasts; a crash in between
-counts as no answer."""
+counts as no answer.
+"""
 
 from __future__ import annotations
 
@@ -223,6 +224,7 @@ class AirFeature(CoreFeature):
                 why = f"the client refused it with reason {outcome.reason:#04x}"
                 deliveries.step(delivery, Step.REFUSE, now, why, code=abort_code(outcome.reason))
             case Unfit():
+                # It cannot be sent in this form, so nothing of it has left.
                 delivery.attempts -= 1
                 deliveries.give_up(delivery, Step.GIVE_UP, now, outcome.reason, code=outcome.code)
             case Unanswered():
@@ -236,6 +238,7 @@ class AirFeature(CoreFeature):
     def _unanswered(self, delivery: Delivery, route: Route, reason: str, now: Micros) -> None:
         message = delivery.item.message
         late = message.deliver_before is not None and now >= message.deliver_before
+        # The client may have shown it: what needs no confirmation is not sent a second time.
         once = message.reliability is Reliability.BEST_EFFORT
         if late or once or delivery.attempts >= self._deliveries.limits.carried_attempts:
             self._deliveries.step(delivery, Step.TIME_OUT, now, reason, code=NO_ANSWER)

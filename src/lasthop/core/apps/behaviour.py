@@ -1,7 +1,8 @@
 """How messages of an app behave: the developer's choice, kept at the gateway (Odin, table 3).
 
 A behaviour has defaults for fields that a message leaves out (handling, reliability, pull) and
-limits for bodies. Messages may choose otherwise, unless the developer has fixed the field."""
+limits for bodies. Messages may choose otherwise, unless the developer has fixed the field.
+"""
 
 from __future__ import annotations
 
@@ -104,6 +105,7 @@ class Behaviour(
         )
 
     def _choose(self, asked: BehaviourSubject, name: str, value: object) -> None:
+        # The sender left it out, so that the default of the app counts.
         if name in asked.unsaid:
             setattr(asked, name, value)
         elif name in self.fixed and getattr(asked, name) != value:

@@ -116,8 +116,7 @@ class Contacts:
         if hello.join:
             self._join(session, channel, hello, now)
             return
-        # A device that does not join has lost its other channels, whether the gateway has noticed
-        # or not.
+        # Only a HELLO with `join` keeps the other channels; any other one replaces them.
         self.disconnect(session, CloseCode.REPLACED, "a newer channel took over", now)
         answer = self._number(session, hello, now)
         # WELCOME says what the gateway has; the device may send the rest under other numbers.
@@ -194,7 +193,8 @@ class Contacts:
         """Add one more channel to a device that is in contact.
 
         Nothing is sent again over it, so its numbering must be that of the other channels. After a
-        restart of the gateway there are no others, and the device may hold more than it claims."""
+        restart of the gateway there are no others, and the device may hold more than it claims.
+        """
         claimed = hello.incarnation, hello.epoch
         highest = hello.individual[-1][1] if hello.individual else hello.received
         if (
@@ -325,6 +325,8 @@ class Contacts:
         processed."""
         outbound = session.lane.outbound
         highest = ack.individual[-1][1] if ack.individual else ack.received
+        # A number that is not durable was never sent: after a crash it could stand for another
+        # message.
         if highest > session.lane.sendable:
             raise OutOfOrder("a number was acknowledged that was never sent", number=highest - 1)
         oldest = outbound.received

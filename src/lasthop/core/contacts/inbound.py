@@ -1,7 +1,8 @@
 """What devices send: messages for others, answers, subscriptions and reports about themselves.
 
 Messages are taken strictly in the order of their numbers, and acknowledged when what they caused is
-durable."""
+durable.
+"""
 
 from __future__ import annotations
 
@@ -96,6 +97,8 @@ class Inbound:
         acknowledged again."""
         within = self._charge(session, len(frame.body))
         if frame.seq is None:
+            # Best effort: nobody waits for it, so what exceeds the window is dropped without an
+            # error.
             if within:
                 self._act(session, frame, now)
             return
@@ -116,7 +119,8 @@ class Inbound:
 
         Behind a gap, or while the disk is full, a device that ignores its window would fill the
         memory. The limit is twice the window, because what waits behind a gap may come again after
-        a reconnect."""
+        a reconnect.
+        """
         if session.held_bytes > 2 * self._deliveries.limits.window_bytes:
             return False
         session.held_bytes += size + FRAME_COST
@@ -147,9 +151,11 @@ class Inbound:
         self, session: Session, contact: int, ack: Ack | None, size: int, now: Micros
     ) -> None:
         session.held_bytes -= size
+        # In a later contact WELCOME has said the same already.
         if ack is not None and session.greeted and session.contacts == contact:
             self._deliveries.effects.append(Send(session.channel, [ack]))
             for line in session.lines:
+                # To send it over every channel would cost the user of a metered link money.
                 if line is not session.line and line.greeted:
                     self._deliveries.effects.append(SentElsewhere(line.channel, [ack]))
 

@@ -1,7 +1,8 @@
 """Probe channels, by which a device finds out how long its network keeps an idle connection.
 
 Nothing travels over them but a heartbeat. The result is an event, so that the pipeline can tell
-other devices on the same network before they try."""
+other devices on the same network before they try.
+"""
 
 from __future__ import annotations
 
@@ -107,6 +108,7 @@ class Probes:
     def _outcome(self, probe: Probe, reason: str, now: Micros) -> str | None:
         """Return what the end of a probe tells about the network; None if it ended for another
         reason."""
+        # It ended before one heartbeat interval of silence: the network was not tested.
         if now - probe.began < probe.interval:
             return None
         if reason == ANSWERED:

@@ -2,7 +2,8 @@
 
 A channel over TCP or a WebSocket needs none of this, unless there is another one beside it that a
 message could take. One timer serves a whole session: it runs from the oldest number that the device
-has not acknowledged, as AMME's does (section 6.2.1), for as long as receipts usually take."""
+has not acknowledged, as AMME's does (section 6.2.1), for as long as receipts usually take.
+"""
 
 from __future__ import annotations
 

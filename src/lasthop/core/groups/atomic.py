@@ -2,7 +2,8 @@
 
 Members get the message, store it and show nothing. When all of them have it the gateway decides
 once to release it; if that has not come about by `deliver_before`, or the message is taken back
-earlier, it is aborted for all. Either way a decision follows, which no member misses."""
+earlier, it is aborted for all. Either way a decision follows, which no member misses.
+"""
 
 from __future__ import annotations
 
@@ -117,6 +118,7 @@ class AtomicMessage(GroupDecider):
             self.deliveries.step(delivery, Step.DELIVER, now, RELEASED)
 
     def ended(self, delivery: Delivery) -> None:
+        # The members were fixed at acceptance: to go on without one would break the promise.
         if self.standing is Standing.HELD and not self._broken:
             name = delivery.session.device.name
             self._broken = f"{name} can no longer have it ({delivery.state.name.lower()})"

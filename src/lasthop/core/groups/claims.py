@@ -2,7 +2,8 @@
 it.
 
 The claim is granted once, and that is durable before any device is told. The others are told; a
-member that has not been shown the message never is."""
+member that has not been shown the message never is.
+"""
 
 from __future__ import annotations
 
@@ -182,6 +183,7 @@ class ClaimRecord:
             for delivery in list(item.deliveries):
                 number = delivery.session.device.number
                 if number != self.winner and delivery.state is PENDING:
+                    # A device that may have some of the message has to be told.
                     if not is_under_way(delivery):
                         left.discard(number)
                     deliveries.give_up(delivery, step, now, reason)

@@ -103,6 +103,8 @@ class SharedQueue:
     def lost(self, session: Session, reason: str, now: Micros) -> None:
         """Take back the entries that have not left for a consumer that is no longer in contact."""
         for entry in list(self._hands.get(session, {}).values()):
+            # What has left stays with the consumer for the queue's patience: it may be working on
+            # it.
             if entry.active is not None and entry.active.state is PENDING:
                 entry.take_back(reason, now)
 
@@ -157,7 +159,8 @@ class SharedQueue:
         """Give waiting entries to consumers that have room, each in turn.
 
         Every step gives an entry away, or takes a consumer out of the ring until something changes
-        for it: so the cost is that of what is moved."""
+        for it: so the cost is that of what is moved.
+        """
         while self._ring and (entry := self._first()) is not None:
             session = self._next(entry)
             if session is None:

@@ -1,7 +1,8 @@
 """One message of a shared queue: one consumer has it at a time, and none while it waits.
 
 A message that a consumer has got and not finished goes to another one, marked as redelivered. The
-delivery to the first is parked meanwhile, and ends when the queue entry ends."""
+delivery to the first is parked meanwhile, and ends when the queue entry ends.
+"""
 
 from __future__ import annotations
 
@@ -198,6 +199,7 @@ class QueueEntry(GroupDecider):
     def withdraw(self, step: Step, now: Micros, reason: str) -> tuple[int, int]:
         """Take the message back, unless a consumer may have got it."""
         active = self.active
+        # A consumer that may have got it may have acted on it.
         if self.over or self.left or (active is not None and not active.revocable):
             return 0, max(1, len(self.item.deliveries))
         told = bool(self.item.deliveries)

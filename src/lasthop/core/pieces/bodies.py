@@ -3,7 +3,8 @@
 A body above `Limits.segment` goes ahead in pieces while its delivery is still pending. Only when
 the device has all of it durably is the message released, without its body: it takes its number and
 its place in order then. Messages of a higher priority leave in between; if the message is cancelled
-or expires meanwhile, the device drops bytes that belong to no message."""
+or expires meanwhile, the device drops bytes that belong to no message.
+"""
 
 from __future__ import annotations
 
@@ -182,6 +183,7 @@ class Bodies(Gate, DeliveryObserver):
         line = session.line_of(channel) or session.line
         if delivery.ahead or not takes_pieces(line) or self.is_poke(delivery, line):
             return Leaving.GO
+        # A small body gains nothing by going ahead: nothing urgent waits long for it.
         if delivery.item.size <= self._segment:
             return Leaving.GO
         key = delivery.item.message.key

@@ -1,7 +1,8 @@
 """Pieces to and from devices: one at a time, after every message that may leave.
 
 A piece is handed to a channel only when the one before has left its unsent buffer. A message never
-waits for more than that one, however much is under way."""
+waits for more than that one, however much is under way.
+"""
 
 from __future__ import annotations
 
@@ -218,7 +219,7 @@ class PiecePump:
             if against is not None:
                 del transfers.outgoing[key]
                 self._abort(session, transfers, key, against)
-                session.sender.changed()  # Others may wait behind it.
+                session.sender.changed()  # Deliveries may wait behind this body.
                 continue
             if not source.announced():
                 continue

@@ -2,7 +2,8 @@
 
 Bytes come in order from one sender and go in order to one receiver; either is a device or a client
 of the REST interface. The gateway holds what the receiver has not taken, and the sender waits when
-that is a whole window. Every position is durable, so a stream goes on after any break."""
+that is a whole window. Every position is durable, so a stream goes on after any break.
+"""
 
 from __future__ import annotations
 

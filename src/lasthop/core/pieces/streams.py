@@ -2,7 +2,8 @@
 
 A stream is opened by a message and has the key of that message: the receiving device gets the
 message like any other, in order, and then the pieces. The log has an event when a stream opens, few
-on the way and one when it ends."""
+on the way and one when it ends.
+"""
 
 from __future__ import annotations
 
@@ -168,7 +169,8 @@ class Streams(DeliveryObserver):
         """Take bytes that are new and fit, and return the position, which is durable with the open
         commit.
 
-        Bytes that came before are ignored; a gap is refused."""
+        Bytes that came before are ignored; a gap is refused.
+        """
         body = stream.fresh(offset, body, self.window)
         if body:
             start = stream.append(body, now)
@@ -238,6 +240,7 @@ class Streams(DeliveryObserver):
         self._note(stream)
         self._deliveries.commits.when_durable(partial(self._ended, stream))
         delivery = self._announcement(stream)
+        # The receiver never heard of the stream, and need not.
         if delivery is not None and state is not StreamState.COMPLETE and delivery.revocable:
             self._deliveries.step(delivery, Step.CANCEL, now, f"its stream is {state}")
             record.receiver_done = True
@@ -298,9 +301,8 @@ class Streams(DeliveryObserver):
         """Return whether the device has the message that opened the stream."""
         delivery = session.mailbox.get(stream.key)
         if delivery is None:
-            return (
-                stream.key not in self._deliveries.items
-            )  # Otherwise its delivery is still to begin.
+            # As long as the message is open, its delivery is still to begin.
+            return stream.key not in self._deliveries.items
         return delivery.state is State.RECEIVED
 
     def ended(self, delivery: Delivery) -> None:

@@ -2,7 +2,8 @@
 
 Every piece is durable before it is acknowledged, so that neither a break nor a crash costs more
 than what was under way. The bodies are in memory while they grow; how many at a time is limited,
-and of those whose device is not in contact the oldest is dropped to make room for others."""
+and of those whose device is not in contact the oldest is dropped to make room for others.
+"""
 
 from __future__ import annotations
 
@@ -64,6 +65,7 @@ class Upload:
         body = self.receiving.take(piece)
         if not body:
             return
+        # The limit granted is one byte above the largest body, so that a larger one shows.
         if self.receiving.received > self._most:
             self._stop(f"a body has at most {self._most} bytes here")
             return

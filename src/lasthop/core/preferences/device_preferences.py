@@ -2,7 +2,8 @@
 
 `DevicePreferences` is what the gateway knows of one such device: its preferences, its budgets, what
 is held and for how long. It asks `decision` and keeps the budgets; `core.dispatch` does the
-sending. Devices without preferences have none and cost nothing."""
+sending. Devices without preferences have none and cost nothing.
+"""
 
 from __future__ import annotations
 

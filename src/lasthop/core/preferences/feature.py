@@ -79,6 +79,7 @@ class PreferenceFeature(CoreFeature):
     ) -> CloseChannel | None:
         """Refuse a contact over a link that has reached its limit."""
         device_preferences = preferences_of(session)
+        # Shared limits hold for every device, also for one without preferences of its own.
         if device_preferences is None and self.shared is not None:
             device_preferences = self._add_sender(session, Preferences())
         closure = (

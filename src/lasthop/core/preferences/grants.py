@@ -3,7 +3,8 @@ before they leave, and paid for as far as they left.
 
 A body is granted as a whole, so that none is begun that cannot be afforded; a stream, which may
 never end, some bytes at a time. Nothing of a grant leaves before it is durable: after a crash all
-of it counts as spent."""
+of it counts as spent.
+"""
 
 from __future__ import annotations
 

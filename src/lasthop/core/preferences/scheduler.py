@@ -1,7 +1,8 @@
 """The choice of links, lane by lane, for devices that have preferences.
 
 A delivery that may not leave yet holds up its own lane and no other: order is kept within a lane. A
-release reserves the price, and the price is paid when the message is handed to its link."""
+release reserves the price, and the price is paid when the message is handed to its link.
+"""
 
 from __future__ import annotations
 

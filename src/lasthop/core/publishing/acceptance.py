@@ -2,7 +2,8 @@
 nothing.
 
 Doors validate the form; this module checks what only the gateway knows (which devices exist, whose
-mailbox is full, which keys were used) and does so for a whole batch before it changes anything."""
+mailbox is full, which keys were used) and does so for a whole batch before it changes anything.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +55,8 @@ class Idempotency:
 def own_key(source: str, key: str) -> str:
     """Return the form of an idempotency key in the store, which differs between sources.
 
-    A key is printable, so that no key contains a line feed itself."""
+    A key is printable, so that no key contains a line feed itself.
+    """
     return f"{source}\n{key}"
 
 
@@ -63,7 +65,8 @@ class Receipt:
     """The answer to a publisher once the commit is durable: ids in the order of the submissions.
 
     When the idempotency key was known nothing new is accepted; `repeated` has the keys of the
-    messages that it stands for, whose ids are to be read from the store."""
+    messages that it stands for, whose ids are to be read from the store.
+    """
 
     ids: list[str]
     repeated: list[int] | None = None
@@ -182,6 +185,7 @@ class Acceptance:
             devices.update((device.number, device) for device in self._fanouts.still_to_come(key))
         withdrawal = self.withdraw(item, Step.REPLACE, now, "replaced by its publisher")
         rule = self._moments.targets[submission.target.kind]
+        # Everyone has been sent the old one: there is nobody left for the new one.
         if not (devices or withdrawal.taken_back) or not rule.keeps(devices):
             return withdrawal, None
         return withdrawal, self._own(app, source, submission, devices, now)

@@ -2,7 +2,8 @@
 
 A loop over the fields of a message, or a call that names each of them, takes several times as long
 as the same thing written out by hand; but code that is written out by hand forgets the next field.
-So these functions are generated when the module that needs them is imported."""
+So these functions are generated when the module that needs them is imported.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 The deliveries to a few devices begin in the commit that accepts the message. For many, each batch
 follows the commit of the one before, so that a large topic holds up nobody; a later message of the
 same source to one of these devices waits behind it. So it does behind a message of which it is not
-known yet which of its devices want it."""
+known yet which of its devices want it.
+"""
 
 from __future__ import annotations
 
@@ -115,6 +116,7 @@ class Fanouts:
     ) -> None:
         """Begin the deliveries of an accepted message: all at once if they are few and there is
         time for them, and not before those of an earlier message of its lane."""
+        # Most messages: one device, and nothing of the lane to wait for.
         if len(devices) == 1 and not self._under_way and selection is None:
             for device in devices.values():
                 self._deliver(item, device, now)
@@ -187,7 +189,8 @@ class Fanouts:
         """Begin no more deliveries of a message, and return how many never begin.
 
         If they fit into one commit they all begin now, so that the log can say how they ended; not
-        so if it is not known yet which devices want the message."""
+        so if it is not known yet which devices want the message.
+        """
         fanout = self._under_way.get(key)
         if fanout is None:
             return 0
@@ -210,7 +213,8 @@ class Fanouts:
         """Begin the next batch of the fan-outs that are under way; lanes take turns.
 
         In each lane the oldest goes first, and the next one only when that is done: so no device
-        gets a later message of a source before an earlier one."""
+        gets a later message of a source before an earlier one.
+        """
         if not self._under_way:
             return
         left = BATCHES_PER_TURN * self._deliveries.limits.fanout_batch
@@ -260,6 +264,7 @@ class Fanouts:
         deliveries = self._deliveries
         begun = passed = 0
         cursor = fanout.last
+        # Messages of one batch share the sorted list until one of them takes from it.
         if fanout.shared:
             fanout.devices, fanout.shared = fanout.devices.copy(), False
         while fanout.devices and begun + passed // PASSED_OVER < most:
@@ -270,6 +275,7 @@ class Fanouts:
                 passed += 1
                 continue
             begun += 1
+            # The device may have been removed since the message was accepted.
             if deliveries.registry.numbered(cursor) is device:
                 self._deliver(fanout.item, device, now, remark)
         if fanout.devices:
@@ -343,6 +349,7 @@ class Fanouts:
         if full and not self._must_arrive(message.content_type):
             deliveries.step(delivery, Step.SUPPRESS, now, "mailbox full")
             return
+        # For a single device acceptance has refused this already (`check_possible`).
         if session.sender is not deliveries.sender and alone and message.target.kind is not DEVICE:
             against = session.sender.objection(message, now)
             if against is not None:

@@ -1,7 +1,8 @@
 """Whether a request can be met at all by the devices that it is for.
 
 A publisher who sends to one device is told at once that its preferences leave no way; nothing is
-stored then. For one device among many the delivery is suppressed with the same words."""
+stored then. For one device among many the delivery is suppressed with the same words.
+"""
 
 from __future__ import annotations
 

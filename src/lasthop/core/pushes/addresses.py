@@ -2,7 +2,8 @@
 
 An address is found in this order: a record of its own, which may name any target; the devices that
 have it; and, for a user-defined identifier, the user or else the device of that name. A device and
-a user are persons, for whom any one device will do; a topic and an app are groups."""
+a user are persons, for whom any one device will do; a topic and an app are groups.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 A push is one message. To one address it goes like any other; to several it goes to all devices that
 they stand for, each once, and every address is reported separately. What is open of a push is an
-observer of its message's `Item`; how it ended is in the rows of its deliveries."""
+observer of its message's `Item`; how it ended is in the rows of its deliveries.
+"""
 
 from __future__ import annotations
 
@@ -281,6 +282,7 @@ class PushFeature(CoreFeature):
         """Begin every delivery that has not begun, so that each can be taken back separately."""
         key = item.message.key
         many = len(self._fanouts.still_to_come(key)) > MAX_HASTENED
+        # Too many deliveries to begin in one commit, or it is not known yet which devices want it.
         if many or self._fanouts.undecided(key):
             raise Overloaded("this push is just being fanned out", retry_after=RETRY_SPREADING)
         self._fanouts.hasten(key, now)
@@ -294,7 +296,8 @@ class PushFeature(CoreFeature):
         or not at all.
 
         Return a code for each address; None if nothing of the push is open, so that it can only be
-        too late."""
+        too late.
+        """
         item = self._deliveries.items.get(known.message)
         push = self._open.get(known.message)
         if item is None or push is None:

@@ -6,7 +6,8 @@ survives a restart. An initiator may get the same outcome twice (push-id and add
 never two different ones.
 
 When a destination does not answer at all, all its notifications wait, and one attempt at a time
-finds out whether it is back."""
+finds out whether it is back.
+"""
 
 from __future__ import annotations
 
@@ -146,7 +147,8 @@ class Notifications:
         """Store a notification in the open commit, and send it when that is durable.
 
         The device's answer, which goes along, may still be on its way: then the notification waits
-        for it."""
+        for it.
+        """
         wait = self._patience.response_wait if awaited_from and not reply else 0
         row = NotificationRow(
             push.message,
@@ -283,6 +285,7 @@ class Notifications:
             self._end(notification, Kind.NOTIFICATION_GIVEN_UP, answer.reason, now)
             return
         attempts = row.attempts + 1
+        # The destination did not answer at all: everything for it waits, this one first.
         if answer.verdict is AnswerVerdict.UNREACHABLE:
             due = destination.closed_until = now + self._pause(destination.failures)
             destination.queue.appendleft(notification)

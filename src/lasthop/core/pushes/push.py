@@ -179,9 +179,11 @@ class PushInProgress(DeliveryObserver):
         """Return those of the asked addresses from which the push can be taken back entirely.
 
         No delivery of it may have left, none may have ended in a way that outweighs cancellation,
-        and no device may have another address that keeps the push."""
+        and no device may have another address that keeps the push.
+        """
         possible = {place for place in asked if self._might_cancel(place)}
         for delivery in self._item.deliveries:
+            # A cancellation at an address succeeds entirely or changes nothing.
             if not delivery.revocable:
                 possible.difference_update(self.places(delivery.session.device.number))
         if not self.listed:

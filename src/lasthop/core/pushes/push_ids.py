@@ -1,7 +1,8 @@
 """Push-ids: which push an id names, and that no id is used twice.
 
 Every id that was ever accepted is in the store, as 16 octets that stand for app, initiator and
-push-id. A door looks there before it submits; ids that were accepted since are remembered here."""
+push-id. A door looks there before it submits; ids that were accepted since are remembered here.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ def identify(app: str, source: str, push_id: str) -> bytes:
 
     They are 128 bits of a hash: no two pushes share them by chance, and to make two on purpose
     takes a search of 2^64. The cache serves the door and the gateway, which ask one after the
-    other."""
+    other.
+    """
     text = "\0".join((app, source, push_id))
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 

@@ -2,7 +2,8 @@
 codes.
 
 Where a delivery ended with a more exact code (a transformation that failed, a bearer that is
-missing, the reason of a client that refused), that code is reported instead."""
+missing, the reason of a client that refused), that code is reported instead.
+"""
 
 from __future__ import annotations
 

@@ -14,7 +14,8 @@ _OF_THE_ENTITY = frozenset({"content-type", "content-length", "content-transfer-
 def write_result(notify: Notify, reply: Message | None) -> tuple[str, bytes]:
     """Return the content type and body, with the client's answer as a second entity (5.2.2).
 
-    The answer is left out if the store no longer has it."""
+    The answer is left out if the store no longer has it.
+    """
     content = None
     if reply is not None:
         headers = [("Content-Type", reply.content_type), *reply.headers]

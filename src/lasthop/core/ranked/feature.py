@@ -371,8 +371,11 @@ class RankedFeature(CoreFeature):
             return
         self._storage[session] = hello.storage
         if resumed:
+            # Decide nothing before the reports have come that the device has numbered already.
             self._there[session] = hello.assigned or 0
         elif hello.epoch is not None:
+            # In a new epoch both sides may remember different things: the device says what it
+            # keeps.
             self._there[session] = INVENTORY
         else:
             self._there[session] = 0

@@ -2,7 +2,8 @@
 instructions to the device.
 
 The feed decides at once; what it sends is put in a lane and leaves it in order: a message before
-the instruction that shows it, an instruction to forget before the message comes again."""
+the instruction that shows it, an instruction to forget before the message comes again.
+"""
 
 from __future__ import annotations
 

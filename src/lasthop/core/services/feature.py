@@ -98,6 +98,7 @@ class ServiceFeature(CoreFeature):
         rule = self._deliveries.moments.targets[target.kind]
         reached = rule.reach(device.app, submission, now)
         selection = rule.select(device.app, submission, reached, resident=True)
+        # Filters have not been matched yet: the device gathers until its deadline.
         if selection is not None and not selection.known:
             return None
         if selection is not None:

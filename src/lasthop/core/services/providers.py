@@ -2,7 +2,8 @@
 
 Requests go round the devices that are in contact, in the order in which they came into contact;
 when none is, round all that offer the service. Both are a step in a dictionary, however many
-devices there are."""
+devices there are.
+"""
 
 from __future__ import annotations
 
@@ -85,6 +86,7 @@ class ServiceIndex(Index):
         known = self._titles.get(device.app, {}).get(service.title)
         if known is not None and not known.same_as(service):
             others = self._providers[device.app, service.title].everyone
+            # The only provider may change its own interface.
             if set(others) != {device.number}:
                 raise Conflict(
                     "others offer this service with another interface: offer another version",

@@ -2,7 +2,8 @@
 
 A mail is given to the surrogate as often as it takes, and counts once: the changes of the state,
 the messages that it caused and its own end are in one commit. A message that fails too often goes
-on as it is, or is refused."""
+on as it is, or is refused.
+"""
 
 from __future__ import annotations
 
@@ -237,6 +238,7 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
             self.failed(app, number, str(error), now)
             return str(error)
         post.flight.popleft()
+        # The state changes even if the message ended meanwhile: the surrogate has seen it.
         self._outcomes.remember(post, verdict)
         if not consultation.over:
             self._close(consultation)

@@ -1,7 +1,8 @@
 """What follows from a surrogate's verdict: checked as a whole, then done as a whole.
 
 Until `check` returns nothing has changed; after it nothing can be refused. Everything that is done
-is in the open commit, together with the end of the consultation."""
+is in the open commit, together with the end of the consultation.
+"""
 
 from __future__ import annotations
 

@@ -170,6 +170,8 @@ class SurrogateQueue:
             if not consultation.over:
                 item = consultation.item
                 if not item.resident:
+                    # What is in memory goes first; the missing body is read when nothing is with
+                    # the surrogate.
                     self.fetching = None if self.flight else item.stored_key
                     break
                 if self.flight and size + item.size > MOST_GIVEN_BYTES:

@@ -3,7 +3,8 @@ subscribers.
 
 One message is with the driver at a time. Lanes take turns, so that a sender of large messages keeps
 other senders waiting for one of them only; the body of a waiting message may be in the store
-only."""
+only.
+"""
 
 from __future__ import annotations
 

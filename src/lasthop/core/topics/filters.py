@@ -2,7 +2,8 @@
 
 A body is parsed only if one of the devices that it would reach has a filter. Small bodies are
 parsed at once, within what one turn of the driver may take; the others wait for the driver, which
-has a worker for them (`core.topics.filter_queue`)."""
+has a worker for them (`core.topics.filter_queue`).
+"""
 
 from __future__ import annotations
 
@@ -84,6 +85,8 @@ class Sieve:
             xpath = record.filters.get(name)
             if xpath is None or xpath in reading.matched:
                 return ""
+            # To drop what no filter can read would lose it without a trace: it is delivered, and
+            # says why.
             if reading.unread:
                 remark = f"its filter could not read the body: {reading.reason}"
             elif self._filters.born(self.app, xpath) > self._known:

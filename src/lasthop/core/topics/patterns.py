@@ -1,7 +1,8 @@
 """Subscriptions to many topics at once: `*` stands for one word, `#` for any number, none included.
 
 The patterns are a tree of words, in which a topic is followed along all branches that fit. The cost
-depends on the branches that fit, not on how many patterns there are."""
+depends on the branches that fit, not on how many patterns there are.
+"""
 
 from __future__ import annotations
 

@@ -54,6 +54,7 @@ class Subscriptions:
         # The same for a wrong expression.
         filtered = xpath is not None and self._index.filters.set(device, topic, xpath)
         new = self._index.subscribe(device, topic)
+        # The device, or an administrator, asks for it: the rules no longer end it.
         if topic in record.ruled and not by_rule:
             record.ruled = [name for name in record.ruled if name != topic]
         if terms is not None and self._spine.terms is not None:
@@ -106,7 +107,8 @@ class Subscriptions:
         """Subscribe a device to what follows from its new context, by its rules.
 
         The first rule that yields a topic decides about it. Subscriptions that the device made
-        itself are left alone."""
+        itself are left alone.
+        """
         record = session.device.record
         if record.rules:
             self._follow_rules(session, plain(record.context), now)
@@ -123,6 +125,7 @@ class Subscriptions:
             self.unsubscribe(session, topic, now)
         for topic, rule in wanted.items():
             mine = topic in record.ruled
+            # A subscription that was asked for is not changed by rules.
             if topic in record.subscriptions and not mine:
                 continue
             if not mine:
