@@ -14,7 +14,7 @@ import pytest
 
 from lasthop.clock import Micros
 from lasthop.core.commits import Commits
-from lasthop.core.contacts.inbound import Inbound as DeviceMessages
+from lasthop.core.contacts.inbound import DeviceMessages
 from lasthop.core.dispatch import Dispatcher
 from lasthop.core.publishing.acceptance import Acceptance
 from lasthop.core.session import Session

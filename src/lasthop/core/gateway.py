@@ -15,7 +15,7 @@ from lasthop.clock import Micros
 from lasthop.core.air.feature import AirFeature
 from lasthop.core.apps.administration import Administration
 from lasthop.core.apps.credentials import Credentials
-from lasthop.core.contacts.inbound import Inbound
+from lasthop.core.contacts.inbound import DeviceMessages
 from lasthop.core.contacts.reception import Reception
 from lasthop.core.effects import Effect
 from lasthop.core.feature import CoreFeature
@@ -80,7 +80,7 @@ class Gateway:
         self._dispatcher = spine.dispatcher
         self.contacts = spine.contacts
         self.admin = Administration(deliveries, self.contacts, self.credentials)
-        self._inbound = Inbound(deliveries, self._acceptance)
+        self._inbound = DeviceMessages(deliveries, self._acceptance)
         self._reception = Reception(deliveries, self.contacts, self._inbound)
         built = [feature(spine) for feature in features]
         self.features = tuple(feature for feature in built if feature.needed(restored))

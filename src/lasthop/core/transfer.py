@@ -11,7 +11,7 @@ from lasthop.wire.hop.frames import Ending
 from lasthop.wire.hop.transfer import Sending
 
 
-class Source(Protocol):
+class TransferSource(Protocol):
     """A body or a stream that is sent to a device in pieces."""
 
     @property
@@ -85,7 +85,7 @@ class Transfer:
 
     __slots__ = ("sending", "source")
 
-    def __init__(self, sending: Sending, source: Source) -> None:
+    def __init__(self, sending: Sending, source: TransferSource) -> None:
         self.sending = sending
         self.source = source
 

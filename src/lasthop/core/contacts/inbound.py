@@ -79,7 +79,7 @@ _submission_of = maker(
 )
 
 
-class Inbound:
+class DeviceMessages:
     """Carries out the operations that devices ask for by messages."""
 
     def __init__(self, deliveries: Deliveries, acceptance: Acceptance) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lasthop.clock import Micros
 from lasthop.core.contacts.contact import Contacts
-from lasthop.core.contacts.inbound import Inbound
+from lasthop.core.contacts.inbound import DeviceMessages
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.effects import CloseChannel
 from lasthop.errors import HopError
@@ -25,7 +25,7 @@ from lasthop.wire.hop.frames import (
 class Reception:
     """Passes frames from devices to the part of the core that handles them."""
 
-    def __init__(self, deliveries: Deliveries, contacts: Contacts, inbound: Inbound) -> None:
+    def __init__(self, deliveries: Deliveries, contacts: Contacts, inbound: DeviceMessages) -> None:
         self._deliveries = deliveries
         self._contacts = contacts
         self._inbound = inbound

@@ -207,8 +207,8 @@ class Acceptance:
         return self._own(app, source, submission, devices, now, attach)
 
     def hold(self, app: str, source: str, submission: Submission, now: Micros) -> Item:
-        """Own a message without beginning a delivery: a surrogate decides whether it is accepted
-        again or dropped."""
+        """Own a message without beginning a delivery: the caller decides later whether it is
+        accepted again or dropped."""
         self._check(app, submission, now)
         item = self._deliveries.own(self._make(app, source, submission, now))
         item.spreading = True

@@ -28,7 +28,7 @@ from lasthop.core.topics.advertised import AdvertisedTopics
 from lasthop.core.topics.filter_queue import FilterQueue
 from lasthop.core.topics.filters import Sieve
 from lasthop.core.topics.index import TopicIndex
-from lasthop.core.topics.subscriptions import Subscriptions
+from lasthop.core.topics.subscriptions import TopicSubscriptions
 from lasthop.decision.volume.rules import ContextRule
 from lasthop.decision.volume.terms import TopicTerms, decode_terms
 from lasthop.errors import InvalidRequest, TooLarge
@@ -53,7 +53,7 @@ class TopicFeature(CoreFeature):
         self._unread = FilterQueue(deliveries, self.index.filters)
         deliveries.registry.index(self.index, TargetKind.TOPIC)
         self.advertised = AdvertisedTopics(deliveries, spine.fanouts)
-        self.subscriptions = Subscriptions(spine, self.advertised, self.index)
+        self.subscriptions = TopicSubscriptions(spine, self.advertised, self.index)
 
     def targets(self) -> Mapping[TargetKind, TargetRule]:
         return {

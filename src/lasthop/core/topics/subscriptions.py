@@ -17,7 +17,7 @@ from lasthop.errors import InvalidRequest, QuotaExceeded, Rejected, TooLarge
 from lasthop.events import Kind
 
 
-class Subscriptions:
+class TopicSubscriptions:
     """Changes what devices are subscribed to."""
 
     def __init__(self, spine: Spine, topics: AdvertisedTopics, index: TopicIndex) -> None:
