@@ -131,5 +131,5 @@ async def test_a_behaviour_that_makes_no_sense_is_refused(http: httpx.AsyncClien
     for body in ({"handling": "loud"}, {"max_size": -1}, {"content_types": ["text"]}, {"x": 1}):
         assert (await http.put(BEHAVIOUR, json=body)).status_code == 400
     large = await http.put(BEHAVIOUR, json={"max_size": 1 << 40})
-    assert (large.status_code, "what is larger is a stream" in large.text) == (400, True)
+    assert (large.status_code, "send larger bodies as streams" in large.text) == (400, True)
     assert (await http.get("/v1/apps/other/behaviour")).status_code == 404

@@ -44,7 +44,7 @@ def order_of(message: Message) -> OrderKey:
     return message.app, message.source, message.queue, message.priority
 
 
-# What a delivery answers to.
+# Attached to a message: decider, gates and observers.
 
 
 class Steps(Protocol):
@@ -223,7 +223,7 @@ class DeliveryObserver:
         """The deliveries of the message that had not begun never will."""
 
 
-# What hangs on a session.
+# Attached to a session: parts and senders.
 
 
 class SessionPart:

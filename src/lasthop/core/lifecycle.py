@@ -23,7 +23,7 @@ from lasthop.message import DeliveryMethod, Reliability
 
 
 class State(IntEnum):
-    """Where a delivery stands. The numbers are stored: never reuse one."""
+    """The state of a delivery. The numbers are stored: never reuse one."""
 
     PENDING = 0
     """The gateway has yet to send the delivery: it waits for its time, for contact, or for its

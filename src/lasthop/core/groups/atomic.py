@@ -81,7 +81,7 @@ class AtomicMessage(GroupDecider):
         headers = msgspec.structs.replace(frame.headers or PLAIN_HEADERS, binding=Binding.ATOMIC)
         return msgspec.structs.replace(frame, headers=headers)
 
-    # What members say.
+    # Reports of members.
 
     def received(self, delivery: Delivery, now: Micros) -> None:
         if self.standing is not Standing.HELD:

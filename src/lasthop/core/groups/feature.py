@@ -68,7 +68,7 @@ FIRM = frozenset({Reliability.AT_LEAST_ONCE_PROCESSING, Reliability.EXACTLY_ONCE
 
 
 class Consumer(SessionPart):
-    """A device that takes from queues."""
+    """The queues that one device takes from."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -124,7 +124,7 @@ class GroupFeature(CoreFeature, Gate):
             Operation.CLAIM: self._claim,
         }
 
-    # What devices ask.
+    # Operations of devices.
 
     def _join(self, session: Session, frame: MessageFrame, headers: Headers, now: Micros) -> None:
         self._enter(session, parse_group(headers.to), now, by_itself=True)
@@ -137,7 +137,7 @@ class GroupFeature(CoreFeature, Gate):
             raise InvalidRequest("a claim must name the message that it is about")
         self.claim(session, headers.in_reply_to, frame.key, now)
 
-    # What a message for a group has to pass.
+    # Checks of messages, and the gate of those for groups.
 
     def intake(self, arrival: Arrival, now: Micros) -> bool:
         """Remember the key under which the sending device is told the decision about a message."""
@@ -376,7 +376,7 @@ class GroupFeature(CoreFeature, Gate):
         consumer = self._consumers.get(session)
         return [] if consumer is None else list(consumer.queues)
 
-    # Devices that come and go.
+    # Devices that connect and disconnect.
 
     def introduced(
         self, session: Session, hello: Hello, now: Micros, *, resumed: bool, forgot: bool
@@ -481,7 +481,7 @@ class GroupFeature(CoreFeature, Gate):
             if isinstance(item.decider, GroupDecider):
                 item.decider.restored(now)
 
-    # Whom messages are for.
+    # The members that messages are for.
 
     def roster(self, key: int) -> dict[int, Device]:
         """Return the members that a message for a group was for when it was accepted, as far as

@@ -94,7 +94,7 @@ class PiecePump:
         if transfers is not None:
             transfers.alone = False
 
-    # What a device says.
+    # Frames from devices.
 
     def piece(self, session: Session, piece: Piece, now: Micros) -> None:
         """Take a piece of a device's transfer; an empty one asks how far the gateway is."""
@@ -187,7 +187,7 @@ class PiecePump:
         if session.greeted:
             self._deliveries.effects.append(Send(session.channel, [frame]))
 
-    # What leaves.
+    # Frames to devices.
 
     def pump(self, session: Session, transfers: SessionTransfers, now: Micros) -> None:
         """Send a device what there is to tell it about transfers, and let the next pieces leave."""

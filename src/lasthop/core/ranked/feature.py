@@ -450,7 +450,7 @@ class RankedFeature(CoreFeature):
         found = (ranked_of(delivery) for delivery in session.mailbox.values())
         return [ranked.delivery for ranked in found if ranked is not None and ranked.on_device]
 
-    # What devices say.
+    # Reports of devices.
 
     def look(self, session: Session, topic: str, look: Look, key: int | None, now: Micros) -> None:
         """Show a user who looks at a ranked topic the best messages."""

@@ -128,7 +128,7 @@ class RankedSubscription:
             said["memory"] = self.choice.memory
         return _encode(said).decode()
 
-    # What happens.
+    # Inputs of the feed.
 
     def begin(
         self, ranked: RankedDelivery, accepted: Event, until: Micros | None, now: Micros
@@ -237,7 +237,7 @@ class RankedSubscription:
         ranked = ranked_of(self.session.mailbox.get(key))
         return ranked if ranked is not None and ranked.feed is self else None
 
-    # What the feed wants done.
+    # Effects of the feed.
 
     def _follow(self, effects: list[Effect], now: Micros) -> None:
         sent: dict[int, QueuedSend] = {}
@@ -298,7 +298,7 @@ class RankedSubscription:
             kind, now, self.session, topic=self.topic, policy=self.choice.label, **facts
         )
 
-    # What is stored.
+    # The rows in the store.
 
     def note(self, key: int | None = None) -> None:
         """Write the feed, and with `key` the row of that message, with the open commit."""

@@ -61,7 +61,7 @@ class ServiceFeature(CoreFeature):
     def _find(self, session: Session, frame: MessageFrame, _: Headers, now: Micros) -> None:
         self.find(session, frame, now)
 
-    # Devices that come and go.
+    # Devices that connect and disconnect.
 
     def greeted(self, session: Session, now: Micros, *, joined: bool) -> None:
         if session.device.record.services:

@@ -78,7 +78,7 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
         kept = restored.of(SurrogatesRestored)
         return bool(self._posts or kept.consults or kept.revisions)
 
-    # What an app's messages have to pass.
+    # The gate of an app's messages.
 
     def owned(self, item: Item) -> None:
         message = item.message

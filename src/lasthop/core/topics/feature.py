@@ -84,7 +84,7 @@ class TopicFeature(CoreFeature):
     def restore(self, restored: Restored, now: Micros) -> None:
         self.advertised.restore(restored.of(RankedRestored).topics)
 
-    # What administrators do.
+    # Operations of administrators.
 
     def subscribe(
         self,
@@ -108,7 +108,7 @@ class TopicFeature(CoreFeature):
         """Let a device's subscriptions follow its context by these rules."""
         self.subscriptions.set_rules(self._deliveries.named(app, name), rules, now)
 
-    # What devices ask.
+    # Operations of devices.
 
     def _subscribe(
         self, session: Session, frame: MessageFrame, headers: Headers, now: Micros
