@@ -17,8 +17,8 @@ from lasthop.core.delivery import Delivery, Item
 from lasthop.core.envelope import PLAIN_HEADERS
 from lasthop.core.groups.decider import (
     WITHDRAWN,
-    GroupBook,
     GroupDecider,
+    GroupOperations,
     Standing,
     close_number,
     detach,
@@ -41,7 +41,7 @@ class AtomicMessage(GroupDecider):
 
     __slots__ = ("_broken", "_groups", "_had", "_size", "before", "standing")
 
-    def __init__(self, groups: GroupBook, item: Item, members: tuple[int, ...]) -> None:
+    def __init__(self, groups: GroupOperations, item: Item, members: tuple[int, ...]) -> None:
         super().__init__(groups.deliveries, item)
         self._groups = groups
         self._size = len(members)

@@ -14,7 +14,13 @@ import msgspec
 
 from lasthop.clock import Micros
 from lasthop.core.delivery import Delivery, Item
-from lasthop.core.groups.decider import WITHDRAWN, GroupBook, GroupDecider, Standing, is_under_way
+from lasthop.core.groups.decider import (
+    WITHDRAWN,
+    GroupDecider,
+    GroupOperations,
+    Standing,
+    is_under_way,
+)
 from lasthop.core.lifecycle import PENDING, Step
 from lasthop.core.registry import Device
 from lasthop.errors import Forbidden
@@ -39,7 +45,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(ClaimedMessage).decode
 
 
-class ClaimBook(GroupBook, Protocol):
+class ClaimOperations(GroupOperations, Protocol):
     """The interface of the feature that has all claims."""
 
     def over(self, record: ClaimRecord) -> None:
@@ -54,7 +60,7 @@ class ClaimRecord:
     __slots__ = ("_groups", "about", "key", "members", "standing", "winner")
 
     def __init__(
-        self, groups: ClaimBook, key: int, about: ClaimedMessage, members: tuple[int, ...]
+        self, groups: ClaimOperations, key: int, about: ClaimedMessage, members: tuple[int, ...]
     ) -> None:
         self._groups = groups
         self.key = key
@@ -64,7 +70,7 @@ class ClaimRecord:
         self.winner = 0
 
     @classmethod
-    def of(cls, groups: ClaimBook, message: Message, members: tuple[int, ...]) -> ClaimRecord:
+    def of(cls, groups: ClaimOperations, message: Message, members: tuple[int, ...]) -> ClaimRecord:
         """Return the record of a message that was just accepted."""
         before = message.deliver_before
         if before is None:
@@ -80,7 +86,7 @@ class ClaimRecord:
         return cls(groups, message.key, about, members)
 
     @classmethod
-    def resume(cls, groups: ClaimBook, row: GroupMessageRow) -> ClaimRecord:
+    def resume(cls, groups: ClaimOperations, row: GroupMessageRow) -> ClaimRecord:
         """Return the record as the store has it."""
         claim = cls(groups, row.message, _decode(row.record), row.members)
         claim.standing = Standing(row.state)
@@ -201,7 +207,7 @@ class ClaimableMessage(GroupDecider):
 
     __slots__ = ("_groups", "claim")
 
-    def __init__(self, groups: ClaimBook, item: Item, claim: ClaimRecord) -> None:
+    def __init__(self, groups: ClaimOperations, item: Item, claim: ClaimRecord) -> None:
         super().__init__(groups.deliveries, item)
         self._groups = groups
         self.claim = claim

@@ -55,7 +55,7 @@ class Settled(Protocol):
     ) -> None: ...
 
 
-class GroupBook(Protocol):
+class GroupOperations(Protocol):
     """The interface of the feature that has the messages of all groups."""
 
     @property

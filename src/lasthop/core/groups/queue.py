@@ -153,7 +153,7 @@ class SharedQueue:
             and len(session.mailbox) < self.deliveries.limits.open_per_device
         )
 
-    # Round and round.
+    # Giving entries to consumers.
 
     def offer(self, now: Micros) -> None:
         """Give waiting entries to consumers that have room, each in turn.

@@ -141,7 +141,7 @@ class Streams(DeliveryObserver):
         device = self._deliveries.registry.numbered(number) if number else None
         return None if device is None else self._deliveries.session(device)
 
-    # Asking.
+    # Looking up.
 
     def find(self, app: str, key: int) -> Stream:
         """Return an open stream of an app; raise an error if there is none."""
@@ -318,7 +318,7 @@ class Streams(DeliveryObserver):
         self.abort(stream, f"its message was {delivery.state.name.lower()}", now)
         self._settle(stream, now)
 
-    # Within.
+    # Rows, events and timers.
 
     def _note(self, stream: Stream) -> None:
         row = StreamRow(stream.key, not stream.over, msgspec.json.encode(stream.record))

@@ -204,8 +204,8 @@ class PreferenceSender(Sender):
         self.device_preferences.grants.revoke(now)
 
     def patience(self, channel: ChannelState) -> Micros:
-        """Return when to choose again: the choice knows when a receipt is missing, and whether a
-        deadline comes first."""
+        """Return the microseconds after which to choose again: the choice knows when a receipt is
+        missing, and whether a deadline comes first."""
         return min(FIRST_TIMEOUT, receipt_timeout(self.device_preferences.link_of(channel), 0))
 
     def settled(self, session: Session, now: Micros) -> None:

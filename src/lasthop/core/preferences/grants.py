@@ -54,7 +54,7 @@ class Grants:
     def ask(self, outgoing: Transfer, deliveries: Deliveries, now: Micros) -> Micros | None:
         """Grant the bytes that a transfer could send now; return when to ask again if it may not,
         or None if that is not known."""
-        size = _hunger(outgoing, now)
+        size = _size_to_ask(outgoing, now)
         if not size:
             return None
         source = outgoing.source
@@ -111,7 +111,7 @@ class Grants:
             self._paid[key] = self._paid.get(key, 0) + charge.money
 
 
-def _hunger(outgoing: Transfer, now: Micros) -> int:
+def _size_to_ask(outgoing: Transfer, now: Micros) -> int:
     """Return the bytes to ask for: of a body all that is left, of a stream some."""
     sending, source = outgoing.sending, outgoing.source
     could = sending.room(source.available, STREAM_GRANT)

@@ -287,7 +287,7 @@ class PushFeature(CoreFeature):
             raise Overloaded("this push is just being fanned out", retry_after=RETRY_SPREADING)
         self._fanouts.hasten(key, now)
 
-    # Afterwards.
+    # Cancellation and reports.
 
     def cancel(
         self, known: KnownPush, addresses: Iterable[str], now: Micros

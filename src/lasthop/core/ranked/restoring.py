@@ -31,7 +31,7 @@ from lasthop.wire.hop.feeds import decode_instructions
 from lasthop.wire.hop.frames import FEED_TYPE
 
 
-class FeedBook(RankedSteps, Protocol):
+class FeedOperations(RankedSteps, Protocol):
     """The interface of the feature that has all feeds."""
 
     def add(self, subscription: RankedSubscription) -> None:
@@ -55,7 +55,7 @@ class FeedsRestored:
     """Rebuilds feeds, then the deliveries that they decide about."""
 
     def __init__(
-        self, deliveries: Deliveries, feeds: FeedBook, restored: RankedRestored, now: Micros
+        self, deliveries: Deliveries, feeds: FeedOperations, restored: RankedRestored, now: Micros
     ) -> None:
         self._deliveries = deliveries
         self._feeds = feeds

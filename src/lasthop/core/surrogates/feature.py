@@ -61,7 +61,7 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
         terms = spine.identity.surrogates
         self._outcomes = VerdictRules(spine.deliveries, spine.acceptance)
         self._touched: dict[str, SurrogateQueue] = {}
-        self._posts = {
+        self._queues = {
             app: SurrogateQueue(app, of_app, self._touch) for app, of_app in terms.items()
         }
         self._awaited: dict[tuple[int, int], Consultation] = {}
@@ -76,13 +76,13 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
 
     def needed(self, restored: Restored) -> bool:
         kept = restored.of(SurrogatesRestored)
-        return bool(self._posts or kept.consults or kept.revisions)
+        return bool(self._queues or kept.consults or kept.revisions)
 
     # The gate of an app's messages.
 
     def owned(self, item: Item) -> None:
         message = item.message
-        if message.app in self._posts and not message.source.startswith(NOT_ASKED):
+        if message.app in self._queues and not message.source.startswith(NOT_ASKED):
             item.gates = (*item.gates, self)
 
         elif message.source.startswith(BY_SURROGATE) and message.answer:
@@ -92,8 +92,8 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
         return "waits for its surrogate"
 
     def capacity(self, app: str) -> int:
-        post = self._posts.get(app)
-        return 1 << 62 if post is None else max(0, post.terms.queue - post.waiting)
+        queue = self._queues.get(app)
+        return 1 << 62 if queue is None else max(0, queue.terms.queue - queue.waiting)
 
     def admit(self, app: str, source: str, submissions: Sequence[Submission]) -> None:
         """Refuse messages for single devices while too many wait. Those for many are let in: their
@@ -104,7 +104,7 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
                     raise self._full(app)
 
     def _full(self, app: str) -> QuotaExceeded:
-        limit = self._posts[app].terms.queue
+        limit = self._queues[app].terms.queue
         return QuotaExceeded("too many messages wait for the surrogate", retry_after=5, limit=limit)
 
     def keep(self, delivery: Delivery, *, ready: bool) -> None:
@@ -132,7 +132,7 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
         """Hold a message of a device until the surrogate has decided."""
         session = arrival.session
         device = session.device
-        if device.app not in self._posts:
+        if device.app not in self._queues:
             return False
         if not self.capacity(device.app):
             raise self._full(device.app)
@@ -173,16 +173,16 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
         else:
             consultation.item.observe(self)
             self._awaited[key, consultation.session.device.number] = consultation
-        self._posts[consultation.session.device.app].waiting += 1
+        self._queues[consultation.session.device.app].waiting += 1
         if ready:
             self._ready(consultation)
 
     def _ready(self, consultation: Consultation) -> None:
-        post = self._posts[consultation.session.device.app]
+        queue = self._queues[consultation.session.device.app]
         if not consultation.ready:
             consultation.ready = True
-            post.put(consultation)
-            self._touch(post)
+            queue.put(consultation)
+            self._touch(queue)
 
     def _close(self, consultation: Consultation) -> None:
         """End a consultation, whatever became of it."""
@@ -193,10 +193,10 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
             del self._held[key]
         else:
             del self._awaited[key, consultation.session.device.number]
-        self._posts[consultation.session.device.app].waiting -= 1
+        self._queues[consultation.session.device.app].waiting -= 1
 
-    def _touch(self, post: SurrogateQueue) -> None:
-        self._touched[post.app] = post
+    def _touch(self, queue: SurrogateQueue) -> None:
+        self._touched[queue.app] = queue
 
     # The driver.
 
@@ -204,47 +204,47 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
         """Give surrogates the mails that wait for them."""
         if not self._touched:
             return
-        posts, self._touched = self._touched, {}
-        for post in posts.values():
-            given = post.take()
+        queues, self._touched = self._touched, {}
+        for queue in queues.values():
+            given = queue.take()
             if given:
-                self._deliveries.effects.append(Consult(post.app, [c.mail(now) for c in given]))
-            elif post.fetching is not None:
-                self._deliveries.effects.append(Fetch([post.fetching]))
+                self._deliveries.effects.append(Consult(queue.app, [c.mail(now) for c in given]))
+            elif queue.fetching is not None:
+                self._deliveries.effects.append(Fetch([queue.fetching]))
 
     def fetched(self, messages: Mapping[int, Message], now: Micros) -> None:
         """Take bodies that came back from the store, some fetched for other parts."""
-        for post in self._posts.values():
-            if post.fetching in messages:
-                key, post.fetching = post.fetching, None
+        for queue in self._queues.values():
+            if queue.fetching in messages:
+                key, queue.fetching = queue.fetching, None
                 assert key is not None
                 item = self._deliveries.items.get(key)
                 if item is not None:
                     self._deliveries.refill(item, messages[key].body)
-                self._touch(post)
+                self._touch(queue)
         self.after_settling(now)
 
     def consulted(self, app: str, number: int, verdict: Verdict, now: Micros) -> str | None:
         """Carry out the surrogate's verdict about the next of the mails that it was given. Return
         None, or the reason if the verdict cannot be followed: then nothing of it counts, and the
         surrogate starts over from the stored state."""
-        post = self._posts.get(app)
-        if post is None or not post.flight or post.flight[0].number != number:
+        queue = self._queues.get(app)
+        if queue is None or not queue.flight or queue.flight[0].number != number:
             return "the surrogate was not asked about this"
-        consultation = post.flight[0]
+        consultation = queue.flight[0]
         try:
-            made = self._outcomes.check(post, consultation, verdict, now)
+            made = self._outcomes.check(queue, consultation, verdict, now)
         except LasthopError as error:
             self.failed(app, number, str(error), now)
             return str(error)
-        post.flight.popleft()
+        queue.flight.popleft()
         # The state changes even if the message ended meanwhile: the surrogate has seen it.
-        self._outcomes.remember(post, verdict)
+        self._outcomes.remember(queue, verdict)
         if not consultation.over:
             self._close(consultation)
-            self._outcomes.apply(post, consultation, verdict, made, now)
+            self._outcomes.apply(queue, consultation, verdict, made, now)
         self._deliveries.commits.hurry()
-        self._touch(post)
+        self._touch(queue)
         return None
 
     def failed(
@@ -252,56 +252,56 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
     ) -> None:
         """Note that the surrogate failed at the next of the mails that it was given; `hopeless`
         when it cannot deal with any of them."""
-        post = self._posts.get(app)
-        if post is None or not post.flight or post.flight[0].number != number:
+        queue = self._queues.get(app)
+        if queue is None or not queue.flight or queue.flight[0].number != number:
             return
-        given = list(post.flight)
-        post.give_back()
-        post.outcomes["failed"] += 1
-        self._touch(post)
+        given = list(queue.flight)
+        queue.give_back()
+        queue.outcomes["failed"] += 1
+        self._touch(queue)
         reason = reason[:REMEMBERED_REASON]
         if hopeless:
             for consultation in given:
-                self._give_up(post, consultation, reason, now)
+                self._give_up(queue, consultation, reason, now)
         elif not given[0].over:
-            self._failed(post, given[0], reason, now)
+            self._failed(queue, given[0], reason, now)
 
     def _failed(
-        self, post: SurrogateQueue, consultation: Consultation, reason: str, now: Micros
+        self, queue: SurrogateQueue, consultation: Consultation, reason: str, now: Micros
     ) -> None:
         consultation.attempts += 1
-        limit = post.terms.attempts
+        limit = queue.terms.attempts
         if consultation.attempts >= limit:
-            self._give_up(post, consultation, reason, now)
+            self._give_up(queue, consultation, reason, now)
             return
         told = f"its surrogate failed ({consultation.attempts} of {limit}): {reason}"
         remark(self._deliveries, consultation, told, now)
         self._note(consultation)
-        post.resting = True
-        self._deliveries.timers.add(now + (FIRST_REST << 2 * (consultation.attempts - 1)), post)
+        queue.resting = True
+        self._deliveries.timers.add(now + (FIRST_REST << 2 * (consultation.attempts - 1)), queue)
 
     def _give_up(
-        self, post: SurrogateQueue, consultation: Consultation, reason: str, now: Micros
+        self, queue: SurrogateQueue, consultation: Consultation, reason: str, now: Micros
     ) -> None:
         if not consultation.over:
             self._close(consultation)
-            self._outcomes.give_up(post, consultation, reason, now)
+            self._outcomes.give_up(queue, consultation, reason, now)
 
     def post(self, app: str) -> SurrogateQueue | None:
         """Return the queue of an app, to look at; None if the app has no surrogate."""
-        return self._posts.get(app)
+        return self._queues.get(app)
 
     @property
     def waiting(self) -> int:
         """Number of waiting messages of all apps."""
-        return sum(post.waiting for post in self._posts.values())
+        return sum(queue.waiting for queue in self._queues.values())
 
     def outcomes(self) -> dict[tuple[str, ...], int]:
         """Return the number of messages since the start, by app and outcome."""
         return {
             (app, outcome): count
-            for app, post in self._posts.items()
-            for outcome, count in post.outcomes.items()
+            for app, queue in self._queues.items()
+            for outcome, count in queue.outcomes.items()
         }
 
     # After a restart.
@@ -316,9 +316,9 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
                 self._rows[row.message, row.device] = row
             self._number = max(self._number, row.number)
         for state in kept.states:
-            post = self._posts.get(state.app)
-            if post is not None:
-                post.restore(state.name, state.value)
+            queue = self._queues.get(state.app)
+            if queue is not None:
+                queue.restore(state.name, state.value)
         for revision in kept.revisions:
             self._revisions[revision.message, revision.device] = revision
 
@@ -344,7 +344,7 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
             return False
         consultation = Consultation(row.number, delivery.session, delivery.item, delivery=delivery)
         consultation.attempts = row.attempts
-        if row.app not in self._posts:
+        if row.app not in self._queues:
             self._note(consultation, done=True)
             remark(self._deliveries, consultation, "its surrogate is no longer there", now)
             return False
@@ -378,7 +378,7 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
             sent_as=row.sent_as,
         )
         consultation.attempts = row.attempts
-        if row.app in self._posts:
+        if row.app in self._queues:
             self._keep(consultation, ready=True)
         else:
             self._note(consultation, done=True)

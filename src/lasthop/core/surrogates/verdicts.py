@@ -35,11 +35,11 @@ class VerdictRules:
         self._acceptance = acceptance
 
     def check(
-        self, post: SurrogateQueue, consultation: Consultation, verdict: Verdict, now: Micros
+        self, queue: SurrogateQueue, consultation: Consultation, verdict: Verdict, now: Micros
     ) -> Message | None:
         """Accept the messages that the surrogate sends, all or none; return its answer, if it gives
         one. Raises `LasthopError` when the verdict as a whole cannot be followed."""
-        size, limit = post.size_with(verdict.state), post.terms.state
+        size, limit = queue.size_with(verdict.state), queue.terms.state
         if size > limit:
             raise TooLarge("the state is too large", size=size, limit=limit)
         if len(verdict.sends) > MOST_SENDS:
@@ -58,17 +58,17 @@ class VerdictRules:
         messages = self._acceptance.accept(device.app, f"surrogate:{device.name}", submissions, now)
         return messages[-1] if answers else None
 
-    def remember(self, post: SurrogateQueue, verdict: Verdict) -> None:
+    def remember(self, queue: SurrogateQueue, verdict: Verdict) -> None:
         """Store the changes of the surrogate's state."""
         if verdict.state:
-            post.change(verdict.state)
+            queue.change(verdict.state)
             rows = self._deliveries.commits.open.of(SurrogateChanges).states
             for name, value in verdict.state.items():
-                rows[post.app, name] = StateRow(post.app, name, value)
+                rows[queue.app, name] = StateRow(queue.app, name, value)
 
     def apply(
         self,
-        post: SurrogateQueue,
+        queue: SurrogateQueue,
         consultation: Consultation,
         verdict: Verdict,
         answer: Message | None,
@@ -79,27 +79,27 @@ class VerdictRules:
             content = verdict.content
             before = consultation.content
             told = "relayed by its surrogate"
-            post.outcomes["relayed" if content is None else "changed"] += 1
+            queue.outcomes["relayed" if content is None else "changed"] += 1
             if content is not None and before is not None:
                 told = f"changed by its surrogate: {', '.join(changed(before, content))}"
             self.pass_on(consultation, content, told, now)
         elif verdict.action is MailAction.ANSWER:
-            post.outcomes["answered"] += 1
+            queue.outcomes["answered"] += 1
             assert answer is not None
             if consultation.delivery is not None:
                 request = consultation.item.message.key
                 answered(self._deliveries, consultation.session, request, answer, now)
             self._stop(consultation, "answered by its surrogate", now)
         else:
-            post.outcomes["dropped"] += 1
+            queue.outcomes["dropped"] += 1
             because = f": {verdict.reason}" if verdict.reason else ""
             self._stop(consultation, f"dropped by its surrogate{because}", now)
 
     def give_up(
-        self, post: SurrogateQueue, consultation: Consultation, reason: str, now: Micros
+        self, queue: SurrogateQueue, consultation: Consultation, reason: str, now: Micros
     ) -> None:
         """Relay or refuse a message at which the surrogate failed, as its terms say."""
-        if post.terms.failing is Failing.RELAY:
+        if queue.terms.failing is Failing.RELAY:
             told = f"relayed as it is, since its surrogate failed: {reason}"
             self.pass_on(consultation, None, told, now)
             return
